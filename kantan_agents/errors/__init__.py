@@ -49,7 +49,10 @@ from kantan_agents.errors.middleware import (
     BudgetExceededError,
     DeadlineExceededError,
     MiddlewareResultError,
+    QueueFullError,
+    QueueTimeoutError,
     RedactedContentBlockedError,
+    RunKeyError,
     UnknownUsageError,
 )
 from kantan_agents.errors.postgres import NotInPostgresError, PostgresMissingError, TraceCopyError
@@ -244,6 +247,8 @@ __all__ = [
     "PromptNotImprovableError",
     "PromptNotRecordedError",
     "ProviderRequestError",
+    "QueueFullError",
+    "QueueTimeoutError",
     "RecorderReplacedError",
     "RecordingFileError",
     "RedactedContentBlockedError",
@@ -261,6 +266,7 @@ __all__ = [
     "RolloutNotFoundError",
     "RolloutStepError",
     "RunInCollectorError",
+    "RunKeyError",
     "RunMovedError",
     "SealedDatasetError",
     "SpanNotRecordedError",
