@@ -350,6 +350,15 @@ async def test_a_used_up_budget_inside_the_cache_refuses_only_what_is_not_stored
         await output(agent, "Another")
 
 
+async def test_a_used_up_budget_before_the_cache_gives_no_stored_answer() -> None:
+    model, cache = Counting(), Cache()
+    await output(caching(model, cache))
+    agent = caching(model, Budget(max_model_calls=0), cache)
+    with pytest.raises(BudgetExceededError):
+        await output(agent)
+    assert (cache.stats().hits, model.asked) == (0, 1)
+
+
 async def test_a_streamed_run_gets_the_stored_answer_as_a_stream() -> None:
     model = Counting()
     agent = caching(model, Cache())

@@ -28,7 +28,7 @@ _DEFAULT_BYTES: Final = 1024 * 1024 * 1024
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS kantan_agents_cache (
     key TEXT PRIMARY KEY, expires REAL NOT NULL, size INTEGER NOT NULL, body BLOB NOT NULL
-) WITHOUT ROWID;
+);
 CREATE INDEX IF NOT EXISTS kantan_agents_cache_expires ON kantan_agents_cache (expires, size);
 """
 

@@ -137,8 +137,8 @@ class LimitConcurrency(Middleware):
                 is_overloaded, pause = True, pause_after(error)
             raise
         finally:
-            _held.reset(token)
             self._places.leave(place, is_overloaded=is_overloaded, pause=pause)
+            _held.reset(token)
 
     async def _taken(self, run: Run, key: Key) -> Place:
         found = self._places.enter(key)
