@@ -277,10 +277,11 @@ async def _raced_stream(call: ModelCall, events: AsyncGenerator[Any, None]) -> A
     held: list[Any] | None = []
     async with aclosing(events):
         async for event in events:
-            if held is not None and event.type in _NOT_BEGUN:
+            kind = getattr(event, "type", None)
+            if held is not None and kind in _NOT_BEGUN:
                 held.append(event)
                 continue
-            if held is not None and event.type not in FAILURES:
+            if held is not None and kind not in FAILURES:
                 if not call.race.claim(None):
                     await anyio.sleep_forever()  # it is being cancelled
                 for earlier in held:

@@ -151,6 +151,23 @@ def test_a_model_that_raises_a_cancellation_does_not_hang() -> None:
         timed(lambda: output(hedging(Odd())))
 
 
+def test_an_exit_of_the_process_is_not_kept_from_it_by_the_other_request() -> None:
+    class Exits(Middleware):
+        def __init__(self) -> None:
+            self.calls = 0
+
+        async def model_call(self, call: Any, call_next: Any) -> Any:
+            self.calls += 1
+            if self.calls == 2:
+                raise SystemExit(3)
+            return await call_next(call)
+
+    model = Timed(NEVER)
+    agent = Agent("service", "x", model=model, middleware=[Hedge(0.0, share=1), Exits()])
+    with pytest.raises(SystemExit, match="3"):
+        agent.run("Hi")
+
+
 def test_cancelling_the_run_cancels_both_requests() -> None:
     model = Timed(NEVER, NEVER)
 

@@ -133,6 +133,9 @@ class Hedge(Middleware):
         for contender in race.contenders:
             if contender is not race.winner and contender.usage is not None:
                 call.other_usage = (*call.other_usage, contender.usage)
+        for contender in race.contenders:
+            if contender.ends_process and contender.error is not None:
+                raise contender.error
         counts = race.winner or race.contenders[0]
         for name in _TAKEN_OVER:
             setattr(call, name, getattr(counts.call, name))

@@ -66,6 +66,11 @@ class Contender:
             self.race.ended(self)
 
     @property
+    def ends_process(self) -> bool:
+        """Whether it has raised something that is about the process, not about the request."""
+        return isinstance(self.error, (SystemExit, KeyboardInterrupt))
+
+    @property
     def usage(self) -> tuple[Any, bool] | None:
         """What it has used if its answer does not count, and whether that is all; None if it is unknown."""
         if self.late_answer is not None:
@@ -116,6 +121,9 @@ class Race:
 
     def ended(self, contender: Contender) -> None:
         """Note that a request has ended."""
-        if contender is self.winner or all(one.is_over for one in self.contenders):
+        if contender.ends_process:
+            for other in self.contenders:
+                other.scope.cancel()
+        if contender.ends_process or contender is self.winner or all(one.is_over for one in self.contenders):
             self.is_decided.set()
             self.is_over.set()
