@@ -173,7 +173,7 @@ async def test_a_run_without_a_tenant_is_an_error() -> None:
     assert model.asked == 0
 
 
-async def test_all_runs_share_answers_if_told_so() -> None:
+async def test_without_per_all_runs_share_answers() -> None:
     agent = caching(Counting(), Cache(per=None))
     assert [await output(agent, context=context) for context in ({}, {"tenant": "b"})] == ["Answer 1."] * 2
 
@@ -503,7 +503,7 @@ async def test_what_another_middleware_answers_is_not_stored() -> None:
     assert (cache.stats().hits, cache.stats().misses) == (0, 2)
 
 
-async def test_a_request_that_cannot_be_told_apart_is_not_cached() -> None:
+async def test_a_request_without_a_json_form_is_not_cached() -> None:
     model, cache = Counting(), Cache()
     agent = caching(model, cache, model_settings=ModelSettings(extra_args={"odd": object()}))
     for _ in range(2):
@@ -755,7 +755,7 @@ async def test_a_redacted_request_gets_its_own_values_back(tmp_path: Path) -> No
     assert all(b"example.com" not in row[3] for row in rows(path))
 
 
-async def test_people_in_the_instructions_are_told_apart() -> None:
+async def test_people_in_the_instructions_are_distinguished() -> None:
     model = Counting()
     agent = caching(model, Redact(), Cache(), instructions="You talk to {{ $ctx.email }}.")
     answers = [

@@ -35,7 +35,7 @@ def request_key(call: ModelCall, request: Request, model: Model, tenant: Key) ->
 
     Raises:
         TypeError, ValueError, OverflowError, RecursionError: The request has something that JSON does not
-            have, so that it cannot be told apart from others.
+            have, so that it cannot be distinguished from others.
     """
     asked = unredacted_request(call, request, model)
     asked["settings"] = _without_generated(asked["settings"])

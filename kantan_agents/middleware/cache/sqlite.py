@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 _BUSY_SECONDS: Final = 2.0
 _TIDY_SECONDS: Final = 60.0
-_SHARE_LEFT: Final = 0.9  # of the limit, so that not every write has to make room
+_SHARE_LEFT: Final = 0.9  # of the limit, so that not every write has to remove some
 _DEFAULT_BYTES: Final = 1024 * 1024 * 1024
 
 _SCHEMA: Final = """
@@ -95,9 +95,9 @@ class SQLiteStore:
             self._tidied_at = now
             database.execute("DELETE FROM kantan_agents_cache WHERE expires <= ?", (now,))
         if is_due or len(body) > self.max_bytes // 10:
-            self._make_room(database)
+            self._remove_oldest(database)
 
-    def _make_room(self, database: sqlite3.Connection) -> None:
+    def _remove_oldest(self, database: sqlite3.Connection) -> None:
         (size,) = database.execute("SELECT coalesce(sum(size), 0) FROM kantan_agents_cache").fetchone()
         if size <= self.max_bytes:
             return

@@ -44,7 +44,7 @@ def _until_reset(headers: Mapping[str, Any]) -> float | None:
 
 
 def _seconds(text: str) -> float | None:
-    """Return a duration such as ``1m30s`` or ``200ms`` in seconds; None if it is none."""
+    """Return a duration such as ``1m30s`` or ``200ms`` in seconds; None if it is not one."""
     parts = _PART.findall(text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
         return None
