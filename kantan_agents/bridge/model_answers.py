@@ -130,9 +130,16 @@ def usage_of_run(usage: Usage | None, responses: Iterable[ModelResponse]) -> dic
     return {**_numbers(usage), "requests_without_usage": sum(unknown)}
 
 
-def usage_of_call(usage: Usage) -> dict[str, int]:
-    """Return the usage of one answered call as the numbers in its event; it has made at least one request."""
+def usage_of_call(usage: Usage, *, is_request: bool = True) -> dict[str, int]:
+    """Return the usage of one answered call as the numbers in its event.
+
+    Args:
+        usage: The usage of the answer.
+        is_request: Whether a model was asked, so that it has made at least one request.
+    """
     numbers = _numbers(usage)
+    if not is_request:
+        return {**numbers, "requests_without_usage": 0}
     numbers["requests"] = max(numbers["requests"], 1)
     return {**numbers, "requests_without_usage": 0 if has_tokens(usage) else numbers["requests"]}
 

@@ -7,6 +7,7 @@ from contextlib import aclosing
 from functools import partial
 from typing import Any
 
+import anyio
 from agents import Model, ModelResponse
 from openai.types.responses import Response
 
@@ -19,13 +20,16 @@ from kantan_agents.bridge.model_answers import (
     with_output,
 )
 from kantan_agents.bridge.model_wrapper import unwrapped
+from kantan_agents.bridge.recorded_answers import model_response, stream_events
 from kantan_agents.bridge.rewritten_stream import rewritten
 from kantan_agents.bridge.structured_requests import (
+    closable,
     open_stream,
     request_output,
     stream_output,
     with_final_tool,
 )
+from kantan_agents.capture import ModelAnswer
 from kantan_agents.errors import MiddlewareResultError
 from kantan_agents.events import (
     ModelCallFinished,
@@ -37,7 +41,13 @@ from kantan_agents.events import (
 )
 from kantan_agents.events.emitter import Stopwatch, outcome_of
 from kantan_agents.interception import ModelCall, error_message, redacted_error, track_call
-from kantan_agents.models import answer_sent_once, makes_all_retries, resolve_model, stream_sent_once
+from kantan_agents.models import (
+    answer_sent_once,
+    makes_all_retries,
+    origin_of,
+    resolve_model,
+    stream_sent_once,
+)
 from kantan_agents.pipeline import Run
 from kantan_agents.protocol import is_provider
 from kantan_agents.structured.requests.request import Request
@@ -48,6 +58,7 @@ _BEGUN = "response.output_item.added"
 _DONE = "response.output_item.done"
 _REASONING = ("response.reasoning_text.delta", "response.reasoning_summary_text.delta")
 _ARGUMENTS = ("response.function_call_arguments.delta", "response.custom_tool_call_input.delta")
+_NOT_BEGUN = ("response.created", "response.in_progress", "response.queued")
 
 
 def checked_response(answer: Any) -> ModelResponse:
@@ -90,6 +101,9 @@ class CallEvents:
         self._rewrites = bool(call.rewriters)
         self._items: list[Any] = []
         self._reports_usage = True
+        self._call = call
+        if request is not None and call.stored is None:
+            call.was_sent = True
         capture = call.run.capture
         self._captured = None
         if capture is not None and request is not None:
@@ -100,6 +114,7 @@ class CallEvents:
                 fetch=call.structured,
                 is_streamed=call.is_streamed,
                 is_internal=call.internal,
+                from_cache=call.stored is not None,
             )
 
     async def started(self) -> None:
@@ -155,7 +170,7 @@ class CallEvents:
     def answer_of(self, final: Response) -> ModelResponse:
         """Return the final response of the stream as an answer, with items that only earlier events had."""
         self._reports_usage = final.usage is not None
-        return answer_of(with_output(final, self._items), is_request=True)
+        return answer_of(with_output(final, self._items), is_request=self._call.stored is None)
 
     async def ended(
         self, error: BaseException | None, answer: ModelResponse | None, *, has_begun: bool = False
@@ -167,10 +182,13 @@ class CallEvents:
             answer: The answer; None if there is an error.
             has_begun: Whether a part of the answer was streamed.
         """
-        usage = None if answer is None else answer.usage
+        call, race = self._call, self._call.race
+        is_superseded = error is not None and race is not None and race.is_lost
+        counted = race.late_answer if is_superseded else answer
+        usage = None if counted is None else counted.usage
         if self._captured is not None:
             if error is not None:
-                self._captured.failed(error, has_begun=has_begun)
+                self._captured.failed(error, has_begun=has_begun, is_superseded=is_superseded)
             elif answer is not None:
                 self._captured.answered(answer, reports_usage=self._reports_usage)
         if self._events is not None:
@@ -180,9 +198,11 @@ class CallEvents:
                 model=self._model,
                 seconds=self._watch.seconds,
                 outcome=outcome_of(error),
-                usage=None if usage is None else usage_of_call(usage),
+                usage=None if usage is None else usage_of_call(usage, is_request=call.stored is None),
                 error_type=None if error is None else type(error).__name__,
                 message=None if error is None else error_message(self._run, error),
+                from_cache=call.stored is not None,
+                superseded=is_superseded,
             )
 
 
@@ -224,6 +244,8 @@ def _request(call: ModelCall) -> Request:
 def _fetch(call: ModelCall) -> Any:
     # A middleware may have replaced the output schema: then this is no longer the structured request.
     fetch = call.structured
+    if call.stored is not None:
+        return None  # the answer to the whole call, whichever form had led to it
     if fetch is None or call.options.get("output_schema") is not fetch.schema:
         return None
     memory = None if call.run.tape is None else call.run.tape.form_memory(call)
@@ -236,13 +258,36 @@ def _opened(call: ModelCall, model: Model, request: Request) -> Any:
     if call.run.tape is not None:
         return call.run.tape.stream(call, model, request)
     if call.run.journal is not None:
-        return call.run.journal.stream(call, model, request, partial(_opened_now, model, request))
-    return _opened_now(model, request)
+        return call.run.journal.stream(call, model, request, partial(_opened_now, call, model, request))
+    return _opened_now(call, model, request)
 
 
-def _opened_now(model: Model, request: Request) -> Any:
-    events = open_stream(model, request)
-    return stream_sent_once(model, events) if makes_all_retries(request.settings) else events
+def _opened_now(call: ModelCall, model: Model, request: Request) -> Any:
+    if call.stored is not None:
+        events: Any = stream_events(call.stored, origin_of(model).model or "")
+    else:
+        events = open_stream(model, request)
+        if makes_all_retries(request.settings):
+            events = stream_sent_once(model, events)
+    return events if call.race is None else _raced_stream(call, closable(events))
+
+
+async def _raced_stream(call: ModelCall, events: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
+    """Yield the events of a stream from the first part of its answer on, unless another has begun before."""
+    held: list[Any] | None = []
+    async with aclosing(events):
+        async for event in events:
+            kind = getattr(event, "type", None)
+            if held is not None and kind in _NOT_BEGUN:
+                held.append(event)
+                continue
+            if held is not None and kind not in FAILURES:
+                if not call.race.claim(None):
+                    await anyio.sleep_forever()  # it is being cancelled
+                for earlier in held:
+                    yield earlier
+                held = None
+            yield event
 
 
 async def call_model(call: ModelCall) -> ModelResponse:
@@ -282,15 +327,32 @@ def _asked(call: ModelCall, model: Model, request: Request) -> Awaitable[ModelRe
         return played
     if call.run.journal is not None:
         kept: Awaitable[ModelResponse] = call.run.journal.answer(
-            call, model, request, partial(_asked_now, model, request)
+            call, model, request, partial(_asked_now, call, model, request)
         )
         return kept
-    return _asked_now(model, request)
+    return _asked_now(call, model, request)
 
 
-def _asked_now(model: Model, request: Request) -> Awaitable[ModelResponse]:
-    asked = request.answer(model)
-    return answer_sent_once(model, asked) if makes_all_retries(request.settings) else asked
+def _asked_now(call: ModelCall, model: Model, request: Request) -> Awaitable[ModelResponse]:
+    if call.stored is not None:
+        asked: Awaitable[ModelResponse] = _stored_answer(call.stored, model)
+    else:
+        asked = request.answer(model)
+        if makes_all_retries(request.settings):
+            asked = answer_sent_once(model, asked)
+    return asked if call.race is None else _raced(call, asked)
+
+
+async def _stored_answer(stored: ModelAnswer, model: Model) -> ModelResponse:
+    return model_response(stored, origin_of(model).model or "")
+
+
+async def _raced(call: ModelCall, asked: Awaitable[ModelResponse]) -> ModelResponse:
+    """Return an answer unless another has arrived before; before it is stored anywhere."""
+    answer = await asked
+    if not call.race.claim(answer):
+        await anyio.sleep_forever()  # it is being cancelled
+    return answer
 
 
 def stream_model(call: ModelCall, *, passes_deltas: bool) -> AsyncGenerator[Any, None]:

@@ -85,8 +85,9 @@ class WrappedStream:
             self._call.has_begun = self._call.has_begun or call.has_begun
             self._call.has_streamed = self._call.has_streamed or call.has_streamed
             self._call.broken_off = call.broken_off
+            self._call.was_sent = self._call.was_sent or call.was_sent
         if final is None:
             raise middleware_error("the model's stream ended without an answer")
-        answer = answer_of(final, is_request=True)
+        answer = answer_of(final, is_request=call.stored is None)
         self._last = (answer, final)
         return answer

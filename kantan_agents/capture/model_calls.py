@@ -96,6 +96,8 @@ class ModelCallRecord:
         parent_call: Id of the tool call of the run inside which the call was made, as by an agent that is a
             tool.
         broke_off: Whether it failed after a part of the answer was streamed, which is not recorded.
+        from_cache: Whether ``Cache`` has given the answer, and no model was asked.
+        is_superseded: Whether it was ended because another request for the same answer was faster.
     """
 
     agent: str
@@ -113,3 +115,5 @@ class ModelCallRecord:
     context: Mapping[str, JSONValue] = attrs.field(factory=dict)
     parent_call: str | None = None
     broke_off: bool = False
+    from_cache: bool = False
+    is_superseded: bool = False

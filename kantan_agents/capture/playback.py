@@ -22,6 +22,10 @@ class Tape(Protocol):
         """Return what is known about the forms of structured requests; None for what the process knows."""
         ...
 
+    def has_cached(self, call: Any, model: Any, request: Any) -> bool:
+        """Return whether the answer to a model call came from a cache in the recorded run."""
+        ...
+
     async def answer(self, call: Any, model: Any, request: Any) -> Any:
         """Return the answer to a model call, or raise its error."""
         ...

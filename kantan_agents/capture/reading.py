@@ -235,6 +235,8 @@ class _Reader:
             context=data.get("context", known.context if known is not None else {}),
             parent_call=data.get("parent_call"),
             broke_off=data.get("broke_off", False),
+            from_cache=data.get("from_cache", False),
+            is_superseded=data.get("is_superseded", False),
         )
 
     def _tool_call(self, data: Mapping[str, Any]) -> ToolCallRecord:

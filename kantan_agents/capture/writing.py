@@ -93,6 +93,8 @@ def _model_call(call: ModelCallRecord, run: RunRecord) -> dict[str, Any]:
             "context": call.context,
             "parent_call": call.parent_call,
             "broke_off": call.broke_off,
+            "from_cache": call.from_cache,
+            "is_superseded": call.is_superseded,
         },
         "context",
     )

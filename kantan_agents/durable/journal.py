@@ -13,6 +13,7 @@ from agents import ModelResponse
 
 from kantan_agents.bridge.model_answers import answer_of as answer_of_stream
 from kantan_agents.bridge.model_answers import with_output
+from kantan_agents.bridge.recorded_answers import model_response, stream_events
 from kantan_agents.capture import RecordedError
 from kantan_agents.durable.execution import Execution
 from kantan_agents.durable.formats import (
@@ -33,7 +34,6 @@ from kantan_agents.interception import (
 )
 from kantan_agents.models import origin_of
 from kantan_agents.pipeline import Run
-from kantan_agents.replay.answers import model_response, stream_events
 from kantan_agents.replay.failures import error_of
 from kantan_agents.running.identity import InnerIdentities, next_identity
 from kantan_agents.structured.requests.final_tool import is_final_tool
@@ -107,6 +107,13 @@ class Journal:
         await self._keep_answer(call, step, model, request, answer)
         return answer
 
+    def has_cached(self, call: ModelCall, request: Request) -> bool | None:
+        """Return whether the kept answer to a request came from a cache; None if no answer is kept."""
+        kept = self.known(self._step_of(call))
+        if kept is None:
+            return None
+        return bool(kept.get("from_cache")) and kept["form"] == _form_of(request)
+
     async def stream(
         self, call: ModelCall, model: Any, request: Request, opened: Callable[[], AsyncIterator[Any]]
     ) -> AsyncIterator[Any]:
@@ -126,7 +133,9 @@ class Journal:
                 if kind == _ITEM:
                     items.append(event.item)
                 elif kind == _COMPLETED:
-                    answer = answer_of_stream(with_output(event.response, items), is_request=True)
+                    answer = answer_of_stream(
+                        with_output(event.response, items), is_request=call.stored is None
+                    )
                     await self._keep_answer(call, step, model, request, answer)
                 yield event
 
@@ -152,6 +161,8 @@ class Journal:
         self, call: ModelCall, step: str, model: Any, request: Request, answer: ModelResponse
     ) -> None:
         body = answer_body(answer, _form_of(request))
+        if call.stored is not None:
+            body["from_cache"] = True
         failed = self._failed.pop(step, {})
         failed.pop(_name_of(model), None)  # it has answered in the end
         await self.keep(step, {**body, "failed": failed} if failed else body)

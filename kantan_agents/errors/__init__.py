@@ -57,8 +57,11 @@ from kantan_agents.errors.middleware import (
     BudgetExceededError,
     DeadlineExceededError,
     MiddlewareResultError,
+    QueueFullError,
+    QueueTimeoutError,
     RedactedContentBlockedError,
     RequestTooLongError,
+    RunKeyError,
     UnknownUsageError,
 )
 from kantan_agents.errors.postgres import NotInPostgresError, PostgresMissingError, TraceCopyError
@@ -269,6 +272,8 @@ __all__ = [
     "PromptNotImprovableError",
     "PromptNotRecordedError",
     "ProviderRequestError",
+    "QueueFullError",
+    "QueueTimeoutError",
     "RecorderReplacedError",
     "RecordingFileError",
     "RedactedContentBlockedError",
@@ -287,6 +292,7 @@ __all__ = [
     "RolloutNotFoundError",
     "RolloutStepError",
     "RunInCollectorError",
+    "RunKeyError",
     "RunMovedError",
     "SealedDatasetError",
     "SkillFileError",

@@ -1,6 +1,8 @@
-"""E80, E82 to E84, E42 and E177: what middleware raises, and a result that it must not return."""
+"""E80, E82 to E84, E42, E173 to E175, E177: what middleware raises, and a result that it must not return."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from kantan_agents.errors.root import KantanAgentsError
 
@@ -106,3 +108,55 @@ class RequestTooLongError(KantanAgentsError):
     model: str | None
     tokens: int
     limit: int
+
+
+class QueueFullError(KantanAgentsError):
+    """Too many calls or runs of one key wait for a place of a ``LimitConcurrency``.
+
+    Attributes:
+        key: The key, such as the tenant; None without one.
+        what: ``"model calls"`` or ``"runs"``.
+        waiting: How many of this key wait, which is the limit.
+        limit: How many may be made at the same time.
+    """
+
+    code = "E173"
+    template = "Queue full: {waiting} {what} of {key!r} already wait for one of {limit} places"
+    key: Any
+    what: str
+    waiting: int
+    limit: int
+
+
+class QueueTimeoutError(KantanAgentsError, TimeoutError):
+    """A call or a run has waited for a place of a ``LimitConcurrency`` for too long.
+
+    Attributes:
+        key: The key, such as the tenant; None without one.
+        what: ``"model calls"`` or ``"runs"``.
+        seconds: How long it has waited: ``max_wait``.
+        limit: How many may be made at the same time.
+    """
+
+    code = "E174"
+    template = "No place after {seconds:g} s: {what} of {key!r} wait for one of {limit} places"
+    key: Any
+    what: str
+    seconds: float
+    limit: int
+
+
+class RunKeyError(KantanAgentsError):
+    """The context of a run does not say whose run it is, as a middleware with ``per`` needs to know.
+
+    Attributes:
+        middleware: Name of the middleware.
+        what: Where the key should be.
+        reason: What is wrong.
+    """
+
+    code = "E175"
+    template = "{middleware}: {what} {reason}"
+    middleware: str
+    what: str
+    reason: str

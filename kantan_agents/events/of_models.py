@@ -113,6 +113,9 @@ class ModelCallFinished(EventBase):
             ``requests_without_usage``, whose tokens are unknown; None without an answer.
         error_type: Name of the exception's class; None unless the call failed.
         message: Text of the exception; None unless the call failed.
+        from_cache: Whether ``Cache`` has given the answer. No model was asked, so its usage is zero.
+        superseded: Whether it was cancelled because another request for the same answer was faster, see
+            ``Hedge``.
     """
 
     type: ClassVar[Literal["model_call_finished"]] = "model_call_finished"
@@ -124,6 +127,8 @@ class ModelCallFinished(EventBase):
     usage: dict[str, int] | None
     error_type: str | None = None
     message: str | None = None
+    from_cache: bool = False
+    superseded: bool = False
 
 
 @attrs.frozen(kw_only=True)

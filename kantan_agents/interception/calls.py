@@ -49,6 +49,13 @@ class ModelCall:
         rewriters: Functions that return a ``TextRewriter`` for each streamed text, the outermost middleware's
             first: ``call.rewriters = (*call.rewriters, make)``. They change what is streamed, not the answer.
         structured: The attempts so far if this call is for a structured output, else None. For the library.
+        send: Makes the call past all middleware. For the library.
+        stored: The answer that is given instead of asking the model; None if the model is asked. For the
+            library.
+        race: Decides between two requests for this call; None if there is only one. For the library.
+        was_sent: Whether a request has been sent to a model for it. For the library.
+        other_usage: The usage of requests for this call whose answers are not its answer, each with whether
+            it is complete. For the library.
     """
 
     run: Run
@@ -66,6 +73,11 @@ class ModelCall:
     internal: bool = False
     rewriters: tuple[Callable[[], TextRewriter], ...] = ()
     structured: Any = None
+    send: Any = None
+    stored: Any = None
+    race: Any = None
+    was_sent: bool = False
+    other_usage: tuple[tuple[Any, bool], ...] = ()
 
     def internally(self, **changes: Any) -> ModelCall:
         """Return a copy for a call that the middleware makes for its own purposes.
@@ -86,6 +98,7 @@ class ModelCall:
             **changes,
         }
         copied |= {"is_streamed": False, "has_begun": False, "has_streamed": False, "broken_off": None}
+        copied |= {"stored": None, "race": None, "was_sent": False, "other_usage": ()}
         copied["internal"] = True
         return attrs.evolve(self, **copied)
 

@@ -18,12 +18,14 @@ class Origin:
         model: Name of the model.
         provider: kantan-llm's name of the provider, or the family of a ``ProviderModel``; None if unknown.
         is_chat: Whether it is called over chat completions.
+        is_instance: Whether ``base_url`` is that of one object of this process.
     """
 
     base_url: str
     model: str
     provider: str | None = None
     is_chat: bool = False
+    is_instance: bool = False
 
 
 _origins: WeakKeyDictionary[Model, Origin] = WeakKeyDictionary()
@@ -53,6 +55,7 @@ def _origin(model: Model, provider: str | None = None) -> Origin:
     url = getattr(client, "base_url", None) or getattr(model, "base_url", None)
     name = getattr(model, "model", None)
     kind = f"{type(model).__module__}.{type(model).__qualname__}"
+    is_instance = url is None and not isinstance(name, str)
     if url is None:  # without a name, nothing identifies the model but the instance
         url = kind if isinstance(name, str) else f"{kind} {next(_numbers)}"
     return Origin(
@@ -60,4 +63,5 @@ def _origin(model: Model, provider: str | None = None) -> Origin:
         model=name if isinstance(name, str) else type(model).__name__,
         provider=provider or getattr(model, "structured_output_family", None),  # of a ProviderModel
         is_chat=isinstance(model, OpenAIChatCompletionsModel),
+        is_instance=is_instance,
     )

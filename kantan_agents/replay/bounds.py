@@ -60,7 +60,7 @@ def _reasons(run: RunRecord, accepted: Container[str]) -> Iterator[str]:
 def _reasons_of_call(call: ModelCallRecord) -> Iterator[str]:
     if any(tool.kind == "computer" for tool in call.request.tools):
         yield f"{call.agent!r} has a computer tool, whose screen is not recorded"
-    if _is_cancelled(call.error):
+    if _is_cancelled(call.error) and not call.is_superseded:
         yield f"a model call of {call.agent!r} was cancelled, at a moment that cannot be repeated"
     elif call.broke_off:
         yield f"an answer to {call.agent!r} broke off, and the part that was streamed is not recorded"

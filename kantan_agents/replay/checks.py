@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import attrs
 
+from kantan_agents.bridge.captured.definitions import GENERATED_CACHE_KEY
 from kantan_agents.capture import ModelCallRecord, ModelRequest
 from kantan_agents.capture.compare import Difference, differences
 from kantan_agents.capture.reading import model_request
@@ -31,8 +32,6 @@ PARTS: Final = (
 )
 """The parts of a run that are compared; ``answer`` is the final output, ``calls`` which calls are made."""
 
-# The SDK makes such a key up for each run, so it says nothing about the agent.
-_GENERATED_KEY: Final = "agents-sdk:"
 _KEY: Final = "prompt_cache_key"
 
 
@@ -102,7 +101,7 @@ def without_generated(request: ModelRequest) -> ModelRequest:
     """Return a request without what the SDK makes up for each run."""
     arguments: Any = request.settings.get("extra_args")
     key = arguments.get(_KEY) if isinstance(arguments, dict) else None
-    if not isinstance(key, str) or not key.startswith(_GENERATED_KEY):
+    if not isinstance(key, str) or not key.startswith(GENERATED_CACHE_KEY):
         return request
     left = {name: value for name, value in arguments.items() if name != _KEY}
     settings = {name: value for name, value in request.settings.items() if name != "extra_args"}

@@ -166,7 +166,7 @@ def _obstacle_of_call(call: ModelCallRecord, live: frozenset[str]) -> str | None
                 f"the tool {tool.name!r} ({tool.kind}) would run at the provider or start something; "
                 "name it in live if it may"
             )
-    if call.error is not None and call.error.type == "CancelledError":
+    if call.error is not None and call.error.type == "CancelledError" and not call.is_superseded:
         return f"a model call of {call.agent!r} was cancelled, at a moment that cannot be repeated"
     return None
 
@@ -174,7 +174,7 @@ def _obstacle_of_call(call: ModelCallRecord, live: frozenset[str]) -> str | None
 def _is_paused(run: RunRecord) -> bool:
     if run.error is not None or run.output is not None or not run.model_calls:
         return False
-    last: Any = [call for call in run.model_calls if not call.is_internal][-1:]
+    last: Any = [call for call in run.model_calls if not (call.is_internal or call.is_superseded)][-1:]
     answer = last[0].answer if last else None
     if answer is None:
         return False

@@ -9,6 +9,7 @@ from agents import ComputerTool, ModelResponse
 from anyio import lowlevel
 
 from kantan_agents.bridge.captured.request import plain_request_data
+from kantan_agents.bridge.recorded_answers import model_response, stream_events
 from kantan_agents.capture import ModelCallRecord, ModelRequest, RunRecord, ToolCallRecord
 from kantan_agents.capture.canonical import canonical, decode
 from kantan_agents.capture.compare import Difference
@@ -17,7 +18,6 @@ from kantan_agents.context import RESERVED_KEYS
 from kantan_agents.errors import NotReplayableError, ReplayDifferenceError, UnknownRecordedToolError
 from kantan_agents.interception import ModelCall, ToolCall
 from kantan_agents.models import origin_of
-from kantan_agents.replay.answers import model_response, stream_events
 from kantan_agents.replay.checks import Checks, difference_error, request_now
 from kantan_agents.replay.failures import error_of
 from kantan_agents.replay.recorded_forms import RecordedForms
@@ -40,7 +40,10 @@ class StrictTape:
         self.recorded = recorded
         self._checks = checks
         self._fail = fail
-        self._model_calls = list(enumerate(recorded.model_calls))
+        # Of two requests for one answer, the replay makes only the one that was faster.
+        self._model_calls = [
+            (at, call) for at, call in enumerate(recorded.model_calls) if not call.is_superseded
+        ]
         self._tool_calls = [call for call in recorded.tool_calls if was_made(call)]
         self._begun = 0
         self.asks_models = False
@@ -51,6 +54,16 @@ class StrictTape:
     def form_memory(self, call: ModelCall) -> RecordedForms:
         """Return the forms in which the recorded run has asked for structured output."""
         return RecordedForms([one for _, one in self._model_calls if _is_of(one, call)])
+
+    def has_cached(self, call: ModelCall, model: Any, request: Request) -> bool:
+        """Return whether the answer to a request came from a cache in the recorded run."""
+        cached = [one for _, one in self._model_calls if one.from_cache and _is_of(one, call)]
+        if not cached:
+            return False
+        now, name = request_now(plain_request_data(call, request, model)), origin_of(model).model
+        equal = (one for _, one in self._model_calls if _is_of(one, call))
+        found = next((one for one in equal if not self._checks.of_call(one, name, now)), None)
+        return found is not None and found.from_cache
 
     async def answer(self, call: ModelCall, model: Any, request: Request) -> ModelResponse:
         """Return the recorded answer to a request, or raise the recorded error.

@@ -271,7 +271,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "warning": ("events/test_logs.py::test_a_failed_run_is_a_warning_with_its_error",),
         "debug": ("events/test_logs.py::test_each_event_at_debug",),
     },
-    ("docs/guides/budgets.md", "Order with Retry, Fallback and CompactHistory", "In `middleware=[...]`"): {
+    ("docs/guides/budgets.md", "Order with other middleware", "In `middleware=[...]`"): {
         "`Budget` before `Fallback`": (
             "middleware/test_budget.py::test_the_cost_is_that_of_the_model_that_answered",
             "middleware/test_budget.py::test_an_answer_of_a_model_without_a_price_costs_the_highest_one",
@@ -291,8 +291,29 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "`Budget` after `CompactHistory`": (
             "middleware/compact_history/test_compact_history.py::test_a_budget_after_it_counts_its_summaries",
         ),
+        "`Budget` before `Cache`": (
+            "middleware/test_cache.py::test_a_budget_is_not_charged_for_a_hit",
+            "middleware/test_cache.py::test_a_used_up_budget_before_the_cache_gives_no_stored_answer",
+        ),
+        "`Budget` after `Cache`": (
+            "middleware/test_cache.py::test_a_budget_is_not_charged_for_a_hit",
+            "middleware/test_cache.py::test_a_used_up_budget_inside_the_cache_refuses_only_what_is_not_stored",
+        ),
+        "`Budget` before `Hedge`": (
+            "middleware/test_hedge.py::test_a_budget_counts_what_is_known_of_the_slower_request",
+        ),
+        "`Budget` after `Hedge`": (
+            "middleware/test_hedge.py::test_a_budget_inside_may_refuse_the_second_request",
+        ),
     },
     ("docs/guides/budgets.md", "If a provider sends no usage", "A model call"): {
+        "gets a stored answer of [`Cache`](ready-made-middleware.md#cache)": (
+            "middleware/test_cache.py::test_a_budget_is_not_charged_for_a_hit",
+        ),
+        "is made a second time by [`Hedge`](ready-made-middleware.md#hedge)": (
+            "middleware/test_hedge.py::test_a_budget_counts_what_is_known_of_the_slower_request",
+            "middleware/test_hedge.py::test_answers_that_arrive_together_are_both_counted",
+        ),
         "is answered, with usage": (
             "middleware/test_unknown_usage.py::test_a_budget_that_can_count_raises_nothing",
         ),

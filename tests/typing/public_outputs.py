@@ -35,7 +35,20 @@ from kantan_agents import (
     run_of,
     run_result,
 )
-from kantan_agents.middleware import Budget, resume, to_json
+from kantan_agents.middleware import (
+    Budget,
+    Cache,
+    CacheStats,
+    CacheStore,
+    ConcurrencyStats,
+    Hedge,
+    HedgeStats,
+    LimitConcurrency,
+    MemoryStore,
+    SQLiteStore,
+    resume,
+    to_json,
+)
 from kantan_agents.testing import (
     OfflineServer,
     RecordedCall,
@@ -188,11 +201,38 @@ class Counting(Middleware):
         return await call_next(call)
 
 
+class InShelves:
+    """A store of the application."""
+
+    is_persistent = True
+
+    async def read(self, key: str) -> bytes | None:
+        return None
+
+    async def write(self, key: str, body: bytes, ttl: float) -> None: ...
+
+    async def remove(self, key: str) -> None: ...
+
+    async def clear(self) -> None: ...
+
+
 async def ready_made(budget: Budget, call: ModelCall, call_next: ModelNext) -> None:
     assert_type(await budget.model_call(call, call_next), agents.ModelResponse)
     assert_type(budget.used().calls_without_usage, int)
     Budget(max_tokens=1, on_unknown_usage="raise")
     Budget(max_tokens=1, on_unknown_usage="ignore")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+    cache = Cache("cache.sqlite3", 60, per=lambda context: context["user"]["team"])
+    assert_type(cache.stats(), CacheStats)
+    assert_type(cache.store, CacheStore)
+    for store in (MemoryStore(), SQLiteStore("cache.sqlite3"), InShelves()):
+        Cache(store, per=None)
+    Cache(5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    limit = LimitConcurrency(5, "user.team", of="runs", max_wait=None)
+    assert_type(limit.stats(), ConcurrencyStats)
+    LimitConcurrency(5, of="tools")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    assert_type(Hedge(1.5).stats(), HedgeStats)
+    assert_type(Hedge("p99", share=0.01).after, str | float)
 
 
 async def stored(store: TraceStore) -> None:

@@ -68,10 +68,12 @@ class ModelCallCapture:
             data["response_id"] = answer.response_id
         self.data["answer"] = data
 
-    def failed(self, error: BaseException, *, has_begun: bool = False) -> None:
+    def failed(self, error: BaseException, *, has_begun: bool = False, is_superseded: bool = False) -> None:
         """Capture the error, also that of a cancellation, and whether a part of the answer was streamed."""
         if has_begun:
             self.data["broke_off"] = True
+        if is_superseded:
+            self.data["is_superseded"] = True
         self.data["seconds"] = perf_counter() - self._begun
         try:
             self.data["error"] = error_data(self._capture.run, error)

@@ -46,13 +46,7 @@ def request_data(call: ModelCall, request: Request, model: Model) -> dict[str, A
     Parts that are empty are left out.
     """
     run = call.run
-    data: dict[str, Any] = {
-        "instructions": request.instructions,
-        "settings": settings_data(request.settings),
-        "tools": [tool_data(tool) for tool in request.tools],
-        "handoffs": [handoff_data(handoff) for handoff in request.handoffs],
-        "options": sent_options(model, request.options),
-    }
+    data = _parts(request, model)
     data = {name: redacted_data(run, value) for name, value in data.items() if value or value == ""}
     output = _output_data(call, request)
     if output is not None:
@@ -60,6 +54,21 @@ def request_data(call: ModelCall, request: Request, model: Model) -> dict[str, A
     given = request.input
     data["input"] = redacted_data(run, [*map(without_media, given)] if isinstance(given, list) else given)
     return data
+
+
+def unredacted_request(call: ModelCall, request: Request, model: Model) -> dict[str, Any]:
+    """Return everything that is asked for in a request, to tell requests apart, not to record it."""
+    return {**_parts(request, model), "output": _output_data(call, request), "input": request.input}
+
+
+def _parts(request: Request, model: Model) -> dict[str, Any]:
+    return {
+        "instructions": request.instructions,
+        "settings": settings_data(request.settings),
+        "tools": [tool_data(tool) for tool in request.tools],
+        "handoffs": [handoff_data(handoff) for handoff in request.handoffs],
+        "options": sent_options(model, request.options),
+    }
 
 
 def _output_data(call: ModelCall, request: Request) -> dict[str, Any] | None:

@@ -151,6 +151,7 @@ class RunCapture:
         fetch: Any = None,
         is_streamed: bool = False,
         is_internal: bool = False,
+        from_cache: bool = False,
     ) -> ModelCallCapture:
         """Capture a request that is just being sent; the caller reports how it ends.
 
@@ -161,6 +162,7 @@ class RunCapture:
             fetch: The attempts so far of a structured output.
             is_streamed: Whether the answer is streamed.
             is_internal: Whether a middleware makes the call for its own purposes.
+            from_cache: Whether a stored answer is given, and no model is asked.
         """
         data: dict[str, Any] = {"at": self.elapsed(), "agent": agent}
         try:
@@ -169,6 +171,8 @@ class RunCapture:
                 data["is_streamed"] = True
             if is_internal:
                 data["is_internal"] = True
+            if from_cache:
+                data["from_cache"] = True
             parent = parent_call(self.run)
             if parent is not None:
                 data["parent_call"] = parent

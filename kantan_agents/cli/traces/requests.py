@@ -136,6 +136,7 @@ def _facts(call: ModelCallRecord) -> list[str]:
     model = f"{call.provider}/{call.model}" if call.provider else call.model
     api = call.api if call.api != "other" else ""
     marks = ["streamed"] * call.is_streamed + ["by a middleware"] * call.is_internal
+    marks += ["from the cache"] * call.from_cache + ["another request was faster"] * call.is_superseded
     failed = [f"failed: {call.error.message}"] if call.error is not None else []
     return [call.agent, model, api, _took(call), *marks, *failed]
 

@@ -22,7 +22,13 @@ from kantan_agents.interception import (
     end_run_with,
 )
 from kantan_agents.middleware.budget.ledger import BudgetUse, Ledger, Limits, Spent
-from kantan_agents.middleware.budget.spent import cost_of, count_of, spent_by, spent_by_broken_off
+from kantan_agents.middleware.budget.spent import (
+    cost_of,
+    count_of,
+    spent_by,
+    spent_by_broken_off,
+    spent_by_other,
+)
 from kantan_agents.pipeline import Run
 from kantan_agents.support.arguments import checked_int, checked_number
 from kantan_agents.support.log import get_logger
@@ -146,9 +152,11 @@ class Budget(Middleware):
             end_run_with(call.run, error)
             raise
         spent: Spent | None = None
-        begun = calls_begun(call.run)
+        begun, others = calls_begun(call.run), len(call.other_usage)
         try:
             answer = await call_next(call)
+            if call.stored is not None:
+                return answer  # from a cache: it has cost nothing
             price = self._price_of_answer(call)
             spent = spent_by(answer, price, reserved, was_requested=calls_begun(call.run) > begun)
         except BaseException:
@@ -161,6 +169,9 @@ class Budget(Middleware):
             raise
         finally:
             ledger.settle_model_call(reserved, spent)
+            for usage, is_complete in call.other_usage[others:]:
+                price = self._price_of_answer(call)
+                ledger.add_model_usage(spent_by_other(usage, price, reserved, is_complete=is_complete))
         if not spent.is_known:
             self._unknown_usage(call, price, ledger)
         return answer

@@ -157,18 +157,25 @@ class Ledger:
         """Replace the reservation of a call with its usage; None if the call was not answered."""
         with self._lock:
             self._models.discard(reserved)
-            if spent is None:
-                return
-            used = self._used
-            self._used = attrs.evolve(
-                used,
-                model_calls=used.model_calls + 1,
-                input_tokens=used.input_tokens + spent.input_tokens,
-                output_tokens=used.output_tokens + spent.output_tokens,
-                tokens=used.tokens + spent.tokens,
-                cost=min(used.cost + spent.cost, sys.float_info.max),
-                calls_without_usage=used.calls_without_usage + (not spent.is_known),
-            )
+            if spent is not None:
+                self._count(spent, calls=1)
+
+    def add_model_usage(self, spent: Spent) -> None:
+        """Count the tokens and the cost of one more request for a call that is counted already."""
+        with self._lock:
+            self._count(spent)
+
+    def _count(self, spent: Spent, calls: int = 0) -> None:
+        used = self._used
+        self._used = attrs.evolve(
+            used,
+            model_calls=used.model_calls + calls,
+            input_tokens=used.input_tokens + spent.input_tokens,
+            output_tokens=used.output_tokens + spent.output_tokens,
+            tokens=used.tokens + spent.tokens,
+            cost=min(used.cost + spent.cost, sys.float_info.max),
+            calls_without_usage=used.calls_without_usage + (not spent.is_known),
+        )
 
     def reserve_tool_call(self, tool: str, entries: Sequence[str] = ()) -> ReservedTool | str:
         """Reserve a tool call; return the entry whose limit is reached, if there is one.

@@ -6,6 +6,9 @@ import math
 import sys
 from typing import Any
 
+import attrs
+from agents import ModelResponse
+
 from kantan_agents.middleware.budget.ledger import Reserved, Spent
 from kantan_agents.support.log import get_logger
 
@@ -54,6 +57,19 @@ def spent_by(answer: Any, price: tuple[float, float], reserved: Reserved, *, was
 def spent_by_broken_off(reserved: Reserved) -> Spent:
     """Return what a call has used whose answer had begun: what was reserved, as its usage is unknown."""
     return Spent(tokens=reserved.tokens, cost=reserved.cost, is_known=False)
+
+
+def spent_by_other(usage: Any, price: tuple[float, float], reserved: Reserved, *, is_complete: bool) -> Spent:
+    """Return what another request for the same answer has used, as far as it is known.
+
+    Args:
+        usage: Its usage.
+        price: Price of a million input and output tokens.
+        reserved: The reservation of the call.
+        is_complete: Whether the usage is all that it has used.
+    """
+    spent = spent_by(ModelResponse([], usage, None), price, reserved, was_requested=True)
+    return spent if is_complete else attrs.evolve(spent, is_known=False)
 
 
 def count_of(value: Any) -> int | None:

@@ -50,6 +50,8 @@ def model_call_data(call: ModelCallRecord, pools: Pools, prices: Prices) -> dict
         "is_streamed": call.is_streamed,
         "is_internal": call.is_internal,
         "broke_off": call.broke_off,
+        "from_cache": call.from_cache,
+        "is_superseded": call.is_superseded,
         "error": _error(call.error),
         "instructions": None if request.instructions is None else pools.texts.add(cut(request.instructions)),
         "input": [pools.messages.add(one) for one in messages_of(request.input)],

@@ -139,6 +139,10 @@ class CounterfactualTape:
     def form_memory(self, _call: ModelCall) -> None:
         """Return None: the models are really asked, so what this process knows about them counts."""
 
+    def has_cached(self, _call: ModelCall, _model: Any, _request: Request) -> bool:
+        """Return False: the models are really asked."""
+        return False
+
     async def answer(self, call: ModelCall, model: Any, request: Request) -> Any:
         """Ask the model.
 
@@ -252,7 +256,11 @@ class CounterfactualTape:
         """Put the recorded values into the context that the next instructions of an agent read."""
         if self._recorded is None:
             return
-        calls = [one for one in self._recorded.model_calls if one.agent == agent and not one.is_internal]
+        calls = [
+            one
+            for one in self._recorded.model_calls
+            if one.agent == agent and not one.is_internal and not one.is_superseded
+        ]
         at = self._rendered.get(agent, 0)
         self._rendered[agent] = at + 1
         if calls:

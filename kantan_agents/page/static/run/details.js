@@ -48,6 +48,8 @@ function notes(call) {
     call.is_streamed ? "streamed" : null,
     call.is_internal ? "made by a middleware" : null,
     call.broke_off ? "broke off" : null,
+    call.from_cache ? "from the cache" : null,
+    call.is_superseded ? "another request was faster" : null,
   ].filter(Boolean).join(", ");
 }
 

@@ -1,0 +1,1 @@
+"""``Cache``: stored answers for equal requests."""

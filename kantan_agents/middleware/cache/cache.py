@@ -1,0 +1,308 @@
+"""``Cache``: give the stored answer to a request that was made before."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextvars import ContextVar
+from threading import Lock
+from typing import Any
+
+import anyio
+import attrs
+from agents import Model, ModelResponse, custom_span
+
+from kantan_agents.bridge.model_calls import name_of, target_of
+from kantan_agents.capture import ModelAnswer
+from kantan_agents.errors import InvalidOptionError, KantanAgentsError
+from kantan_agents.interception import Middleware, ModelCall, ModelNext, end_run_with, is_redacted
+from kantan_agents.middleware.cache.entry import StoredAnswer, packed, unpacked, why_not_stored
+from kantan_agents.middleware.cache.flights import Flights, Seat
+from kantan_agents.middleware.cache.key import request_key
+from kantan_agents.middleware.cache.sqlite import SQLiteStore
+from kantan_agents.middleware.cache.stores import CacheStore, MemoryStore
+from kantan_agents.middleware.keys import Key, KeyOf, Per
+from kantan_agents.middleware.redact.redact import Redact
+from kantan_agents.pipeline import Run
+from kantan_agents.structured.requests.request import Request
+from kantan_agents.support.arguments import checked_number, shown
+from kantan_agents.support.log import get_logger
+
+SPAN = "cache"
+
+_KEPT_ELSEWHERE = ModelAnswer(())
+"""Stands for an answer that a recording or a journal has."""
+
+_AT_PROVIDER = ("previous_response_id", "conversation_id")
+_leading: ContextVar[tuple[str, ...]] = ContextVar("kantan_agents_cache_leading", default=())
+_log = get_logger("kantan_agents.middleware")
+
+
+@attrs.frozen(kw_only=True)
+class CacheStats:
+    """What a ``Cache`` has done in this process.
+
+    Attributes:
+        hits: Requests that got a stored answer.
+        shared: Requests that got the answer of an equal request at the same time.
+        misses: Requests that were made.
+        passed: Requests that cannot be cached, and were made.
+        tokens: Tokens that the answers of ``hits`` and ``shared`` have taken when a model was asked.
+    """
+
+    hits: int = 0
+    shared: int = 0
+    misses: int = 0
+    passed: int = 0
+    tokens: int = 0
+
+
+class Cache(Middleware):
+    """Gives the stored answer to a request that was made before, without asking a model.
+
+    Two requests are equal if the model is asked for the same: model, provider and URL, instructions,
+    conversation, settings, tools, hand-offs and output schema. Answers are never given to another tenant
+    unless ``per`` is None.
+
+    Of equal requests at the same time, one is made. If it fails, each of the others makes its own; if it is
+    cancelled, one of the others takes its place.
+
+    Stored are complete answers of models: not those that were cut off, refuse, or do not fit the output
+    type, nor those of conversations that the provider keeps. An answer in which ``Redact`` finds something
+    is not stored either. Put ``Redact`` before this middleware; if it is inside, nothing is cached.
+
+    A hit has no usage, and middleware inside of this one, such as ``Budget``, does not see it. Streamed runs
+    get it as a stream. ``ModelCallFinished.from_cache`` and a span ``cache`` mark it.
+
+    Args:
+        store: Where answers are stored: the path of an SQLite file, a ``CacheStore``, or None for the memory
+            of this process.
+        ttl: For how many seconds an answer is used.
+        per: Where the tenant of a run is: a path in its context such as ``"tenant"`` or ``"user.team"``, or a
+            function of the context. A run without one is E175. None: all runs share their answers.
+        max_wait: For how many seconds a request waits for an equal one before it is made as well.
+
+    Raises:
+        InvalidOptionError: E75, an option has an invalid value.
+    """
+
+    def __init__(
+        self,
+        store: str | os.PathLike[str] | CacheStore | None = None,
+        ttl: float = 3600.0,
+        *,
+        per: Per = "tenant",
+        max_wait: float = 60.0,
+    ) -> None:
+        self.store = _store(store)
+        self.ttl = checked_number("ttl", ttl, above_zero=True)
+        self._key = KeyOf("Cache", per)
+        self._max_wait = checked_number("max_wait", max_wait)
+        self._flights = Flights()
+        self._lock = Lock()
+        self._stats = CacheStats()
+        self._warned: set[str] = set()
+
+    def stats(self) -> CacheStats:
+        """Return what it has done in this process."""
+        return self._stats
+
+    async def clear(self) -> None:
+        """Remove all stored answers.
+
+        Raises:
+            Exception: What the store raises.
+        """
+        await self.store.clear()
+
+    async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
+        """Return the stored answer, or make the call and store its answer.
+
+        Raises:
+            RunKeyError: E175, the context of the run does not say whose it is.
+        """
+        request = Request(call.instructions, call.input, call.settings, call.tools, call.options)
+        try:
+            model = target_of(call)
+        except KantanAgentsError:
+            return await call_next(call)  # which raises it as well, unless another middleware helps
+        kept = _kept_elsewhere(call, model, request)
+        if kept is not None:
+            return await (self._give(call, _KEPT_ELSEWHERE) if kept else call_next(call))
+        key = self._request_key(call, request, model, self._tenant(call.run))
+        if key is None or key in _leading.get():
+            self._count(passed=1)
+            return await call_next(call)
+        return await self._asked_once(key, call, call_next)
+
+    def _tenant(self, run: Run) -> Key:
+        try:
+            tenant = self._key.of(run)
+            if tenant is None and not self._key.is_shared:
+                raise self._key.error("is missing; with per=None, all runs share their answers")
+        except KantanAgentsError as error:
+            # The SDK would turn an error inside an agent used as a tool into text for the outer model.
+            end_run_with(run, error)
+            raise
+        return tenant
+
+    def _request_key(self, call: ModelCall, request: Request, model: Model, tenant: Key) -> str | None:
+        run = call.run
+        if any(call.options.get(name) for name in _AT_PROVIDER) or run.options.get(
+            "auto_previous_response_id"
+        ):
+            return None
+        if is_redacted(run) and _redacts_inside(run, self):
+            self._warn("Redact is inside Cache, so nothing is cached; put it before")
+            return None
+        try:
+            return request_key(call, request, model, tenant)
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:  # E47 is a ValueError
+            _log.debug("request not cached", run_id=run.id, error_type=type(error).__name__)
+            return None
+
+    async def _asked_once(self, key: str, call: ModelCall, call_next: ModelNext) -> ModelResponse:
+        """Make the request, unless an equal one is being made."""
+        seat = self._flights.board(key)
+        if not seat.leads:
+            try:
+                with anyio.move_on_after(self._max_wait):
+                    await seat.signal.wait()
+            except BaseException:
+                self._flights.leave(seat)
+                raise
+            if seat.body is not None:
+                stored = self._unpacked(key, seat.body)
+                if stored is not None:
+                    return await self._give_stored(key, call, stored, is_shared=True)
+            if not seat.leads:  # the other one has failed, or takes too long
+                self._flights.leave(seat)
+                answer, _ = await self._asked(key, call, call_next)
+                return answer
+        return await self._led(key, seat, call, call_next)
+
+    async def _led(self, key: str, seat: Seat, call: ModelCall, call_next: ModelNext) -> ModelResponse:
+        token = _leading.set((*_leading.get(), key))
+        try:
+            body = await self._read(key)
+            stored = None if body is None else self._unpacked(key, body)
+            if stored is None:
+                if body is not None:
+                    await self._tried("remove", self.store.remove(key))
+                answer, body = await self._asked(key, call, call_next)
+        except Exception:
+            self._flights.land(seat, None)
+            raise
+        except BaseException:  # a cancellation says nothing about the request
+            self._flights.leave(seat)
+            raise
+        finally:
+            _leading.reset(token)
+        self._flights.land(seat, body)
+        return answer if stored is None else await self._give_stored(key, call, stored, is_shared=False)
+
+    async def _asked(
+        self, key: str, call: ModelCall, call_next: ModelNext
+    ) -> tuple[ModelResponse, bytes | None]:
+        """Make the request; return the answer, and its stored form if it is stored."""
+        self._count(misses=1)
+        was_sent, call.was_sent = call.was_sent, False
+        try:
+            answer = await call_next(call)
+            reason = why_not_stored(call, answer)
+        finally:
+            call.was_sent = call.was_sent or was_sent
+        body = packed(key, call, answer, time.time()) if reason is None else None
+        if body is None:
+            _log.debug("answer not stored", run_id=call.run.id, reason=reason or "it has something to redact")
+        elif call.run.records_sensitive_data or not self.store.is_persistent:
+            await self._tried("write", self.store.write(key, body, self.ttl))
+        return answer, body
+
+    async def _read(self, key: str) -> bytes | None:
+        found: bytes | None = await self._tried("read", self.store.read(key))
+        return found
+
+    async def _tried(self, what: str, work: Any) -> Any:
+        try:
+            return await work
+        except Exception as error:  # noqa: BLE001 - a store that fails must not make a run fail
+            self._warn(f"the cache cannot {what}: {error!r}")
+            return None
+
+    def _unpacked(self, key: str, body: bytes) -> StoredAnswer | None:
+        try:
+            stored = unpacked(key, body)
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            _log.warning("a stored answer is damaged, the model is asked", key=key, error=repr(error))
+            return None
+        return stored if time.time() - stored.stored_at <= self.ttl else None
+
+    async def _give_stored(
+        self, key: str, call: ModelCall, stored: StoredAnswer, *, is_shared: bool
+    ) -> ModelResponse:
+        self._count(**{"shared" if is_shared else "hits": 1}, tokens=stored.tokens)
+        data = {
+            "model": call.model if isinstance(call.model, str) else name_of(call.model),
+            "request": key,
+            "age": round(max(time.time() - stored.stored_at, 0.0), 3),
+            "shared": is_shared,
+        }
+        with custom_span(SPAN, data):
+            return await self._give(call, stored.answer)
+
+    async def _give(self, call: ModelCall, answer: ModelAnswer) -> ModelResponse:
+        # Where the model would be asked: with events and a stream, recorded, and kept by a durable run.
+        call.stored = answer
+        try:
+            given: ModelResponse = await call.send(call)
+        except BaseException:
+            call.stored = None
+            raise
+        return given
+
+    def _count(self, **more: int) -> None:
+        with self._lock:
+            changes = {name: getattr(self._stats, name) + number for name, number in more.items()}
+            self._stats = attrs.evolve(self._stats, **changes)
+
+    def _warn(self, message: str) -> None:
+        if message not in self._warned and len(self._warned) < _MOST_WARNINGS:
+            self._warned.add(message)
+            _log.warning(message, store=repr(self.store))
+
+    def __repr__(self) -> str:
+        stats = self._stats
+        return (
+            f"Cache({self.store!r}, ttl={self.ttl:g}, per={self._key!r}, hits={stats.hits}, "
+            f"misses={stats.misses})"
+        )
+
+
+_MOST_WARNINGS = 20
+
+
+def _store(given: Any) -> CacheStore:
+    if given is None:
+        return MemoryStore()
+    if isinstance(given, (str, os.PathLike)):
+        return SQLiteStore(given)
+    if isinstance(given, CacheStore) and not isinstance(given, type):
+        return given
+    reason = f"must be the path of an SQLite file, a CacheStore or None, not {shown(given)}"
+    raise InvalidOptionError(option="store", reason=reason)
+
+
+def _kept_elsewhere(call: ModelCall, model: Model, request: Request) -> bool | None:
+    """Return whether a recording or a journal has the answer from a cache; None if neither is asked."""
+    run = call.run
+    if run.tape is not None:
+        return bool(run.tape.has_cached(call, model, request))
+    kept: bool | None = None if run.journal is None else run.journal.has_cached(call, request)
+    return kept
+
+
+def _redacts_inside(run: Run, cache: Cache) -> bool:
+    owners = [getattr(layer, "__self__", None) for layer in run.model_calls]
+    inside = owners[owners.index(cache) + 1 :] if cache in owners else owners
+    return any(isinstance(owner, Redact) for owner in inside)

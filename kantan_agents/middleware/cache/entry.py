@@ -1,0 +1,105 @@
+"""The stored form of an answer, and which answers are stored at all."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+import attrs
+from agents import ModelResponse
+
+from kantan_agents.capture import ModelAnswer
+from kantan_agents.capture.canonical import digest
+from kantan_agents.interception import ModelCall, redacted_data
+from kantan_agents.structured.requests.agent_output import AgentOutput
+from kantan_agents.structured.requests.reading import final_text
+
+_DIGEST: Final = 16
+
+# The provider has run something that may have changed something, which a stored answer would only claim.
+_ACTED: Final = ("mcp_call", "mcp_approval_request", "code_interpreter_call")
+
+
+@attrs.frozen
+class StoredAnswer:
+    """An answer from a store.
+
+    Attributes:
+        answer: The answer. Its usage is zero, because no model is asked.
+        stored_at: When it was stored, in seconds since 1970.
+        tokens: How many tokens it has taken when a model was asked.
+    """
+
+    answer: ModelAnswer
+    stored_at: float
+    tokens: int
+
+
+def why_not_stored(call: ModelCall, answer: ModelResponse) -> str | None:
+    """Return why an answer is not to be stored; None if it is complete and valid."""
+    items = answer.output
+    if not call.was_sent:
+        return "no model was asked"
+    if not items:
+        return "it is empty"
+    if any(getattr(item, "status", None) not in (None, "completed") for item in items):
+        return "it is not complete"
+    if _is_cut_off(call, answer):
+        return "it has reached max_tokens"
+    if any(getattr(item, "type", None) in _ACTED for item in items):
+        return "the provider has run a tool"
+    if any(_refuses(item) for item in items):
+        return "the model refused to answer"
+    schema = call.options.get("output_schema")
+    if isinstance(schema, AgentOutput):
+        text = final_text(items)
+        if text is not None and not schema.accepts(text):
+            return "it does not fit the output type"
+    return None
+
+
+def _is_cut_off(call: ModelCall, answer: ModelResponse) -> bool:
+    # The SDK does not say why an answer has ended.
+    most, written = getattr(call.settings, "max_tokens", None), answer.usage.output_tokens
+    return isinstance(most, int) and isinstance(written, int) and written >= most
+
+
+def _refuses(item: Any) -> bool:
+    return any(getattr(part, "type", None) == "refusal" for part in getattr(item, "content", None) or ())
+
+
+def packed(key: str, call: ModelCall, answer: ModelResponse, now: float) -> bytes | None:
+    """Return an answer as it is stored; None if it has no JSON form, or something that is redacted.
+
+    The placeholder for it would have another value in another run.
+    """
+    tokens = answer.usage.total_tokens
+    data = {"response_id": answer.response_id, "at": now, "tokens": tokens if isinstance(tokens, int) else 0}
+    try:
+        output = [_item(item) for item in answer.output]
+        body = json.dumps({**data, "output": output}, separators=(",", ":")).encode()
+    except (TypeError, ValueError, RecursionError):
+        return None
+    if redacted_data(call.run, output) != output:
+        return None
+    return digest(key.encode() + body)[:_DIGEST] + body
+
+
+def unpacked(key: str, stored: bytes) -> StoredAnswer:
+    """Return a stored answer.
+
+    Raises:
+        ValueError, TypeError, KeyError: It is damaged, or stored under another key.
+    """
+    checksum, body = stored[:_DIGEST], stored[_DIGEST:]
+    if digest(key.encode() + body)[:_DIGEST] != checksum:
+        raise ValueError("its checksum is wrong")
+    data = json.loads(body)
+    answer = ModelAnswer(data["output"], {}, data["response_id"])
+    return StoredAnswer(answer, float(data["at"]), int(data["tokens"]))
+
+
+def _item(item: Any) -> Any:
+    # Through JSON, so that what is compared and stored is what is read.
+    dump = getattr(item, "model_dump", None)
+    return item if dump is None else dump(mode="json", exclude_unset=True, warnings=False)

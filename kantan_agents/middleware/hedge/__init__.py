@@ -1,0 +1,1 @@
+"""``Hedge``: a second request when the first one is slow."""

@@ -1,0 +1,87 @@
+"""``KeyOf``: whose a run is, such as its tenant, as its context says."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+from uuid import UUID
+
+from kantan_agents.errors import InvalidOptionError, RunKeyError
+from kantan_agents.pipeline import Run
+from kantan_agents.support.arguments import shown
+
+Per: TypeAlias = "str | Callable[[dict[str, Any]], Any] | None"
+"""Where the key of a run is: a path in its context, such as ``"tenant"`` or ``"user.team"``, or a function of
+the context. None: all runs have the same key."""
+
+Key: TypeAlias = "str | int | UUID | None"
+"""The key of a run; None if it has none."""
+
+_ABSENT: Any = object()
+
+
+class KeyOf:
+    """Finds the key of a run.
+
+    Args:
+        middleware: Name of the middleware, for errors.
+        per: Where the key is.
+
+    Raises:
+        InvalidOptionError: E75, ``per`` is neither a path nor a function.
+    """
+
+    def __init__(self, middleware: str, per: Any) -> None:
+        is_path = isinstance(per, str) and all(per.split("."))
+        if per is not None and not is_path and not callable(per):
+            reason = f'must be a path such as "tenant", a function of the context, or None, not {shown(per)}'
+            raise InvalidOptionError(option="per", reason=reason)
+        self._middleware = middleware
+        self._per = per
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether all runs have the same key."""
+        return self._per is None
+
+    def of(self, run: Run) -> Key:
+        """Return the key of a run; None if its context has none.
+
+        Raises:
+            RunKeyError: E175, the value is not a text or another simple value.
+        """
+        if self._per is None:
+            return None
+        context = run.context
+        found = self._per(context) if callable(self._per) else _at(context, self._per)
+        if found is None or found is _ABSENT:
+            return None
+        if isinstance(found, enum.Enum):
+            found = found.value
+        # A str or a number of a subclass may compare as it likes.
+        if type(found) is bool or not isinstance(found, (str, int, UUID)):
+            raise self.error(f"must be a str, an int or a UUID, not {type(found).__name__}")
+        if found == "":
+            return None
+        return found if isinstance(found, UUID) else (str(found) if isinstance(found, str) else int(found))
+
+    def error(self, reason: str) -> RunKeyError:
+        """Return the error for a run whose key cannot be used."""
+        what = f"context[{self._per!r}]" if isinstance(self._per, str) else "the result of per"
+        return RunKeyError(middleware=self._middleware, what=what, reason=reason)
+
+    def __repr__(self) -> str:
+        if callable(self._per):
+            return str(getattr(self._per, "__name__", type(self._per).__name__))
+        return repr(self._per)
+
+
+def _at(context: Any, path: str) -> Any:
+    if isinstance(context, Mapping) and path in context:
+        return context[path]
+    for name in path.split("."):
+        if not isinstance(context, Mapping) or name not in context:
+            return _ABSENT
+        context = context[name]
+    return context

@@ -1,0 +1,180 @@
+"""``LimitConcurrency``: make only so many model calls or runs at the same time, in turn between tenants."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from typing import Any, Literal, get_args
+
+import anyio
+from agents import ModelResponse, custom_span
+
+from kantan_agents.errors import InvalidOptionError, KantanAgentsError, QueueFullError, QueueTimeoutError
+from kantan_agents.interception import Middleware, ModelCall, ModelNext, end_run_with
+from kantan_agents.middleware.keys import Key, KeyOf, Per
+from kantan_agents.middleware.limit_concurrency.overload import is_overload, pause_after
+from kantan_agents.middleware.limit_concurrency.places import ConcurrencyStats, Place, Places, Waiter
+from kantan_agents.middleware.limit_concurrency.window import Window
+from kantan_agents.pipeline import Next, Run
+from kantan_agents.support.arguments import checked_bool, checked_int, checked_number
+
+Limited = Literal["model_calls", "runs"]
+"""What is limited."""
+
+SPAN = "wait_for_place"
+
+_held: ContextVar[tuple[tuple[Any, Place], ...]] = ContextVar("kantan_agents_places", default=())
+"""The places that this task has, or the run or call around it, each with its ``LimitConcurrency``."""
+
+
+class LimitConcurrency(Middleware):
+    """Makes at most ``n`` model calls at the same time, over all runs that share this object.
+
+    What is too much waits. The keys, usually tenants, take turns: the next free place goes to the key that
+    has waited longest for one, so a tenant with a thousand calls does not keep the others waiting. Within a
+    key, the first call comes first.
+
+    By default it limits model calls, because providers limit requests. A run that waits for a tool, a person
+    or another run then takes no place from others. ``of="runs"`` limits whole runs, which bounds the memory
+    and the tools of a service as well. A run inside a run that has a place needs none of its own.
+
+    It adapts to rate limits: after an answer with status 429, 503 or 529, half as many calls are made at
+    once, and one more each time that as many were answered, up to ``n``. If the provider says how long to
+    wait (``Retry-After`` or OpenAI's ``x-ratelimit-reset-*``), no call of this key begins before, but at most
+    for a minute.
+
+    A replay does not wait.
+
+    Args:
+        n: How many are made at the same time.
+        per: Where the key of a run is: a path in its context such as ``"tenant"`` or ``"user.team"``, or a
+            function of the context. None for one queue. Runs without a key have a queue of their own.
+        of: What is limited: ``"model_calls"`` or ``"runs"``.
+        each: How many one key may make at the same time; None for no limit of its own.
+        max_waiting: How many of one key may wait. One more is E173.
+        max_wait: How many seconds one may wait, which then is E174. None for no limit.
+        adaptive: Whether to adapt to rate limits.
+
+    Raises:
+        InvalidOptionError: E75, an option has an invalid value.
+    """
+
+    def __init__(
+        self,
+        n: int,
+        per: Per = "tenant",
+        *,
+        of: Limited = "model_calls",
+        each: int | None = None,
+        max_waiting: int = 100,
+        max_wait: float | None = 60.0,
+        adaptive: bool = True,
+    ) -> None:
+        if of not in get_args(Limited):
+            raise InvalidOptionError(option="of", reason=f'must be "model_calls" or "runs", not {of!r}')
+        self.n = checked_int("n", n, 1)
+        self.of = of
+        self._key = KeyOf("LimitConcurrency", per)
+        self._max_wait = None if max_wait is None else checked_number("max_wait", max_wait)
+        self._places = Places(
+            Window(self.n, adapts=checked_bool("adaptive", adaptive)),
+            None if each is None else checked_int("each", each, 1),
+            checked_int("max_waiting", max_waiting, 0),
+        )
+        # Only one of them is wrapped, so that a limit for model calls needs no name beside one for runs.
+        unwrapped = "run" if of == "model_calls" else "model_call"
+        setattr(self, unwrapped, getattr(Middleware, unwrapped).__get__(self))
+
+    def stats(self) -> ConcurrencyStats:
+        """Return what runs and what waits now."""
+        return self._places.stats()
+
+    async def run(self, run: Run, call_next: Next) -> None:
+        """With ``of="runs"``, run the rest of the pipeline once there is a place.
+
+        Raises:
+            QueueFullError: E173, too many runs of this key wait.
+            QueueTimeoutError: E174, there was no place in time.
+            RunKeyError: E175, the context has a key that cannot be used.
+        """
+        async with self._place(run):
+            await call_next(run)
+
+    async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
+        """With ``of="model_calls"``, make the call once there is a place.
+
+        Raises:
+            QueueFullError: E173, too many calls of this key wait.
+            QueueTimeoutError: E174, there was no place in time.
+            RunKeyError: E175, the context has a key that cannot be used.
+        """
+        async with self._place(call.run):
+            return await call_next(call)
+
+    @asynccontextmanager
+    async def _place(self, run: Run) -> AsyncIterator[None]:
+        is_replay = run.tape is not None and not run.tape.asks_models
+        has_place = any(owner is self and place.is_open for owner, place in _held.get())
+        if is_replay or has_place:
+            yield
+            return
+        try:
+            place = await self._taken(run, self._key.of(run))
+        except KantanAgentsError as error:
+            # The SDK would turn an error inside an agent used as a tool into text for the outer model.
+            end_run_with(run, error)
+            raise
+        token = _held.set((*_held.get(), (self, place)))
+        is_overloaded: bool | None = None
+        pause = 0.0
+        try:
+            yield
+            is_overloaded = False
+        except Exception as error:
+            if is_overload(error):
+                is_overloaded, pause = True, pause_after(error)
+            raise
+        finally:
+            self._places.leave(place, is_overloaded=is_overloaded, pause=pause)
+            _held.reset(token)
+
+    async def _taken(self, run: Run, key: Key) -> Place:
+        found = self._places.enter(key)
+        if isinstance(found, Place):
+            return found
+        what = self.of.replace("_", " ")
+        if isinstance(found, int):
+            raise QueueFullError(key=key, what=what, waiting=found, limit=self._places.limit)
+        data = {"of": self.of, "key": key if run.records_sensitive_data else None}
+        try:
+            with custom_span(SPAN, data), anyio.move_on_after(self._max_wait):
+                await self._wait(found)
+        except BaseException:  # also a cancellation: nothing of the waiting is left
+            place = self._places.withdraw(found)
+            if place is not None:
+                self._places.leave(place, is_overloaded=None)
+            raise
+        place = self._places.withdraw(found, timed_out=True)
+        if place is None:
+            seconds = math.inf if self._max_wait is None else self._max_wait
+            raise QueueTimeoutError(key=key, what=what, seconds=seconds, limit=self._places.limit)
+        return place
+
+    async def _wait(self, waiter: Waiter) -> None:
+        while waiter.place is None:
+            waiter.signal.clear()
+            with anyio.move_on_after(self._places.pause_of(waiter.key)):
+                if waiter.place is None:
+                    await waiter.signal.wait()
+            self._places.serve()
+
+    def __repr__(self) -> str:
+        stats = self.stats()
+        of = "" if self.of == "model_calls" else f", of={self.of!r}"
+        limit = "" if stats.limit == self.n else f", limit={stats.limit}"
+        return (
+            f"LimitConcurrency({self.n}, per={self._key!r}{of}{limit}, "
+            f"running={stats.running}, waiting={stats.waiting})"
+        )

@@ -1,0 +1,229 @@
+"""``Places``: hands out places to waiting tasks, in turn between keys. It is thread-safe."""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict, deque
+from threading import Lock
+from time import monotonic
+
+import attrs
+
+from kantan_agents.middleware.keys import Key
+from kantan_agents.middleware.limit_concurrency.window import Window
+from kantan_agents.support.signal import Signal
+
+
+@attrs.frozen(kw_only=True)
+class KeyStats:
+    """The calls of one key.
+
+    Attributes:
+        running: How many are made now.
+        waiting: How many wait for a place.
+        paused: Seconds for which none of them begins, because a provider has asked for it.
+    """
+
+    running: int
+    waiting: int
+    paused: float
+
+
+@attrs.frozen(kw_only=True)
+class ConcurrencyStats:
+    """What runs and what waits in a ``LimitConcurrency``.
+
+    Attributes:
+        running: How many calls are made now.
+        waiting: How many wait for a place.
+        limit: How many may be made at the same time now: ``n``, or fewer after a rate limit.
+        refused: How many were refused because too many waited (E173).
+        timed_out: How many have waited too long (E174).
+        keys: The same by key, for the keys that run, wait or are paused.
+    """
+
+    running: int
+    waiting: int
+    limit: int
+    refused: int
+    timed_out: int
+    keys: dict[Key, KeyStats]
+
+
+@attrs.define(eq=False)
+class Place:
+    """A place that somebody has.
+
+    Attributes:
+        key: Whose it is.
+        round: The round of the window in which it was given.
+        is_open: Whether it was not given back yet.
+    """
+
+    key: Key
+    round: int
+    is_open: bool = True
+
+
+@attrs.define(eq=False)
+class Waiter:
+    """A task that waits for a place.
+
+    Attributes:
+        key: Its key.
+        signal: Wakes it.
+        place: Its place; None while it waits.
+    """
+
+    key: Key
+    signal: Signal = attrs.field(factory=Signal)
+    place: Place | None = None
+
+
+class Places:
+    """The places of a ``LimitConcurrency``, and who waits for one.
+
+    Args:
+        window: How many there are.
+        each: How many one key may have; None for all.
+        max_waiting: How many tasks of one key may wait.
+    """
+
+    def __init__(self, window: Window, each: int | None, max_waiting: int) -> None:
+        self._window = window
+        self._each = each
+        self._max_waiting = max_waiting
+        self._lock = Lock()
+        self._running: Counter[Key] = Counter()
+        self._count = 0
+        self._queues: OrderedDict[Key, deque[Waiter]] = OrderedDict()
+        self._paused_until: dict[Key, float] = {}
+        self._refused = self._timed_out = 0
+
+    @property
+    def limit(self) -> int:
+        """How many there are now."""
+        return self._window.size
+
+    def enter(self, key: Key) -> Place | Waiter | int:
+        """Return a place; a waiter if none is free; the number of those who wait if they are too many."""
+        with self._lock:
+            self._serve()
+            queue = self._queues.get(key)
+            if queue is None and self._count < self._window.size and self._may_begin(key):
+                return self._given(key)
+            if queue is not None and len(queue) >= self._max_waiting:
+                self._refused += 1
+                return len(queue)
+            if self._max_waiting == 0:
+                self._refused += 1
+                return 0
+            waiter = Waiter(key)
+            self._queues.setdefault(key, deque()).append(waiter)
+            return waiter
+
+    def leave(self, place: Place, *, is_overloaded: bool | None, pause: float = 0.0) -> None:
+        """Take a place back, and give it to the next one.
+
+        Args:
+            place: The place.
+            is_overloaded: Whether the provider has refused the call as one too many; None if the call says
+                nothing about that.
+            pause: Seconds for which no call of this key is to begin.
+        """
+        with self._lock:
+            place.is_open = False
+            self._take_back(place.key)
+            if is_overloaded is not None:
+                self._window.learn(place.round, is_overloaded=is_overloaded)
+            if pause > 0:
+                self._pause(place.key, pause)
+            self._serve()
+
+    def withdraw(self, waiter: Waiter, *, timed_out: bool = False) -> Place | None:
+        """Stop waiting; return the place that was given in the meantime, if there is one."""
+        with self._lock:
+            if waiter.place is not None:
+                return waiter.place
+            self._timed_out += timed_out
+            queue = self._queues.get(waiter.key)
+            if queue is not None and waiter in queue:  # or it was left out because its loop is closed
+                queue.remove(waiter)
+                if not queue:
+                    del self._queues[waiter.key]
+        return None
+
+    def serve(self) -> None:
+        """Give free places to those who wait, as after a pause."""
+        with self._lock:
+            self._serve()
+
+    def pause_of(self, key: Key) -> float | None:
+        """Return for how many seconds a key is paused; None if it is not."""
+        until = self._paused_until.get(key)
+        return None if until is None else max(until - monotonic(), 0.0)
+
+    def stats(self) -> ConcurrencyStats:
+        """Return what runs and what waits now."""
+        with self._lock:
+            self._serve()
+            now = monotonic()
+            waiting = {key: len(queue) for key, queue in self._queues.items()}
+            keys = {
+                key: KeyStats(
+                    running=self._running.get(key, 0),
+                    waiting=waiting.get(key, 0),
+                    paused=max(self._paused_until.get(key, now) - now, 0.0),
+                )
+                for key in dict.fromkeys((*self._running, *waiting, *self._paused_until))
+            }
+            return ConcurrencyStats(
+                running=self._count,
+                waiting=sum(waiting.values()),
+                limit=self._window.size,
+                refused=self._refused,
+                timed_out=self._timed_out,
+                keys=keys,
+            )
+
+    def _serve(self) -> None:
+        if self._paused_until:
+            now = monotonic()
+            for key in [key for key, until in self._paused_until.items() if until <= now]:
+                del self._paused_until[key]
+        while self._count < self._window.size:
+            for key in self._queues:
+                if self._may_begin(key):
+                    break
+            else:
+                return
+            queue = self._queues[key]
+            waiter = queue.popleft()
+            if queue:
+                self._queues.move_to_end(key)  # the other keys come first now
+            else:
+                del self._queues[key]
+            waiter.place = self._given(key)
+            if not waiter.signal.set():  # its event loop is closed
+                waiter.place = None
+                self._take_back(key)
+
+    def _given(self, key: Key) -> Place:
+        self._count += 1
+        self._running[key] += 1
+        return Place(key, self._window.round)
+
+    def _take_back(self, key: Key) -> None:
+        self._count -= 1
+        self._running[key] -= 1
+        if not self._running[key]:
+            del self._running[key]
+
+    def _may_begin(self, key: Key) -> bool:
+        is_full = self._each is not None and self._running.get(key, 0) >= self._each
+        return not is_full and key not in self._paused_until
+
+    def _pause(self, key: Key, seconds: float) -> None:
+        until = monotonic() + seconds
+        self._paused_until[key] = max(until, self._paused_until.get(key, until))
+        for waiter in self._queues.get(key, ()):
+            waiter.signal.set()  # it looks when the pause ends

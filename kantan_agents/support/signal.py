@@ -1,0 +1,34 @@
+"""``Signal``: wakes one waiting task from any thread."""
+
+from __future__ import annotations
+
+import asyncio
+
+
+class Signal:
+    """Wakes the task that has made it. Any thread may set it, also one with another event loop."""
+
+    __slots__ = ("_event", "_loop")
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._event = asyncio.Event()
+
+    def set(self) -> bool:
+        """Wake the task; return False if its event loop is closed, so that nobody waits any more."""
+        if asyncio._get_running_loop() is self._loop:  # None instead of an exception outside of a loop
+            self._event.set()
+            return True
+        try:
+            self._loop.call_soon_threadsafe(self._event.set)
+        except RuntimeError:
+            return False
+        return True
+
+    async def wait(self) -> None:
+        """Wait until it is set."""
+        await self._event.wait()
+
+    def clear(self) -> None:
+        """Wait for the next time it is set."""
+        self._event.clear()
