@@ -16,6 +16,7 @@ import typer
 
 from kantan_agents.cli.agents.commands import app as agents
 from kantan_agents.cli.approvals.commands import app as approvals
+from kantan_agents.cli.chat.command import INSTRUCTIONS, chat
 from kantan_agents.cli.eval.commands import app as evaluations
 from kantan_agents.cli.improve.commands import improve
 from kantan_agents.cli.replay.commands import app as replay
@@ -31,7 +32,6 @@ from kantan_agents.cli.worker.commands import worker
 from kantan_agents.errors import InvalidOptionError
 
 PROGRAM = "kantan-agents"
-INSTRUCTIONS = "You are a helpful assistant."
 
 app = new_app(
     name=PROGRAM,
@@ -223,6 +223,7 @@ def completion(
     print_script(invocation.find_root().command, PROGRAM, shell)
 
 
+app.command("chat")(chat)
 app.command("improve")(improve)
 app.command("worker")(worker)
 app.add_typer(approvals, name="approvals")

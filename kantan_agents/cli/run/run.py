@@ -60,7 +60,7 @@ def answer(
     middleware: list[Stage | Middleware] = [collect_runs(runs)]
     if commands:
         rules = context.get("tool_rules") if stated is None else stated
-        middleware.append(SlashCommands(_user_rules(rules)))
+        middleware.append(SlashCommands(user_rules(rules)))
     if isinstance(instructions, str):
         agent = Agent(AGENT_NAME, instructions, model=model, middleware=middleware)
     else:
@@ -76,7 +76,7 @@ def answer(
             typer.echo(printable(text) if sys.stdout.isatty() else text, color=True)
 
 
-def _user_rules(rules: Any) -> UserRules:
+def user_rules(rules: Any) -> UserRules:
     """Return the rules for slash commands: all tools of the agent, limited by the rules in the context.
 
     Args:

@@ -1,0 +1,96 @@
+"""``Progress``: what has happened of an answer, from its events, to keep it if it is not finished."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from kantan_agents.cli.chat.kept import Item
+from kantan_agents.events import Event
+
+INTERRUPTED: Final = "[The user interrupted this answer.]"
+FAILED: Final = "[This answer failed and was not finished.]"
+_NO_OUTPUT: Final = "The call was interrupted. It may have had effects."
+
+
+class Progress:
+    """Collects the texts and tool calls of one answer, in order.
+
+    A run that is cancelled or fails has no result. What its tools have done has happened all the same, and
+    the model must know it in the next turn.
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[Item] = []
+        self._outputs: dict[str, str] = {}
+        self._writing: str | None = None
+        self.trace_id: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The texts of the model so far."""
+        return "\n".join(part["content"] for part in self._parts if "content" in part)
+
+    @property
+    def ends_with_text(self) -> bool:
+        """Whether the newest part is a text of the model."""
+        return bool(self._parts) and "content" in self._parts[-1]
+
+    def see(self, event: Event) -> bool:
+        """Add an event of the run itself; return whether a tool call has ended."""
+        match event.type:
+            case "run_started":
+                self.trace_id = event.trace_id
+            case "text_delta":
+                if self._writing != event.call_id or not self.ends_with_text:
+                    self._parts.append({"role": "assistant", "content": ""})
+                self._writing = event.call_id
+                self._parts[-1]["content"] += event.text
+            case "tool_call_started":
+                self._parts.append(_call(event.call_id, event.tool, event.arguments))
+            case "tool_call_finished":
+                failure = "" if event.message is None else f"The call failed: {event.message}"
+                if event.outcome != "cancelled":
+                    self._outputs[event.call_id] = event.output or failure
+                return True
+            case "tool_call_refused":
+                self._outputs[event.call_id] = event.message
+                return True
+        return False
+
+    def items(self, ending: str | None = None) -> list[Item]:
+        """Return the parts as input items, each call with its result.
+
+        Args:
+            ending: Why the answer has ended, as a last text.
+        """
+        items: list[Item] = []
+        for part in self._parts:
+            if "content" in part:
+                items.append(part)
+                continue
+            call_id = part["call_id"]
+            output = self._outputs.get(call_id, _NO_OUTPUT)
+            items += [part, {"type": "function_call_output", "call_id": call_id, "output": output}]
+        return items if ending is None else [*items, {"role": "assistant", "content": ending}]
+
+
+def _call(call_id: str, tool: str, arguments: str) -> Item:
+    try:
+        is_object = isinstance(json.loads(arguments), dict)
+    except (ValueError, RecursionError):
+        is_object = False
+    # A provider refuses a call whose arguments are not an object.
+    text = arguments if is_object else json.dumps({"arguments": arguments})
+    return {"type": "function_call", "call_id": call_id, "name": tool, "arguments": text}
+
+
+def portable(items: list[Item]) -> list[Item]:
+    """Return items without what only the model that made them understands: reasoning, and ids of items."""
+    return [_without_id(item) for item in items if item.get("type") != "reasoning"]
+
+
+def _without_id(item: Item) -> dict[str, Any]:
+    if item.get("type", "message") not in ("message", "function_call"):
+        return item
+    return {key: value for key, value in item.items() if key not in ("id", "status", "provider_data")}
