@@ -23,6 +23,7 @@ class Progress:
     def __init__(self) -> None:
         self._parts: list[Item] = []
         self._outputs: dict[str, str] = {}
+        self._arguments: dict[str, list[str]] = {}
         self._writing: str | None = None
         self.trace_id: str | None = None
 
@@ -46,8 +47,12 @@ class Progress:
                     self._parts.append({"role": "assistant", "content": ""})
                 self._writing = event.call_id
                 self._parts[-1]["content"] += event.text
+            case "tool_arguments_delta":
+                self._arguments.setdefault(event.call_id, []).append(event.arguments)
             case "tool_call_started":
-                self._parts.append(_call(event.call_id, event.tool, event.arguments))
+                # The event of a call that is refused at once has no arguments.
+                arguments = event.arguments or "".join(self._arguments.get(event.call_id, ())) or "{}"
+                self._parts.append(_call(event.call_id, event.tool, arguments))
             case "tool_call_finished":
                 failure = "" if event.message is None else f"The call failed: {event.message}"
                 if event.outcome != "cancelled":

@@ -79,8 +79,7 @@ async def _lead(settings: Settings, agent: Agent[Any], page: Page | None) -> int
         ending.restore()
         if page is not None:
             await page.close()
-    if screen.is_closed:
-        _leave_terminal()
+    _leave_closed_terminal()
     return _SIGNALLED + ending.number if ending.number is not None else code
 
 
@@ -149,10 +148,13 @@ def _is_terminal() -> bool:
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
 
 
-def _leave_terminal() -> None:
-    # Python flushes these streams at the end, which fails once the terminal is gone.
-    nothing = os.open(os.devnull, os.O_WRONLY)
+def _leave_closed_terminal() -> None:
+    """Take the standard streams off a terminal that is gone: Python flushes them at the end, and would fail."""
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):
-            os.dup2(nothing, stream.fileno())
-    os.close(nothing)
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            nothing = os.open(os.devnull, os.O_WRONLY)
+            with suppress(OSError, ValueError):
+                os.dup2(nothing, stream.fileno())
+            os.close(nothing)

@@ -27,7 +27,6 @@ Refusing = Callable[[str, str], str | None]
 class _Call:
     tool: str
     arguments: str
-    run_id: str
 
 
 class AnswerView:
@@ -42,6 +41,7 @@ class AnswerView:
         self._screen = screen
         self._refusing = refusing
         self._calls: dict[tuple[str, str], _Call] = {}
+        self._arguments: dict[tuple[str, str], str] = {}
         self._writing: str | None = None
 
     def show(self, event: Event, run_id: str) -> None:
@@ -60,9 +60,15 @@ class AnswerView:
                     self._screen.end_answer()
                 self._writing = event.call_id
                 self._screen.stream(event.text)
+            case "tool_arguments_delta":
+                key = (event.run_id, event.call_id)
+                if len(written := self._arguments.get(key, "")) < _MAX_ARGUMENTS:
+                    self._arguments[key] = written + event.arguments
             case "tool_call_started":
-                call = _Call(event.tool, event.arguments, event.run_id)
-                self._calls[event.run_id, event.call_id] = call
+                key = (event.run_id, event.call_id)
+                # The event of a call that is refused at once has no arguments.
+                arguments = event.arguments or self._arguments.get(key, "")
+                self._calls[key] = _Call(event.tool, arguments)
                 self._show_running()
             case "tool_call_finished":
                 is_failed = event.outcome != "finished"
@@ -72,28 +78,24 @@ class AnswerView:
                     state = f"{event.outcome} after {state}{reason}"
                 self._end(event, event.call_id, event.tool, state, style=BAD if is_failed else LABEL)
             case "tool_call_refused":
-                call = self._calls.get((event.run_id, event.call_id), _Call(event.tool, "", event.run_id))
+                call = self._calls.get((event.run_id, event.call_id), _Call(event.tool, ""))
                 rule = self._refusing(call.tool, call.arguments) if is_own else None
-                self._end(
-                    event,
-                    event.call_id,
-                    event.tool,
-                    f"refused by {rule or one_line(event.message)}",
-                    style=BAD,
-                )
+                by = f": {one_line(event.message)}" if rule is None else f" by {rule}"
+                self._end(event, event.call_id, event.tool, f"refused{by}", style=BAD)
             case "handed_off":
                 self._screen.line(f"* {one_line(event.to_agent)} goes on", LABEL)
             case "mcp_server_left_out":
                 self._screen.line(f"! without the server {event.server}: {event.message}", NOTICE)
 
     def _end(self, event: Event, call_id: str, tool: str, state: str, *, style: str) -> None:
-        call = self._calls.pop((event.run_id, call_id), _Call(tool, "", event.run_id))
+        call = self._calls.pop((event.run_id, call_id), _Call(tool, ""))
         is_inside = event.parent_run_id is not None
         self._screen.line(call_line(tool, state, call.arguments, style, event.agent if is_inside else None))
         self._show_running()
 
     def _show_running(self) -> None:
         if self._calls:
+            self._screen.end_answer()
             self._screen.status(", ".join(short_name(call.tool) for call in self._calls.values()) + " ...")
 
 
