@@ -16,7 +16,14 @@ from tests.chat.shop import shop  # noqa: F401
 from tests.chat.terminal import SCRIPT, Terminal
 from tests.programs import Preloaded
 
-KEPT_VARIABLES = ("PATH", "PYTHONPATH", "LANG", "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG", "VIRTUAL_ENV")
+KEPT_VARIABLES = (
+    "PATH",
+    "PYTHONPATH",
+    "LANG",
+    "COVERAGE_PROCESS_START",
+    "COVERAGE_PROCESS_CONFIG",
+    "VIRTUAL_ENV",
+)
 
 
 @pytest.fixture
@@ -72,7 +79,7 @@ def lines(preloaded: Preloaded, environment: dict[str, str], folder: Path, tmp_p
         questions = tmp_path / "questions"
         questions.write_bytes(content)
         whole = {**environment, **server.environment()}
-        command = [SCRIPT, f"stdin:{questions}", "chat", *arguments]
+        command: list[str | Path] = [SCRIPT, f"stdin:{questions}", "chat", *arguments]
         return preloaded.run(command, env=whole, cwd=folder)
 
     return run

@@ -10,6 +10,7 @@ from typing import Any
 import anyio.to_thread
 from openai.types.responses import ResponseStreamEvent
 from pydantic import TypeAdapter
+from typing_extensions import Self
 
 from kantan_agents.testing import Reply
 from kantan_agents.testing.wire import response_events
@@ -40,7 +41,7 @@ class Held:
                 await anyio.to_thread.run_sync(partial(self._may_go_on.wait, 60), abandon_on_cancel=True)
                 yield _EVENT.validate_python({**event, "delta": second})
 
-    def __enter__(self) -> Held:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

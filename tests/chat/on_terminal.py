@@ -20,7 +20,7 @@ def take_streams(place: str) -> None:
     for number, descriptor in descriptors.items():
         os.dup2(descriptor, number)
     for number, name in enumerate(("stdin", "stdout", "stderr")):
-        stream = open(number, "w" if number else "r", encoding="utf-8", closefd=False)  # noqa: PTH123, SIM115
+        stream = open(number, "w" if number else "r", encoding="utf-8", closefd=False)  # noqa: SIM115
         stream.reconfigure(line_buffering=True)
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)

@@ -39,7 +39,10 @@ def test_ctrl_c_ends_the_answer_and_keeps_the_conversation(chat: Any, kept: Any)
 
 
 def test_ctrl_c_during_a_tool_call_keeps_what_was_called(chat: Any, shop: str) -> None:
-    calls = [ScriptedToolCall("look", {"what": "it"}, "call_1"), ScriptedToolCall("wait", {"what": "x"}, "call_2")]
+    calls = [
+        ScriptedToolCall("look", {"what": "it"}, "call_1"),
+        ScriptedToolCall("wait", {"what": "x"}, "call_2"),
+    ]
     with OfflineServer([[calls[0]], ["Now I wait.", calls[1]], "Yes."]) as server:
         terminal = chat(server, "--agent", shop)
         terminal.enter("Wait.")
@@ -114,7 +117,10 @@ def test_a_terminal_that_is_closed_at_the_prompt_ends_the_chat(chat: Any) -> Non
 
 
 def test_after_a_crash_the_conversation_goes_on(chat: Any, shop: str, kept: Any) -> None:
-    calls = [ScriptedToolCall("look", {"what": "it"}, "call_1"), ScriptedToolCall("wait", {"what": "x"}, "call_2")]
+    calls = [
+        ScriptedToolCall("look", {"what": "it"}, "call_1"),
+        ScriptedToolCall("wait", {"what": "x"}, "call_2"),
+    ]
     with OfflineServer(["Hello.", [calls[0]], [calls[1]]]) as server:
         terminal = chat(server, "--agent", shop)
         terminal.enter("Hi.")

@@ -104,7 +104,7 @@ def chat(
     If standard input is not a terminal, each of its lines is a question.
 
     Exit codes: 0 ended, 1 an answer to a line failed, 2 bad arguments, files or
-    agents, 130 a line was interrupted, 129 and 143 ended by a signal.
+    agents, 129, 130 and 143 ended by a signal.
     """
     if agent is not None and instructions is not None:
         raise InvalidOptionError(option="--agent", reason="cannot be combined with --instructions")

@@ -50,7 +50,7 @@ class ChatCompleter(Completer):
             yield from _fitting(self._arguments[argument[1][1:]](), argument[2])
 
     def _files(self, typed: str, *, is_quoted: bool) -> Iterator[Completion]:
-        if not is_quoted and " " in typed:
+        if typed.startswith("/") or (not is_quoted and " " in typed):
             return
         folder, _, beginning = typed.rpartition("/")
         found = sorted(_names_in(self._folder, folder, beginning))[:_MAX_FILES]
@@ -70,10 +70,10 @@ def _fitting(choices: Mapping[str, str], typed: str) -> Iterator[Completion]:
 
 
 def _names_in(root: Path, folder: str, beginning: str) -> Iterator[tuple[str, bool]]:
-    place = os.path.realpath(root / folder)
-    if not Path(place).is_relative_to(root):
-        return
     try:
+        place = os.path.realpath(root / folder)
+        if not Path(place).is_relative_to(root):
+            return
         with os.scandir(place) as entries:
             for number, entry in enumerate(entries):
                 if number == _MAX_ENTRIES:

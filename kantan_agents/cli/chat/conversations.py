@@ -199,7 +199,9 @@ class Conversations:
         sought = whole(words).casefold()
         found: dict[str, Listed] = {}
         with self._errors(), self._lock:
-            for name, agent, title, turns, changed_at, question, answer in self._connection.execute(_SEARCH, (sought, sought)):
+            for name, agent, title, turns, changed_at, question, answer in self._connection.execute(
+                _SEARCH, (sought, sought)
+            ):
                 said = question if _has(sought, question) else answer
                 about = Listed(name, agent, title, turns, changed_at, _around(sought, said))
                 found.setdefault(name, about)

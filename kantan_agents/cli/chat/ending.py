@@ -18,16 +18,20 @@ class Ending:
     SIGINT interrupts what is being done. SIGTERM and SIGHUP, which a closed terminal sends, interrupt it and
     end the chat; the second one ends the process at once.
 
+    Args:
+        is_interactive: Whether a person types. If not, SIGINT ends the chat too.
+
     Attributes:
         number: The signal that ends the chat; None as long as it goes on.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_interactive: bool) -> None:
         self.number: int | None = None
         self._loop = asyncio.get_running_loop()
         self._interrupt: Callable[[], object] | None = None
         self._before = {number: signal.signal(number, self._end) for number in _ENDING}
-        self._before[signal.SIGINT] = signal.signal(signal.SIGINT, self._stop)
+        of_interrupt = self._stop if is_interactive else self._end
+        self._before[signal.SIGINT] = signal.signal(signal.SIGINT, of_interrupt)
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
         del number, frame
@@ -36,7 +40,7 @@ class Ending:
     def _end(self, number: int, frame: FrameType | None) -> None:
         del frame
         self.number = number
-        for one in _ENDING:
+        for one in {*_ENDING, number}:
             signal.signal(one, signal.SIG_DFL)
         self._loop.call_soon_threadsafe(self.interrupt)
 

@@ -30,7 +30,7 @@ def is_file_inside(folder: Path, name: str) -> bool:
 
 
 def read_inside(folder: Path, name: str, limit: int) -> tuple[bytes, int]:
-    """Return the beginning of a file inside a folder, and its size.
+    """Return the beginning of a file inside a folder, and its size, which is larger if that is not all.
 
     The folder is opened first and every part of the path below it on its own, without following links, so
     that nobody can exchange one in between.
@@ -53,7 +53,8 @@ def read_inside(folder: Path, name: str, limit: int) -> tuple[bytes, int]:
                 status = os.fstat(descriptor)
                 if not stat.S_ISREG(status.st_mode):
                     raise FileMentionError(name=shown, reason="it is not a file with text or an image")
-                return _read(descriptor, limit), status.st_size
+                content = _read(descriptor, limit + 1)
+                return content[:limit], max(status.st_size, len(content))  # it may grow meanwhile
             finally:
                 os.close(descriptor)
     except FileArgumentError as error:

@@ -16,7 +16,7 @@ from kantan_agents.cli.terminal.plain import one_line, whole
 from kantan_agents.cli.terminal.show_quantities import size_text
 from kantan_agents.errors import FileMentionError
 
-# At the beginning or after white space, so that aiko@example.com is none.
+# At the beginning or after white space, so that aiko@example.com is not one.
 _MENTION: Final = re.compile(r'(?<!\S)@(?:"([^"\n]+)"|(\S+))')
 _MAX_FILES: Final = 20
 _BEHIND: Final = ".,;:!?)]}'\""
@@ -60,7 +60,7 @@ def read_message(text: str, folder: Path) -> Message:
     notes: list[str] = []
     for name in dict.fromkeys(_names(text, folder)):
         if not is_file_inside(folder, name):
-            notes.append(f"@{one_line(name)} is no file here; it was sent as a text")
+            notes.append(f"@{one_line(name)} is not a file here; it was sent as a text")
             continue
         if len(parts) == _MAX_FILES:
             raise FileMentionError(name=one_line(name), reason=f"a message has at most {_MAX_FILES} files")

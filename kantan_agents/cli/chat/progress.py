@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Final
+from typing import Final
 
 from kantan_agents.cli.chat.kept import Item
 from kantan_agents.events import Event
@@ -24,6 +24,7 @@ class Progress:
         self._parts: list[Item] = []
         self._outputs: dict[str, str] = {}
         self._arguments: dict[str, list[str]] = {}
+        self._refused: set[str] = set()
         self._writing: str | None = None
         self.trace_id: str | None = None
 
@@ -36,6 +37,11 @@ class Progress:
     def ends_with_text(self) -> bool:
         """Whether the newest part is a text of the model."""
         return bool(self._parts) and "content" in self._parts[-1]
+
+    @property
+    def did_nothing(self) -> bool:
+        """Whether nothing was written, and no call was made that the rules have not refused."""
+        return all(part.get("call_id") in self._refused for part in self._parts)
 
     def see(self, event: Event) -> bool:
         """Add an event of the run itself; return whether a tool call has ended."""
@@ -59,6 +65,7 @@ class Progress:
                     self._outputs[event.call_id] = event.output or failure
                 return True
             case "tool_call_refused":
+                self._refused.add(event.call_id)
                 self._outputs[event.call_id] = event.message
                 return True
         return False
@@ -91,11 +98,15 @@ def _call(call_id: str, tool: str, arguments: str) -> Item:
 
 
 def portable(items: list[Item]) -> list[Item]:
-    """Return items without what only the model that made them understands: reasoning, and ids of items."""
-    return [_without_id(item) for item in items if item.get("type") != "reasoning"]
+    """Return items as any model understands them: texts and calls, without ids and without reasoning."""
+    return [_portable(item) for item in items if item.get("type") != "reasoning"]
 
 
-def _without_id(item: Item) -> dict[str, Any]:
-    if item.get("type", "message") not in ("message", "function_call"):
-        return item
-    return {key: value for key, value in item.items() if key not in ("id", "status", "provider_data")}
+def _portable(item: Item) -> Item:
+    kind = item.get("type", "message")
+    if kind == "function_call":
+        return {key: value for key, value in item.items() if key not in ("id", "status", "provider_data")}
+    if kind == "message" and item.get("role") == "assistant" and isinstance(item.get("content"), list):
+        texts = (str(part.get("text") or part.get("refusal") or "") for part in item["content"])
+        return {"role": "assistant", "content": "".join(texts)}
+    return item

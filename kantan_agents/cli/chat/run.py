@@ -26,7 +26,7 @@ from kantan_agents.cli.chat.settings import Settings
 from kantan_agents.cli.chat.talk import Talk
 from kantan_agents.cli.run.recording import recording_to
 from kantan_agents.cli.terminal.console import LABEL, wide_terminal
-from kantan_agents.cli.terminal.failures import EXIT_FAILED, EXIT_INTERRUPTED
+from kantan_agents.cli.terminal.failures import EXIT_FAILED
 from kantan_agents.events import subscribe
 
 _SIGNALLED: Final = 128
@@ -37,8 +37,7 @@ def lead(settings: Settings) -> None:
     """Lead a chat: at a terminal, or with the lines of standard input as its questions.
 
     Raises:
-        Exit: With code 1, an answer to a line failed; 130, a line was interrupted; 128 and the number of the
-            signal that ended the chat.
+        Exit: With code 1, an answer to a line failed; with 128 and its number, a signal ended the chat.
         FileArgumentError: E79, a database that ``--db`` names cannot be used, or a line cannot be read.
         ConversationNotFoundError: E194, there is no conversation to go on with.
     """
@@ -57,8 +56,8 @@ def lead(settings: Settings) -> None:
 
 
 async def _lead(settings: Settings, agent: Agent[Any], page: Page | None) -> int:
-    ending = Ending()
     is_terminal = _is_terminal()
+    ending = Ending(is_interactive=is_terminal)
     screen = Screen(wide_terminal(), notes=None if is_terminal else wide_terminal(stderr=True))
     costs = Costs(settings.prices)
     editor = Editor(ending) if is_terminal else None
@@ -113,25 +112,15 @@ async def _converse(chat: Chat, editor: Editor, ending: Ending) -> int:
 async def _answer_lines(chat: Chat, ending: Ending) -> int:
     """Answer each line of standard input. Anybody may have written it, so it is never a command."""
     lines = Lines()
-    was_interrupted = False
-
-    def stop() -> None:
-        nonlocal was_interrupted
-        was_interrupted = True
-        lines.stop()
-
-    failed = 0
-    while not ending.is_requested and not was_interrupted:
-        with ending.interrupting(stop):
+    failed = False
+    while not ending.is_requested:
+        with ending.interrupting(lines.stop):
             try:
                 question = await lines.next()
             except EOFError:
                 break
-        outcome = await chat.answer(question) if question.strip() else "finished"
-        was_interrupted = was_interrupted or outcome == "interrupted"
-        failed += outcome == "failed"
-    if was_interrupted:
-        return EXIT_INTERRUPTED
+        if question.strip() and await chat.answer(question) == "failed":
+            failed = True
     return EXIT_FAILED if failed else 0
 
 
@@ -149,12 +138,13 @@ def _is_terminal() -> bool:
 
 
 def _leave_closed_terminal() -> None:
-    """Take the standard streams off a terminal that is gone: Python flushes them at the end, and would fail."""
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except (OSError, ValueError):
-            nothing = os.open(os.devnull, os.O_WRONLY)
+    """Take the standard streams off a terminal that is gone: Python would fail to flush them at the end."""
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError):
                 os.dup2(nothing, stream.fileno())
-            os.close(nothing)
+        os.close(nothing)

@@ -44,7 +44,7 @@ def agent_source(name: str | None, instructions: str, rules: Any) -> MakeAgent:
 
     Raises:
         AgentNotFoundError, AgentFileError, InvalidDefinitionError: E32, E30, E31, as ``read_agent``.
-        InvalidOptionError: E75, there is no such module or name, or it is no agent.
+        InvalidOptionError: E75, there is no such module or name, or it is not an agent.
     """
     commands = [SlashCommands(user_rules(rules))]
     if name is None:

@@ -150,7 +150,7 @@ class Talk:
         finally:
             self.trace_id = progress.trace_id or self.trace_id
             with anyio.CancelScope(shield=True):
-                if outcome != "finished" and isinstance(given, str) and not progress.items():
+                if outcome != "finished" and isinstance(given, str) and progress.did_nothing:
                     await self._keep(Conversations.remove, turn)  # a command of which nothing was done
                 else:
                     if outcome != "finished":

@@ -13,7 +13,7 @@ from kantan_agents.cli.chat.screen import Screen
 from kantan_agents.cli.terminal.console import ACCENT, BAD, LABEL, NOTICE, plain
 from kantan_agents.cli.terminal.plain import one_line
 from kantan_agents.cli.terminal.show_quantities import duration_text
-from kantan_agents.events import Event
+from kantan_agents.events import Event, ToolCallFinished, ToolCallRefused
 
 _MAX_NAME: Final = 40
 _MAX_VALUE: Final = 60
@@ -56,10 +56,7 @@ class AnswerView:
             case "model_call_started":
                 self._screen.status(f"{event.agent} is thinking ...")
             case "text_delta" if is_own:
-                if self._writing not in (None, event.call_id):
-                    self._screen.end_answer()
-                self._writing = event.call_id
-                self._screen.stream(event.text)
+                self._show_text(event.call_id, event.text)
             case "tool_arguments_delta":
                 key = (event.run_id, event.call_id)
                 if len(written := self._arguments.get(key, "")) < _MAX_ARGUMENTS:
@@ -71,26 +68,37 @@ class AnswerView:
                 self._calls[key] = _Call(event.tool, arguments)
                 self._show_running()
             case "tool_call_finished":
-                is_failed = event.outcome != "finished"
-                state = duration_text(event.seconds)
-                if is_failed:
-                    reason = "" if event.message is None else f": {one_line(event.message)}"
-                    state = f"{event.outcome} after {state}{reason}"
-                self._end(event, event.call_id, event.tool, state, style=BAD if is_failed else LABEL)
+                self._show_end(event)
             case "tool_call_refused":
-                call = self._calls.get((event.run_id, event.call_id), _Call(event.tool, ""))
-                rule = self._refusing(call.tool, call.arguments) if is_own else None
-                by = f": {one_line(event.message)}" if rule is None else f" by {rule}"
-                self._end(event, event.call_id, event.tool, f"refused{by}", style=BAD)
+                self._show_refusal(event, is_own=is_own)
             case "handed_off":
-                self._screen.line(f"* {one_line(event.to_agent)} goes on", LABEL)
+                self._screen.line(f"* {event.to_agent} goes on", LABEL)
             case "mcp_server_left_out":
                 self._screen.line(f"! without the server {event.server}: {event.message}", NOTICE)
 
-    def _end(self, event: Event, call_id: str, tool: str, state: str, *, style: str) -> None:
-        call = self._calls.pop((event.run_id, call_id), _Call(tool, ""))
-        is_inside = event.parent_run_id is not None
-        self._screen.line(call_line(tool, state, call.arguments, style, event.agent if is_inside else None))
+    def _show_text(self, call_id: str, text: str) -> None:
+        if self._writing not in (None, call_id):
+            self._screen.end_answer()
+        self._writing = call_id
+        self._screen.stream(text)
+
+    def _show_end(self, event: ToolCallFinished) -> None:
+        state = duration_text(event.seconds)
+        if event.outcome == "finished":
+            self._end(event, state, LABEL)
+        else:
+            reason = "" if event.message is None else f": {event.message}"
+            self._end(event, f"{event.outcome} after {state}{reason}", BAD)
+
+    def _show_refusal(self, event: ToolCallRefused, *, is_own: bool) -> None:
+        call = self._calls.get((event.run_id, event.call_id))
+        rule = self._refusing(call.tool, call.arguments) if is_own and call is not None else None
+        self._end(event, f"refused: {event.message}" if rule is None else f"refused by {rule}", BAD)
+
+    def _end(self, event: ToolCallFinished | ToolCallRefused, state: str, style: str) -> None:
+        call = self._calls.pop((event.run_id, event.call_id), _Call(event.tool, ""))
+        inside = event.agent if event.parent_run_id is not None else None
+        self._screen.line(call_line(event.tool, state, call.arguments, style, inside))
         self._show_running()
 
     def _show_running(self) -> None:
