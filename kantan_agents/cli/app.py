@@ -22,6 +22,7 @@ from kantan_agents.cli.improve.commands import improve
 from kantan_agents.cli.replay.commands import app as replay
 from kantan_agents.cli.rollout.commands import app as rollout
 from kantan_agents.cli.runs.commands import app as runs
+from kantan_agents.cli.terminal.agent_names import complete_agent
 from kantan_agents.cli.terminal.completion import Shell, enable_completion, print_script
 from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption, is_named, place_of
 from kantan_agents.cli.terminal.failures import EXIT_FAILED, EXIT_INTERRUPTED, describe, exit_code
@@ -124,6 +125,7 @@ def run(
             metavar="NAME|FILE",
             help="Run this agent from `agents list`, or of a .md file; it may delegate to the others.",
             show_default=False,
+            autocompletion=complete_agent,
         ),
     ] = None,
     model: ModelOption = None,

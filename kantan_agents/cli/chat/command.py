@@ -7,6 +7,7 @@ from typing import Annotated, Optional
 
 import typer
 
+from kantan_agents.cli.chat.kept_ids import complete_conversation
 from kantan_agents.cli.terminal.agent_names import complete_agent
 from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption, is_named
 from kantan_agents.cli.terminal.prices import PriceOption, read_prices
@@ -66,6 +67,7 @@ def chat(
             metavar="ID",
             help="Go on with a kept conversation: the beginning of its id, or last.",
             show_default=False,
+            autocompletion=complete_conversation,
         ),
     ] = None,
     approved: Annotated[
