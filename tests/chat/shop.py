@@ -8,6 +8,7 @@ import pytest
 
 SHOP = '''
 import asyncio
+import threading
 from pathlib import Path
 
 from agents import function_tool
@@ -33,6 +34,12 @@ async def wait(what: str) -> str:
     return "over"
 
 
+def block(what: str) -> str:
+    """Block a thread for ever."""
+    threading.Event().wait()
+    return "over"
+
+
 @function_tool(needs_approval=True)
 def pay(amount: int) -> str:
     """Pay an amount."""
@@ -53,7 +60,7 @@ cashier = AgentDefinition(name="cashier", description="Pays.", system_prompt="Pa
 agent = Agent(
     "shop",
     "Serve.",
-    tools=[look, delete, wait, pay, lend, task_tool([cashier])],
+    tools=[look, delete, wait, block, pay, lend, task_tool([cashier])],
     middleware=[SlashCommands({"allow": ["look", "wait"]})],
 )
 without_commands = agent.clone(middleware=[])

@@ -96,6 +96,22 @@ def test_a_signal_at_the_prompt_ends_the_chat(chat: Any) -> None:
         assert terminal.wait_for_end() == 143
 
 
+def test_a_tool_that_nothing_can_end_does_not_hold_the_chat(chat: Any, shop: str, kept: Any) -> None:
+    with OfflineServer([ScriptedToolCall("block", {"what": "x"}), "Yes."]) as server:
+        terminal = chat(server, "--agent", shop)
+        terminal.enter("Block.")
+        terminal.wait_for("block ...")
+        terminal.type(CTRL_C)
+        terminal.wait_for("interrupted")
+        terminal.wait_for_prompt()
+        terminal.enter("Are you there?")
+        terminal.wait_for("Yes.")
+        terminal.wait_for_prompt()
+        terminal.enter("/exit")
+        assert terminal.wait_for_end() == 0
+    assert [turn.outcome for turn in kept().turns] == ["interrupted", "finished"]
+
+
 def test_a_closed_terminal_ends_the_chat_and_keeps_it(chat: Any, kept: Any) -> None:
     with Held("Half an ", "answer.") as held, OfflineServer([held.reply]) as server:
         terminal = chat(server)
@@ -139,7 +155,7 @@ def test_after_a_crash_the_conversation_goes_on(chat: Any, shop: str, kept: Any)
     sent = server.requests[0].body["input"]
     assert [item.get("content") or item.get("output") or item.get("name") for item in sent] == [
         "Hi.",
-        [{"annotations": [], "logprobs": [], "text": "Hello.", "type": "output_text"}],
+        "Hello.",
         "Look, then wait.",
         "look",
         "it: seen",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
@@ -27,7 +28,7 @@ from kantan_agents.cli.terminal.failures import describe
 from kantan_agents.cli.terminal.plain import whole
 from kantan_agents.cli.terminal.show_quantities import counted, short_time
 from kantan_agents.commands import Command, kind_of, split_line
-from kantan_agents.errors import ChatCommandError
+from kantan_agents.errors import ChatCommandError, ConversationsFileError
 
 _LISTED: Final = 20
 _RECALLED: Final = 2000
@@ -105,8 +106,9 @@ class Chat:
     async def load_recent(self) -> None:
         """Read which conversations there are, for completion."""
         if self.store is not None:
-            listed = await anyio.to_thread.run_sync(self.store.newest, _LISTED)
-            self.recent = {one.id: one.title for one in listed}
+            with suppress(ConversationsFileError):  # the next turn says what is wrong with the file
+                listed = await anyio.to_thread.run_sync(self.store.newest, _LISTED)
+                self.recent = {one.id: one.title for one in listed}
 
     def names(self) -> Mapping[str, str]:
         """Return all commands, each with what it does."""

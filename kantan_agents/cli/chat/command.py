@@ -125,8 +125,9 @@ def chat(
     target = None if no_record else recording.checked(recording.Target(db, required=is_named(invocation)))
     text = INSTRUCTIONS if instructions is None else instructions
     make_agent, context = read_start(agent, text, context_file, rules)
+    talks_to = make_agent(model)
     store = None if no_save else open_conversations(conversations)
 
     from kantan_agents.cli.chat.run import lead
 
-    lead(Settings(make_agent, model, context, target, store, resume, approved or (), prices))
+    lead(Settings(talks_to, make_agent, context, target, store, resume, approved or (), prices))

@@ -179,6 +179,8 @@ class Conversations:
                     (found[0][0],),
                 ).fetchall(),
             )
+            if not rows:
+                raise ConversationNotFoundError(id=beginning, reason="it has no turns")
             return Kept(name, agent, tuple(map(self._turn, rows)))
 
     def newest(self, limit: int) -> list[Listed]:

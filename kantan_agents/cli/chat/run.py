@@ -7,12 +7,11 @@ import os
 import sys
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import anyio
 import typer
 
-from kantan_agents.agent import Agent
 from kantan_agents.cli.chat.ask import AskAtTerminal, refuse
 from kantan_agents.cli.chat.chat import Chat, EndOfChatError, model_of
 from kantan_agents.cli.chat.completing import ChatCompleter
@@ -23,6 +22,7 @@ from kantan_agents.cli.chat.lines import Lines
 from kantan_agents.cli.chat.page import Page
 from kantan_agents.cli.chat.screen import Screen
 from kantan_agents.cli.chat.settings import Settings
+from kantan_agents.cli.chat.stuck_threads import end_threads, wait_for_no_thread
 from kantan_agents.cli.chat.talk import Talk
 from kantan_agents.cli.run.recording import recording_to
 from kantan_agents.cli.terminal.console import LABEL, wide_terminal
@@ -36,26 +36,29 @@ _PATIENCE: Final = 2.0
 def lead(settings: Settings) -> None:
     """Lead a chat: at a terminal, or with the lines of standard input as its questions.
 
+    If a tool still works in a thread that nothing can end, the process ends without it.
+
     Raises:
         Exit: With code 1, an answer to a line failed; with 128 and its number, a signal ended the chat.
         FileArgumentError: E79, a database that ``--db`` names cannot be used, or a line cannot be read.
         ConversationNotFoundError: E194, there is no conversation to go on with.
     """
-    agent = settings.make_agent(settings.model)
     with recording_to(settings.target) as recorder:
         page = None
         if recorder is not None and settings.target is not None:
             page = Page(settings.target.path, recorder.force_flush)
         try:
-            code = asyncio.run(_lead(settings, agent, page))
+            code = asyncio.run(_lead(settings, page))
         finally:
             if settings.store is not None:
                 settings.store.close()
+    end_threads(code)
     if code:
         raise typer.Exit(code)
 
 
-async def _lead(settings: Settings, agent: Agent[Any], page: Page | None) -> int:
+async def _lead(settings: Settings, page: Page | None) -> int:
+    wait_for_no_thread()
     is_terminal = _is_terminal()
     ending = Ending(is_interactive=is_terminal)
     screen = Screen(wide_terminal(), notes=None if is_terminal else wide_terminal(stderr=True))
@@ -63,7 +66,7 @@ async def _lead(settings: Settings, agent: Agent[Any], page: Page | None) -> int
     editor = Editor(ending) if is_terminal else None
     ask = partial(refuse, screen) if editor is None else AskAtTerminal(editor, screen)
     approved = frozenset(settings.approved)
-    talk = Talk(agent, settings.context, screen, ending, ask, approved, settings.store)
+    talk = Talk(settings.agent, settings.context, screen, ending, ask, approved, settings.store)
     chat = Chat(talk, settings.make_agent, screen, costs, settings.store, page, settings.folder)
     try:
         with subscribe(costs.see):

@@ -9,6 +9,7 @@ from typing import Any
 
 import attrs
 
+from kantan_agents.agent import Agent
 from kantan_agents.cli.chat.conversations import Conversations
 from kantan_agents.cli.chat.folders import conversations_file
 from kantan_agents.cli.chat.source import MakeAgent, agent_source
@@ -25,8 +26,8 @@ class Settings:
     """What a chat is started with.
 
     Attributes:
-        make_agent: Makes the agent.
-        model: The model; None for the agent's own.
+        agent: The agent.
+        make_agent: Makes it with another model.
         context: The context that each conversation begins with.
         target: The database that records the answers, or None.
         store: Where conversations are kept, or None.
@@ -36,8 +37,8 @@ class Settings:
         folder: The working folder, whose files may be sent.
     """
 
+    agent: Agent[Any]
     make_agent: MakeAgent
-    model: str | None
     context: dict[str, Any]
     target: Target | None
     store: Conversations | None

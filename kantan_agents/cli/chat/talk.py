@@ -24,7 +24,7 @@ from kantan_agents.cli.chat.screen import Screen
 from kantan_agents.cli.chat.view import AnswerView
 from kantan_agents.cli.terminal.console import NOTICE
 from kantan_agents.delegation.approvals import answer_approvals
-from kantan_agents.errors import ChatCommandError, ConversationsFileError, StreamUsageError
+from kantan_agents.errors import ChatCommandError, ConversationsFileError, KantanAgentsError, StreamUsageError
 from kantan_agents.stages.trim_history import output_text
 
 
@@ -146,7 +146,8 @@ class Talk:
             if result is not None:
                 items = _new_items(result, given, asked) or [asked, *progress.items()]
                 self._show_silent(result, progress)
-                answer = output_text(result)
+                silent = "" if progress.ends_with_text else output_text(result)
+                answer = "\n".join(filter(None, (progress.text, silent)))
         finally:
             self.trace_id = progress.trace_id or self.trace_id
             with anyio.CancelScope(shield=True):
@@ -238,7 +239,10 @@ def _new_items(result: Any, given: str | list[Item], asked: Item) -> list[Item]:
 
 
 def _rule_of(agent: Agent[Any], context: dict[str, Any], tool: str, arguments: str) -> str | None:
-    explanation = agent.explain_tool(tool, arguments or None, context)
+    try:
+        explanation = agent.explain_tool(tool, arguments or None, context)
+    except KantanAgentsError:  # the rules themselves are wrong, which the refusal says
+        return None
     if explanation.allowed:
         return None  # another agent has refused it, after a hand-off
     return f"{explanation.rule}, in {explanation.layer}" if explanation.layer else explanation.rule
