@@ -69,7 +69,7 @@ def test_the_model_can_be_changed(chat: Any, command: Any) -> None:
         terminal = chat(server, "--model", "gpt-6.1-terra")
         command(terminal, "1?", "One.")
         command(terminal, "/model", "model: gpt-6.1-terra")
-        command(terminal, "/model foo", "[E19]")
+        command(terminal, "/model openrouter/x", "[E47]")
         command(terminal, "/model ollama/llama3.2", "model: ollama/llama3.2")
         command(terminal, "2?", "Two.")
     assert [request.model for request in server.requests] == ["gpt-6.1-terra", "llama3.2"]

@@ -77,7 +77,9 @@ class Editor:
             if self._ending.is_requested:
                 raise EOFError
             # As fragments, so that a name in it cannot be read as markup.
-            return await session.prompt_async(FormattedText([("", text)]), handle_sigint=False)
+            return await session.prompt_async(
+                FormattedText([("", text)]), handle_sigint=False, set_exception_handler=False
+            )
 
 
 def discard_input() -> None:
