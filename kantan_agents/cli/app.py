@@ -16,6 +16,7 @@ import typer
 
 from kantan_agents.cli.agents.commands import app as agents
 from kantan_agents.cli.approvals.commands import app as approvals
+from kantan_agents.cli.chat.command import INSTRUCTIONS, chat
 from kantan_agents.cli.eval.commands import app as evaluations
 from kantan_agents.cli.improve.commands import improve
 from kantan_agents.cli.mcp.commands import app as mcp
@@ -23,6 +24,7 @@ from kantan_agents.cli.replay.commands import app as replay
 from kantan_agents.cli.rollout.commands import app as rollout
 from kantan_agents.cli.runs.commands import app as runs
 from kantan_agents.cli.skills.commands import app as skills
+from kantan_agents.cli.terminal.agent_names import complete_agent
 from kantan_agents.cli.terminal.completion import Shell, enable_completion, print_script
 from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption, is_named, place_of
 from kantan_agents.cli.terminal.failures import EXIT_FAILED, EXIT_INTERRUPTED, describe, exit_code
@@ -33,7 +35,6 @@ from kantan_agents.cli.worker.commands import worker
 from kantan_agents.errors import InvalidOptionError
 
 PROGRAM = "kantan-agents"
-INSTRUCTIONS = "You are a helpful assistant."
 
 app = new_app(
     name=PROGRAM,
@@ -126,6 +127,7 @@ def run(
             metavar="NAME|FILE",
             help="Run this agent from `agents list`, or of a .md file; it may delegate to the others.",
             show_default=False,
+            autocompletion=complete_agent,
         ),
     ] = None,
     model: ModelOption = None,
@@ -225,6 +227,7 @@ def completion(
     print_script(invocation.find_root().command, PROGRAM, shell)
 
 
+app.command("chat")(chat)
 app.command("improve")(improve)
 app.command("worker")(worker)
 app.add_typer(approvals, name="approvals")

@@ -13,6 +13,7 @@ from kantan_agents.agent.from_definition import checked_models
 from kantan_agents.capture.playback import IS_OWN_TOOL
 from kantan_agents.definitions import AgentDefinition, AgentLoader, name_key
 from kantan_agents.definitions.grants import TASK_NAMES
+from kantan_agents.delegation.approvals import answer_approvals
 from kantan_agents.delegation.ceiling import DelegationCeiling
 from kantan_agents.delegation.chain import Delegation, link_of
 from kantan_agents.delegation.child import (
@@ -187,9 +188,11 @@ class DelegationTask:
         usage = UsageCollector()
         token = next_delegation.set(delegation)
         try:
-            context = await child.run_async(
-                prompt, child_context(parent), run_config=child_config(parent, wrapper), hooks=usage
-            )
+            config = child_config(parent, wrapper)
+            context = await child.run_async(prompt, child_context(parent), run_config=config, hooks=usage)
+            answer = answer_approvals.get()
+            while answer is not None and (state := await answer(context["result"])) is not None:
+                context = await child.run_async(state, run_config=config, hooks=usage)
         finally:
             next_delegation.reset(token)
             usage.add_to(wrapper)

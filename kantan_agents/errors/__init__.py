@@ -4,6 +4,12 @@ The ranges are described in ``docs/errors.md``. Each exception has its data as a
 a program never has to parse a message.
 """
 
+from kantan_agents.errors.chat import (
+    ChatCommandError,
+    ConversationNotFoundError,
+    ConversationsFileError,
+    FileMentionError,
+)
 from kantan_agents.errors.definitions import (
     AgentFileError,
     AgentNotFoundError,
@@ -199,6 +205,7 @@ __all__ = [
     "ApprovalStateError",
     "BudgetExceededError",
     "CallNextNotAwaitedError",
+    "ChatCommandError",
     "ClientLoopError",
     "CohortTooSmallError",
     "CommandFileError",
@@ -206,6 +213,8 @@ __all__ = [
     "CommandSyntaxError",
     "ConcurrentCallNextError",
     "ContextTypeError",
+    "ConversationNotFoundError",
+    "ConversationsFileError",
     "DatasetFileError",
     "DeadlineExceededError",
     "DelegatedAgentError",
@@ -225,6 +234,7 @@ __all__ = [
     "EvaluationNotFoundError",
     "EventLoopError",
     "FileArgumentError",
+    "FileMentionError",
     "FixedOptionError",
     "HistoryTypeError",
     "HostedToolError",

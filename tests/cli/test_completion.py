@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import os
+import pty
+import select
 import shlex
 import shutil
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
+from kantan_agents.cli.app import app
 from tests.cli.conftest import PROGRAM
 
 COMMANDS = {
-    *("demo", "run", "completion", "agents", "approvals", "eval", "improve", "mcp", "replay", "rollout"),
-    *("runs", "skills", "tools", "traces", "worker"),
+    *("agents", "approvals", "chat", "completion", "demo", "eval", "improve", "mcp", "replay", "rollout"),
+    *("run", "runs", "skills", "tools", "traces", "worker"),
 }
 
 _COMPLETE = """\
@@ -28,20 +34,39 @@ printf '%s\\n' "${COMPREPLY[@]}"
 """
 
 
+HOSTILE = r"x \$(touch owned1) `touch owned2` $(touch owned3) '; touch owned4; ' \" ; touch owned5"
+
+
 @pytest.fixture
-def bash(tmp_path: Path) -> Any:
-    """``bash("traces", "s")``: what a real bash completes after ``kantan-agents``."""
-    shell = shutil.which("bash")
-    if shell is None:
-        pytest.skip("no bash here")
+def agents(project: Path) -> Path:
+    """A folder with agents, one with a description that a shell could take for code."""
+    folder = project / ".claude" / "agents"
+    folder.mkdir(parents=True)
+    described = {"code-reviewer": "Reviews: code", "evil": HOSTILE, "$(touch owned6)": "x", "--db": "x"}
+    for number, (name, description) in enumerate(described.items()):
+        text = f"---\nname: {json.dumps(name)}\ndescription: {json.dumps(description)}\n---\nReview.\n"
+        (folder / f"{number}.md").write_text(text)
+    return project
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    """A search path on which the program is ``kantan-agents``."""
     program = tmp_path / "kantan-agents"
     program.write_text(f'#!/bin/sh\nexec {shlex.join(PROGRAM)} "$@"\n')
     program.chmod(0o755)
+    return f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+
+
+@pytest.fixture
+def bash(path: str) -> Any:
+    """``bash("traces", "s")``: what a real bash completes after ``kantan-agents``."""
+    shell = found_shell("bash")
 
     def completed(*words: str) -> set[str]:
         finished = subprocess.run(
             [shell, "--norc", "-c", _COMPLETE, "bash", "kantan-agents", *words],
-            env={**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"},
+            env={**os.environ, "PATH": path},
             capture_output=True,
             encoding="utf-8",
             check=True,
@@ -52,12 +77,125 @@ def bash(tmp_path: Path) -> Any:
     return completed
 
 
+def found_shell(name: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        pytest.skip(f"no {name} here")
+    return found
+
+
 def test_bash_completes_commands_and_options(bash: Any) -> None:
     assert bash("") == COMMANDS
     assert bash("tr") == {"traces"}
     assert bash("traces", "s") == {"save", "search", "show"}
     assert bash("traces", "list", "--fail") == {"--failed-spans"}
     assert bash("run", "--no-r") == {"--no-record"}
+
+
+@pytest.mark.parametrize(
+    "command", [("chat",), ("run",), ("tools", "explain"), ("eval", "run"), ("traces", "list")]
+)
+def test_bash_completes_the_names_of_agents(bash: Any, agents: Path, command: tuple[str, ...]) -> None:
+    assert bash(*command, "--agent", "") == {"code-reviewer", "evil"}
+    assert bash(*command, "--agent", "code") == {"code-reviewer"}
+    assert not list(agents.glob("owned*"))
+
+
+def test_fish_completes_commands_options_and_agents(path: str, agents: Path) -> None:
+    def completed(line: str) -> list[str]:
+        script = f"kantan-agents completion fish | source; complete -C {shlex.quote(line)}"
+        command = [found_shell("fish"), "--no-config", "-c", script]
+        environment = {**os.environ, "PATH": path}
+        ended = subprocess.run(command, env=environment, capture_output=True, encoding="utf-8", check=True)
+        assert ended.stderr == ""
+        return [entry.partition("\t")[0] for entry in ended.stdout.splitlines()]
+
+    assert completed("kantan-agents tr") == ["traces"]
+    assert completed("kantan-agents run --no-r") == ["--no-record"]
+    assert completed("kantan-agents chat --agent ") == ["code-reviewer", "evil"]
+    assert not list(agents.glob("owned*"))
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("kantan-agents tr\t", "kantan-agents traces"),
+        ("kantan-agents run --no-r\t", "kantan-agents run --no-record"),
+        ("kantan-agents chat --agent \t\t", "touch owned3 touch owned4"),
+    ],
+)
+def test_zsh_completes_and_runs_nothing_that_a_file_says(
+    path: str, agents: Path, typed: str, expected: str
+) -> None:
+    master, slave = pty.openpty()
+    environment = {**os.environ, "PATH": path, "TERM": "dumb", "PS1": "ready>", "COLUMNS": "200"}
+    shell = subprocess.Popen(
+        [found_shell("zsh"), "-f", "-i"],
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        env=environment,
+        start_new_session=True,
+    )
+    os.close(slave)
+    try:
+        read_until(master, b"ready>")
+        os.write(master, b"autoload -U compinit; compinit -u -D; unsetopt zle 2>/dev/null; setopt zle\n")
+        read_until(master, b"ready>")
+        os.write(master, b'eval "$(kantan-agents completion zsh)"; echo is-"set"\n')
+        read_until(master, b"is-set")
+        os.write(master, typed.encode())
+        read_until(master, expected.encode())
+    finally:
+        shell.kill()
+        shell.wait()
+        os.close(master)
+    assert not list(agents.glob("owned*"))
+
+
+def read_until(master: int, expected: bytes) -> None:
+    read, end = b"", time.monotonic() + 30
+    while expected not in read:
+        ready = select.select([master], [], [], max(end - time.monotonic(), 0))[0]
+        assert ready, f"never shown: {expected!r}\n{read!r}"
+        read += os.read(master, 65536)
+
+
+def commands_in(command: Any, names: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], set[str]]]:
+    """Every command with its long options."""
+    found = [(names, {opt for each in command.params for opt in each.opts if opt.startswith("--")})]
+    for name, inner in getattr(command, "commands", {}).items():
+        found += commands_in(inner, (*names, name))
+    return found
+
+
+def test_every_option_of_every_command_is_completed(
+    kantan_agents: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("_KANTAN_AGENTS_COMPLETE", "complete_bash")
+    for names, options in commands_in(typer.main.get_command(app)):
+        monkeypatch.setenv("COMP_WORDS", " ".join(["kantan-agents", *names, "--"]))
+        monkeypatch.setenv("COMP_CWORD", str(len(names) + 1))
+        assert set(kantan_agents().stdout.split()) >= options, names
+
+
+def test_conversations_are_completed(process: Any, tmp_path: Path) -> None:
+    from kantan_agents.cli.chat.conversations import Conversations
+    from kantan_agents.cli.chat.kept import Kept, Turn
+
+    file = tmp_path / "kept.sqlite3"
+    words = {"COMP_WORDS": "kantan-agents chat --resume a", "COMP_CWORD": "3"}
+    environment = {
+        "KANTAN_AGENTS_CONVERSATIONS": str(file),
+        "_KANTAN_AGENTS_COMPLETE": "complete_bash",
+        **words,
+    }
+    assert process(env=environment).stdout.strip() == ""
+    assert not file.exists()
+    store = Conversations(file)
+    store.add(Kept("abcd", "x"), Turn(1, "turn", HOSTILE))
+    store.close()
+    assert process(env=environment).stdout == "abcd\n"
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish", "powershell"])
@@ -93,12 +231,14 @@ def test_an_unknown_shell_is_a_mistake(kantan_agents: Any) -> None:
     assert outcome.stderr.startswith("error: [kantan-agents][usage] ")
 
 
-def test_completing_does_not_import_the_sdk() -> None:
+def test_completing_does_not_import_the_sdk(agents: Path) -> None:
     program = (
         "import sys; from kantan_agents.cli.app import invoke; invoke([]); sys.exit('agents' in sys.modules)"
     )
-    words = {"_KANTAN_AGENTS_COMPLETE": "complete_bash", "COMP_WORDS": "kantan-agents tr", "COMP_CWORD": "1"}
-    finished = subprocess.run(
-        [*PROGRAM[:1], "-c", program], env={**os.environ, **words}, capture_output=True, check=False
-    )
-    assert (finished.returncode, finished.stdout) == (0, b"traces\n")
+    for typed, expected in (("tr", b"traces\n"), ("chat --agent co", b"code-reviewer\n")):
+        words = {"COMP_WORDS": f"kantan-agents {typed}", "COMP_CWORD": str(len(typed.split()))}
+        environment = {**os.environ, "_KANTAN_AGENTS_COMPLETE": "complete_bash", **words}
+        finished = subprocess.run(
+            [*PROGRAM[:1], "-c", program], env=environment, capture_output=True, check=False
+        )
+        assert (finished.returncode, finished.stdout) == (0, expected)

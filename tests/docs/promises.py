@@ -9,6 +9,32 @@ Tests = tuple[str, ...]
 Table = dict[str, Tests]
 
 PROMISES: dict[tuple[str, str, str], Table] = {
+    ("docs/guides/chat.md", "Approve calls", "Answer"): {
+        "`y`": ("chat/test_approvals.py::test_a_call_is_made_after_a_yes_only",),
+        "`n`": ("chat/test_approvals.py::test_a_refusal_with_its_reason_is_sent_to_the_model",),
+        "`a`": (
+            "chat/test_approvals.py::test_always_is_for_exactly_this_tool_in_this_conversation",
+            "chat/test_approvals.py::test_calls_of_a_subagent_are_asked_for_in_place",
+        ),
+        "Ctrl-C": ("chat/test_approvals.py::test_ctrl_c_at_the_question_ends_the_answer_without_the_call",),
+    },
+    ("docs/guides/chat.md", "Go on later", "If"): {
+        "Ctrl-C or SIGTERM comes, or the terminal is closed": (
+            "chat/test_interruptions.py::test_ctrl_c_ends_the_answer_and_keeps_the_conversation",
+            "chat/test_interruptions.py::test_a_signal_in_mid_answer_ends_the_chat_and_keeps_it",
+            "chat/test_interruptions.py::test_a_closed_terminal_ends_the_chat_and_keeps_it",
+        ),
+        "the process is killed, or the machine crashes": (
+            "chat/test_interruptions.py::test_after_a_crash_the_conversation_goes_on",
+        ),
+        "two chats go on with one conversation": (
+            "chat/test_interruptions.py::test_two_chats_with_one_conversation_part_where_they_differ",
+            "chat/test_kept.py::test_many_writers_lose_nothing",
+        ),
+        "`/compact` is typed": (
+            "chat/test_commands.py::test_compact_goes_on_with_a_summary_that_the_model_writes",
+        ),
+    },
     ("docs/guides/opentelemetry.md", "When the collector is away", "What happens"): {
         "the collector is away, or refuses spans": (
             "otel/test_sending.py::test_what_a_collector_refuses_is_counted_and_logged_once",

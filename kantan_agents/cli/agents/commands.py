@@ -7,6 +7,7 @@ from typing import Annotated, Optional
 
 import typer
 
+from kantan_agents.cli.terminal.agent_names import complete_agent
 from kantan_agents.cli.terminal.new_app import new_app
 
 app = new_app()
@@ -14,7 +15,12 @@ app = new_app()
 # Typer reads these annotations at run time; older versions do not support `X | None` on Python 3.10.
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 NameArgument = Annotated[
-    str, typer.Argument(metavar="NAME", help="Name of an agent, in any case and with any separators.")
+    str,
+    typer.Argument(
+        metavar="NAME",
+        help="Name of an agent, in any case and with any separators.",
+        autocompletion=complete_agent,
+    ),
 ]
 PathsArgument = Annotated[
     Optional[list[Path]],  # noqa: UP045

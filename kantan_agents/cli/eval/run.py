@@ -13,6 +13,7 @@ from kantan_agents.cli.replay.cohort import (
     CostOption,
     TokensOption,
 )
+from kantan_agents.cli.terminal.agent_names import complete_agent
 from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption
 from kantan_agents.cli.terminal.prices import PriceOption, read_prices
 from kantan_agents.cli.traces.options import JsonOption
@@ -28,6 +29,7 @@ AgentOption = Annotated[
         metavar="NAME|FILE.md|MODULE:NAME",
         help="The agent: one from `agents list`, its file, or an Agent object in a Python module.",
         show_default=False,
+        autocompletion=complete_agent,
     ),
 ]
 VariantOption = Annotated[

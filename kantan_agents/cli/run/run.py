@@ -65,7 +65,7 @@ def answer(
         rules = context.get("tool_rules") if stated is None else stated
         # A question needs no working directory.
         files = CommandLoader() if question.startswith(PREFIX) else None
-        middleware.append(SlashCommands(_user_rules(rules), files=files))
+        middleware.append(SlashCommands(user_rules(rules), files=files))
     if isinstance(instructions, str):
         agent = Agent(AGENT_NAME, instructions, model=model, middleware=middleware)
     else:
@@ -81,7 +81,7 @@ def answer(
             typer.echo(printable(text) if sys.stdout.isatty() else text, color=True)
 
 
-def _user_rules(rules: Any) -> UserRules:
+def user_rules(rules: Any) -> UserRules:
     """Return the rules for slash commands: all tools of the agent, limited by the rules in the context.
 
     Args:

@@ -7,6 +7,7 @@ from typing import Annotated, Optional
 
 import typer
 
+from kantan_agents.cli.terminal.agent_names import complete_agent
 from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption
 from kantan_agents.cli.terminal.new_app import new_app
 from kantan_agents.cli.terminal.read_quantities import read_duration
@@ -65,6 +66,7 @@ def explain(
             metavar="NAME|FILE",
             help="Explain it for this agent from `agents list`, or of a .md file, as in `run --agent`.",
             show_default=False,
+            autocompletion=complete_agent,
         ),
     ] = None,
     skill: Annotated[

@@ -6,12 +6,20 @@ from typing import Annotated, Optional
 
 import typer
 
+from kantan_agents.cli.terminal.agent_names import complete_agent
+
 # Typer reads these annotations at run time; older versions do not support `X | None` on Python 3.10.
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 JsonLinesOption = Annotated[bool, typer.Option("--json", help="Print JSON Lines, one object a run.")]
 AgentOption = Annotated[
     Optional[str],  # noqa: UP045
-    typer.Option("--agent", metavar="NAME", help="Runs of this agent.", show_default=False),
+    typer.Option(
+        "--agent",
+        metavar="NAME",
+        help="Runs of this agent.",
+        show_default=False,
+        autocompletion=complete_agent,
+    ),
 ]
 PromptOption = Annotated[
     Optional[str],  # noqa: UP045

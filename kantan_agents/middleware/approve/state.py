@@ -41,7 +41,7 @@ def pending(context: Mapping[str, Any]) -> list[PendingCall]:
     Args:
         context: The context returned by ``run_async``.
     """
-    return [_pending(item) for item in getattr(context.get("result"), "interruptions", None) or ()]
+    return [pending_call(item) for item in getattr(context.get("result"), "interruptions", None) or ()]
 
 
 def to_json(context: Mapping[str, Any], *, key: Keys | None = None) -> str:
@@ -165,7 +165,8 @@ def _edited(item: Any, arguments: str) -> Edit:
     )
 
 
-def _pending(item: Any) -> PendingCall:
+def pending_call(item: Any) -> PendingCall:
+    """Return a call that waits for approval, from the SDK's item for it."""
     arguments = item.arguments
     text = arguments if isinstance(arguments, str) else json.dumps(arguments, default=str)
     return PendingCall(item.call_id or "", item.name or "", text, item.agent.name)

@@ -150,6 +150,26 @@ class SlashCommands(Middleware):
                 return
         await call_next(run)
 
+    async def commands_of(self, agent: Any, context: dict[str, Any]) -> list[Command]:
+        """Return the commands that the user of a context may run, to list or complete them.
+
+        Args:
+            agent: The ``Agent``. Its MCP servers are asked for their tools and prompts.
+            context: The context that a run would get.
+
+        Raises:
+            KantanAgentsError: E18, E20, the rules in the context are invalid.
+            Exception: Any exception of an MCP server.
+        """
+        sdk_agent: SDKAgent = agent.sdk_agent
+        wrapper: RunContextWrapper[Any] = RunContextWrapper(context=context)
+        registry = await self._commands.of(agent, wrapper, None)
+        aliases = {
+            alias: facts_of_command(command.target).name for alias, command in registry.aliases.items()
+        }
+        layers = user_layers(self._rules, context, agent.standing_rules, aliases)
+        return list((await _visible_commands(registry, layers, wrapper, sdk_agent)).values())
+
     def _kind(self, run: Run) -> str:
         if not isinstance(run.input, str) or run.is_nested or run.delegation is not None:
             return "text"

@@ -1,0 +1,1 @@
+"""``kantan-agents chat``: a conversation with an agent in the terminal."""

@@ -1,0 +1,233 @@
+"""``Chat``: carries out what a person types: a message, a command, or one of the agent's tools."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime, timezone
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import anyio.to_thread
+import attrs
+
+from kantan_agents.agent import Agent
+from kantan_agents.cli.chat.commands import COMMANDS, help_text, unknown
+from kantan_agents.cli.chat.conversations import Conversations
+from kantan_agents.cli.chat.costs import Costs
+from kantan_agents.cli.chat.kept import Kept, Listed, Outcome
+from kantan_agents.cli.chat.mentions import Message, read_message
+from kantan_agents.cli.chat.page import Page
+from kantan_agents.cli.chat.screen import Screen
+from kantan_agents.cli.chat.source import MakeAgent, slash_commands_of
+from kantan_agents.cli.chat.talk import Talk
+from kantan_agents.cli.terminal.console import LABEL, NOTICE
+from kantan_agents.cli.terminal.failures import describe
+from kantan_agents.cli.terminal.plain import whole
+from kantan_agents.cli.terminal.show_quantities import counted, short_time
+from kantan_agents.commands import Command, kind_of, split_line
+from kantan_agents.errors import ChatCommandError, ConversationsFileError
+
+_LISTED: Final = 20
+_RECALLED: Final = 2000
+
+
+class EndOfChatError(Exception):
+    """The person has typed ``/exit``."""
+
+
+@attrs.define(eq=False)
+class Chat:
+    """A chat: the conversation, and what its commands need.
+
+    Attributes:
+        talk: The conversation.
+        make_agent: Makes the agent with another model.
+        screen: Where everything is shown.
+        costs: The tokens so far.
+        store: The kept conversations; None if none are kept.
+        page: Shows recorded answers; None if they are not recorded.
+        folder: The working folder, whose files may be sent.
+        tools: The agent's tools that the person may run, as far as they were found.
+        recent: The newest kept conversations, each with its title.
+    """
+
+    talk: Talk
+    make_agent: MakeAgent
+    screen: Screen
+    costs: Costs
+    store: Conversations | None
+    page: Page | None
+    folder: Path
+    tools: list[Command] = attrs.field(factory=list)
+    recent: Mapping[str, str] = attrs.field(factory=dict)
+
+    async def handle(self, typed: str) -> bool:
+        """Carry out what was typed, and show errors; return whether it succeeded.
+
+        Raises:
+            EndOfChatError: It was ``/exit``.
+        """
+        try:
+            await self._handle(typed)
+        except EndOfChatError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever fails, the conversation goes on
+            self.screen.error(describe(error))
+            return False
+        return True
+
+    async def answer(self, question: str) -> Outcome:
+        """Send a question as it is, whatever it begins with, and show errors; return how the answer ended."""
+        try:
+            return await self.talk.say(Message({"role": "user", "content": whole(question)}), question)
+        except Exception as error:  # noqa: BLE001 - the next question may be answered
+            self.screen.error(describe(error))
+            return "failed"
+
+    async def _say(self, text: str) -> None:
+        message = await anyio.to_thread.run_sync(partial(read_message, text, self.folder))
+        for note in message.notes:
+            self.screen.line(note, LABEL)
+        if await self.talk.say(message, text) == "interrupted":
+            self.screen.line("interrupted", NOTICE)
+
+    async def load_tools(self) -> None:
+        """Find the tools of the agent that the person may run."""
+        slash_commands = slash_commands_of(self.talk.agent)
+        if slash_commands is None:
+            self.tools = []
+            return
+        found = await slash_commands.commands_of(self.talk.agent, self.talk.context)
+        self.tools = [command for command in found if command.name not in COMMANDS]
+
+    async def load_recent(self) -> None:
+        """Read which conversations there are, for completion."""
+        if self.store is not None:
+            with suppress(ConversationsFileError):  # the next turn says what is wrong with the file
+                listed = await anyio.to_thread.run_sync(self.store.newest, _LISTED)
+                self.recent = {one.id: one.title for one in listed}
+
+    def names(self) -> Mapping[str, str]:
+        """Return all commands, each with what it does."""
+        tools = {command.name: command.description for command in self.tools}
+        return {**{name: meaning for name, (_, meaning) in COMMANDS.items()}, **tools}
+
+    async def _handle(self, typed: str) -> None:
+        if not typed.strip():
+            return
+        kind = kind_of(typed)
+        if kind == "text":
+            await self._say(typed)
+        elif kind == "escaped":
+            await self._say(typed[1:])
+        else:
+            await self._command(typed)
+
+    async def _command(self, typed: str) -> None:
+        line = split_line(typed)
+        words = line.rest
+        match line.name:
+            case "exit" | "quit":
+                raise EndOfChatError
+            case "help" if words.lstrip("/") in ("", *COMMANDS):
+                await self._help(words.lstrip("/"))
+            case "new":
+                self.talk.renew()
+                self.screen.line("A new conversation.", LABEL)
+            case "resume":
+                await self._resume(words)
+            case "search":
+                await self._search(words)
+            case "compact":
+                await self.talk.compact()
+            case "model":
+                await self._model(words)
+            case "cost":
+                self.screen.block("\n".join(self.costs.lines()))
+            case "trace":
+                await self._trace(words)
+            case _:
+                await self._tool(typed)
+
+    async def _tool(self, typed: str) -> None:
+        if slash_commands_of(self.talk.agent) is None:
+            raise unknown(typed, ())
+        if await self.talk.command(typed) == "interrupted":
+            self.screen.line("interrupted", NOTICE)
+
+    async def _help(self, name: str) -> None:
+        if name:
+            self.screen.block(": ".join(COMMANDS[name]))
+            return
+        await self.load_tools()
+        self.screen.block(help_text(self.tools))
+
+    async def _model(self, name: str) -> None:
+        if name:
+            agent: Agent[Any] = await anyio.to_thread.run_sync(partial(self.make_agent, name, replace=True))
+            await anyio.to_thread.run_sync(agent.check_model)
+            self.talk.change_agent(agent)
+        self.screen.line(f"model: {model_of(self.talk.agent)}")
+
+    def _kept(self, command: str) -> Conversations:
+        if self.store is None:
+            raise ChatCommandError(command=command, reason="this chat was started with --no-save")
+        return self.store
+
+    async def _resume(self, wanted: str) -> None:
+        store = self._kept("/resume")
+        if not wanted:
+            self._list(await anyio.to_thread.run_sync(store.newest, _LISTED))
+            return
+        self.go_on_with(await anyio.to_thread.run_sync(store.load, wanted))
+
+    def go_on_with(self, kept: Kept) -> None:
+        """Go on with a kept conversation, and show its newest turn."""
+        self.talk.resume(kept)
+        last = kept.turns[-1]
+        if kept.agent != self.talk.agent.name:
+            self.screen.line(f"It was begun with the agent {kept.agent}.", NOTICE)
+        self.screen.line(f"{kept.id}: {counted(len(kept.turns), 'turn')}, the last:", LABEL)
+        self.screen.line(f"> {last.question}", LABEL)
+        answer = last.answer if len(last.answer) <= _RECALLED else f"... {last.answer[-_RECALLED:]}"
+        if answer:
+            self.screen.block(answer)
+        if last.outcome != "finished":
+            state = "not finished" if last.outcome == "open" else last.outcome
+            self.screen.line(f"This answer was {state}.", NOTICE)
+
+    async def _search(self, words: str) -> None:
+        if not words:
+            raise ChatCommandError(command="/search", reason="name a word: /search WORD")
+        store = self._kept("/search")
+        self._list(await anyio.to_thread.run_sync(store.search, words, _LISTED))
+
+    def _list(self, listed: list[Listed]) -> None:
+        if not listed:
+            self.screen.line("None.")
+        for one in listed:
+            when = short_time(datetime.fromtimestamp(one.changed_at, timezone.utc))
+            self.screen.line(f"{one.id}  {when}  {counted(one.turns, 'turn')}  {one.found or one.title}")
+
+    async def _trace(self, words: str) -> None:
+        if self.page is None:
+            raise ChatCommandError(command="/trace", reason="the answers of this chat are not recorded")
+        if self.talk.trace_id is None:
+            raise ChatCommandError(command="/trace", reason="there is no answer yet")
+        if words not in ("", "open"):
+            raise ChatCommandError(command="/trace", reason=f"it is /trace or /trace open, not {words!r}")
+        if words:
+            self.screen.block(await self.page.open(self.talk.trace_id))
+        else:
+            self.screen.block(shlex.join(self.page.command(self.talk.trace_id)))
+
+
+def model_of(agent: Agent[Any]) -> str:
+    """Return the name of the model of an agent, as far as it has one."""
+    model = agent.inherited["model"]
+    if model is None or isinstance(model, str):
+        return model or "the default of the SDK"
+    return str(getattr(model, "model", None) or type(model).__name__)

@@ -1,0 +1,133 @@
+"""The command ``chat``: its options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from kantan_agents.cli.chat.kept_ids import complete_conversation
+from kantan_agents.cli.terminal.agent_names import complete_agent
+from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption, is_named
+from kantan_agents.cli.terminal.prices import PriceOption, read_prices
+from kantan_agents.errors import InvalidOptionError
+
+INSTRUCTIONS = "You are a helpful assistant."
+CONVERSATIONS_VARIABLE = "KANTAN_AGENTS_CONVERSATIONS"
+
+
+def chat(
+    invocation: typer.Context,
+    agent: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--agent",
+            metavar="NAME|FILE|MODULE:NAME",
+            help="Talk to this agent: from `agents list`, of a .md file, or an Agent in a Python module.",
+            show_default=False,
+            autocompletion=complete_agent,
+        ),
+    ] = None,
+    model: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--model",
+            metavar="NAME",
+            help="Model name for kantan-llm, such as gpt-6.1-terra, gemini-2.5-pro or ollama/llama3.2.",
+            show_default=False,
+        ),
+    ] = None,
+    instructions: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--instructions",
+            metavar="TEXT|@FILE",
+            help=f'System prompt without --agent. Default: "{INSTRUCTIONS}"',
+            show_default=False,
+        ),
+    ] = None,
+    context_file: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(
+            "--context",
+            metavar="FILE.json",
+            help="Context that each conversation begins with, a JSON object.",
+            show_default=False,
+        ),
+    ] = None,
+    rules: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--rules", metavar="FILE", help="Tool rules, as for `tools check`.", show_default=False),
+    ] = None,
+    resume: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--resume",
+            metavar="ID",
+            help="Go on with a kept conversation: the beginning of its id, or last.",
+            show_default=False,
+            autocompletion=complete_conversation,
+        ),
+    ] = None,
+    approved: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(
+            "--yes",
+            metavar="TOOL",
+            help="Approve the calls of this tool without asking. May be given several times.",
+            show_default=False,
+        ),
+    ] = None,
+    price: PriceOption = None,
+    conversations: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(
+            "--conversations",
+            metavar="PATH",
+            envvar=CONVERSATIONS_VARIABLE,
+            help="File that conversations are kept in. Default: one in the user's folder for data.",
+            show_default=False,
+        ),
+    ] = None,
+    no_save: Annotated[bool, typer.Option("--no-save", help="Do not keep the conversation.")] = False,
+    db: DatabaseOption = DATABASE,
+    no_record: Annotated[bool, typer.Option("--no-record", help="Do not record the answers.")] = False,
+) -> None:
+    """Talk to an agent in the terminal.
+
+    A message may name files of the working folder with @, and a message that
+    begins with / is a command: /help lists them.
+
+    Ctrl-C ends an answer, and the chat if nothing is being answered and it is
+    pressed twice. Ctrl-D ends the chat. What was said is kept, and --resume
+    goes on with it.
+
+    If standard input is not a terminal, each of its lines is a question.
+
+    Exit codes: 0 ended, 1 an answer to a line failed, 2 bad arguments, files or
+    agents, 129, 130 and 143 ended by a signal.
+    """
+    if agent is not None and instructions is not None:
+        raise InvalidOptionError(option="--agent", reason="cannot be combined with --instructions")
+    if no_record and is_named(invocation):
+        raise InvalidOptionError(option="--no-record", reason="cannot be combined with --db")
+    if no_save and resume is not None:
+        raise InvalidOptionError(option="--no-save", reason="cannot be combined with --resume")
+    source = invocation.get_parameter_source("conversations")
+    if no_save and source is not None and source.name == "COMMANDLINE":
+        raise InvalidOptionError(option="--no-save", reason="cannot be combined with --conversations")
+    prices = read_prices(price)
+
+    from kantan_agents.cli.chat.settings import Settings, open_conversations, read_start
+    from kantan_agents.cli.run import recording
+
+    target = None if no_record else recording.checked(recording.Target(db, required=is_named(invocation)))
+    text = INSTRUCTIONS if instructions is None else instructions
+    make_agent, context = read_start(agent, text, context_file, rules)
+    talks_to = make_agent(model)
+    store = None if no_save else open_conversations(conversations)
+
+    from kantan_agents.cli.chat.run import lead
+
+    lead(Settings(talks_to, make_agent, context, target, store, resume, approved or (), prices))

@@ -1,0 +1,272 @@
+"""``Conversations``: the SQLite file that conversations are kept in."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, cast
+
+from kantan_agents.cli.chat.kept import Kept, Kind, Listed, Outcome, Turn
+from kantan_agents.cli.terminal.plain import one_line, whole
+from kantan_agents.errors import ConversationNotFoundError, ConversationsFileError
+from kantan_agents.support.private_files import create_private
+
+_APPLICATION: Final = 0x6B616368
+"""In the header of the file, so that no other database is taken for one of conversations."""
+_VERSION: Final = 1
+_PATIENCE: Final = 10.0
+_TITLE: Final = 80
+_AROUND: Final = 40
+_TABLES: Final = """
+CREATE TABLE IF NOT EXISTS conversations (
+    id TEXT PRIMARY KEY, agent TEXT NOT NULL, title TEXT NOT NULL, changed_at REAL NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS turns (
+    conversation TEXT NOT NULL, number INTEGER NOT NULL, kind TEXT NOT NULL, question TEXT NOT NULL,
+    answer TEXT NOT NULL, items TEXT NOT NULL, outcome TEXT NOT NULL, trace_id TEXT, begun_at REAL NOT NULL,
+    PRIMARY KEY (conversation, number)
+);
+CREATE INDEX IF NOT EXISTS newest ON conversations (changed_at);
+"""
+_LIST: Final = """
+SELECT id, agent, title, (SELECT count(*) FROM turns WHERE conversation = id), changed_at
+FROM conversations ORDER BY changed_at DESC LIMIT ?
+"""
+_SEARCH: Final = """
+SELECT c.id, c.agent, c.title, (SELECT count(*) FROM turns WHERE conversation = c.id), c.changed_at,
+       t.question, t.answer
+FROM turns AS t JOIN conversations AS c ON c.id = t.conversation
+WHERE has(?, t.question) OR has(?, t.answer)
+ORDER BY c.changed_at DESC, t.number DESC
+"""
+_COPY: Final = """
+INSERT INTO turns SELECT ?, number, kind, question, answer, items, outcome, trace_id, begun_at
+FROM turns WHERE conversation = ? AND number < ?
+"""
+
+
+class Conversations:
+    """Keeps conversations in a file that only its owner may read. Several chats may use one file.
+
+    Its methods wait for the disk: call them in a thread.
+
+    Args:
+        path: The file; it and its folder are created if they are missing.
+
+    Raises:
+        ConversationsFileError: E195, the file cannot be used, or is another kind of file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        with self._errors():
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            create_private(path)
+            self._connection = sqlite3.connect(
+                path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
+            )
+        try:
+            with self._errors():
+                self._prepare()
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def _prepare(self) -> None:
+        connection = self._connection
+        connection.create_function("has", 2, _has, deterministic=True)
+        with self._transaction():
+            application = connection.execute("PRAGMA application_id").fetchone()[0]
+            version = connection.execute("PRAGMA user_version").fetchone()[0]
+            is_new = not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+            if application != _APPLICATION and not is_new:
+                raise self._error("it is a database of something else; name another file")
+            if version > _VERSION:
+                raise self._error("a newer version of kantan-agents has written it")
+            if is_new:
+                for statement in _TABLES.split(";"):
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+                connection.execute(f"PRAGMA user_version = {_VERSION}")
+        connection.execute("PRAGMA journal_mode = WAL")
+
+    @staticmethod
+    def begin(agent: str) -> Kept:
+        """Return a new conversation. It is in the file once it has a turn."""
+        return Kept(secrets.token_hex(4), agent)
+
+    def add(self, kept: Kept, turn: Turn) -> Kept:
+        """Store a new turn, and return the conversation with it.
+
+        If another chat has added a turn to the conversation since it was read, both go on: the returned
+        conversation is a copy under another id, up to where they part.
+
+        Raises:
+            ConversationsFileError: E195, the turn cannot be stored.
+        """
+        with self._errors(), self._transaction():
+            if self._numbers(kept.id) != [one.number for one in kept.turns]:
+                kept = self._copied(kept, turn.number)
+            now = time.time()
+            title = one_line(whole(turn.question))[:_TITLE]
+            self._connection.execute(
+                "INSERT INTO conversations VALUES (?, ?, ?, ?) "
+                "ON CONFLICT (id) DO UPDATE SET changed_at = excluded.changed_at",
+                (kept.id, whole(kept.agent), title, now),
+            )
+            self._connection.execute(
+                "INSERT INTO turns VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (kept.id, turn.number, turn.kind, *_content(turn), now),
+            )
+        return Kept(kept.id, kept.agent, (*kept.turns, turn))
+
+    def change(self, kept: Kept, turn: Turn) -> Kept:
+        """Store what has become of the newest turn, and return the conversation with it.
+
+        Raises:
+            ConversationsFileError: E195, it cannot be stored.
+        """
+        with self._errors(), self._transaction():
+            self._connection.execute(
+                "UPDATE turns SET question = ?, answer = ?, items = ?, outcome = ?, trace_id = ? "
+                "WHERE conversation = ? AND number = ?",
+                (*_content(turn), kept.id, turn.number),
+            )
+        return Kept(kept.id, kept.agent, (*kept.turns[:-1], turn))
+
+    def remove(self, kept: Kept, turn: Turn) -> Kept:
+        """Remove the newest turn, of which nothing has been done, and return the conversation without it.
+
+        Raises:
+            ConversationsFileError: E195, it cannot be removed.
+        """
+        with self._errors(), self._transaction():
+            row = (kept.id, turn.number)
+            self._connection.execute("DELETE FROM turns WHERE conversation = ? AND number = ?", row)
+            if not self._numbers(kept.id):
+                self._connection.execute("DELETE FROM conversations WHERE id = ?", (kept.id,))
+        return Kept(kept.id, kept.agent, kept.turns[:-1])
+
+    def load(self, beginning: str) -> Kept:
+        """Return the conversation whose id begins with a text; ``last`` is the newest one.
+
+        Raises:
+            ConversationNotFoundError: E194, there is none, or more than one.
+            ConversationsFileError: E195, the file cannot be read.
+        """
+        with self._errors(), self._lock:
+            if beginning == "last":
+                query = "SELECT id, agent FROM conversations ORDER BY changed_at DESC LIMIT 1"
+                found = self._connection.execute(query).fetchall()
+            else:
+                query = "SELECT id, agent FROM conversations WHERE substr(id, 1, length(?1)) = ?1 LIMIT 2"
+                found = self._connection.execute(query, (whole(beginning),)).fetchall() if beginning else []
+            if len(found) != 1:
+                reason = "several begin with it" if found else "/resume lists those that are kept"
+                raise ConversationNotFoundError(id=beginning, reason=reason)
+            (name, agent), rows = (
+                found[0],
+                self._connection.execute(
+                    "SELECT number, kind, question, answer, items, outcome, trace_id FROM turns "
+                    "WHERE conversation = ? ORDER BY number",
+                    (found[0][0],),
+                ).fetchall(),
+            )
+            if not rows:
+                raise ConversationNotFoundError(id=beginning, reason="it has no turns")
+            return Kept(name, agent, tuple(map(self._turn, rows)))
+
+    def newest(self, limit: int) -> list[Listed]:
+        """Return the newest conversations, the newest first.
+
+        Raises:
+            ConversationsFileError: E195, the file cannot be read.
+        """
+        with self._errors(), self._lock:
+            return [Listed(*row) for row in self._connection.execute(_LIST, (limit,))]
+
+    def search(self, words: str, limit: int) -> list[Listed]:
+        """Return conversations with a text in a question or an answer, in any case; the newest first.
+
+        Raises:
+            ConversationsFileError: E195, the file cannot be read.
+        """
+        sought = whole(words).casefold()
+        found: dict[str, Listed] = {}
+        with self._errors(), self._lock:
+            for name, agent, title, turns, changed_at, question, answer in self._connection.execute(
+                _SEARCH, (sought, sought)
+            ):
+                said = question if _has(sought, question) else answer
+                about = Listed(name, agent, title, turns, changed_at, _around(sought, said))
+                found.setdefault(name, about)
+                if len(found) == limit:
+                    break
+        return list(found.values())
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._connection.close()
+
+    def _numbers(self, conversation: str) -> list[int]:
+        query = "SELECT number FROM turns WHERE conversation = ? ORDER BY number"
+        return [number for (number,) in self._connection.execute(query, (conversation,))]
+
+    def _copied(self, kept: Kept, before: int) -> Kept:
+        copy = self.begin(kept.agent)
+        self._connection.execute(_COPY, (copy.id, kept.id, before))
+        return Kept(copy.id, kept.agent, kept.turns)
+
+    def _turn(self, row: tuple[Any, ...]) -> Turn:
+        number, kind, question, answer, items, outcome, trace_id = row
+        try:
+            loaded = json.loads(items)
+        except ValueError as error:
+            raise self._error(f"turn {number} is damaged") from error
+        return Turn(
+            number, cast("Kind", kind), question, answer, tuple(loaded), cast("Outcome", outcome), trace_id
+        )
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with self._lock:
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                self._connection.rollback()
+                raise
+            self._connection.execute("COMMIT")
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            raise self._error(getattr(error, "strerror", None) or str(error)) from error
+
+    def _error(self, reason: str) -> ConversationsFileError:
+        return ConversationsFileError(path=str(self.path), reason=reason)
+
+
+def _content(turn: Turn) -> tuple[str, str, str, str, str | None]:
+    items = json.dumps(turn.items, separators=(",", ":"))
+    return whole(turn.question), whole(turn.answer), items, turn.outcome, turn.trace_id
+
+
+def _has(sought: str, text: str) -> bool:
+    return sought in text.casefold()
+
+
+def _around(sought: str, text: str) -> str:
+    at = text.casefold().find(sought)
+    start = max(0, at - _AROUND)
+    return one_line(f"{'...' if start else ''}{text[start : at + len(sought) + _AROUND]}")

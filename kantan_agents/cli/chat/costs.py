@@ -1,0 +1,55 @@
+"""``Costs``: the tokens of a chat, by model, and what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kantan_agents.cli.terminal.show_quantities import count_text, counted
+from kantan_agents.events import Event
+from kantan_agents.replay.experiment.prices import Prices
+
+
+class Costs:
+    """Counts the tokens of all model calls, also those of subagents and those that middleware makes.
+
+    Args:
+        prices: The prices, from ``read_prices``.
+    """
+
+    def __init__(self, prices: Mapping[str, tuple[float, float]]) -> None:
+        self._prices = Prices.of(prices)
+        self._tokens: dict[str, list[int]] = {}
+        self._unknown = 0
+
+    def see(self, event: Event) -> None:
+        """Count an event; a handler for ``subscribe``."""
+        if event.type != "model_call_finished" or event.usage is None:
+            return
+        counts = self._tokens.setdefault(event.model or "?", [0, 0])
+        counts[0] += event.usage["input_tokens"]
+        counts[1] += event.usage["output_tokens"]
+        self._unknown += event.usage["requests_without_usage"]
+
+    @property
+    def model(self) -> str | None:
+        """The model that was called last; None before the first call."""
+        return next(reversed(self._tokens), None)
+
+    def lines(self) -> list[str]:
+        """Return what was used so far, a line for each model, and the sum of the costs."""
+        if not self._tokens:
+            return ["No model was called yet."]
+        lines: list[str] = []
+        total = 0.0
+        for model, (given, returned) in self._tokens.items():
+            cost = self._prices.cost(model, given, returned)
+            price = "" if cost is None else f", {cost:.4f}"
+            total += cost or 0.0
+            lines.append(f"{model}: {count_text(given)} in, {count_text(returned)} out{price}")
+        if self._prices.of_models:
+            lines.append(f"together: {total:.4f}")
+        if self._unknown:
+            lines.append(
+                f"without the tokens of {counted(self._unknown, 'request')} that the provider did not count"
+            )
+        return lines

@@ -1,0 +1,71 @@
+"""``Ending``: what Ctrl-C, SIGTERM and a closed terminal do at each moment of a chat."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Final
+
+_ENDING: Final = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+
+
+class Ending:
+    """Receives the signals of a chat. Create it on the event loop, in the main thread.
+
+    SIGINT interrupts what is being done. SIGTERM and SIGHUP, which a closed terminal sends, interrupt it and
+    end the chat; the second one ends the process at once.
+
+    Args:
+        is_interactive: Whether a person types. If not, SIGINT ends the chat too.
+
+    Attributes:
+        number: The signal that ends the chat; None as long as it goes on.
+    """
+
+    def __init__(self, *, is_interactive: bool) -> None:
+        self.number: int | None = None
+        self._loop = asyncio.get_running_loop()
+        self._interrupt: Callable[[], object] | None = None
+        self._before = {number: signal.signal(number, self._end) for number in _ENDING}
+        of_interrupt = self._stop if is_interactive else self._end
+        self._before[signal.SIGINT] = signal.signal(signal.SIGINT, of_interrupt)
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        del number, frame
+        self._loop.call_soon_threadsafe(self.interrupt)
+
+    def _end(self, number: int, frame: FrameType | None) -> None:
+        del frame
+        self.number = number
+        for one in {*_ENDING, number}:
+            signal.signal(one, signal.SIG_DFL)
+        self._loop.call_soon_threadsafe(self.interrupt)
+
+    def interrupt(self) -> None:
+        """Interrupt what is being done, if anything is."""
+        if self._interrupt is not None:
+            self._interrupt()
+
+    @property
+    def is_requested(self) -> bool:
+        """Whether a signal has come that ends the chat."""
+        return self.number is not None
+
+    @contextmanager
+    def interrupting(self, interrupt: Callable[[], object]) -> Iterator[None]:
+        """Call ``interrupt`` if a signal comes inside of the block, or the chat is ending already."""
+        before, self._interrupt = self._interrupt, interrupt
+        if self.is_requested:
+            interrupt()
+        try:
+            yield
+        finally:
+            self._interrupt = before
+
+    def restore(self) -> None:
+        """Set the handlers again that were set before."""
+        for number, handler in self._before.items():
+            signal.signal(number, handler)

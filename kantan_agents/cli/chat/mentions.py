@@ -1,0 +1,119 @@
+"""Messages with files: ``@notes.txt`` sends the text of a file, ``@picture.png`` an image."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+from kantan_agents.cli.chat.kept import Item
+from kantan_agents.cli.chat.mentioned_file import MAX_IMAGE, MAX_TEXT, is_file_inside, read_inside
+from kantan_agents.cli.terminal.plain import one_line, whole
+from kantan_agents.cli.terminal.show_quantities import size_text
+from kantan_agents.errors import FileMentionError
+
+# At the beginning or after white space, so that aiko@example.com is not one.
+_MENTION: Final = re.compile(r'(?<!\S)@(?:"([^"\n]+)"|(\S+))')
+_MAX_FILES: Final = 20
+_BEHIND: Final = ".,;:!?)]}'\""
+_IMAGES: Final = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+)
+_IMAGE_NAMES: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+
+
+@attrs.frozen
+class Message:
+    """What a person has typed, as the model gets it.
+
+    Attributes:
+        item: The input item.
+        notes: What was done with the files that it names, a line for each.
+    """
+
+    item: Item
+    notes: tuple[str, ...] = ()
+
+
+def read_message(text: str, folder: Path) -> Message:
+    """Return a typed text as an input item, with the files in a folder that it names. Reads the files.
+
+    A name that no file has stays a text, and a note says so: people are called ``@aiko`` too.
+
+    Args:
+        text: What was typed.
+        folder: The working folder. No file outside of it is read.
+
+    Raises:
+        FileMentionError: E193, a file is outside of the folder, a link, binary or too large, or there are
+            too many.
+    """
+    text = whole(text)
+    parts: list[dict[str, Any]] = []
+    notes: list[str] = []
+    for name in dict.fromkeys(_names(text, folder)):
+        if not is_file_inside(folder, name):
+            notes.append(f"@{one_line(name)} is not a file here; it was sent as a text")
+            continue
+        if len(parts) == _MAX_FILES:
+            raise FileMentionError(name=one_line(name), reason=f"a message has at most {_MAX_FILES} files")
+        part, note = _part(folder, name)
+        parts.append(part)
+        notes.append(note)
+    if not parts:
+        return Message({"role": "user", "content": text}, tuple(notes))
+    content = [{"type": "input_text", "text": text}, *parts]
+    return Message({"role": "user", "content": content}, tuple(notes))
+
+
+def _names(text: str, folder: Path) -> Iterator[str]:
+    for quoted, word in _MENTION.findall(text):
+        name = quoted or word
+        short = name.rstrip(_BEHIND)
+        # "Look at @notes.txt." ends a sentence, unless there is a file of that name.
+        yield name if quoted or not short or is_file_inside(folder, name) else short
+
+
+def _part(folder: Path, name: str) -> tuple[dict[str, Any], str]:
+    shown = one_line(name)
+    if name.lower().endswith(_IMAGE_NAMES):
+        content, size = read_inside(folder, name, MAX_IMAGE)
+        kind = _image_kind(content)
+        if kind is None:
+            raise FileMentionError(name=shown, reason="it is not a PNG, JPEG, GIF or WebP image")
+        if size > MAX_IMAGE:
+            reason = f"it has {size_text(size)}, and an image may have {size_text(MAX_IMAGE)}"
+            raise FileMentionError(name=shown, reason=reason)
+        url = f"data:{kind};base64,{base64.b64encode(content).decode()}"
+        return {"type": "input_image", "image_url": url, "detail": "auto"}, f"@{shown}: an image"
+    content, size = read_inside(folder, name, MAX_TEXT)
+    is_cut = size > len(content)
+    text = _decoded(content, shown, is_cut=is_cut)
+    extent = f"the first {size_text(len(content))} of {size_text(size)}" if is_cut else size_text(size)
+    heading = f"The file {shown} ({extent}):"
+    return {"type": "input_text", "text": f"{heading}\n\n{text}"}, f"@{shown}: {extent}"
+
+
+def _image_kind(content: bytes) -> str | None:
+    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
+        return "image/webp"
+    return next((kind for beginning, kind in _IMAGES if content.startswith(beginning)), None)
+
+
+def _decoded(content: bytes, name: str, *, is_cut: bool) -> str:
+    if b"\0" in content:
+        raise FileMentionError(name=name, reason="it is binary")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        longest = 4  # bytes of a character, of which the last may be cut off
+        if is_cut and error.start > len(content) - longest:
+            return content[: error.start].decode("utf-8-sig")
+        raise FileMentionError(name=name, reason="it is not UTF-8 text") from error

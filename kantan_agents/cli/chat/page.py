@@ -1,0 +1,78 @@
+"""``Page``: shows a recorded answer on the page of ``kantan-agents traces open``, in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import anyio
+from anyio.abc import Process
+from anyio.streams.text import TextReceiveStream
+
+from kantan_agents.cli.terminal.database import DATABASE_VARIABLE
+from kantan_agents.errors import ChatCommandError
+from kantan_agents.tracing.database_url import url_of
+
+_PROGRAM: Final = "kantan-agents"
+_PATIENCE: Final = 30.0
+
+
+class Page:
+    """Opens the page of the trace database. The page ends with the chat.
+
+    Args:
+        database: The trace database.
+        flush: Writes what was recorded so far; it waits for the disk.
+    """
+
+    def __init__(self, database: Path, flush: Callable[[], object]) -> None:
+        self._database = database
+        self._flush = flush
+        self._processes: list[Process] = []
+
+    def command(self, trace_id: str) -> list[str]:
+        """Return the command that opens the page of a run."""
+        # A URL is shown without its password, and then it is of no use in a command.
+        place = [] if url_of(self._database) is not None else ["--db", str(self._database)]
+        return [_PROGRAM, "traces", "open", trace_id, *place]
+
+    async def open(self, trace_id: str) -> str:
+        """Serve the page of a run, open it in the browser, and return its address.
+
+        Raises:
+            ChatCommandError: E196, it cannot be served.
+        """
+        await anyio.to_thread.run_sync(self._flush)
+        url = url_of(self._database)
+        # In the environment, not on the command line, which all users of the machine can read.
+        environment = {**os.environ, DATABASE_VARIABLE: str(self._database) if url is None else url.secret}
+        process = await anyio.open_process(
+            [sys.executable, "-m", "kantan_agents", "traces", "open", trace_id],
+            env=environment,
+            stdin=None,
+            start_new_session=True,  # Ctrl-C in the chat is not meant for it
+        )
+        self._processes.append(process)
+        address = ""
+        with anyio.move_on_after(_PATIENCE):
+            if process.stdout is not None:
+                async for piece in TextReceiveStream(process.stdout):
+                    address += piece
+                    if "\n" in address:
+                        break
+        if "\n" not in address:
+            raise ChatCommandError(command="/trace open", reason="the page could not be served")
+        return address.strip()
+
+    async def close(self) -> None:
+        """End the pages that were opened."""
+        with anyio.CancelScope(shield=True):
+            for process in self._processes:
+                if process.returncode is None:
+                    process.terminate()
+                await process.wait()
+                await process.aclose()
+        self._processes.clear()

@@ -1,0 +1,112 @@
+"""``Progress``: what has happened of an answer, from its events, to keep it if it is not finished."""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+from kantan_agents.cli.chat.kept import Item
+from kantan_agents.events import Event
+
+INTERRUPTED: Final = "[The user interrupted this answer.]"
+FAILED: Final = "[This answer failed and was not finished.]"
+_NO_OUTPUT: Final = "The call was interrupted. It may have had effects."
+
+
+class Progress:
+    """Collects the texts and tool calls of one answer, in order.
+
+    A run that is cancelled or fails has no result. What its tools have done has happened all the same, and
+    the model must know it in the next turn.
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[Item] = []
+        self._outputs: dict[str, str] = {}
+        self._arguments: dict[str, list[str]] = {}
+        self._refused: set[str] = set()
+        self._writing: str | None = None
+        self.trace_id: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The texts of the model so far."""
+        return "\n".join(part["content"] for part in self._parts if "content" in part)
+
+    @property
+    def ends_with_text(self) -> bool:
+        """Whether the newest part is a text of the model."""
+        return bool(self._parts) and "content" in self._parts[-1]
+
+    @property
+    def did_nothing(self) -> bool:
+        """Whether nothing was written, and no call was made that the rules have not refused."""
+        return all(part.get("call_id") in self._refused for part in self._parts)
+
+    def see(self, event: Event) -> bool:
+        """Add an event of the run itself; return whether a tool call has ended."""
+        match event.type:
+            case "run_started":
+                self.trace_id = event.trace_id
+            case "text_delta":
+                if self._writing != event.call_id or not self.ends_with_text:
+                    self._parts.append({"role": "assistant", "content": ""})
+                self._writing = event.call_id
+                self._parts[-1]["content"] += event.text
+            case "tool_arguments_delta":
+                self._arguments.setdefault(event.call_id, []).append(event.arguments)
+            case "tool_call_started":
+                # The event of a call that is refused at once has no arguments.
+                arguments = event.arguments or "".join(self._arguments.get(event.call_id, ())) or "{}"
+                self._parts.append(_call(event.call_id, event.tool, arguments))
+            case "tool_call_finished":
+                failure = "" if event.message is None else f"The call failed: {event.message}"
+                if event.outcome != "cancelled":
+                    self._outputs[event.call_id] = event.output or failure
+                return True
+            case "tool_call_refused":
+                self._refused.add(event.call_id)
+                self._outputs[event.call_id] = event.message
+                return True
+        return False
+
+    def items(self, ending: str | None = None) -> list[Item]:
+        """Return the parts as input items, each call with its result.
+
+        Args:
+            ending: Why the answer has ended, as a last text.
+        """
+        items: list[Item] = []
+        for part in self._parts:
+            if "content" in part:
+                items.append(part)
+                continue
+            call_id = part["call_id"]
+            output = self._outputs.get(call_id, _NO_OUTPUT)
+            items += [part, {"type": "function_call_output", "call_id": call_id, "output": output}]
+        return items if ending is None else [*items, {"role": "assistant", "content": ending}]
+
+
+def _call(call_id: str, tool: str, arguments: str) -> Item:
+    try:
+        is_object = isinstance(json.loads(arguments), dict)
+    except (ValueError, RecursionError):
+        is_object = False
+    # A provider refuses a call whose arguments are not an object.
+    text = arguments if is_object else json.dumps({"arguments": arguments})
+    return {"type": "function_call", "call_id": call_id, "name": tool, "arguments": text}
+
+
+def portable(items: list[Item]) -> list[Item]:
+    """Return items as any model understands them: texts and calls, without ids and without reasoning."""
+    return [_portable(item) for item in items if item.get("type") != "reasoning"]
+
+
+def _portable(item: Item) -> Item:
+    kind = item.get("type", "message")
+    if kind == "function_call":
+        return {key: value for key, value in item.items() if key not in ("id", "status", "provider_data")}
+    if kind == "message" and item.get("role") == "assistant" and isinstance(item.get("content"), list):
+        texts = (str(part.get("text") or part.get("refusal") or "") for part in item["content"])
+        return {"role": "assistant", "content": "".join(texts)}
+    return item

@@ -1,0 +1,153 @@
+"""``kantan-agents chat``: puts a chat together and leads it until it is ended."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from contextlib import suppress
+from functools import partial
+from typing import Final
+
+import anyio
+import typer
+
+from kantan_agents.cli.chat.ask import AskAtTerminal, refuse
+from kantan_agents.cli.chat.chat import Chat, EndOfChatError, model_of
+from kantan_agents.cli.chat.completing import ChatCompleter
+from kantan_agents.cli.chat.costs import Costs
+from kantan_agents.cli.chat.editor import Editor, Silence
+from kantan_agents.cli.chat.ending import Ending
+from kantan_agents.cli.chat.lines import Lines
+from kantan_agents.cli.chat.page import Page
+from kantan_agents.cli.chat.screen import Screen
+from kantan_agents.cli.chat.settings import Settings
+from kantan_agents.cli.chat.stuck_threads import end_threads, wait_for_no_thread
+from kantan_agents.cli.chat.talk import Talk
+from kantan_agents.cli.run.recording import recording_to
+from kantan_agents.cli.terminal.console import LABEL, wide_terminal
+from kantan_agents.cli.terminal.failures import EXIT_FAILED
+from kantan_agents.events import subscribe
+
+_SIGNALLED: Final = 128
+_PATIENCE: Final = 2.0
+
+
+def lead(settings: Settings) -> None:
+    """Lead a chat: at a terminal, or with the lines of standard input as its questions.
+
+    If a tool still works in a thread that nothing can end, the process ends without it.
+
+    Raises:
+        Exit: With code 1, an answer to a line failed; with 128 and its number, a signal ended the chat.
+        FileArgumentError: E79, a database that ``--db`` names cannot be used, or a line cannot be read.
+        ConversationNotFoundError: E194, there is no conversation to go on with.
+    """
+    with recording_to(settings.target) as recorder:
+        page = None
+        if recorder is not None and settings.target is not None:
+            page = Page(settings.target.path, recorder.force_flush)
+        try:
+            code = asyncio.run(_lead(settings, page))
+        finally:
+            if settings.store is not None:
+                settings.store.close()
+    end_threads(code)
+    if code:
+        raise typer.Exit(code)
+
+
+async def _lead(settings: Settings, page: Page | None) -> int:
+    wait_for_no_thread()
+    is_terminal = _is_terminal()
+    ending = Ending(is_interactive=is_terminal)
+    screen = Screen(wide_terminal(), notes=None if is_terminal else wide_terminal(stderr=True))
+    costs = Costs(settings.prices)
+    editor = Editor(ending) if is_terminal else None
+    ask = partial(refuse, screen) if editor is None else AskAtTerminal(editor, screen)
+    approved = frozenset(settings.approved)
+    talk = Talk(settings.agent, settings.context, screen, ending, ask, approved, settings.store)
+    chat = Chat(talk, settings.make_agent, screen, costs, settings.store, page, settings.folder)
+    try:
+        with subscribe(costs.see):
+            if settings.resume is not None and settings.store is not None:
+                chat.go_on_with(await asyncio.to_thread(settings.store.load, settings.resume))
+            if editor is None:
+                code = await _answer_lines(chat, ending)
+            else:
+                editor.complete_with(_completer(chat))
+                code = await _converse(chat, editor, ending)
+    finally:
+        ending.restore()
+        if page is not None:
+            await page.close()
+    _leave_closed_terminal()
+    return _SIGNALLED + ending.number if ending.number is not None else code
+
+
+async def _converse(chat: Chat, editor: Editor, ending: Ending) -> int:
+    screen, talk = chat.screen, chat.talk
+    screen.line(f"{talk.agent.name}, {model_of(talk.agent)}. /help lists the commands, Ctrl-D ends.", LABEL)
+    with anyio.move_on_after(_PATIENCE), suppress(Exception):
+        await chat.load_tools()  # only for completion: a server of tools may be slow or away
+    was_interrupted = False
+    while not ending.is_requested and not screen.is_closed:
+        try:
+            await chat.load_recent()
+            typed = await editor.read()
+        except KeyboardInterrupt:
+            if was_interrupted:
+                break
+            was_interrupted = True
+            screen.line("Ctrl-C again ends the chat.", LABEL)
+            continue
+        except (EOFError, OSError):
+            break
+        was_interrupted = False
+        try:
+            with Silence():
+                await chat.handle(typed)
+        except EndOfChatError:
+            break
+    return 0
+
+
+async def _answer_lines(chat: Chat, ending: Ending) -> int:
+    """Answer each line of standard input. Anybody may have written it, so it is never a command."""
+    lines = Lines()
+    failed = False
+    while not ending.is_requested:
+        with ending.interrupting(lines.stop):
+            try:
+                question = await lines.next()
+            except EOFError:
+                break
+        if question.strip() and await chat.answer(question) == "failed":
+            failed = True
+    return EXIT_FAILED if failed else 0
+
+
+def _completer(chat: Chat) -> ChatCompleter:
+    arguments = {
+        "resume": lambda: chat.recent,
+        "help": chat.names,
+        "trace": lambda: {"open": "Open the page of the last answer."},
+    }
+    return ChatCompleter(chat.names, arguments, chat.folder)
+
+
+def _is_terminal() -> bool:
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
+
+
+def _leave_closed_terminal() -> None:
+    """Take the standard streams off a terminal that is gone: Python would fail to flush them at the end."""
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                os.dup2(nothing, stream.fileno())
+        os.close(nothing)

@@ -1,0 +1,110 @@
+"""``Screen``: what a chat writes to the terminal: streamed text, lines, and one line of status."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import anyio
+from rich.console import Console
+from rich.text import Text
+
+from kantan_agents.cli.terminal.console import BAD, LABEL, plain
+from kantan_agents.cli.terminal.plain import printable, whole
+
+_ERASE = "\r\x1b[K"
+
+
+class Screen:
+    """Writes to a terminal of any width. Nothing that it is given is read as markup or as a control sequence.
+
+    Once the terminal is closed, it writes nothing more.
+
+    Args:
+        console: The console.
+        notes: Where everything but answers goes, if answers are to be alone, as in a pipe.
+
+    Attributes:
+        lock: Held by who writes or asks, so that nothing is written into a question.
+    """
+
+    def __init__(self, console: Console, *, notes: Console | None = None) -> None:
+        self.lock = anyio.Lock()
+        self.is_closed = False
+        self._console = console
+        self._notes = notes
+        self._has_status = False
+        self._is_at_start = True
+        self._shows_status = notes is None and console.is_terminal and os.environ.get("TERM") != "dumb"
+
+    def stream(self, piece: str) -> None:
+        """Write a piece of an answer."""
+        piece = whole(printable(piece) if self._console.file.isatty() else piece)
+        if piece:
+            self._clear_status()
+            self._write(piece)
+            self._is_at_start = piece.endswith("\n")
+
+    def end_answer(self) -> None:
+        """Begin a new line, unless the last one has ended."""
+        self._clear_status()
+        if not self._is_at_start:
+            self._write("\n")
+            self._is_at_start = True
+
+    def line(self, text: str | Text, style: str = "") -> None:
+        """Write a text as one line, which ends with an ellipsis if the terminal is too narrow."""
+        shown = plain(" ".join(text.split()), style) if isinstance(text, str) else text
+        shown.no_wrap = True
+        if self._notes is not None:
+            self._print(shown, self._notes, is_folded=False)
+            return
+        self.end_answer()
+        self._print(shown, self._console, is_folded=True)
+
+    def block(self, text: str, style: str = "") -> None:
+        """Write a text with all its lines, however long they are."""
+        if self._notes is None:
+            self.end_answer()
+        self._print(plain(text, style), self._notes or self._console, is_folded=False)
+
+    def error(self, text: str) -> None:
+        """Write an error with all its words."""
+        self.block(f"error: {' '.join(text.split())}", BAD)
+
+    def status(self, text: str) -> None:
+        """Show what goes on, until anything else is written."""
+        if not self._shows_status or not self._is_at_start:
+            return
+        self._clear_status()
+        shown = plain(" ".join(text.split()), LABEL)
+        shown.truncate(max(self._console.width - 1, 1), overflow="ellipsis")
+        with self._until_closed():
+            self._console.print(shown, end="", no_wrap=True, overflow="crop", crop=True)
+            self._console.file.flush()
+        self._has_status = True
+
+    def _clear_status(self) -> None:
+        if self._has_status:
+            self._has_status = False
+            self._write(_ERASE)
+
+    def _print(self, text: Text, console: Console, *, is_folded: bool) -> None:
+        with self._until_closed():
+            if is_folded:
+                console.print(text, no_wrap=True, overflow="ellipsis", crop=True)
+            else:
+                console.print(text, soft_wrap=True)
+
+    def _write(self, text: str) -> None:
+        with self._until_closed():
+            self._console.file.write(text)
+            self._console.file.flush()
+
+    @contextmanager
+    def _until_closed(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, ValueError):  # the terminal is gone, or the stream is closed
+            self.is_closed = True

@@ -1,0 +1,80 @@
+"""``Settings``: what a chat is started with, read from its options."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from kantan_agents.agent import Agent
+from kantan_agents.cli.chat.conversations import Conversations
+from kantan_agents.cli.chat.folders import conversations_file
+from kantan_agents.cli.chat.source import MakeAgent, agent_source
+from kantan_agents.cli.run.recording import Target
+from kantan_agents.cli.terminal.inputs import STDIN, read_context, read_instructions
+from kantan_agents.cli.tools.rules_file import CONTEXT_KEY, add_rules
+from kantan_agents.errors import InvalidOptionError
+from kantan_agents.middleware import UserRules
+from kantan_agents.middleware.slash_commands.user_rules import USER_RULES
+
+
+@attrs.frozen(eq=False)
+class Settings:
+    """What a chat is started with.
+
+    Attributes:
+        agent: The agent.
+        make_agent: Makes it with another model.
+        context: The context that each conversation begins with.
+        target: The database that records the answers, or None.
+        store: Where conversations are kept, or None.
+        resume: The conversation to go on with: its id, or ``last``.
+        approved: Names of tools whose calls need no approval.
+        prices: The prices of models.
+        folder: The working folder, whose files may be sent.
+    """
+
+    agent: Agent[Any]
+    make_agent: MakeAgent
+    context: dict[str, Any]
+    target: Target | None
+    store: Conversations | None
+    resume: str | None
+    approved: Sequence[str]
+    prices: Mapping[str, tuple[float, float]]
+    folder: Path = attrs.field(factory=lambda: Path(os.path.realpath(".")))
+
+
+def read_start(
+    agent: str | None, instructions: str, context_file: Path | None, rules: str | None
+) -> tuple[MakeAgent, dict[str, Any]]:
+    """Return what makes the agent, and the context of its conversations.
+
+    Raises:
+        FileArgumentError, InvalidToolRulesError: E79, E20, a file cannot be read, or its rules are wrong.
+        InvalidOptionError: E75, an option has a wrong value.
+        KantanAgentsError: The agent cannot be found or read.
+    """
+    context = read_context(context_file)
+    stated = context.get(USER_RULES)
+    if stated is not None:
+        # The person at the terminal wrote or chose the file, so its rules count as written in code.
+        context[USER_RULES] = UserRules(stated)
+    if rules == STDIN:
+        raise InvalidOptionError(option="--rules", reason="standard input is already read for the questions")
+    if rules is not None:
+        add_rules(context, rules, "")
+    for_people = context.get(CONTEXT_KEY) if stated is None else stated
+    return agent_source(agent, read_instructions(instructions), for_people), context
+
+
+def open_conversations(path: Path | None) -> Conversations:
+    """Open the file of conversations; without a path, the one in the user's folder for data.
+
+    Raises:
+        ConversationsFileError: E195, it cannot be used.
+    """
+    return Conversations(conversations_file() if path is None else path)

@@ -1,0 +1,94 @@
+"""``AgentSource``: the agent of a chat, which can be made again with another model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Protocol
+
+import attrs
+
+from kantan_agents.agent import Agent
+from kantan_agents.cli.agents.named import NamedAgent, read_agent
+from kantan_agents.cli.run.agent_from_file import agent_from_file
+from kantan_agents.cli.run.run import AGENT_NAME, user_rules
+from kantan_agents.cli.terminal.failures import describe
+from kantan_agents.cli.terminal.load_object import load_object
+from kantan_agents.errors import InvalidOptionError
+from kantan_agents.middleware import SlashCommands
+
+_OPTION = "--agent"
+
+
+class MakeAgent(Protocol):
+    """Makes the agent."""
+
+    def __call__(self, model: str | None, *, replace: bool = False) -> Agent[Any]:
+        """Return the agent.
+
+        Args:
+            model: The model; None for its own.
+            replace: Whether the model also replaces a full name in the agent's file.
+        """
+        ...
+
+
+def agent_source(name: str | None, instructions: str, rules: Any) -> MakeAgent:
+    """Return what makes the agent of a chat.
+
+    Args:
+        name: The name of an agent, the path of a file that ends with ``.md``, or ``MODULE:NAME`` of an
+            ``Agent`` or of a function that returns one; None for a helpful assistant.
+        instructions: The instructions of that assistant.
+        rules: The rules of the context for slash commands, or None. An agent of a module has its own.
+
+    Raises:
+        AgentNotFoundError, AgentFileError, InvalidDefinitionError: E32, E30, E31, as ``read_agent``.
+        InvalidOptionError: E75, there is no such module or name, or it is not an agent.
+    """
+    commands = [SlashCommands(user_rules(rules))]
+    if name is None:
+        return partial(_assistant, instructions, commands)
+    if ":" in name and not name.endswith(".md"):
+        return partial(_changed, _loaded(name))
+    return partial(_of_file, read_agent(name), commands)
+
+
+def slash_commands_of(agent: Agent[Any]) -> SlashCommands | None:
+    """Return the middleware that lets a person run the tools of an agent; None if nobody may."""
+    entries = agent.inherited["middleware"]
+    values = [entry[1] if isinstance(entry, tuple) else entry for entry in entries]
+    return next((value for value in values if isinstance(value, SlashCommands)), None)
+
+
+def _assistant(
+    instructions: str, middleware: Sequence[Any], model: str | None, *, replace: bool = False
+) -> Agent[Any]:
+    del replace
+    return Agent(AGENT_NAME, instructions, model=model, middleware=middleware)
+
+
+def _of_file(
+    named: NamedAgent, middleware: Sequence[Any], model: str | None, *, replace: bool = False
+) -> Agent[Any]:
+    if replace and model is not None:
+        named = attrs.evolve(named, definition=attrs.evolve(named.definition, model=None))
+    return agent_from_file(named, model, middleware)
+
+
+def _changed(agent: Agent[Any], model: str | None, *, replace: bool = False) -> Agent[Any]:
+    del replace
+    return agent if model is None else agent.clone(model=model)
+
+
+def _loaded(name: str) -> Agent[Any]:
+    found = load_object(name, _OPTION, "app.agents:support")
+    if callable(found) and not isinstance(found, Agent):
+        try:
+            found = found()
+        except Exception as error:
+            raise InvalidOptionError(option=_OPTION, reason=f"{name}: {describe(error)}") from error
+    if not isinstance(found, Agent):
+        reason = f"{name}: it must be an Agent, not {type(found).__name__}"
+        raise InvalidOptionError(option=_OPTION, reason=reason)
+    return found

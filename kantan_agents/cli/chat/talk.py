@@ -1,0 +1,248 @@
+"""``Talk``: one conversation with an agent: asks it, keeps each turn, and goes on after an interruption."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import attrs
+from agents import RunConfig
+
+from kantan_agents.agent import Agent
+from kantan_agents.cli.chat.approvals import Approvals, Ask
+from kantan_agents.cli.chat.compact import record_of, summarizer, summary_items
+from kantan_agents.cli.chat.conversations import Conversations
+from kantan_agents.cli.chat.ending import Ending
+from kantan_agents.cli.chat.kept import Item, Kept, Outcome, Turn
+from kantan_agents.cli.chat.mentions import Message
+from kantan_agents.cli.chat.progress import FAILED, INTERRUPTED, Progress, portable
+from kantan_agents.cli.chat.screen import Screen
+from kantan_agents.cli.chat.view import AnswerView
+from kantan_agents.cli.terminal.console import NOTICE
+from kantan_agents.delegation.approvals import answer_approvals
+from kantan_agents.errors import ChatCommandError, ConversationsFileError, KantanAgentsError, StreamUsageError
+from kantan_agents.stages.trim_history import output_text
+
+
+class Talk:
+    """A conversation, and the agent it is with.
+
+    Args:
+        agent: The agent.
+        context: The context that each conversation begins with.
+        screen: Where answers are shown.
+        ending: The signals.
+        ask: Asks about a call that needs an approval.
+        approved: Names of tools whose calls need no approval.
+        store: Where turns are kept; None to keep none.
+    """
+
+    def __init__(
+        self,
+        agent: Agent[Any],
+        context: dict[str, Any],
+        screen: Screen,
+        ending: Ending,
+        ask: Ask,
+        approved: frozenset[str],
+        store: Conversations | None,
+    ) -> None:
+        self.agent = agent
+        self.trace_id: str | None = None
+        self._screen = screen
+        self._ending = ending
+        self._store = store
+        self._stop: Callable[[], None] = _nothing
+        self._approvals = Approvals(ask, self._stop_run, approved)
+        self._beginning = context
+        self._begin(Kept("", agent.name))
+        self.renew()
+
+    def _begin(self, kept: Kept) -> None:
+        self.kept = kept
+        self._items: list[Item] = portable(kept.items())
+        self.context: dict[str, Any] = copy.deepcopy(self._beginning)
+        self._approvals.forget()
+
+    def renew(self) -> None:
+        """Begin a new conversation."""
+        self._begin(Conversations.begin(self.agent.name))
+
+    def resume(self, kept: Kept) -> None:
+        """Go on with a conversation that was kept."""
+        self._begin(kept)
+
+    def change_agent(self, agent: Agent[Any]) -> None:
+        """Go on with another agent, such as the same one with another model."""
+        self.agent = agent
+        # The ids of items, and what a model has reasoned, mean nothing to another one.
+        self._items = portable(self._items)
+
+    async def say(self, message: Message, text: str) -> Outcome:
+        """Send a message, show the answer, and keep both.
+
+        Args:
+            message: The message.
+            text: What was typed.
+
+        Raises:
+            Exception: The error of the run, after what has happened of the answer was kept.
+        """
+        return await self._turn(text, message.item, [*self._items, message.item])
+
+    async def command(self, line: str) -> Outcome:
+        """Run one of the agent's tools with a command such as ``/read notes.txt``.
+
+        Raises:
+            Exception: As for ``say``. A command that is refused before its tool runs is not kept.
+        """
+        return await self._turn(line, {"role": "user", "content": line}, line)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing has been said yet."""
+        return not self._items
+
+    async def compact(self) -> None:
+        """Replace the conversation by a summary of it, which is shown.
+
+        Raises:
+            ChatCommandError: E196, there is nothing to summarise.
+            Exception: The error of the run; the conversation is as it was.
+        """
+        if not self._items:
+            raise ChatCommandError(command="/compact", reason="nothing has been said yet")
+        progress = Progress()
+        result = await self._run(summarizer(self.agent), record_of(self._items), {}, progress)
+        summary = "" if result is None else output_text(result).strip()
+        if not summary:
+            self._screen.line("The conversation is as it was.", NOTICE)
+            return
+        items = summary_items(summary)
+        turn = Turn(self._next, "summary", "/compact", summary, tuple(items), "finished", progress.trace_id)
+        await self._keep(Conversations.add, turn)
+        self._items = items
+
+    def _stop_run(self) -> None:
+        self._stop()
+
+    @property
+    def _next(self) -> int:
+        return len(self.kept.turns) + 1
+
+    async def _turn(self, text: str, asked: Item, given: str | list[Item]) -> Outcome:
+        progress = Progress()
+        turn = Turn(self._next, "turn", text, items=(asked,))
+        await self._keep(Conversations.add, turn)
+        outcome: Outcome = "failed"
+        items, answer = [asked], ""
+        try:
+            result = await self._run(self.agent, given, self.context, progress, turn)
+            outcome = "interrupted" if result is None else "finished"
+            if result is not None:
+                items = _new_items(result, given, asked) or [asked, *progress.items()]
+                self._show_silent(result, progress)
+                silent = "" if progress.ends_with_text else output_text(result)
+                answer = "\n".join(filter(None, (progress.text, silent)))
+        finally:
+            self.trace_id = progress.trace_id or self.trace_id
+            with anyio.CancelScope(shield=True):
+                if outcome != "finished" and isinstance(given, str) and progress.did_nothing:
+                    await self._keep(Conversations.remove, turn)  # a command of which nothing was done
+                else:
+                    if outcome != "finished":
+                        ending = INTERRUPTED if outcome == "interrupted" else FAILED
+                        items, answer = [asked, *progress.items(ending)], progress.text
+                    self._items += items
+                    done = attrs.evolve(turn, answer=answer, items=tuple(items), outcome=outcome)
+                    await self._keep(Conversations.change, attrs.evolve(done, trace_id=progress.trace_id))
+        return outcome
+
+    async def _run(
+        self,
+        agent: Agent[Any],
+        given: Any,
+        context: dict[str, Any],
+        progress: Progress,
+        turn: Turn | None = None,
+    ) -> Any:
+        """Run an agent until no call waits for an approval; return None if the person has ended it."""
+        view = AnswerView(self._screen, partial(_rule_of, agent, context))
+        token = answer_approvals.set(self._approvals.decide_inside)
+        try:
+            while True:
+                async with agent.stream(given, context, run_config=RunConfig(group_id=self.kept.id)) as run:
+                    self._stop = run.cancel
+                    try:
+                        with self._ending.interrupting(run.cancel):
+                            async for event in run:
+                                async with self._screen.lock:
+                                    view.show(event, run.id)
+                                if event.run_id == run.id and progress.see(event) and turn is not None:
+                                    await self._keep_unfinished(turn, progress)
+                    finally:
+                        self._screen.end_answer()
+                    try:
+                        result = run.context["result"]
+                    except StreamUsageError:  # it was cancelled
+                        return None
+                given = await self._approvals.decide(result)
+                if self._approvals.was_stopped:
+                    return None
+                if given is None:
+                    return result
+        finally:
+            self._stop = _nothing
+            answer_approvals.reset(token)
+
+    def _show_silent(self, result: Any, progress: Progress) -> None:
+        # A command, and an answer that a middleware gives, stream no text.
+        if not progress.ends_with_text:
+            self._screen.stream(output_text(result))
+            self._screen.end_answer()
+
+    async def _keep_unfinished(self, turn: Turn, progress: Progress) -> None:
+        """Keep what tools have done before the next model call: a crash must not hide it."""
+        items = (*turn.items, *progress.items())
+        unfinished = attrs.evolve(turn, answer=progress.text, items=items, trace_id=progress.trace_id)
+        await self._keep(Conversations.change, unfinished)
+
+    async def _keep(self, how: Callable[[Conversations, Kept, Turn], Kept], turn: Turn) -> None:
+        before = self.kept
+        try:
+            if self._store is None:
+                self.kept = attrs.evolve(before, turns=(*before.turns[: turn.number - 1], turn))
+            else:
+                self.kept = await anyio.to_thread.run_sync(partial(how, self._store, before, turn))
+        except ConversationsFileError as error:
+            self._store = None
+            self._screen.block(f"warning: {error}. From here on, nothing is kept", NOTICE)
+        if self.kept.id != before.id:
+            note = f"Another chat has gone on with {before.id}; this one is now {self.kept.id}."
+            self._screen.line(note, NOTICE)
+
+
+def _nothing() -> None:
+    pass
+
+
+def _new_items(result: Any, given: str | list[Item], asked: Item) -> list[Item]:
+    """Return what a run has added to the conversation; empty if it has changed what came before."""
+    items: list[Item] = result.to_input_list()
+    if isinstance(given, str):
+        return items
+    return items[len(given) - 1 :] if items[: len(given)] == given and given[-1] == asked else []
+
+
+def _rule_of(agent: Agent[Any], context: dict[str, Any], tool: str, arguments: str) -> str | None:
+    try:
+        explanation = agent.explain_tool(tool, arguments or None, context)
+    except KantanAgentsError:  # the rules themselves are wrong, which the refusal says
+        return None
+    if explanation.allowed:
+        return None  # another agent has refused it, after a hand-off
+    return f"{explanation.rule}, in {explanation.layer}" if explanation.layer else explanation.rule

@@ -1,0 +1,145 @@
+"""``AnswerView``: shows the events of an answer, each tool call on one line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Final
+
+import attrs
+from rich.text import Text
+
+from kantan_agents.cli.chat.screen import Screen
+from kantan_agents.cli.terminal.console import ACCENT, BAD, LABEL, NOTICE, plain
+from kantan_agents.cli.terminal.plain import one_line
+from kantan_agents.cli.terminal.show_quantities import duration_text
+from kantan_agents.events import Event, ToolCallFinished, ToolCallRefused
+
+_MAX_NAME: Final = 40
+_MAX_VALUE: Final = 60
+_MAX_ARGUMENTS: Final = 2000
+
+Refusing = Callable[[str, str], str | None]
+"""Takes the name and arguments of a refused call, and returns the rule that refuses it, if it is known."""
+
+
+@attrs.frozen
+class _Call:
+    tool: str
+    arguments: str
+
+
+class AnswerView:
+    """Shows an answer while it is made.
+
+    Args:
+        screen: Where.
+        refusing: Finds the rule that has refused a call.
+    """
+
+    def __init__(self, screen: Screen, refusing: Refusing) -> None:
+        self._screen = screen
+        self._refusing = refusing
+        self._calls: dict[tuple[str, str], _Call] = {}
+        self._arguments: dict[tuple[str, str], str] = {}
+        self._writing: str | None = None
+
+    def show(self, event: Event, run_id: str) -> None:
+        """Show an event.
+
+        Args:
+            event: The event, of the run itself or of one inside of it.
+            run_id: The run itself.
+        """
+        is_own = event.run_id == run_id
+        match event.type:
+            case "model_call_started":
+                self._screen.status(f"{event.agent} is thinking ...")
+            case "text_delta" if is_own:
+                self._show_text(event.call_id, event.text)
+            case "tool_arguments_delta":
+                key = (event.run_id, event.call_id)
+                if len(written := self._arguments.get(key, "")) < _MAX_ARGUMENTS:
+                    self._arguments[key] = written + event.arguments
+            case "tool_call_started":
+                key = (event.run_id, event.call_id)
+                # The event of a call that is refused at once has no arguments.
+                arguments = event.arguments or self._arguments.get(key, "")
+                self._calls[key] = _Call(event.tool, arguments)
+                self._show_running()
+            case "tool_call_finished":
+                self._show_end(event)
+            case "tool_call_refused":
+                self._show_refusal(event, is_own=is_own)
+            case "handed_off":
+                self._screen.line(f"* {event.to_agent} goes on", LABEL)
+            case "mcp_server_left_out":
+                self._screen.line(f"! without the server {event.server}: {event.message}", NOTICE)
+
+    def _show_text(self, call_id: str, text: str) -> None:
+        if self._writing not in (None, call_id):
+            self._screen.end_answer()
+        self._writing = call_id
+        self._screen.stream(text)
+
+    def _show_end(self, event: ToolCallFinished) -> None:
+        state = duration_text(event.seconds)
+        if event.outcome == "finished":
+            self._end(event, state, LABEL)
+        else:
+            reason = "" if event.message is None else f": {event.message}"
+            self._end(event, f"{event.outcome} after {state}{reason}", BAD)
+
+    def _show_refusal(self, event: ToolCallRefused, *, is_own: bool) -> None:
+        call = self._calls.get((event.run_id, event.call_id))
+        rule = self._refusing(call.tool, call.arguments) if is_own and call is not None else None
+        self._end(event, f"refused: {event.message}" if rule is None else f"refused by {rule}", BAD)
+
+    def _end(self, event: ToolCallFinished | ToolCallRefused, state: str, style: str) -> None:
+        call = self._calls.pop((event.run_id, event.call_id), _Call(event.tool, ""))
+        inside = event.agent if event.parent_run_id is not None else None
+        self._screen.line(call_line(event.tool, state, call.arguments, style, inside))
+        self._show_running()
+
+    def _show_running(self) -> None:
+        if self._calls:
+            self._screen.end_answer()
+            self._screen.status(", ".join(short_name(call.tool) for call in self._calls.values()) + " ...")
+
+
+def call_line(tool: str, state: str, arguments: str, style: str, agent: str | None = None) -> Text:
+    """Return a tool call as one line: its name, what has become of it, and its arguments, shortened.
+
+    The arguments are last, because what does not fit on the line is left out.
+    """
+    inside = "" if agent is None else f"{short_name(agent)}: "
+    return Text.assemble(
+        ("! " if style == BAD else "* ", style),
+        plain(f"{inside}{short_name(tool)}", ACCENT),
+        plain(f" {one_line(state)}", style),
+        plain(f"  {short_arguments(arguments)}", LABEL),
+    )
+
+
+def short_name(name: str) -> str:
+    """Return a name on one line, shortened."""
+    line = one_line(name)
+    return line if len(line) <= _MAX_NAME else f"{line[: _MAX_NAME - 3]}..."
+
+
+def short_arguments(arguments: str) -> str:
+    """Return arguments on one line: ``path=notes.txt limit=5``, each value shortened."""
+    if len(arguments) > _MAX_ARGUMENTS:
+        return one_line(arguments[:_MAX_ARGUMENTS])
+    try:
+        values = json.loads(arguments)
+    except (ValueError, RecursionError):
+        values = None
+    if not isinstance(values, dict):
+        return one_line(arguments)
+    return one_line(" ".join(f"{key}={_short(value)}" for key, value in values.items()))
+
+
+def _short(value: object) -> str:
+    text = one_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+    return text if len(text) <= _MAX_VALUE else f"{text[: _MAX_VALUE - 3]}..."

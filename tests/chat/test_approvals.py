@@ -1,0 +1,172 @@
+"""Approvals asked in place: nothing is called without a yes, and a refusal reaches the model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from kantan_agents.testing import OfflineServer, ScriptedToolCall
+from tests.chat.held import Held
+from tests.chat.shop import paid
+
+QUESTION = "[y]es, [n]o, [a]lways:"
+
+
+def pay(amount: int, tool: str = "pay") -> ScriptedToolCall:
+    return ScriptedToolCall(tool, {"amount": amount})
+
+
+def outputs(request: Any) -> list[str]:
+    """The results of calls in a request of either API."""
+    return [item["output"] for item in request.body["input"] if item.get("type") == "function_call_output"]
+
+
+def test_a_call_is_made_after_a_yes_only(chat: Any, shop: str, folder: Path) -> None:
+    with OfflineServer([pay(50), "Paid."]) as server:
+        terminal = chat(server, "--agent", shop)
+        terminal.enter("Pay the bill.")
+        shown = terminal.wait_for(QUESTION)
+        assert "shop asks for an approval of pay:" in shown
+        assert '"amount": 50' in shown
+        assert paid(folder) == []
+        terminal.enter("perhaps")
+        terminal.wait_for(QUESTION, 2)
+        assert paid(folder) == []
+        terminal.enter("y")
+        terminal.wait_for("Paid.")
+    assert paid(folder) == ["50"]
+
+
+def test_a_refusal_with_its_reason_is_sent_to_the_model(chat: Any, shop: str, folder: Path) -> None:
+    with OfflineServer([pay(900), "I see."]) as server:
+        terminal = chat(server, "--agent", shop)
+        terminal.enter("Pay the bill.")
+        terminal.wait_for(QUESTION)
+        terminal.enter("no")
+        terminal.wait_for("Why not?")
+        terminal.enter("Too much.")
+        terminal.wait_for("I see.")
+    assert paid(folder) == []
+    assert outputs(server.requests[1]) == ["The user did not approve this call. The reason: Too much."]
+
+
+def test_always_is_for_exactly_this_tool_in_this_conversation(chat: Any, shop: str, folder: Path) -> None:
+    replies = [pay(1), pay(2), pay(3, "lend"), "Done.", pay(4), "Over."]
+    with OfflineServer(replies) as server:
+        terminal = chat(server, "--agent", shop)
+        terminal.enter("Pay twice, and lend.")
+        terminal.wait_for(QUESTION)
+        terminal.enter("a")
+        terminal.wait_for("shop asks for an approval of lend:")
+        assert paid(folder) == ["1", "2"]
+        terminal.wait_for(QUESTION, 2)
+        terminal.enter("n")
+        terminal.wait_for("Why not?")
+        terminal.enter("")
+        terminal.wait_for("Done.")
+        terminal.wait_for_prompt()
+        terminal.enter("/new")
+        terminal.wait_for("A new conversation.")
+        terminal.wait_for_prompt()
+        terminal.enter("Pay again.")
+        terminal.wait_for(QUESTION, 3)
+        terminal.enter("y")
+        terminal.wait_for("Over.")
+    assert paid(folder) == ["1", "2", "4"]
+
+
+def test_calls_of_a_subagent_are_asked_for_in_place(chat: Any, shop: str, folder: Path) -> None:
+    task = ScriptedToolCall("Task", {"description": "pay", "prompt": "Pay.", "subagent_type": "cashier"})
+    with OfflineServer([task, pay(7), "I paid 7.", pay(8), "Both paid."]) as server:
+        terminal = chat(server, "--agent", shop)
+        terminal.enter("Let somebody pay 7, then pay 8.")
+        terminal.wait_for("cashier asks for an approval of pay:")
+        terminal.wait_for(QUESTION)
+        terminal.enter("always")
+        # The same name, but another agent.
+        terminal.wait_for("shop asks for an approval of pay:")
+        terminal.wait_for(QUESTION, 2)
+        assert paid(folder) == ["7"]
+        terminal.enter("y")
+        shown = terminal.wait_for("Both paid.")
+    assert paid(folder) == ["7", "8"]
+    assert "* cashier: pay" in shown
+
+
+def test_a_refused_call_of_a_subagent_goes_to_its_model(chat: Any, shop: str, folder: Path) -> None:
+    task = ScriptedToolCall("Task", {"description": "pay", "prompt": "Pay.", "subagent_type": "cashier"})
+    with OfflineServer([task, pay(7), "I may not.", "Nobody may."]) as server:
+        terminal = chat(server, "--agent", shop)
+        terminal.enter("Let somebody pay.")
+        terminal.wait_for(QUESTION)
+        terminal.enter("n")
+        terminal.wait_for("Why not?")
+        terminal.enter("No money.")
+        terminal.wait_for("Nobody may.")
+    assert paid(folder) == []
+    assert outputs(server.requests[2]) == ["The user did not approve this call. The reason: No money."]
+    assert outputs(server.requests[3]) == ["I may not."]
+
+
+def test_ctrl_c_at_the_question_ends_the_answer_without_the_call(chat: Any, shop: str, folder: Path) -> None:
+    task = ScriptedToolCall("Task", {"description": "pay", "prompt": "Pay.", "subagent_type": "cashier"})
+    with OfflineServer([pay(5), task, pay(6), "Fine."]) as server:
+        terminal = chat(server, "--agent", shop)
+        for number in (1, 2):
+            terminal.enter("Pay.")
+            terminal.wait_for(QUESTION, number)
+            terminal.type("\x03")
+            terminal.wait_for("interrupted", number)
+            terminal.wait_for_prompt()
+        terminal.enter("Go on.")
+        terminal.wait_for("Fine.")
+    assert paid(folder) == []
+
+
+def test_a_signal_at_the_question_ends_the_chat_without_the_call(
+    chat: Any, shop: str, folder: Path, kept: Any
+) -> None:
+    with OfflineServer([pay(5)]) as server:
+        terminal = chat(server, "--agent", shop)
+        terminal.enter("Pay.")
+        terminal.wait_for(QUESTION)
+        terminal.program.terminate()
+        assert terminal.wait_for_end() == 143
+    assert paid(folder) == []
+    assert kept().turns[0].outcome == "interrupted"
+
+
+def test_what_was_typed_before_the_question_is_no_answer(chat: Any, shop: str, folder: Path) -> None:
+    with Held("A moment. ", "Now.") as held, OfflineServer([held.reply, pay(5), "Refused."]) as server:
+        terminal = chat(server, "--agent", shop)
+        terminal.type("First.\ry\ry\r")  # pasted: the rest is read with the message
+        terminal.wait_for("A moment.")
+        terminal.type("y\ry\r")
+        held.go_on()
+        terminal.wait_for(QUESTION)
+        assert paid(folder) == []
+        terminal.enter("n")
+        terminal.wait_for("Why not?")
+        terminal.enter("")
+        terminal.wait_for("Refused.")
+    assert paid(folder) == []
+
+
+def test_a_question_shows_all_arguments_as_text(chat: Any, shop: str, folder: Path) -> None:
+    long = "x" * 300 + "\x1b]0;owned\x07[bold]end"
+    call = ScriptedToolCall("pay", {"amount": 1, "note": long})
+    with OfflineServer([call, "Done."]) as server:
+        terminal = chat(server, "--agent", shop)
+        terminal.enter("Pay.")
+        shown = terminal.wait_for(QUESTION)
+    assert long[:300] in shown.replace("\n", "")
+    assert "\\u001b]0;owned\\u0007[bold]end" in shown.replace("\n", "")
+    assert b"\x1b]0;owned" not in terminal.written
+
+
+def test_tools_that_were_named_at_the_start_are_not_asked_for(chat: Any, shop: str, folder: Path) -> None:
+    with OfflineServer([pay(5), pay(6, "lend"), "Done."]) as server:
+        terminal = chat(server, "--agent", shop, "--yes", "pay")
+        terminal.enter("Pay and lend.")
+        terminal.wait_for("shop asks for an approval of lend:")
+        assert paid(folder) == ["5"]
