@@ -34,7 +34,14 @@ if TYPE_CHECKING:
         judge_agent,
         judge_status,
     )
-    from kantan_agents.mcp import MCPPrompt, mcp_prompt, resource_text, with_resources
+    from kantan_agents.mcp import (
+        ConfiguredServers,
+        MCPPrompt,
+        configured_servers,
+        mcp_prompt,
+        resource_text,
+        with_resources,
+    )
     from kantan_agents.middleware import SlashCommands, UserRules
     from kantan_agents.pipeline import (
         Next,
@@ -102,6 +109,7 @@ __all__ = [
     "AgentLoader",
     "AnthropicProvider",
     "CommandLoader",
+    "ConfiguredServers",
     "ConnectionStats",
     "ContentSegment",
     "CopyResult",
@@ -168,6 +176,7 @@ __all__ = [
     "WhatIf",
     "add_trace_processor",
     "agent_of",
+    "configured_servers",
     "connection_stats",
     "copy_traces",
     "detect_matched_rule",
@@ -218,6 +227,7 @@ _HOMES = {
     "AgentDefinition": "kantan_agents.definitions",
     "AgentLoader": "kantan_agents.definitions",
     "AnthropicProvider": "kantan_agents.protocol",
+    "ConfiguredServers": "kantan_agents.mcp",
     "ConnectionStats": "kantan_agents.support.http_pools",
     "ContentSegment": "kantan_agents.protocol",
     "CopyResult": "kantan_agents.tracing.copying",
@@ -282,6 +292,7 @@ _HOMES = {
     "WhatIf": "kantan_agents.rule_changes",
     "add_trace_processor": "agents",
     "agent_of": "kantan_agents.agent",
+    "configured_servers": "kantan_agents.mcp",
     "connection_stats": "kantan_agents.support.http_pools",
     "copy_traces": "kantan_agents.tracing.copying",
     "detect_matched_rule": "kantan_agents.judges",

@@ -123,14 +123,22 @@ def serve(connection: socket.socket, listener: socket.socket) -> dict[str, Any] 
         unwatched -= {pid for pid in unwatched if os.waitpid(pid, os.WNOHANG)[0]}
         if connection not in ready:
             asking, _ = listener.accept()
-            program, descriptors = receive(asking)
-            pid = _fork(descriptors, connection, listener)
-            if pid == 0:
-                os.set_inheritable(asking.detach(), False)  # closed by the end of this child
-                return dict(program)
-            unwatched.add(pid)
-            asking.sendall(str(pid).encode())
-            asking.close()
+            with asking:
+                try:
+                    program, descriptors = receive(asking)
+                except (EOFError, OSError):
+                    program = None
+                if program is None:  # it was ended while it asked
+                    continue
+                pid = _fork(descriptors, connection, listener)
+                if pid == 0:
+                    os.set_inheritable(asking.detach(), False)  # closed by the end of this child
+                    return dict(program)
+                unwatched.add(pid)
+                try:
+                    asking.sendall(str(pid).encode())
+                except OSError:  # it was ended since, and cannot end the child
+                    os.kill(pid, signal.SIGKILL)
             continue
         request, descriptors = receive(connection)
         if request is None:

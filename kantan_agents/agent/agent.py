@@ -73,6 +73,7 @@ from kantan_agents.tracing.metadata import origin_metadata, prompt_metadata, run
 from kantan_agents.tracing.sqlite import share_sqlite_tracers
 
 if TYPE_CHECKING:
+    from kantan_agents.mcp import ConfiguredServers
     from kantan_agents.skills import SkillLoader
 
 _DEFAULT_PIPELINE = Pipeline(DEFAULT_STAGES)
@@ -302,6 +303,7 @@ class Agent(SDKView, ToolQuestions, Queueing, Generic[OutputT_co]):
         model: object = None,
         models: Mapping[str, Any] | None = None,
         skills: SkillLoader | None = None,
+        mcp_configuration: ConfiguredServers | None = None,
         output_type: OutputType[_OutputT] | None = None,
         **options: Any,
     ) -> Agent[_OutputT]:
@@ -312,7 +314,9 @@ class Agent(SDKView, ToolQuestions, Queueing, Generic[OutputT_co]):
         file's ``context`` is copied into the run's context, without replacing the caller's values,
         and shown to the model after the instructions. The file's ``maxTurns`` applies unless the caller
         passes ``max_turns``. The file's ``skills`` apply if the caller passes ``skills``. The other entries
-        have no effect: no hook is run, no MCP server is started.
+        have no effect: no hook is run. No MCP server is started either, unless you pass
+        ``mcp_configuration``: then the agent has the servers that ``mcpServers`` of the file asks for, and
+        its first run starts them.
 
         Args:
             definition: The definition, as returned by ``AgentLoader.get_agent`` or ``AgentDefinition.load``.
@@ -323,17 +327,28 @@ class Agent(SDKView, ToolQuestions, Queueing, Generic[OutputT_co]):
                 kantan-llm.
             skills: Where the skills are that the file names: the agent gets those, with ``skill_tools``. If
                 the file names none, but has the tool ``Skill`` in its list, it gets all of them; else none.
+            mcp_configuration: What ``configured_servers`` returns: it says what the names in ``mcpServers``
+                mean, which files are trusted, and which environment variables may be read.
             output_type: As for ``Agent``.
             **options: As for ``Agent``.
 
         Raises:
             EmptyPromptTextError: E2, the file has no prompt.
+            KantanAgentsError: E181 to E184, ``mcpServers`` of the file has mistakes, a server is not
+                configured or not trusted, or a variable is missing; only with ``mcp_configuration``.
             InvalidToolRulesError: E20, the file names tools that do not exist, and ``strict`` is True.
             KantanAgentsError: Any error of ``Agent``.
         """
         all_options = {**options, "tools": tools, "output_type": output_type}
         agent: Agent[Any] = cls(
-            **agent_options(definition, model=model, models=models, skills=skills, options=all_options)
+            **agent_options(
+                definition,
+                model=model,
+                models=models,
+                skills=skills,
+                options=all_options,
+                mcp_configuration=mcp_configuration,
+            )
         )
         bind_to_file(agent, definition, models, skills, options)
         return agent

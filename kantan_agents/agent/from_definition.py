@@ -37,6 +37,7 @@ def agent_options(
     models: Mapping[str, Any] | None,
     skills: Any,
     options: dict[str, Any],
+    mcp_configuration: Any = None,
 ) -> dict[str, Any]:
     """Return the options of an agent for a definition.
 
@@ -46,11 +47,13 @@ def agent_options(
         models: The user's short names of models.
         skills: The ``SkillLoader`` for the skills that the definition names, or None.
         options: The user's other options of the agent.
+        mcp_configuration: Where the definition's MCP servers are configured; None for no servers.
 
     Raises:
-        InvalidOptionError: E75, ``definition`` is not an ``AgentDefinition``, ``models`` is not a mapping, or
-            an option is set by the file.
+        InvalidOptionError: E75, ``definition`` is not an ``AgentDefinition``, ``models`` is not a mapping,
+            ``mcp_configuration`` is of another type, or an option is set by the file.
         EmptyPromptTextError: E2, the definition has no prompt.
+        KantanAgentsError: E181 to E184, a server of the definition cannot be used.
     """
     if not isinstance(definition, AgentDefinition):
         reason = f"must be an AgentDefinition, not {type(definition).__name__}"
@@ -66,7 +69,22 @@ def agent_options(
         "instructions": prompt_of(definition),
         "model": model if own_model is None else own_model,
     }
+    if mcp_configuration is not None:
+        servers = checked_items("mcp_servers", options.get("mcp_servers"))
+        result["mcp_servers"] = [*servers, *_servers_of(definition, mcp_configuration, servers)]
     return with_file(definition, result, skills)
+
+
+def _servers_of(definition: AgentDefinition, configuration: Any, given: list[Any]) -> list[Any]:
+    """Return the servers that a definition asks for, without those that the caller gave."""
+    # Imported here: most agents have no servers.
+    from kantan_agents.mcp import ConfiguredServers
+
+    if not isinstance(configuration, ConfiguredServers):
+        reason = f"must be what configured_servers returns, not {type(configuration).__name__}"
+        raise InvalidOptionError(option="mcp_configuration", reason=reason)
+    found = configuration.for_definition(definition)
+    return [server for server in found if not any(server is one for one in given)]
 
 
 def with_file(definition: AgentDefinition, options: Mapping[str, Any], skills: Any) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from kantan_agents.cli.agents.commands import app as agents
 from kantan_agents.cli.approvals.commands import app as approvals
 from kantan_agents.cli.eval.commands import app as evaluations
 from kantan_agents.cli.improve.commands import improve
+from kantan_agents.cli.mcp.commands import app as mcp
 from kantan_agents.cli.replay.commands import app as replay
 from kantan_agents.cli.rollout.commands import app as rollout
 from kantan_agents.cli.runs.commands import app as runs
@@ -229,6 +230,7 @@ app.command("worker")(worker)
 app.add_typer(approvals, name="approvals")
 app.add_typer(agents, name="agents")
 app.add_typer(evaluations, name="eval")
+app.add_typer(mcp, name="mcp")
 app.add_typer(replay, name="replay")
 app.add_typer(rollout, name="rollout")
 app.add_typer(runs, name="runs")

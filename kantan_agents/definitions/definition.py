@@ -63,7 +63,8 @@ class AgentDefinition:
         permission_mode: ``permissionMode`` of the file.
         max_turns: ``maxTurns`` of the file; at least 1.
         skills: Names of skills.
-        mcp_servers: ``mcpServers`` of the file. Data only; no server is started.
+        mcp_servers: ``mcpServers`` of the file. Data only; ``Agent.from_definition`` acts on it if the
+            caller passes ``mcp_configuration``.
         hooks: ``hooks`` of the file. Data only; nothing is executed.
         memory: ``memory`` of the file.
         effort: ``effort`` of the file.

@@ -45,6 +45,14 @@ from kantan_agents.errors.improve import (
     ReflectionFailedError,
     WorkingFolderError,
 )
+from kantan_agents.errors.mcp import (
+    InvalidMCPConfigurationError,
+    MCPFileError,
+    MCPNotTrustedError,
+    MCPTrustRecordError,
+    MCPVariablesError,
+    UnknownMCPServerError,
+)
 from kantan_agents.errors.middleware import (
     BudgetExceededError,
     DeadlineExceededError,
@@ -225,6 +233,7 @@ __all__ = [
     "InvalidChangeError",
     "InvalidDefinitionError",
     "InvalidJudgeRulesError",
+    "InvalidMCPConfigurationError",
     "InvalidOptionError",
     "InvalidProtocolValueError",
     "InvalidRolloutError",
@@ -233,8 +242,12 @@ __all__ = [
     "JudgeFailedError",
     "JudgementError",
     "KantanAgentsError",
+    "MCPFileError",
+    "MCPNotTrustedError",
     "MCPServerLoopError",
     "MCPServerUnavailableError",
+    "MCPTrustRecordError",
+    "MCPVariablesError",
     "MiddlewareResultError",
     "MissingUnitError",
     "ModelNotConfiguredError",
@@ -309,6 +322,7 @@ __all__ = [
     "UndefinedMarkerError",
     "UnknownCommandError",
     "UnknownDurableAgentError",
+    "UnknownMCPServerError",
     "UnknownRecordedToolError",
     "UnknownRetrievedToolError",
     "UnknownStageError",

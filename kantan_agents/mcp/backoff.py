@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import attrs
 
@@ -42,3 +43,12 @@ def _jittered(seconds: float) -> float:
 
 
 BACKOFF = Backoff()
+
+
+def limits_for(server: Any) -> Backoff:
+    """Return the limits for one server object, which may have its own time to start."""
+    seconds = getattr(server, "kantan_start_seconds", None)
+    if not isinstance(seconds, float):
+        return BACKOFF
+    # A server that fails at once is tried again; one that has used up its time is not.
+    return attrs.evolve(BACKOFF, attempt=seconds, total=seconds)

@@ -190,7 +190,8 @@ class Connection:
                 self._attempt_loop = asyncio.get_running_loop()
                 self._attempt_task = start_task(self._try_again(server, attempt))
         # Not cancelled with this run: others may wait for it.
-        await asyncio.wait({asyncio.wrap_future(attempt)}, timeout=2 * backoff.BACKOFF.total)
+        longest = 2 * backoff.limits_for(server).total
+        await asyncio.wait({asyncio.wrap_future(attempt)}, timeout=longest)
         if not attempt.done():
             raise UnavailableError("the event loop that connects it makes no progress")
         error = attempt.result()
@@ -198,7 +199,7 @@ class Connection:
             raise UnavailableError(text_of(error)) from error
 
     async def _try_again(self, server: Any, attempt: Future[BaseException | None]) -> None:
-        limits = backoff.BACKOFF
+        limits = backoff.limits_for(server)
         ends = time.monotonic() + limits.total
         error: BaseException = ConnectionError("it was closed while it was being connected")
         is_made = False

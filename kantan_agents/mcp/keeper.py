@@ -15,6 +15,7 @@ from kantan_agents.support.log import get_logger
 T = TypeVar("T")
 
 _CLEANUP_SECONDS = 10.0
+_STARTING_SECONDS = 1.0
 _log = get_logger("kantan_agents.mcp")
 
 
@@ -37,6 +38,8 @@ class Keeper:
         self._ready = asyncio.Event()
         self._closing = asyncio.Event()
         self._error: BaseException | None = None
+        self._is_connecting = True
+        self._server = server
         self._task = start_task(self._keep(twin_of(server)))
 
     @property
@@ -68,7 +71,8 @@ class Keeper:
             raise ConnectionError("the connection ended while it was made")
         self._task.cancel()
         await asyncio.wait({self._task}, timeout=_CLEANUP_SECONDS)
-        raise TimeoutError(f"it did not accept the connection within {seconds:.0f} seconds")
+        note = getattr(self._server, "kantan_note", "")
+        raise TimeoutError(f"it did not accept the connection within {seconds:.3g} seconds{note}")
 
     async def close(self) -> None:
         """Close the connection and wait for the end of the task, from any event loop."""
@@ -76,6 +80,11 @@ class Keeper:
             return
         if self.loop is asyncio.get_running_loop():
             self._closing.set()
+            if self._is_connecting:
+                # It connects, and closes then. One that never does must not keep the caller waiting.
+                await asyncio.wait({self._task}, timeout=_STARTING_SECONDS)
+                if self._is_connecting:
+                    self._task.cancel()
             await asyncio.wait({self._task}, timeout=_CLEANUP_SECONDS)
         elif self.loop.is_running() and not is_gone(self.loop):
             elsewhere = asyncio.run_coroutine_threadsafe(self.close(), self.loop)
@@ -92,6 +101,8 @@ class Keeper:
         except Exception as error:  # noqa: BLE001 - raised where the connection is awaited
             self._error = error
             return
+        finally:
+            self._is_connecting = False
         self.twin = twin
         self._ready.set()
         try:

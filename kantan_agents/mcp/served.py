@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
+import anyio
 import attrs
 from agents import RunContextWrapper, SpanError
 from agents.tracing import mcp_tools_span
@@ -17,6 +18,7 @@ from kantan_agents.mcp.connection import Connection
 from kantan_agents.mcp.failure_policy import MCPFailurePolicy, choice_for
 from kantan_agents.mcp.failures import text_of
 from kantan_agents.mcp.known_connections import connection_of
+from kantan_agents.mcp.twins import has_session
 from kantan_agents.mcp.unavailable import UnavailableError
 from kantan_agents.pipeline import Run, current_run
 from kantan_agents.support.log import get_logger
@@ -27,6 +29,7 @@ TENDED = "_kantan_tended_servers"
 """Attribute of an SDK agent for its ``Tended`` servers; left out of copies."""
 
 _LEFT_OUT = object()
+_NOT_WAITED_FOR = "another server ended the run before it had listed its tools"
 _log = get_logger("kantan_agents.mcp")
 
 servers_away: ContextVar[frozenset[str]] = ContextVar("kantan_agents_servers_away", default=frozenset())
@@ -43,11 +46,8 @@ class Tended:
     """
 
     def __init__(self, server: Any, agent_name: str) -> None:
-        inner = server
-        while getattr(inner, "wrapped_server", None) is not None:
-            inner = inner.wrapped_server
         self.server = server
-        self._inner = inner
+        self._inner = _innermost(server)
         self._last_tools: Sequence[Any] | None = None
         self._agent_name = agent_name
 
@@ -99,6 +99,28 @@ class Served:
         return self.is_away and self.server.last_tools is None
 
 
+@attrs.frozen(eq=False)
+class _Answer:
+    """What a server has answered.
+
+    Attributes:
+        tools: Its tools.
+        failure: That it cannot be used, with ``message``, the text for people, and ``reason``.
+        error: Another error, which ends the run.
+    """
+
+    tools: Sequence[Any] = ()
+    failure: MCPServerUnavailableError | None = None
+    message: str = ""
+    reason: str = ""
+    error: KantanAgentsError | None = None
+
+    def ends_run(self, tended: Tended, policy: MCPFailurePolicy) -> bool:
+        """Return whether the run ends without the tools of the server."""
+        is_away = self.failure is not None
+        return self.error is not None or (is_away and choice_for(policy, tended.server.name) == "raise")
+
+
 async def list_servers(agent: Any, wrapper: RunContextWrapper[Any], policy: MCPFailurePolicy) -> list[Served]:
     """Return what the MCP servers of an agent offer now.
 
@@ -111,42 +133,98 @@ async def list_servers(agent: Any, wrapper: RunContextWrapper[Any], policy: MCPF
         MCPServerUnavailableError: E28, a server cannot be used, and the policy says "raise".
         MCPServerLoopError: E37, its connection is on an event loop that cannot make progress.
     """
-    tended: dict[int, Tended] = vars(agent).setdefault(TENDED, {})
+    tended = _tended(agent)
+    # One that is slow to start or to answer must not keep the others waiting. An object of another class may
+    # connect itself, and has to do so in this task.
+    together = [one for one in tended if is_of_sdk(one.server)]
+    answers = await _ask_all(together, agent, wrapper, policy) if len(together) > 1 else {}
     served: list[Served] = []
     away: set[str] = set()
-    for server in agent.mcp_servers:
-        known = tended.get(id(server))
-        if known is None or known.server is not server:
-            known = tended[id(server)] = Tended(server, agent.name)
-        one = await _list_server(known, agent, wrapper, policy)
-        if one.is_away:
-            away.add(server.name)
-        served.append(one)
+    for one in tended:
+        answer = answers[one] if one in answers else await _ask(one, agent, wrapper)
+        settled = await _settle(one, agent, policy, answer)
+        if settled.is_away:
+            away.add(one.server.name)
+        served.append(settled)
     servers_away.set(frozenset(away))
     return served
 
 
-async def _list_server(
-    tended: Tended, agent: Any, wrapper: RunContextWrapper[Any], policy: MCPFailurePolicy
-) -> Served:
+async def _ask_all(
+    servers: Sequence[Tended], agent: Any, wrapper: RunContextWrapper[Any], policy: MCPFailurePolicy
+) -> dict[Tended, _Answer]:
+    """Ask servers at the same time; if one of them ends the run, do not wait for the others.
+
+    Raises:
+        MCPServerUnavailableError, MCPServerLoopError: E28, E37, as ``list_servers``.
+    """
+    run = current_run.get()
+    is_played = run is not None and run.tape is not None
+    answers: dict[Tended, _Answer] = {}
+
+    async def ask(one: Tended) -> None:
+        answers[one] = await _ask(one, agent, wrapper)
+        if answers[one].ends_run(one, policy) and not is_played:
+            tasks.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as tasks:
+        for one in servers:
+            tasks.start_soon(ask, one)
+    ending = [one for one, answer in answers.items() if answer.ends_run(one, policy)]
+    if ending:
+        # The record must have something about each server that a replay will ask for.
+        for one in servers:
+            if one not in answers and run is not None and run.capture is not None:
+                run.capture.listed(one.server.name, None, _NOT_WAITED_FOR)
+        first = min(ending, key=lambda one: answers[one].reason == _NOT_WAITED_FOR)
+        await _settle(first, agent, policy, answers[first])
+    return answers
+
+
+def _tended(agent: Any) -> list[Tended]:
+    known: dict[int, Tended] = vars(agent).setdefault(TENDED, {})
+    found = []
+    for server in agent.mcp_servers:
+        one = known.get(id(server))
+        if one is None or one.server is not server:
+            one = known[id(server)] = Tended(server, agent.name)
+        found.append(one)
+    return found
+
+
+async def _ask(tended: Tended, agent: Any, wrapper: RunContextWrapper[Any]) -> _Answer:
+    """Return the tools of a server, or the error of the listing."""
     server, run = tended.server, current_run.get()
     with mcp_tools_span(server=shown_name(server)) as span:
         try:
             tools = await _listed(tended, agent, wrapper, run)
-        except KantanAgentsError:
-            raise
+        except KantanAgentsError as error:
+            return _Answer(error=error)
         except Exception as error:  # noqa: BLE001 - whatever a server raises, it has not listed its tools
             reason = str(error) if isinstance(error, UnavailableError) else text_of(error)
             failure = MCPServerUnavailableError(server=shown_name(server), agent=agent.name, reason=reason)
+            failure.__cause__ = error.__cause__ or error
             message = str(failure) if run is None else error_message(run, failure)
             span.set_error(SpanError(message=message, data=None))
-            if run is not None and run.capture is not None:
-                run.capture.listed(server.name, None, reason)
-            if choice_for(policy, server.name) == "raise":
-                raise failure from (error.__cause__ or error)
-            await _note_left_out(run, agent, tended, failure, message)
-            return Served(tended, tended.last_tools or (), is_away=True)
+            return _Answer(failure=failure, message=message, reason=reason)
         span.span_data.result = [tool.name for tool in tools]
+    return _Answer(tools)
+
+
+async def _settle(tended: Tended, agent: Any, policy: MCPFailurePolicy, answer: _Answer) -> Served:
+    """Note what a server has answered, in the order of the servers."""
+    server, run = tended.server, current_run.get()
+    if answer.error is not None:
+        raise answer.error
+    failure = answer.failure
+    if failure is not None:
+        if run is not None and run.capture is not None:
+            run.capture.listed(server.name, None, answer.reason)
+        if answer.ends_run(tended, policy):
+            raise failure
+        await _note_left_out(run, agent, tended, failure, answer.message)
+        return Served(tended, tended.last_tools or (), is_away=True)
+    tools = answer.tools
     tended.remember(tools)
     if run is not None and run.capture is not None:
         run.capture.listed(server.name, tools)
@@ -183,6 +261,17 @@ async def _note_left_out(
         await run.events.emit(
             MCPServerLeftOut, agent=agent.name, server=failure.server, code=failure.code, message=message
         )
+
+
+def is_of_sdk(server: Any) -> bool:
+    """Return whether the library connects a server object, so that it may be asked in any task."""
+    return has_session(_innermost(server))
+
+
+def _innermost(server: Any) -> Any:
+    while getattr(server, "wrapped_server", None) is not None:
+        server = server.wrapped_server
+    return server
 
 
 async def ask_server(server: Any, question: Callable[[], Awaitable[T]], agent_name: str) -> T:

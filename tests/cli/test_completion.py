@@ -14,8 +14,8 @@ import pytest
 from tests.cli.conftest import PROGRAM
 
 COMMANDS = {
-    *("demo", "run", "completion", "agents", "approvals", "eval", "improve", "replay", "rollout", "runs"),
-    *("skills", "tools", "traces", "worker"),
+    *("demo", "run", "completion", "agents", "approvals", "eval", "improve", "mcp", "replay", "rollout"),
+    *("runs", "skills", "tools", "traces", "worker"),
 }
 
 _COMPLETE = """\

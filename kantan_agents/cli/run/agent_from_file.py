@@ -26,18 +26,23 @@ def agent_from_file(
 ) -> Agent[Any]:
     """Return the agent of a file, which may delegate to the others.
 
-    It has the skills that its file names, of this project and its user. Tools and skills that a file names
-    and that do not exist are named on standard error, once for each agent.
+    It has the skills that its file names, of this project and its user, and the configured MCP servers that
+    its file asks for; in a terminal, the user is asked to trust the files that configure them. Tools and
+    skills that a file names and that do not exist are named on standard error, once for each agent.
 
     Args:
         named: The agent.
         model: Used if the file has a short name or no model.
         middleware: The outer middleware.
+
+    Raises:
+        KantanAgentsError: E180 to E183, an MCP server of the file cannot be used; any error of ``Agent``.
     """
     skills = SkillLoader()
     agent: Agent[Any] = Agent.from_definition(
         named.definition,
         tools=[task_tool(named.loader)],
+        mcp_servers=_servers_of(named.definition),
         model=model,
         # Short names belong to one provider; --model replaces them, so that the files run on any provider.
         # Names such as `inherit` still mean the parent's model.
@@ -50,6 +55,27 @@ def agent_from_file(
     if named.definition.skills:
         _name_missing_skills(named.definition, skills.load_skills_now())
     return agent
+
+
+def _servers_of(definition: AgentDefinition) -> list[Any]:
+    """Return the MCP servers of a file; those that nobody has configured are named on standard error."""
+    if definition.mcp_servers is None:
+        return []
+    # Imported here: few files have servers.
+    from kantan_agents.cli.mcp.trust import ask_for_trust
+    from kantan_agents.mcp.configuration.agent_file import wanted_servers
+    from kantan_agents.mcp.configuration.configuration import read_configuration
+    from kantan_agents.mcp.configuration.configured import ConfiguredServers
+
+    servers = ConfiguredServers(read_configuration())
+    entries = servers.entries_for(definition, known_only=True)
+    usable = {entry.name for entry in entries}
+    for name in wanted_servers(definition).names:
+        if name not in usable:
+            sentence = f"mcpServers of agent {definition.name!r}: no MCP server {name!r} is configured"
+            typer.echo(f"warning: {one_line(sentence)}; the agent runs without it", err=True)
+    ask_for_trust(entries, servers.configuration)
+    return servers.for_definition(definition, known_only=True)
 
 
 def _naming_what_is_missing(loader: AgentLoader, skills: SkillLoader) -> Stage:

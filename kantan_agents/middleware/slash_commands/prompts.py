@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import anyio
 import attrs
 from agents.mcp import MCPServer
 
 from kantan_agents.bridge import SDKAgent
 from kantan_agents.commands import Command
 from kantan_agents.mcp.offers import as_data, may_offer, reason_of
-from kantan_agents.mcp.served import ask_server
+from kantan_agents.mcp.served import ask_server, is_of_sdk
 from kantan_agents.middleware.slash_commands.files import facts_of_file
 from kantan_agents.pipeline import current_run
 from kantan_agents.skills import CommandFile
@@ -58,14 +59,31 @@ async def prompt_commands(agent: SDKAgent, commands: Iterable[Command]) -> list[
         agent.local_names, servers_of(agent.tools) | {server.name for server in agent.mcp_servers}
     )
     found: list[Command] = []
-    for server in agent.mcp_servers:
-        for command in await _prompts_of(server, around, agent.name):
+    for commands_of_server in await _prompts_of_all(agent, around):
+        for command in commands_of_server:
             if command.name in taken:
                 _log.warning("prompt_left_out", prompt=command.name, reason="another command has this name")
                 continue
             taken.add(command.name)
             found.append(command)
     return found
+
+
+async def _prompts_of_all(agent: SDKAgent, around: Surroundings) -> list[list[Command]]:
+    """Return the prompts of each server. One that is slow must not keep the others waiting."""
+    found: dict[int, list[Command]] = {}
+
+    async def ask(number: int, server: MCPServer) -> None:
+        found[number] = await _prompts_of(server, around, agent.name)
+
+    async with anyio.create_task_group() as tasks:
+        for number, server in enumerate(agent.mcp_servers):
+            if is_of_sdk(server):
+                tasks.start_soon(ask, number, server)
+    for number, server in enumerate(agent.mcp_servers):
+        if number not in found:
+            await ask(number, server)
+    return [found[number] for number in sorted(found)]
 
 
 async def _prompts_of(server: MCPServer, around: Surroundings, agent: str) -> list[Command]:

@@ -1,0 +1,1 @@
+"""``kantan-agents mcp``: the MCP servers of configuration files."""

@@ -1,0 +1,103 @@
+"""The options of ``kantan-agents mcp``: lists, checks and trusts configured MCP servers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from kantan_agents.cli.terminal.new_app import new_app
+
+app = new_app()
+
+CHECK_SECONDS = 30.0
+
+# Typer reads these annotations at run time; older versions do not support `X | None` on Python 3.10.
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+ConfigOption = Annotated[
+    Optional[list[Path]],  # noqa: UP045
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help="Read this file instead of those that are found. May be given several times.",
+        show_default=False,
+    ),
+]
+
+
+@app.callback(invoke_without_command=True)
+def mcp(context: typer.Context) -> None:
+    """List, check and trust the MCP servers of .mcp.json and kantan-agents.toml."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command("list")
+def list_(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """List the configured servers, where they are configured, and whether the file is trusted.
+
+    No server is started.
+    Exit codes: 0 listed, even if there is none, 2 a file has mistakes.
+    """
+    from kantan_agents.cli.mcp.list import list_servers
+
+    list_servers(config, as_json=as_json)
+
+
+@app.command()
+def check(
+    name: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Argument(metavar="[NAME]", help="The server; without it, all of them.", show_default=False),
+    ] = None,
+    config: ConfigOption = None,
+    rules: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--rules",
+            metavar="FILE",
+            help="Tool rules, as for `tools check`, that decide about the tools; - reads standard input.",
+            show_default=False,
+        ),
+    ] = None,
+    timeout: Annotated[
+        float,
+        typer.Option(
+            "--timeout", metavar="SECONDS", help="How long each server may take.", min=0.1, max=3600
+        ),
+    ] = CHECK_SECONDS,
+    as_json: JsonOption = False,
+) -> None:
+    """Start the servers, at the same time, and list their tools; say which the rules allow.
+
+    A server of a file that is not trusted is not started. In a terminal you
+    are asked first.
+    Exit codes: 0 all servers answer, 1 some do not, 2 bad arguments, rules or files.
+    """
+    from kantan_agents.cli.tools import rules_file
+
+    explicit = rules_file.read_rules(rules) if rules is not None else None
+
+    from kantan_agents.cli.mcp.check import check_servers
+
+    check_servers(name, config, explicit, seconds=timeout, as_json=as_json)
+
+
+@app.command()
+def trust(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="A .mcp.json, kantan-agents.toml or subagent file (.md).", readable=False
+        ),
+    ],
+    forget: Annotated[bool, typer.Option("--forget", help="Do not trust it any longer.")] = False,
+) -> None:
+    """Trust a file: the servers in it may be started, until the file changes.
+
+    Exit codes: 0 trusted, or forgotten, 2 the file cannot be read or has mistakes.
+    """
+    from kantan_agents.cli.mcp.trust import forget_file, trust_file
+
+    (forget_file if forget else trust_file)(file)

@@ -1,0 +1,123 @@
+"""E180 to E185: MCP servers from configuration files."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from kantan_agents.errors.root import KantanAgentsError
+
+
+class MCPFileError(KantanAgentsError):
+    """A configuration file of MCP servers cannot be read.
+
+    Attributes:
+        path: The file.
+        reason: What is wrong.
+    """
+
+    code = "E180"
+    template = "MCP configuration cannot be read: {path}: {reason}"
+    path: str
+    reason: str
+
+
+class InvalidMCPConfigurationError(KantanAgentsError):
+    """A configuration file, or ``mcpServers`` of a subagent file, has mistakes.
+
+    Attributes:
+        path: The file.
+        problems: Every mistake; each begins with its place in the file.
+    """
+
+    code = "E181"
+    template = "MCP configuration is not valid: {path}: {listed}"
+    path: str
+    problems: Sequence[str]
+
+    def __init__(self, *, path: str, problems: Sequence[str], listed: str | None = None) -> None:
+        super().__init__(path=path, problems=tuple(problems), listed=listed or "; ".join(problems))
+
+
+class MCPVariablesError(KantanAgentsError):
+    """A server's configuration needs environment variables that are not set, or that may not be read.
+
+    The message never contains the value of a variable.
+
+    Attributes:
+        server: Name of the server.
+        path: The file that configures it.
+        problems: Each variable that is missing, with its place in the file.
+    """
+
+    code = "E182"
+    template = (
+        "MCP server {server} of {path} needs environment variables: {listed}. Allow a variable with "
+        "allow_env, or with [mcp] allow_env in your own kantan-agents.toml"
+    )
+    server: str
+    path: str
+    problems: Sequence[str]
+
+    def __init__(self, *, server: str, path: str, problems: Sequence[str], listed: str | None = None) -> None:
+        super().__init__(
+            server=server, path=path, problems=tuple(problems), listed=listed or "; ".join(problems)
+        )
+
+
+class MCPNotTrustedError(KantanAgentsError):
+    """A server is configured by a file that the user has not trusted, or that has changed since.
+
+    Attributes:
+        server: Name of the server.
+        path: The file.
+        reason: Why it is not trusted.
+        hint: What to do.
+    """
+
+    code = "E183"
+    template = "MCP server {server} is not started: {path} {reason}. {hint}"
+    server: str
+    path: str
+    reason: str
+    hint: str
+
+    def __init__(self, *, server: str, path: str, reason: str, hint: str | None = None) -> None:
+        hint = hint or f"Read the file, then run: kantan-agents mcp trust {shlex.quote(path)}"
+        super().__init__(server=server, path=path, reason=reason, hint=hint)
+
+
+class UnknownMCPServerError(KantanAgentsError):
+    """No MCP server of this name is configured.
+
+    Attributes:
+        server: The name.
+        known: Names of the configured servers.
+        hint: The nearest name, or what to do.
+    """
+
+    code = "E184"
+    template = "No MCP server {server!r} is configured{hint} (configured: {listed})"
+    server: str
+    known: Sequence[str]
+    hint: str
+
+    def __init__(
+        self, *, server: str, known: Sequence[str], hint: str = "", listed: str | None = None
+    ) -> None:
+        listed = listed or ", ".join(known) or "none"
+        super().__init__(server=server, known=tuple(known), hint=hint, listed=listed)
+
+
+class MCPTrustRecordError(KantanAgentsError):
+    """What the user trusts cannot be written.
+
+    Attributes:
+        path: The file or folder of the record.
+        reason: What is wrong.
+    """
+
+    code = "E185"
+    template = "The trust in an MCP configuration cannot be recorded: {path}: {reason}"
+    path: str
+    reason: str

@@ -1,0 +1,109 @@
+"""One configured MCP server, as a frozen value."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal, TypeAlias
+from urllib.parse import urlsplit, urlunsplit
+
+import attrs
+
+from kantan_agents.support.secrets import MASK, mask
+
+Transport: TypeAlias = Literal["stdio", "sse", "http"]
+
+TIMEOUT_SECONDS = 60.0
+START_SECONDS = 30.0
+
+
+def shown_url(url: str) -> str:
+    """Return a URL without user, password, query and fragment, which may be secrets."""
+    try:
+        parts = urlsplit(url)
+        host = parts.netloc.rpartition("@")[2]
+    except ValueError:
+        return MASK
+    query = MASK if parts.query else ""
+    return mask(urlunsplit((parts.scheme, host, parts.path, query, "")))
+
+
+def _names_only(values: Mapping[str, str]) -> str:
+    return "{" + ", ".join(f"{name!r}: {MASK!r}" for name in values) + "}"
+
+
+def _masked(values: tuple[str, ...]) -> str:
+    return repr(list(shown_arguments(values)))
+
+
+def shown_arguments(arguments: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the arguments of a command with secrets masked."""
+    shown = []
+    for number, argument in enumerate(arguments):
+        before = arguments[number - 1] if number else ""
+        # `--api-key VALUE` is a secret only together.
+        pair = mask(f"{before}={argument}") if before.startswith("-") else ""
+        shown.append(MASK if pair.endswith(f"={MASK}") else mask(argument))
+    return tuple(shown)
+
+
+@attrs.frozen
+class Source:
+    """Where a server is configured.
+
+    Attributes:
+        path: The file, absolute and without links.
+        digest: SHA-256 of what counts for trust: the content of a configuration file, or ``mcpServers`` of a
+            subagent file.
+        is_own: Whether the file lies in the user's own configuration directory.
+        folder: The working directory of its servers; None for that of this process. For a project, it is a
+            folder of the project: what was trusted must not mean other programs elsewhere.
+    """
+
+    path: Path
+    digest: str
+    is_own: bool = False
+    folder: Path | None = None
+
+
+@attrs.frozen
+class ServerEntry:
+    """A configured MCP server. References to variables such as ``${TOKEN}`` are not expanded yet.
+
+    Attributes:
+        name: Its name, for tool rules and tool names.
+        transport: How to talk to it.
+        source: Where it is configured.
+        command: The program of a stdio server.
+        args: The program's arguments.
+        env: Environment variables for it, besides the few that every program needs.
+        cwd: Its working directory; None for that of this process.
+        url: The URL of an HTTP or SSE server.
+        headers: Headers of each request to it.
+        timeout_seconds: How long it may take to answer a request.
+        start_seconds: How long it may take to start and to accept a connection.
+        resources: Whether its resources are offered as two further tools.
+        is_disabled: Whether it must not be used.
+    """
+
+    name: str
+    transport: Transport
+    source: Source = attrs.field(repr=lambda source: repr(str(source.path)))
+    command: str = attrs.field(default="", repr=mask)
+    args: tuple[str, ...] = attrs.field(default=(), repr=_masked)
+    env: Mapping[str, str] = attrs.field(factory=dict, repr=_names_only)
+    cwd: str | None = None
+    url: str = attrs.field(default="", repr=shown_url)
+    headers: Mapping[str, str] = attrs.field(factory=dict, repr=_names_only)
+    timeout_seconds: float = TIMEOUT_SECONDS
+    start_seconds: float = START_SECONDS
+    resources: bool = True
+    is_disabled: bool = False
+
+    @property
+    def shown(self) -> str:
+        """What it starts or connects to, without secrets, for a person who decides about it."""
+        if self.transport != "stdio":
+            return shown_url(self.url)
+        return shlex.join((mask(self.command), *shown_arguments(self.args)))

@@ -1,0 +1,72 @@
+"""Where configuration files of MCP servers are found."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import attrs
+
+from kantan_agents.support.config_directory import config_directory
+
+NAMES = (".mcp.json", "kantan-agents.toml")
+"""The names of configuration files, in order of priority."""
+
+
+@attrs.frozen
+class Place:
+    """A configuration file that exists.
+
+    Attributes:
+        path: The file.
+        is_own: Whether it lies in the user's own configuration directory.
+    """
+
+    path: Path
+    is_own: bool
+
+
+def find_files(cwd: Path | None = None, environ: Mapping[str, str] | None = None) -> tuple[Place, ...]:
+    """Return the configuration files for a working directory, in order of priority.
+
+    The user's own files come first: a project must not replace the server that the user's rules are about.
+    Those of the project follow, from the working directory up to the root of the repository, the nearest
+    first. Outside a repository only the working directory is searched.
+
+    Args:
+        cwd: The working directory; None for that of the process.
+        environ: The environment; None for that of the process.
+    """
+    own = config_directory(environ)
+    directories = [] if own is None else [own]
+    directories += _up_to_the_root(Path(os.path.realpath(Path.cwd() if cwd is None else cwd)))
+    found: dict[str, Place] = {}
+    for path in _existing(directories):
+        # A link in the user's directory to a file of a project is a file of the project.
+        found.setdefault(os.path.realpath(path), Place(path, is_own_file(path, environ)))
+    return tuple(found.values())
+
+
+def is_own_file(path: Path, environ: Mapping[str, str] | None = None) -> bool:
+    """Return whether a file lies in the user's own configuration directory, also after following links."""
+    own = config_directory(environ)
+    if own is None:
+        return False
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(own))
+
+
+def _existing(directories: list[Path]) -> Iterator[Path]:
+    for directory in directories:
+        for name in NAMES:
+            if os.path.lexists(directory / name):
+                yield directory / name
+
+
+def _up_to_the_root(nearest: Path) -> tuple[Path, ...]:
+    upward = (nearest, *nearest.parents)
+    for number, directory in enumerate(upward, start=1):
+        # `.git` is a file in a worktree or a submodule, else a directory.
+        if os.path.exists(directory / ".git"):  # noqa: PTH110 - Path.exists raises where a parent cannot be searched
+            return upward[:number]
+    return (nearest,)

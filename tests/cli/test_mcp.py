@@ -1,0 +1,302 @@
+"""``kantan-agents mcp``, and the MCP servers of an agent that ``run --agent`` runs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kantan_agents.support.example_model import EXAMPLE_MODEL
+from kantan_agents.testing import OfflineServer, RecordedRequest, ScriptedToolCall
+from tests.cli.agent_folder import agent_file
+from tests.cli.imports import assert_none_imports_the_sdk
+from tests.mcp_config.conftest import Project
+from tests.programs import Preloaded
+
+SECRET = "hunter2-hunter2"
+
+
+@pytest.fixture
+def configured(
+    project: Path, tmp_path: Path, preloaded: Preloaded, monkeypatch: pytest.MonkeyPatch
+) -> Project:
+    """A project with two servers, and a user without any."""
+    monkeypatch.setenv("KANTAN_AGENTS_CONFIG_DIR", str(tmp_path / "config"))
+    found = Project(project, preloaded)
+    found.add("files", "good")
+    found.servers["github"] = {
+        "type": "http",
+        "url": f"https://user:{SECRET}@mcp.example.com/mcp",
+        "headers": {"Authorization": "Bearer ${GITHUB_TOKEN}"},
+    }
+    found.write()
+    return found
+
+
+def own_file(tmp_path: Path, text: str) -> None:
+    (tmp_path / "config").mkdir(exist_ok=True)
+    (tmp_path / "config" / "kantan-agents.toml").write_text(text)
+
+
+def test_list_shows_the_servers_and_starts_none(kantan_agents: Any, configured: Project) -> None:
+    outcome = kantan_agents("mcp", "list", "--json")
+    assert outcome.code == 0
+    files, github = json.loads(outcome.stdout)["servers"]
+    assert (files["name"], files["type"], files["file"]) == ("files", "stdio", str(configured.path))
+    assert (files["is_trusted"], files["state"], files["missing"]) == (False, "not trusted", [])
+    assert github["missing"] == ["GITHUB_TOKEN may not be read (headers.Authorization)"]
+    text = kantan_agents("mcp", "list").stdout
+    assert f"kantan-agents mcp trust {configured.path}" in text
+    assert SECRET not in text + outcome.stdout
+    assert configured.log("good") == []
+
+
+def test_list_without_a_file_says_how_to_write_one(
+    kantan_agents: Any, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KANTAN_AGENTS_CONFIG_DIR", str(tmp_path / "config"))
+    outcome = kantan_agents("mcp", "list")
+    assert (outcome.code, outcome.stdout.splitlines()[0]) == (
+        0,
+        "No MCP server is configured. Configure one in .mcp.json of the project:",
+    )
+    assert json.loads(outcome.stdout.split("\n\n")[1])["mcpServers"]
+
+
+def test_a_server_that_the_user_configures_too_is_listed_as_not_used(
+    kantan_agents: Any, configured: Project, tmp_path: Path
+) -> None:
+    own_file(tmp_path, '[mcp.servers.files]\ncommand = "mine"\n')
+    data = json.loads(kantan_agents("mcp", "list", "--json").stdout)
+    assert data["servers"][0]["server"] == "mine"
+    assert data["shadowed"] == [{"name": "files", "file": str(configured.path)}]
+    assert f"files of {configured.path} is not used" in kantan_agents("mcp", "list").stdout
+
+
+def test_the_mistakes_of_a_file_are_exit_code_2(kantan_agents: Any, configured: Project) -> None:
+    configured.path.write_text('{"mcpServers": {"a b": {}}}')
+    for command in ("list", "check"):
+        outcome = kantan_agents("mcp", command)
+        assert outcome.code == 2
+        assert "E181" in outcome.stderr
+        assert "mcpServers.a b: needs a command, or a url" in outcome.stderr
+    assert kantan_agents("mcp", "trust", str(configured.path)).code == 2
+    assert kantan_agents("mcp", "list", "--config", "missing.json").code == 2
+
+
+def test_check_starts_nothing_of_a_file_that_is_not_trusted(kantan_agents: Any, configured: Project) -> None:
+    outcome = kantan_agents("mcp", "check")
+    assert outcome.code == 1
+    assert f"kantan-agents mcp trust {configured.path}" in outcome.stdout.replace("\n", " ")
+    assert configured.log("good") == []
+
+
+def test_check_lists_the_tools_with_the_verdicts_of_the_rules(
+    kantan_agents: Any, configured: Project, project: Path
+) -> None:
+    configured.add("broken", "broken", env={"API_TOKEN": SECRET})
+    (project / "rules.json").write_text('{"deny": ["mcp__files__die"]}')
+    shown = kantan_agents("mcp", "trust", ".mcp.json")
+    assert (shown.code, shown.stdout.splitlines()[-1]) == (0, f"trusted: {configured.path}")
+    assert SECRET not in shown.stdout
+    outcome = kantan_agents("mcp", "check", "--rules", "rules.json", "--json")
+    assert outcome.code == 1
+    files, github, broken = json.loads(outcome.stdout)["servers"]
+    verdicts = {tool["name"]: (tool["allowed"], tool["rule"]) for tool in files["tools"]}
+    assert verdicts["read"] == (True, "no rule is about it")
+    assert verdicts["die"] == (False, "deny: mcp__files__die")
+    assert (files["error"], files["prompts"], files["resources"]) == (None, 1, 1)
+    assert "GITHUB_TOKEN may not be read" in github["error"]
+    assert broken["stderr"][-1] == "cannot start with ***"
+    assert SECRET not in outcome.stdout
+
+
+def test_trust_shows_everything_that_a_file_starts_and_no_secret(
+    kantan_agents: Any, configured: Project
+) -> None:
+    configured.servers["long"] = {
+        "command": "sh",
+        "args": ["-c", f"true {'x' * 2000}; \x1b[2Kevil\u202e\n--end"],
+        "env": {"NODE_OPTIONS": "--require evil", "API_TOKEN": SECRET, "KEY": "${GITHUB_TOKEN}"},
+        "cwd": "sub",
+    }
+    configured.write()
+    shown = kantan_agents("mcp", "trust", ".mcp.json").stdout
+    assert "evil\\n--end'" in shown  # the end of a long argument, on one line
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+    assert "    env: NODE_OPTIONS=--require evil API_TOKEN=*** KEY=${GITHUB_TOKEN}\n" in shown
+    assert "    cwd: sub\n" in shown
+    assert "    reads: GITHUB_TOKEN\n" in shown
+    assert SECRET not in shown
+
+
+def test_tools_of_the_same_name_on_two_servers_have_verdicts_of_their_own(
+    kantan_agents: Any, configured: Project, project: Path
+) -> None:
+    del configured.servers["github"]
+    configured.add("mail", "noisy")
+    (project / "rules.json").write_text('{"allow": ["mcp__mail__read"]}')
+    kantan_agents("mcp", "trust", ".mcp.json")
+    outcome = kantan_agents("mcp", "check", "--rules", "rules.json", "--json")
+    files, mail = json.loads(outcome.stdout)["servers"]
+    assert [tool["name"] for tool in files["tools"] if tool["allowed"]] == []
+    assert [tool["name"] for tool in mail["tools"] if tool["allowed"]] == ["read"]
+
+
+def test_check_of_one_server(kantan_agents: Any, configured: Project) -> None:
+    kantan_agents("mcp", "trust", ".mcp.json")
+    outcome = kantan_agents("mcp", "check", "files")
+    assert outcome.code == 0
+    lines = outcome.stdout.splitlines()
+    assert lines[0] == f"files (stdio, {configured.path}): 7 tools, 1 prompt, 1 resource"
+    assert lines[1] == "  read            allowed  Read a file."
+    unknown = kantan_agents("mcp", "check", "fils")
+    assert unknown.code == 2
+    assert "the nearest name is 'files'" in unknown.stderr
+
+
+def test_a_server_that_does_not_answer_is_reported_after_the_time_limit(
+    kantan_agents: Any, configured: Project
+) -> None:
+    configured.servers.clear()
+    configured.add("silent", "silent")
+    kantan_agents("mcp", "trust", ".mcp.json")
+    outcome = kantan_agents("mcp", "check", "--timeout", "0.5")
+    assert outcome.code == 1
+    assert "it has not answered within 0.5 seconds" in outcome.stdout
+
+
+def test_a_changed_file_is_not_trusted_and_trust_can_be_forgotten(
+    kantan_agents: Any, configured: Project
+) -> None:
+    def state() -> str:
+        return str(json.loads(kantan_agents("mcp", "list", "--json").stdout)["servers"][0]["state"])
+
+    kantan_agents("mcp", "trust", ".mcp.json")
+    assert state() == "ready"
+    configured.add("files", "noisy")
+    assert state() == "not trusted"
+    kantan_agents("mcp", "trust", ".mcp.json")
+    assert state() == "ready"
+    assert kantan_agents("mcp", "trust", "--forget", ".mcp.json").stdout == (
+        f"no longer trusted: {configured.path}\n"
+    )
+    assert state() == "not trusted"
+    assert kantan_agents("mcp", "trust", "--forget", ".mcp.json").stdout.startswith("was not trusted")
+
+
+def test_list_and_trust_import_no_sdk(configured: Project) -> None:
+    assert_none_imports_the_sdk(
+        [["mcp", "list"], ["mcp", "list", "--json"], ["mcp", "trust", ".mcp.json"], ["mcp"]],
+        cwd=configured.folder,
+    )
+
+
+class Terminal:
+    """Standard input of a person who answers a question."""
+
+    def __init__(self, answer: str) -> None:
+        self._answer = answer
+
+    def isatty(self) -> bool:
+        return True
+
+    def readline(self, size: int = -1) -> str:
+        del size
+        return self._answer
+
+
+@pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", 1), ("\n", 1)])
+def test_in_a_terminal_the_user_is_asked_once(
+    answer: str, code: int, kantan_agents: Any, configured: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Terminal(answer))
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    outcome = kantan_agents("mcp", "check", "files", "--json")
+    assert outcome.code == code
+    asked = outcome.stderr + outcome.stdout
+    assert f"{configured.path} is not trusted yet. It starts or connects to:" in asked
+    assert "  github: https://mcp.example.com/mcp" in asked  # all of the file, as the file is trusted
+    assert bool(configured.pids("good")) is (code == 0)
+    again = kantan_agents("mcp", "check", "files", "--json")
+    assert ("It starts or connects to:" in again.stderr + again.stdout) is (code != 0)
+
+
+class TestRunAgent:
+    @pytest.fixture(autouse=True)
+    def lead(self, configured: Project) -> None:
+        directory = configured.folder / ".claude" / "agents"
+        agent_file(directory / "lead.md", "lead", "Leads.", "mcpServers: [files]\n", "You lead.\n")
+        agent_file(directory / "other.md", "other", "x.", "mcpServers: [absent]\n", "You lead.\n")
+
+    @staticmethod
+    def reply(request: RecordedRequest) -> Any:
+        if "content of a.txt" in json.dumps(request.body):
+            return "It says: content of a.txt"
+        return ScriptedToolCall("read", {"path": "a.txt"})
+
+    def test_the_servers_of_the_file_are_used_once_it_is_trusted(
+        self, kantan_agents: Any, serve: Any, configured: Project
+    ) -> None:
+        with OfflineServer(self.reply) as server:
+            serve(server)
+            arguments = ("run", "--agent", "lead", "Read a.txt", "--model", EXAMPLE_MODEL)
+            refused = kantan_agents(*arguments)
+            assert (refused.code, configured.log("good"), server.requests) == (2, [], [])
+            assert f"kantan-agents mcp trust {configured.path}" in refused.stderr
+            kantan_agents("mcp", "trust", ".mcp.json")
+            outcome = kantan_agents(*arguments)
+        assert (outcome.code, outcome.stdout) == (0, "It says: content of a.txt\n")
+        assert outcome.stderr == ""
+        assert "read a.txt" in configured.log("good")
+
+    def test_a_server_that_nobody_has_configured_is_named_on_stderr(
+        self, kantan_agents: Any, serve: Any, configured: Project
+    ) -> None:
+        with OfflineServer(["Hello."]) as server:
+            serve(server)
+            outcome = kantan_agents("run", "--agent", "other", "Hi", "--model", EXAMPLE_MODEL)
+        assert (outcome.code, outcome.stdout) == (0, "Hello.\n")
+        assert outcome.stderr == (
+            "warning: mcpServers of agent 'other': no MCP server 'absent' is configured; the agent runs "
+            "without it\n"
+        )
+
+    def test_a_file_that_configures_a_server_itself_must_be_trusted(
+        self, kantan_agents: Any, serve: Any, configured: Project
+    ) -> None:
+        path = configured.folder / ".claude" / "agents" / "own.md"
+        servers = json.dumps([{"own": configured.server("noisy")}])
+        agent_file(path, "own", "Has one.", f"mcpServers: {servers}\n", "You lead.\n")
+        with OfflineServer(self.reply) as server:
+            serve(server)
+            arguments = ("run", "--agent", "own", "Read a.txt", "--model", EXAMPLE_MODEL)
+            assert kantan_agents(*arguments).code == 2
+            assert configured.log("noisy") == []
+            assert kantan_agents("mcp", "trust", str(path)).code == 0
+            assert kantan_agents(*arguments).code == 0
+        assert "read a.txt" in configured.log("noisy")
+
+    def test_a_process_ends_with_the_command(
+        self, process: Any, kantan_agents: Any, configured: Project
+    ) -> None:
+        import anyio
+
+        kantan_agents("mcp", "trust", ".mcp.json")
+        with OfflineServer(self.reply) as server:
+            outcome = process(
+                "run", "--agent", "lead", "Read a.txt", "--model", EXAMPLE_MODEL, env=server.environment()
+            )
+        assert (outcome.code, outcome.stdout, outcome.stderr) == (0, "It says: content of a.txt\n", "")
+        anyio.run(configured.all_ended)
+
+    def test_trusting_a_file_without_servers_of_its_own_is_a_mistake(
+        self, kantan_agents: Any, configured: Project
+    ) -> None:
+        outcome = kantan_agents("mcp", "trust", str(configured.folder / ".claude" / "agents" / "lead.md"))
+        assert outcome.code == 2
+        assert "configures no MCP server itself" in outcome.stderr
