@@ -302,8 +302,8 @@ class Agent(SDKView, ToolQuestions, Queueing, Generic[OutputT_co]):
         tools: Iterable[Any] | None = (),
         model: object = None,
         models: Mapping[str, Any] | None = None,
-        mcp_configuration: ConfiguredServers | None = None,
         skills: SkillLoader | None = None,
+        mcp_configuration: ConfiguredServers | None = None,
         output_type: OutputType[_OutputT] | None = None,
         **options: Any,
     ) -> Agent[_OutputT]:
@@ -325,10 +325,10 @@ class Agent(SDKView, ToolQuestions, Queueing, Generic[OutputT_co]):
             models: Models for short names such as ``sonnet`` in files, each as for ``model``; None means the
                 argument ``model``. They override ``kantan_agents.definitions.MODELS``. Other names go to
                 kantan-llm.
-            mcp_configuration: What ``configured_servers`` returns: it says what the names in ``mcpServers``
-                mean, which files are trusted, and which environment variables may be read.
             skills: Where the skills are that the file names: the agent gets those, with ``skill_tools``. If
                 the file names none, but has the tool ``Skill`` in its list, it gets all of them; else none.
+            mcp_configuration: What ``configured_servers`` returns: it says what the names in ``mcpServers``
+                mean, which files are trusted, and which environment variables may be read.
             output_type: As for ``Agent``.
             **options: As for ``Agent``.
 

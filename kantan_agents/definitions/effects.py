@@ -16,6 +16,7 @@ ACTED_ON: Final = frozenset(
         "model",
         "context",
         "max_turns",
+        "mcp_servers",
         "skills",
         "version",
     }

@@ -21,7 +21,7 @@ from kantan_agents.definitions.json_like import is_text
 from kantan_agents.definitions.problems import Problem
 from kantan_agents.definitions.tool_lists import ALL, ToolFilter
 from kantan_agents.errors import AgentFileError, CommandFileError, InvalidDefinitionError
-from kantan_agents.skills.tool_notes import notes_on_tools
+from kantan_agents.skills.tool_notes import in_words_of_skills, notes_on_tools
 from kantan_agents.support.arguments import checked_path, checked_text
 from kantan_agents.tool_rules import ToolRules
 
@@ -150,7 +150,8 @@ class CommandFile:
         except AgentFileError as error:
             raise CommandFileError(path=path, line=error.line, problems=[error.reason]) from error
         except InvalidDefinitionError as error:
-            raise CommandFileError(path=path, line=error.line, problems=error.problems) from error
+            problems = [*map(in_words_of_skills, error.problems)]
+            raise CommandFileError(path=path, line=error.line, problems=problems) from error
         on_tools = notes_on_tools(command.allowed_tools, command.disallowed_tools, decoded, path)
         notes: Any = (*command.notes, *on_tools, *_inert(decoded, path))
         return attrs.evolve(command, notes=notes)

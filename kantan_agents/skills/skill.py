@@ -21,7 +21,7 @@ from kantan_agents.definitions.problems import Problem
 from kantan_agents.definitions.tool_list_errors import allowed_list_error, denied_entry_error
 from kantan_agents.definitions.tool_lists import ALL, ToolFilter, split_items
 from kantan_agents.errors import AgentFileError, InvalidDefinitionError, InvalidSkillError, SkillFileError
-from kantan_agents.skills.tool_notes import notes_on_tools
+from kantan_agents.skills.tool_notes import in_words_of_skills, notes_on_tools
 from kantan_agents.support.arguments import checked_path, checked_text
 from kantan_agents.tool_rules import ToolRules
 
@@ -148,7 +148,8 @@ class Skill:
         except AgentFileError as error:
             raise SkillFileError(path=error.path, line=error.line, reason=error.reason) from error
         except InvalidDefinitionError as error:
-            raise InvalidSkillError(path=error.path, line=error.line, problems=error.problems) from error
+            problems = [*map(in_words_of_skills, error.problems)]
+            raise InvalidSkillError(path=error.path, line=error.line, problems=problems) from error
         all_notes: Any = (*skill.notes, *notes)
         return attrs.evolve(skill, notes=all_notes)
 
@@ -210,7 +211,7 @@ def _mistakes(skill: Skill) -> Iterator[tuple[str, str]]:
     for field in ("metadata", "extra"):
         value = getattr(skill, field)
         if not isinstance(value, dict):
-            yield field, f"must be a mapping, not {type(value).__name__}"
+            yield field, f"must be a mapping, not {value!r:.80}"
         elif error := find_invalid_value(value):
             yield field, error
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from kantan_agents.definitions.frontmatter.keys import field_of
 from kantan_agents.definitions.grants import grants_for
 from kantan_agents.definitions.problems import Problem
 from kantan_agents.definitions.tool_lists import ToolFilter
+
+_KEYS: Final = {"tools": "allowed-tools", "disallowedTools": "disallowed-tools"}
 
 
 def notes_on_tools(
@@ -23,10 +26,14 @@ def notes_on_tools(
         path: The file.
     """
     for remark in grants_for(allowed, disallowed).remarks:
-        key, _, message = remark.partition(": ")
-        field = "tools" if key == "tools" else "disallowed_tools"
-        shown = "allowed-tools" if key == "tools" else "disallowed-tools"
-        yield Problem(path, _line_of(field, text), f"{shown}: {message}", "warning")
+        field = "tools" if remark.startswith("tools:") else "disallowed_tools"
+        yield Problem(path, _line_of(field, text), in_words_of_skills(remark), "warning")
+
+
+def in_words_of_skills(message: str) -> str:
+    """Return a message about a tool list of a subagent file with the key that skills and commands use."""
+    key, colon, rest = message.partition(":")
+    return f"{_KEYS.get(key, key)}{colon}{rest}"
 
 
 def _line_of(field: str, text: str) -> int:

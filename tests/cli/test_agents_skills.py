@@ -73,7 +73,7 @@ class TestShow:
         )
         agent_file(agents / "a.md", "a", more=more)
         kept = [
-            *("color", "permissionMode", "mcpServers", "hooks", "memory", "effort", "initialPrompt"),
+            *("color", "permissionMode", "hooks", "memory", "effort", "initialPrompt"),
             *("category", "author", "isolation"),
         ]
         data = json.loads(kantan_agents("agents", "show", "a", "--json").stdout)

@@ -93,6 +93,12 @@ def test_a_name_of_the_format_is_accepted(name: str) -> None:
     assert Skill(name, "Does it").name == name
 
 
+def test_a_wrong_list_is_named_as_the_file_spells_it() -> None:
+    with pytest.raises(InvalidSkillError) as caught:
+        Skill.loads(text("allowed-tools: {a: b}"))
+    assert (caught.value.line, caught.value.problems[0].partition(":")[0]) == (4, "allowed-tools")
+
+
 def test_all_mistakes_are_listed_at_once() -> None:
     with pytest.raises(InvalidSkillError) as caught:
         Skill("A B", "x" * 1025, compatibility="y" * 501, metadata=[])
