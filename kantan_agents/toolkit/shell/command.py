@@ -1,0 +1,281 @@
+"""A running command: started through its supervisor, read, limited and ended."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import anyio
+import attrs
+from anyio import to_thread
+
+from kantan_agents.support.waiting import wait_for_end
+from kantan_agents.toolkit.shell.bounded_output import BoundedOutput
+from kantan_agents.toolkit.shell.limits import ShellLimits
+
+_SUPERVISOR = str(Path(__file__).with_name("supervisor.py"))
+_CHUNK = 65_536
+_REST_SECONDS = 1.0
+_STOP = b"."
+
+
+@attrs.frozen
+class Launch:
+    """How a command is started.
+
+    Attributes:
+        argv: Its command line.
+        root: Its directory.
+        environment: Its environment.
+        limits: What it may use.
+        is_sandboxed: Whether the command line begins with the sandbox.
+    """
+
+    argv: Sequence[str]
+    root: str
+    environment: dict[str, str]
+    limits: ShellLimits
+    is_sandboxed: bool
+
+
+@attrs.frozen
+class Ending:
+    """How a command has ended.
+
+    Attributes:
+        code: Its exit code; None if a signal has ended it.
+        signal: That signal.
+        limit: The limit that it has exceeded: ``"time"``, ``"output"``, ``"memory"``, ``"cpu"`` or
+            ``"processes"``.
+        left: How many processes it has left behind; they are ended as well.
+        problem: Why it could not be started or watched; else None.
+    """
+
+    code: int | None = None
+    signal: int | None = None
+    limit: str | None = None
+    left: int = 0
+    problem: str | None = None
+
+
+class Command:
+    """One command, owned by a task of its own: whoever waits for it may be cancelled at any moment.
+
+    Args:
+        launch: How it is started.
+        seconds: How long it may take.
+
+    Attributes:
+        seconds: How long it may take.
+        output: What it has printed.
+        ending: How it has ended; None while it is running.
+    """
+
+    def __init__(self, launch: Launch, seconds: float) -> None:
+        self.output = BoundedOutput(launch.limits.output_bytes)
+        self.ending: Ending | None = None
+        self._launch = launch
+        self.seconds = seconds
+        self._limit: str | None = None
+        self._lock = threading.Lock()
+        self._is_killed = False
+        self._supervisor: _Supervisor | None = None
+        self._said = b""
+        self._loop = asyncio.get_running_loop()
+        # In a context of its own: it may outlive the tool call that starts it.
+        self._task = contextvars.Context().run(asyncio.create_task, self._own())
+
+    async def ended(self) -> Ending:
+        """Wait for the end; if the waiting task is cancelled, kill the command and wait all the same."""
+        try:
+            await asyncio.wait({self._task})
+        except BaseException:
+            self.kill()
+            await wait_for_end(self._task)
+            raise
+        return Ending(problem="its event loop has ended") if self.ending is None else self.ending
+
+    def kill(self) -> None:
+        """Kill all processes of the command, from any thread and without waiting."""
+        with self._lock:
+            self._is_killed = True
+            if self._supervisor is not None:
+                self._supervisor.hang_up()
+
+    async def killed(self) -> None:
+        """Kill the command and wait for the end of its processes, unless another event loop owns it."""
+        self.kill()
+        if self._loop is asyncio.get_running_loop():
+            await wait_for_end(self._task)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended, or the event loop that owned it has."""
+        return self.ending is not None or self._task.done() or self._loop.is_closed()
+
+    async def _own(self) -> None:
+        supervisor = _Supervisor(self._launch)
+        try:
+            await to_thread.run_sync(self._open, supervisor)
+        except OSError as error:
+            self.ending = Ending(problem=str(error))
+            return
+        except BaseException:
+            self.kill()
+            raise
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._read_output, supervisor)
+                await self._wait(supervisor)
+                ending = self._read_ending()
+                # All that had the pipe is gone, unless the command has sent it to a process by a socket.
+                group.cancel_scope.deadline = anyio.current_time() + _REST_SECONDS
+            self.ending = ending
+        finally:
+            supervisor.hang_up()
+            if self.ending is None:
+                self.ending = Ending(problem="its event loop has ended")
+            with anyio.CancelScope(shield=True):
+                await to_thread.run_sync(supervisor.close)
+
+    def _open(self, supervisor: _Supervisor) -> None:
+        supervisor.open()
+        with self._lock:
+            self._supervisor = supervisor
+            if self._is_killed:
+                supervisor.hang_up()
+
+    async def _wait(self, supervisor: _Supervisor) -> None:
+        with anyio.move_on_after(self.seconds) as limit:
+            await self._read_status(supervisor)
+        if limit.cancelled_caught:
+            self._limit = self._limit or "time"
+            supervisor.stop()
+            await self._read_status(supervisor)
+
+    async def _read_status(self, supervisor: _Supervisor) -> None:
+        while data := await _read(supervisor.status):
+            self._said = (self._said + data)[-_CHUNK:]
+
+    async def _read_output(self, supervisor: _Supervisor) -> None:
+        while data := await _read(supervisor.output):
+            self.output.add(data)
+            if self.output.total > self._launch.limits.printed_bytes and self._limit is None:
+                self._limit = "output"
+                supervisor.hang_up()
+
+    def _read_ending(self) -> Ending:
+        said: dict[str, Any] = {}
+        others: list[str] = []
+        for line in self._said.decode("utf-8", "replace").splitlines():
+            try:
+                said |= json.loads(line)
+            except (ValueError, TypeError):  # noqa: PERF203 - two lines
+                others.append(line)
+        if "code" in said:
+            limit = self._limit or said["limit"]
+            if limit is None and said["signal"] == signal.SIGXCPU:
+                limit = "cpu"
+            return Ending(said["code"], said["signal"], limit, said["left"])
+        # The supervisor itself was killed, which a command without a sandbox can do.
+        if "started" in said:
+            with suppress(OSError):
+                os.killpg(said["started"], signal.SIGKILL)
+        problem = " ".join(others)[-500:] or "the process that watches it was killed"
+        return Ending(limit=self._limit, problem=problem)
+
+
+class _Supervisor:
+    """The process of ``supervisor.py``, and the pipes to it."""
+
+    def __init__(self, launch: Launch) -> None:
+        self._launch = launch
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lock = threading.Lock()
+        self._line: int | None = None
+        self.status = self.output = -1
+
+    def open(self) -> None:
+        """Start it. Not for the event loop.
+
+        Raises:
+            OSError: It cannot be started.
+        """
+        limits = self._launch.limits
+        output, printed = os.pipe()
+        plan = {
+            "argv": list(self._launch.argv),
+            "output": printed,
+            "parent": os.getpid(),
+            "sandboxed": self._launch.is_sandboxed,
+            "grace": limits.grace_seconds,
+            "limits": {
+                "memory_bytes": limits.memory_bytes,
+                "cpu_seconds": limits.cpu_seconds,
+                "processes": limits.processes,
+            },
+        }
+        try:
+            process = subprocess.Popen(  # noqa: S603 - the program is this package's own
+                [sys.executable, "-I", "-S", _SUPERVISOR, json.dumps(plan)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                bufsize=0,
+                cwd=self._launch.root,
+                env=self._launch.environment,
+                pass_fds=(printed,),
+                start_new_session=True,  # Ctrl-C in the terminal is for the library
+            )
+        except BaseException:
+            os.close(output)
+            raise
+        finally:
+            os.close(printed)
+        self._process, self.output = process, output
+        if process.stdin is None or process.stdout is None:
+            raise OSError("no pipes")  # never: both were asked for
+        self._line, self.status = process.stdin.fileno(), process.stdout.fileno()
+        for one in (self.output, self.status, self._line):
+            os.set_blocking(one, False)
+
+    def stop(self) -> None:
+        """Ask the processes to end; after some seconds they are killed."""
+        with self._lock, suppress(OSError):
+            if self._line is not None:
+                os.write(self._line, _STOP)
+
+    def hang_up(self) -> None:
+        """Kill the processes."""
+        with self._lock:
+            self._line = None
+            if self._process is not None and self._process.stdin is not None:
+                with suppress(OSError):
+                    self._process.stdin.close()
+
+    def close(self) -> None:
+        """Wait for its end, which has come when its status has ended. Not for the event loop."""
+        self.hang_up()
+        if self._process is not None:
+            self._process.wait()
+            if self._process.stdout is not None:
+                self._process.stdout.close()
+            os.close(self.output)
+
+
+async def _read(file: int) -> bytes:
+    """Return what a pipe has, b"" at its end."""
+    while True:
+        await anyio.wait_readable(file)
+        with suppress(BlockingIOError):
+            return os.read(file, _CHUNK)

@@ -1,0 +1,183 @@
+"""The background shells of a run, and what happens to them at its end."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import anyio
+import attrs
+from anyio import to_thread
+
+from kantan_agents.errors import TooManyShellsError, UnknownShellError
+from kantan_agents.pipeline import Run
+from kantan_agents.toolkit.shell.command import Command, Ending
+
+_MOST_PARKED = 64
+_MOST_ENDED = 32
+
+
+@attrs.frozen
+class BackgroundShell:
+    """One command in the background.
+
+    Attributes:
+        id: Its id.
+        line: The command as the model wrote it.
+        command: The running command.
+    """
+
+    id: str
+    line: str
+    command: Command
+
+
+class Shells:
+    """The commands of one run, and its directory for temporary files.
+
+    Args:
+        most: How many may run in the background at once.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._known: dict[str, BackgroundShell] = {}
+        self._awaited: set[Command] = set()
+        self._count = 0
+        self._lock = threading.Lock()
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+
+    async def temporary(self) -> str:
+        """Return a directory that is removed with the shells."""
+        return await to_thread.run_sync(self._temporary_directory)
+
+    def begin(self, line: str, start: Callable[[], Command]) -> BackgroundShell:
+        """Start a command in the background.
+
+        Args:
+            line: The command as the model wrote it.
+            start: Starts it.
+
+        Raises:
+            TooManyShellsError: E170, as many as may be are running.
+        """
+        running = self.running
+        if len(running) >= self._most:
+            raise TooManyShellsError(limit=self._most, running=running)
+        ended = [shell.id for shell in self._known.values() if shell.command.is_over]
+        for one in ended[: max(len(ended) - _MOST_ENDED, 0)]:
+            del self._known[one]
+        self._count += 1
+        shell = BackgroundShell(f"bash_{self._count}", line, start())
+        self._known[shell.id] = shell
+        return shell
+
+    async def run(self, command: Command) -> Ending:
+        """Wait for a command; it is killed if the waiting task is cancelled, or the run ends before."""
+        self._awaited.add(command)
+        try:
+            return await command.ended()
+        finally:
+            self._awaited.discard(command)
+
+    def get(self, shell_id: str) -> BackgroundShell:
+        """Return a shell.
+
+        Raises:
+            UnknownShellError: E169, there is none of this id.
+        """
+        shell = self._known.get(shell_id)
+        if shell is None:
+            raise UnknownShellError(shell=shell_id, available=list(self._known))
+        return shell
+
+    @property
+    def running(self) -> list[str]:
+        """The ids of those that are running."""
+        return [shell.id for shell in self._known.values() if not shell.command.is_over]
+
+    async def close(self) -> None:
+        """Kill all commands, wait for the end of their processes, and remove the directory."""
+        commands = [*self._awaited, *(shell.command for shell in self._known.values())]
+        for command in commands:
+            command.kill()
+        try:
+            for command in commands:
+                await command.killed()
+        finally:
+            self._known.clear()
+            with anyio.CancelScope(shield=True):
+                await to_thread.run_sync(self._remove_directory)
+
+    def _temporary_directory(self) -> str:
+        with self._lock:
+            if self._temporary is None:
+                self._temporary = tempfile.TemporaryDirectory(
+                    prefix="kantan-shell-", ignore_cleanup_errors=True
+                )
+            return self._temporary.name
+
+    def _remove_directory(self) -> None:
+        with self._lock:
+            directory, self._temporary = self._temporary, None
+        if directory is not None:
+            directory.cleanup()
+            shutil.rmtree(directory.name, ignore_errors=True)
+
+
+class ShellsOfRuns:
+    """Finds the shells of a run.
+
+    They end with the run. A run that waits for an approval has not ended for the user: its shells go on until
+    the run that resumes it, with the same context, is over.
+
+    Args:
+        most: How many commands a run may have in the background at once.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._outside = Shells(most)
+        self._parked: OrderedDict[int, tuple[Any, Shells]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, run: Run | None) -> Shells:
+        """Return the shells of a run; outside of any run, those of the process."""
+        if run is None:
+            return self._outside
+        shells: Shells | None = run.state.get(self)
+        if shells is None:
+            shells = run.state[self] = self._taken_over(run.context) or Shells(self._most)
+            run.at_end(partial(self._end, run, shells))
+        return shells
+
+    def adopt(self, run: Run | None) -> None:
+        """Let a run that resumes another have its shells, even if it uses none of them."""
+        if run is not None and self._parked and id(run.context) in self._parked:
+            self.of(run)
+
+    async def _end(self, run: Run, shells: Shells) -> None:
+        run.state.pop(self, None)
+        if shells.running and run.outcome == "finished" and getattr(run.result, "interruptions", None):
+            for one in self._park(run.context, shells):
+                await one.close()
+        else:
+            await shells.close()
+
+    def _park(self, context: Any, shells: Shells) -> list[Shells]:
+        """Keep shells for the run that resumes; return those that are kept no longer."""
+        with self._lock:
+            before = self._parked.pop(id(context), None)
+            self._parked[id(context)] = (context, shells)  # with the context, so that its id stays its own
+            oldest = [self._parked.popitem(last=False)] if len(self._parked) > _MOST_PARKED else []
+        return [one for _, one in [*([before] if before else []), *(pair for _, pair in oldest)]]
+
+    def _taken_over(self, context: Any) -> Shells | None:
+        with self._lock:
+            parked = self._parked.pop(id(context), None)
+        return parked[1] if parked is not None else None
