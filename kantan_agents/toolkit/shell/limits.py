@@ -36,6 +36,7 @@ class ShellLimits:
         seconds: How long a command may take if the model asks for nothing else.
         most_seconds: The longest time that the model may ask for.
         background_seconds: How long a command in the background may take.
+        paused_seconds: How long they go on while the run waits for an approval.
         background_shells: How many commands a run may have in the background at once.
         cpu_seconds: CPU time of all processes of a command together.
         memory_bytes: Memory of all processes of a command together, without files and shared memory. It is
@@ -54,6 +55,7 @@ class ShellLimits:
     seconds: float = attrs.field(default=120.0, validator=_seconds)
     most_seconds: float = attrs.field(default=600.0, validator=_seconds)
     background_seconds: float = attrs.field(default=3600.0, validator=_seconds)
+    paused_seconds: float = attrs.field(default=900.0, validator=_seconds)
     background_shells: int = attrs.field(default=8, validator=_none_or_more)
     cpu_seconds: int = attrs.field(default=1200, validator=_count)
     memory_bytes: int = attrs.field(default=4096 * _MIB, validator=_bytes)

@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import attrs
@@ -57,13 +57,15 @@ class Sandbox:
         root: The directory of the command.
         writes: Whether it may write there.
         network: Whether it reaches the network.
-        readable: Further files and directories that it may read.
+        system: Arguments that show it the system's programs.
+        readable: Arguments that show it further files and directories.
     """
 
     program: str
     root: str
     writes: bool
     network: bool
+    system: tuple[str, ...]
     readable: tuple[str, ...]
 
     def around(self, argv: Sequence[str], temporary: str) -> list[str]:
@@ -77,13 +79,10 @@ class Sandbox:
         if not self.network:
             shared.append("--unshare-net")
         line = [self.program, *shared, "--die-with-parent", "--cap-drop", "ALL"]
-        line += _system()
-        for name in _ETC:
-            line += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
-        line += ["--proc", "/proc", "--dev", "/dev", "--bind", temporary, TEMPORARY, "--dir", "/var/tmp"]  # noqa: S108
-        for path in (*_python(self.root), *self.readable):
-            line += ["--ro-bind-try", path, path]
-        line += ["--bind" if self.writes else "--ro-bind", self.root, self.root]
+        # Read-only: root, which this process may be, could otherwise set the kernel's options in /proc/sys.
+        line += [*self.system, "--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev"]
+        line += ["--bind", temporary, TEMPORARY, "--symlink", TEMPORARY, "/var/tmp"]  # noqa: S108 - as above
+        line += [*self.readable, "--bind" if self.writes else "--ro-bind", self.root, self.root]
         return [*line, "--remount-ro", "/", "--chdir", self.root, "--", *argv]
 
 
@@ -102,7 +101,8 @@ def find_sandbox(
     program = shutil.which(BUBBLEWRAP)
     if program is None:
         return f"{BUBBLEWRAP} is not installed"
-    sandbox = Sandbox(program, root, writes=writes, network=network, readable=readable)
+    shown = _shown((*_python(root), *readable))
+    sandbox = Sandbox(program, root, writes, network, system=_system(), readable=shown)
     line = sandbox.around([shell, "-c", "exit 0"], root)
     try:
         done = subprocess.run(  # noqa: S603 - the program is bubblewrap, and the shell does nothing
@@ -122,14 +122,18 @@ def find_sandbox(
     return f"{BUBBLEWRAP} does not work here: {said or f'exit code {done.returncode}'}"
 
 
-def _system() -> list[str]:
+def _system() -> tuple[str, ...]:
     line: list[str] = []
     for path in _SYSTEM:
         if os.path.islink(path):  # noqa: PTH114 - so that /bin is the link that it is outside
             line += ["--symlink", os.readlink(path), path]  # noqa: PTH115
         else:
-            line += ["--ro-bind-try", path, path]
-    return line
+            line += _shown([path])
+    return (*line, *_shown(f"/etc/{name}" for name in _ETC))
+
+
+def _shown(paths: Iterable[str]) -> tuple[str, ...]:
+    return tuple(part for path in paths for part in ("--ro-bind-try", path, path))
 
 
 def _python(root: str) -> list[str]:

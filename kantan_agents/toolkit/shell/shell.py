@@ -64,7 +64,7 @@ class Shell:
 
     def __init__(self, options: ShellOptions) -> None:
         self._options = options
-        self._shells = ShellsOfRuns(options.limits.background_shells)
+        self._shells = ShellsOfRuns(options.limits.background_shells, options.limits.paused_seconds)
         self._found: tuple[str, Sandbox | str] | None = None
 
     async def shown_tool(self, tool: FunctionTool, _agent: Any, _wrapper: Any, _layers: Any) -> FunctionTool:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import shutil
 import tempfile
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
@@ -50,7 +53,7 @@ class Shells:
         self._awaited: set[Command] = set()
         self._count = 0
         self._lock = threading.Lock()
-        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        self._temporary: str | None = None
 
     async def temporary(self) -> str:
         """Return a directory that is removed with the shells."""
@@ -101,13 +104,20 @@ class Shells:
         """The ids of those that are running."""
         return [shell.id for shell in self._known.values() if not shell.command.is_over]
 
+    def kill(self) -> None:
+        """Kill all commands, without waiting."""
+        for command in self._commands:
+            command.kill()
+
+    @property
+    def _commands(self) -> list[Command]:
+        return [*self._awaited, *(shell.command for shell in self._known.values())]
+
     async def close(self) -> None:
         """Kill all commands, wait for the end of their processes, and remove the directory."""
-        commands = [*self._awaited, *(shell.command for shell in self._known.values())]
-        for command in commands:
-            command.kill()
+        self.kill()
         try:
-            for command in commands:
+            for command in self._commands:
                 await command.killed()
         finally:
             self._known.clear()
@@ -117,33 +127,38 @@ class Shells:
     def _temporary_directory(self) -> str:
         with self._lock:
             if self._temporary is None:
-                self._temporary = tempfile.TemporaryDirectory(
-                    prefix="kantan-shell-", ignore_cleanup_errors=True
-                )
-            return self._temporary.name
+                self._temporary = tempfile.mkdtemp(prefix="kantan-shell-")
+                weakref.finalize(self, _remove, self._temporary, os.getpid())
+            return self._temporary
 
     def _remove_directory(self) -> None:
         with self._lock:
             directory, self._temporary = self._temporary, None
         if directory is not None:
-            directory.cleanup()
-            shutil.rmtree(directory.name, ignore_errors=True)
+            _remove(directory, os.getpid())
+
+
+def _remove(directory: str, owner: int) -> None:
+    if os.getpid() == owner:  # a fork ends as well
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 class ShellsOfRuns:
     """Finds the shells of a run.
 
-    They end with the run. A run that waits for an approval has not ended for the user: its shells go on until
-    the run that resumes it, with the same context, is over.
+    They end with the run. A run that waits for an approval has not ended for the user: its shells go on for a
+    while, and if it is resumed with the same context, until that run is over.
 
     Args:
         most: How many commands a run may have in the background at once.
+        paused_seconds: How long they go on while the run waits for an approval.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, paused_seconds: float) -> None:
         self._most = most
+        self._paused_seconds = paused_seconds
         self._outside = Shells(most)
-        self._parked: OrderedDict[int, tuple[Any, Shells]] = OrderedDict()
+        self._parked: OrderedDict[int, tuple[Any, Shells, asyncio.TimerHandle]] = OrderedDict()
         self._lock = threading.Lock()
 
     def of(self, run: Run | None) -> Shells:
@@ -171,13 +186,19 @@ class ShellsOfRuns:
 
     def _park(self, context: Any, shells: Shells) -> list[Shells]:
         """Keep shells for the run that resumes; return those that are kept no longer."""
+        end = asyncio.get_running_loop().call_later(self._paused_seconds, shells.kill)
         with self._lock:
-            before = self._parked.pop(id(context), None)
-            self._parked[id(context)] = (context, shells)  # with the context, so that its id stays its own
-            oldest = [self._parked.popitem(last=False)] if len(self._parked) > _MOST_PARKED else []
-        return [one for _, one in [*([before] if before else []), *(pair for _, pair in oldest)]]
+            ended = [self._parked.pop(id(context), None)]
+            # With the context, so that no other object gets its id.
+            self._parked[id(context)] = (context, shells, end)
+            while len(self._parked) > _MOST_PARKED:
+                ended.append(self._parked.popitem(last=False)[1])
+        return [parked[1] for parked in ended if parked is not None]
 
     def _taken_over(self, context: Any) -> Shells | None:
         with self._lock:
             parked = self._parked.pop(id(context), None)
-        return parked[1] if parked is not None else None
+        if parked is None:
+            return None
+        parked[2].cancel()
+        return parked[1]
