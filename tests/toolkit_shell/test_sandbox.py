@@ -31,7 +31,7 @@ async def test_home_directories_secrets_and_other_processes_are_hidden(
     (tmp_path / ".ssh").mkdir()
     (tmp_path / ".ssh" / "id").write_text("private")
     monkeypatch.setenv("HOME", str(tmp_path))
-    hidden = [f"cat {tmp_path}/.ssh/id", "cat ~/.ssh/id", "cat /etc/shadow", "ls /root", "ls /run"]
+    hidden = [f"cat {tmp_path}/.ssh/id", "cat ~/.ssh/id", "cat /etc/shadow", "cat /root/.bashrc", "ls /run"]
     result = await run(root, "; ".join([*hidden, "cd /proc; ls -d [0-9]*"]))
     assert "private" not in result
     assert result.count("No such file or directory") == len(hidden)

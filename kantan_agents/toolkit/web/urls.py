@@ -13,6 +13,7 @@ _LONGEST = 4000
 _NAME = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
 _NUMBER = re.compile(r"(?:[0-9]+|0x[0-9a-f]*)")
 _LONGEST_NAME = 253
+_HIGHEST_PORT = 65_535
 
 
 def checked_url(text: str) -> httpx.URL:
@@ -46,6 +47,8 @@ def _read(text: str) -> tuple[str, httpx.URL | None]:
         return f"it is not a URL ({error})", None
     if url.scheme not in ("http", "https"):
         return "it must begin with http:// or https://", None
+    if url.port is not None and not 0 < url.port <= _HIGHEST_PORT:
+        return "its port is not one", None
     if url.userinfo:
         return "it must not hold a user name or password", None
     host = _canonical(given)
