@@ -14,6 +14,8 @@ from anyio import to_thread
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.toolkit.checked_tool import bad_input, checked_tool
 
+__all__ = ["Question", "QuestionOption", "ask_user_question"]
+
 _NAME = "AskUserQuestion"
 _LONGEST = 2000
 _NOT_ANSWERED = "The user has not answered. Go on without an answer, or stop if you cannot."

@@ -11,6 +11,8 @@ from kantan_agents.errors import InvalidOptionError
 from kantan_agents.pipeline import current_run
 from kantan_agents.toolkit.checked_tool import bad_input, checked_tool
 
+__all__ = ["todo_write"]
+
 TODOS = "todos"
 """Key of the context under which the list is, by default."""
 

@@ -49,7 +49,7 @@ async def test_a_function_that_waits_runs_in_a_thread() -> None:
 
 
 @pytest.mark.parametrize("answers", [None, [None], [""], {}, [[]]])
-async def test_without_an_answer_the_model_is_told_so(answers: Any) -> None:
+async def test_the_model_learns_that_there_is_no_answer(answers: Any) -> None:
     result = await call(ask_user_question(lambda _questions: answers), questions=[COLOR])
     assert result.startswith("The user has not answered.")
 

@@ -77,7 +77,7 @@ async def test_a_filter_that_is_no_expression_is_explained_and_takes_no_output(r
     assert "kept" in await call(read, bash_id="bash_1")
 
 
-async def test_the_end_of_a_command_is_told_with_the_rest_of_its_output(root: Path, mark: str) -> None:
+async def test_the_end_of_a_command_is_shown_with_the_rest_of_its_output(root: Path, mark: str) -> None:
     run, read, _ = shell_tools(root, sandbox="off")
     await call(run, command=f"sleep {mark} & echo last; exit 7", run_in_background=True)
     seen = ""

@@ -97,7 +97,7 @@ def test_whatever_follows_an_allowed_beginning_makes_no_file(root: Path, rest: l
     assert list(root.iterdir()) == []
 
 
-async def test_bash_needs_an_approval_unless_it_is_told_otherwise(root: Path) -> None:
+async def test_bash_needs_an_approval_unless_it_is_switched_off(root: Path) -> None:
     tools = shell_tools(root, sandbox="off")
     assert [(tool.name, tool.needs_approval) for tool in tools] == [
         ("Bash", True),

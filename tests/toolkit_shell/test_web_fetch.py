@@ -397,7 +397,7 @@ async def test_nothing_blocks_the_event_loop(server: WebServer) -> None:
         assert content(await call(tool(), url=server.url())) == "there"
 
 
-async def test_the_tool_needs_an_approval_unless_it_is_told_otherwise() -> None:
+async def test_the_tool_needs_an_approval_unless_it_is_switched_off() -> None:
     assert web_tools()[0].needs_approval is True
     assert web_tools(approval=False)[0].needs_approval is False
 

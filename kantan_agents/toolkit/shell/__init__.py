@@ -31,7 +31,7 @@ from kantan_agents.toolkit.shell.limits import ShellLimits
 from kantan_agents.toolkit.shell.shell import SandboxChoice, Shell, ShellOptions
 from kantan_agents.tools import show_each_turn
 
-__all__ = ["SandboxChoice", "ShellLimits", "shell_tools"]
+__all__ = ["ShellLimits", "shell_tools"]
 
 
 def shell_tools(
@@ -123,7 +123,7 @@ def shell_tools(
 def _checked_root(root: object) -> str:
     path = os.path.realpath(checked_path("root", root))
     if not Path(path).is_dir():
-        raise InvalidOptionError(option="root", reason=f"must be a directory, and {path} is none")
+        raise InvalidOptionError(option="root", reason=f"must be a directory, and {path} is not one")
     if path == os.path.realpath("/"):
         raise InvalidOptionError(option="root", reason="must be a directory of a project, not /")
     return path

@@ -23,13 +23,13 @@ class BoundedOutput:
     def add(self, data: bytes) -> None:
         """Add what was printed next."""
         self.total += len(data)
-        room = self._half - len(self._head)
-        self._head += data[:room]
-        self._tail += data[max(room, 0) :][-self._half :]
+        free = self._half - len(self._head)
+        self._head += data[:free]
+        self._tail += data[max(free, 0) :][-self._half :]
         too_many = len(self._tail) - self._half
         if too_many > 0:
             del self._tail[:too_many]
-        self._left_out += max(len(data) - max(room, 0), 0)
+        self._left_out += max(len(data) - max(free, 0), 0)
 
     def take(self, *, is_last: bool) -> str:
         """Return what was added since the last call, with a notice where something is missing.
@@ -49,7 +49,7 @@ class BoundedOutput:
         rest, tail = bytes(tail[len(tail) - keep :]), tail[: len(tail) - keep]
         self._head, self._tail, self._left_out = bytearray(rest), bytearray(), 0
         notice = f"\n[... {missing:,} bytes are not shown ...]\n" if missing > 0 else ""
-        # NUL is no text for a database.
+        # Databases refuse NUL in a text.
         return f"{_text(head)}{notice}{_text(tail)}".replace("\0", "\ufffd")
 
 

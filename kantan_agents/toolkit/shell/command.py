@@ -69,7 +69,7 @@ class Ending:
 
 
 class Command:
-    """One command, owned by a task of its own: whoever waits for it may be cancelled at any moment.
+    """One command, owned by a task of its own: the task that waits for it may be cancelled.
 
     Args:
         launch: How it is started.

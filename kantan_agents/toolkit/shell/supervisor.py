@@ -153,7 +153,7 @@ def _ask_to_end(child: int, *, is_sandboxed: bool) -> None:
 
 def _end_all(ends: Reaped) -> int:
     """Kill everything below this process; return how many processes there were."""
-    # Whoever becomes an orphan meanwhile becomes a child of this process: without children, it is done.
+    # Every orphan becomes a child of this process, so without children it is done.
     deadline = time.monotonic() + GIVE_UP_SECONDS
     seen: set[int] = set()
     while ends.collect() and time.monotonic() < deadline:

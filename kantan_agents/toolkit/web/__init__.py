@@ -22,9 +22,9 @@ def web_tools(
     """Create the tool ``WebFetch``, under the name that agent files use.
 
     It fetches text and HTML, which becomes Markdown, by HTTP and HTTPS. It sends no cookies, credentials or
-    settings of the environment. A redirect to another host is told to the model instead of followed, so that
-    the tool rules decide about each host. The content is marked as data. ``WebFetch(domain:example.com)`` in
-    tool rules means the pages of a host.
+    settings of the environment. A redirect to another host is reported to the model instead of followed, so
+    that the tool rules decide about each host. The content is marked as data. In tool rules,
+    ``WebFetch(domain:example.com)`` means the pages of a host.
 
     Args:
         approval: Whether each call needs an approval.

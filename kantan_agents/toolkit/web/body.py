@@ -39,7 +39,7 @@ class Body:
         kind: Its media type; empty if the server says none.
         text: Its text; None if it is something else than text.
         is_html: Whether the text is HTML.
-        size: How many bytes were read; the size that the server states if the body is no text.
+        size: How many bytes were read; the size that the server states if it is not text.
         is_cut: Whether there was more.
     """
 
@@ -82,13 +82,13 @@ async def _bytes_of(response: httpx.Response, most: int) -> tuple[bytes, bool]:
     received = 0
     async for chunk in response.aiter_raw():
         received += len(chunk)
-        room = most - len(data)
+        free = most - len(data)
         if unpack is None:
-            data += chunk[:room]
+            data += chunk[:free]
         else:
             try:
                 # A few bytes can unpack to any number, so each step has a limit of its own.
-                data += unpack.decompress(chunk, room + 1)[:room]
+                data += unpack.decompress(chunk, free + 1)[:free]
             except zlib.error as error:
                 raise FetchError(url=str(response.url), reason=f"it cannot be unpacked ({error})") from error
         if received > most or len(data) >= most:

@@ -1,7 +1,7 @@
 """HTML as Markdown: its text, headings, lists, tables, code and links. Markup that only looks is left out.
 
-Made with the parser of the standard library, which is never told that the input ends: what is unfinished at
-the end is dropped, and the time stays proportional to the length.
+It uses the parser of the standard library and does not close it. Markup that is unfinished at the end is then
+dropped instead of read again and again, and the time is proportional to the length.
 """
 
 from __future__ import annotations
