@@ -13,7 +13,7 @@ import pytest
 from agents import FunctionTool
 from blockbuster import blockbuster_ctx
 
-from kantan_agents.toolkit.shell import ShellLimits, shell_tools
+from kantan_agents.toolkit.shell import ShellLimits, command, shell_tools
 
 from .calls import body, call, processes_with, until
 
@@ -191,6 +191,40 @@ async def test_a_command_that_kills_the_process_that_watches_it_is_ended(root: P
     result = await call(bash(root), command=f"kill -9 $PPID; sleep {mark}")
     assert "the process that watches it was killed" in result
     assert processes_with(mark) == []
+
+
+@pytest.mark.parametrize("escape", ["setsid sleep {mark} &", "(setsid sleep {mark} &)", "sleep {mark} &"])
+async def test_what_has_left_the_session_before_that_is_ended_too(root: Path, mark: str, escape: str) -> None:
+    result = await call(bash(root), command=f"{escape.format(mark=mark)}\nkill -9 $PPID; sleep {mark}")
+    assert "the process that watches it was killed" in result
+    assert processes_with(mark) == []
+
+
+async def test_a_command_that_stops_the_process_that_watches_it_is_ended_in_time(
+    root: Path, mark: str
+) -> None:
+    line = f"(setsid sleep {mark} &); kill -STOP $PPID; sleep {mark}"
+    with anyio.fail_after(10):
+        result = await call(bash(root), command=line, timeout=300)
+    assert "it took longer than 0.3 s" in result
+    assert processes_with(mark) == []
+
+
+async def test_a_command_that_stops_that_process_again_and_again_is_ended_all_the_same(
+    root: Path, mark: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "_PATIENCE_SECONDS", 0.3)
+    stopping = "trap '' TERM; while :; do kill -STOP $PPID; done"
+    line = f"(setsid sleep {mark} &); (trap '' TERM; sleep {mark}) & {stopping}"
+    with anyio.fail_after(20):
+        await call(bash(root), command=line, timeout=300)
+    assert processes_with(mark) == []
+
+
+async def test_a_root_that_is_gone_is_an_error_for_the_model(root: Path) -> None:
+    tool = bash(root)
+    root.rmdir()  # noqa: ASYNC240
+    assert "[E167] No command can be run: " in await call(tool, command="true")
 
 
 async def test_output_that_is_not_text_becomes_text(root: Path) -> None:

@@ -12,8 +12,8 @@ from .calls import body, call
 
 pytestmark = pytest.mark.anyio
 
-# What a shell sets by itself.
-OWN = {"PWD", "OLDPWD", "SHLVL", "_"}
+# What a shell sets by itself, and the mark of a command.
+OWN = {"KANTAN_AGENTS_COMMAND", "PWD", "OLDPWD", "SHLVL", "_"}
 
 
 async def names(root: Path, **options: object) -> dict[str, str]:

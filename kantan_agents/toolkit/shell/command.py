@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import json
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -21,11 +22,13 @@ from anyio import to_thread
 
 from kantan_agents.support.waiting import wait_for_end
 from kantan_agents.toolkit.shell.bounded_output import BoundedOutput
+from kantan_agents.toolkit.shell.leftovers import MARK, end_leftovers
 from kantan_agents.toolkit.shell.limits import ShellLimits
 
 _SUPERVISOR = str(Path(__file__).with_name("supervisor.py"))
 _CHUNK = 65_536
 _REST_SECONDS = 1.0
+_PATIENCE_SECONDS = 12.0  # more than a supervisor takes to give up
 _STOP = b"."
 
 
@@ -59,6 +62,7 @@ class Ending:
             ``"processes"``.
         left: How many processes it has left behind; they are ended as well.
         problem: Why it could not be started or watched; else None.
+        is_started: Whether it was started.
     """
 
     code: int | None = None
@@ -66,6 +70,7 @@ class Ending:
     limit: str | None = None
     left: int = 0
     problem: str | None = None
+    is_started: bool = True
 
 
 class Command:
@@ -92,6 +97,7 @@ class Command:
         self._supervisor: _Supervisor | None = None
         self._said = b""
         self._loop = asyncio.get_running_loop()
+        self._asked_to_end = anyio.Event()
         # In a context of its own: it may outlive the tool call that starts it.
         self._task = contextvars.Context().run(asyncio.create_task, self._own())
 
@@ -111,6 +117,8 @@ class Command:
             self._is_killed = True
             if self._supervisor is not None:
                 self._supervisor.hang_up()
+        with suppress(RuntimeError):  # the event loop is closed, and its end has killed the command
+            self._loop.call_soon_threadsafe(self._asked_to_end.set)
 
     async def killed(self) -> None:
         """Kill the command and wait for the end of its processes, unless another event loop owns it."""
@@ -128,7 +136,7 @@ class Command:
         try:
             await to_thread.run_sync(self._open, supervisor)
         except OSError as error:
-            self.ending = Ending(problem=str(error))
+            self.ending = Ending(problem=str(error), is_started=False)
             return
         except BaseException:
             self.kill()
@@ -136,8 +144,13 @@ class Command:
         try:
             async with anyio.create_task_group() as group:
                 group.start_soon(self._read_output, supervisor)
+                insisting = anyio.CancelScope()
+                group.start_soon(self._insist, supervisor, insisting)
                 await self._wait(supervisor)
+                insisting.cancel()
                 ending = self._read_ending()
+                if ending.problem is not None:
+                    await to_thread.run_sync(supervisor.end_leftovers)
                 # All that had the pipe is gone, unless the command has sent it to a process by a socket.
                 group.cancel_scope.deadline = anyio.current_time() + _REST_SECONDS
             self.ending = ending
@@ -161,11 +174,21 @@ class Command:
         if limit.cancelled_caught:
             self._limit = self._limit or "time"
             supervisor.stop()
+            self._asked_to_end.set()
             await self._read_status(supervisor)
+
+    async def _insist(self, supervisor: _Supervisor, scope: anyio.CancelScope) -> None:
+        """Kill the supervisor and all processes if it does not do what it is asked to."""
+        with scope:
+            await self._asked_to_end.wait()
+            await anyio.sleep(self._launch.limits.grace_seconds + _PATIENCE_SECONDS)
+            await to_thread.run_sync(supervisor.force)
 
     async def _read_status(self, supervisor: _Supervisor) -> None:
         while data := await _read(supervisor.status):
             self._said = (self._said + data)[-_CHUNK:]
+            if supervisor.session is None:
+                supervisor.session = _session_in(self._said)
 
     async def _read_output(self, supervisor: _Supervisor) -> None:
         while data := await _read(supervisor.output):
@@ -173,6 +196,7 @@ class Command:
             if self.output.total > self._launch.limits.printed_bytes and self._limit is None:
                 self._limit = "output"
                 supervisor.hang_up()
+                self._asked_to_end.set()
 
     def _read_ending(self) -> Ending:
         said: dict[str, Any] = {}
@@ -187,22 +211,27 @@ class Command:
             if limit is None and said["signal"] == signal.SIGXCPU:
                 limit = "cpu"
             return Ending(said["code"], said["signal"], limit, said["left"])
-        # The supervisor itself was killed, which a command without a sandbox can do.
-        if "started" in said:
-            with suppress(OSError):
-                os.killpg(said["started"], signal.SIGKILL)
+        # A command without a sandbox can kill its supervisor.
         problem = " ".join(others)[-500:] or "the process that watches it was killed"
         return Ending(limit=self._limit, problem=problem)
 
 
 class _Supervisor:
-    """The process of ``supervisor.py``, and the pipes to it."""
+    """The process of ``supervisor.py``, and the pipes to it.
+
+    Attributes:
+        session: The session of the command; None until the supervisor has said it.
+        status: The pipe with what the supervisor says.
+        output: The pipe with what the command prints.
+    """
 
     def __init__(self, launch: Launch) -> None:
         self._launch = launch
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
         self._line: int | None = None
+        self._mark = secrets.token_hex(16)
+        self.session: int | None = None
         self.status = self.output = -1
 
     def open(self) -> None:
@@ -233,7 +262,7 @@ class _Supervisor:
                 stderr=subprocess.STDOUT,
                 bufsize=0,
                 cwd=self._launch.root,
-                env=self._launch.environment,
+                env={**self._launch.environment, MARK: self._mark},
                 pass_fds=(printed,),
                 start_new_session=True,  # Ctrl-C in the terminal is for the library
             )
@@ -254,6 +283,7 @@ class _Supervisor:
         with self._lock, suppress(OSError):
             if self._line is not None:
                 os.write(self._line, _STOP)
+                self._wake()
 
     def hang_up(self) -> None:
         """Kill the processes."""
@@ -262,6 +292,21 @@ class _Supervisor:
             if self._process is not None and self._process.stdin is not None:
                 with suppress(OSError):
                     self._process.stdin.close()
+                self._wake()
+
+    def _wake(self) -> None:
+        # A command without a sandbox can stop its supervisor.
+        if self._process is not None:
+            self._process.send_signal(signal.SIGCONT)
+
+    def force(self) -> None:
+        """Kill the supervisor and all processes that are found without its help. Not for the event loop."""
+        if self._process is not None:
+            end_leftovers(self._mark, self.session, self._process.pid)
+
+    def end_leftovers(self) -> None:
+        """Kill all processes that are found, after the end of the supervisor. Not for the event loop."""
+        end_leftovers(self._mark, self.session)
 
     def close(self) -> None:
         """Wait for its end, which has come when its status has ended. Not for the event loop."""
@@ -271,6 +316,12 @@ class _Supervisor:
             if self._process.stdout is not None:
                 self._process.stdout.close()
             os.close(self.output)
+
+
+def _session_in(said: bytes) -> int | None:
+    with suppress(ValueError, TypeError, KeyError):
+        return int(json.loads(said.partition(b"\n")[0])["started"])
+    return None
 
 
 async def _read(file: int) -> bytes:

@@ -13,7 +13,7 @@ from agents import FunctionTool
 from anyio import to_thread
 
 from kantan_agents.errors import SandboxUnavailableError, ShellUnavailableError
-from kantan_agents.pipeline import current_run
+from kantan_agents.pipeline import Run, current_run
 from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules.keywords import compiled
 from kantan_agents.toolkit.checked_tool import bad_input
@@ -87,7 +87,7 @@ class Shell:
             raise bad_input("Bash", f"command must have at most {_LONGEST_COMMAND:,} bytes, and no NUL")
         limits = self._options.limits
         shell, sandbox = await self._place()
-        shells = self._shells.of(current_run.get())
+        shells = self._shells.of(_open_run())
         launch = await self._launch([shell, "-c", line], sandbox, shells.temporary)
         in_background = given.get("run_in_background", False)
         seconds = limits.background_seconds if in_background else limits.seconds
@@ -98,6 +98,8 @@ class Shell:
             return f"{started} {briefly(sandbox)}"
         command = Command(launch, seconds)
         ending = await shells.run(command)
+        if not ending.is_started:
+            raise ShellUnavailableError(reason=str(ending.problem))
         status = [how_it_ended(ending, limits, seconds), left_behind(ending), briefly(sandbox)]
         return result_text(status, command.output.take(is_last=True))
 
@@ -171,6 +173,18 @@ class Shell:
             self._options.limits,
             is_sandboxed=isinstance(sandbox, Sandbox),
         )
+
+
+def _open_run() -> Run | None:
+    """Return the current run.
+
+    Raises:
+        ShellUnavailableError: E167, it is over: a tool that it did not wait for calls after its end.
+    """
+    run = current_run.get()
+    if run is not None and run.outcome is not None:
+        raise ShellUnavailableError(reason="the run is over")
+    return run
 
 
 def _filter(pattern: str | None) -> Any:
