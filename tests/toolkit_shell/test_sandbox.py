@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,14 @@ async def test_temporary_files_last_for_a_run_and_no_longer(root: Path) -> None:
         first, second = (item.output for item in items if item.type == "tool_call_output_item")
         assert "No such file" in first
         assert body(second) == "kept\n"
+
+
+@inside
+@pytest.mark.parametrize("base", ["/var/tmp", "/dev/shm"])
+async def test_a_project_may_be_where_the_sandbox_has_a_directory_of_its_own(base: str) -> None:
+    with tempfile.TemporaryDirectory(dir=base, prefix="a b\n'é") as project:
+        assert "made" in await run(Path(project), "echo made > file; cat file")
+        assert (Path(project) / "file").read_text() == "made\n"
 
 
 @inside

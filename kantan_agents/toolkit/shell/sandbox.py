@@ -14,6 +14,7 @@ import attrs
 BUBBLEWRAP = "bwrap"
 TEMPORARY = "/tmp"  # noqa: S108 - inside of the sandbox, a directory of the run's own
 
+_TEMPORARIES = (TEMPORARY, "/var/tmp")  # noqa: S108 - as above
 _PROBE_SECONDS = 10.0
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
 # What programs need of /etc. The rest of it may hold passwords and keys.
@@ -81,7 +82,8 @@ class Sandbox:
         line = [self.program, *shared, "--die-with-parent", "--cap-drop", "ALL"]
         # Read-only: root, which this process may be, could otherwise set the kernel's options in /proc/sys.
         line += [*self.system, "--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev"]
-        line += ["--bind", temporary, TEMPORARY, "--symlink", TEMPORARY, "/var/tmp"]  # noqa: S108 - as above
+        for place in _TEMPORARIES:
+            line += ["--bind", temporary, place]
         line += [*self.readable, "--bind" if self.writes else "--ro-bind", self.root, self.root]
         return [*line, "--remount-ro", "/", "--chdir", self.root, "--", *argv]
 
