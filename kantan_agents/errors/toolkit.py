@@ -34,7 +34,7 @@ class UnknownShellError(KantanAgentsError):
 
     Attributes:
         shell: The id in the call.
-        available: The ids that there are.
+        available: The ids that there are; empty outside of a run, where they may be those of others.
     """
 
     code = "E169"
@@ -51,7 +51,7 @@ class TooManyShellsError(KantanAgentsError):
 
     Attributes:
         limit: How many it may have.
-        running: Their ids.
+        running: Their ids; empty outside of a run, where they may be those of others.
     """
 
     code = "E170"
@@ -60,7 +60,7 @@ class TooManyShellsError(KantanAgentsError):
     running: list[str]
 
     def __init__(self, *, limit: int, running: list[str], listed: str | None = None) -> None:
-        super().__init__(limit=limit, running=running, listed=listed or ", ".join(running))
+        super().__init__(limit=limit, running=running, listed=listed or ", ".join(running) or "them")
 
 
 class URLRefusedError(KantanAgentsError):

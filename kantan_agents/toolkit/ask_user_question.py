@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import attrs
 from agents import FunctionTool
-from anyio import to_thread
+from anyio import CapacityLimiter, to_thread
 
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.toolkit.checked_tool import bad_input, checked_tool
@@ -134,8 +134,10 @@ async def _asked(ask: Any, questions: list[Question]) -> Any:
     is_async = inspect.iscoroutinefunction(ask) or inspect.iscoroutinefunction(getattr(ask, "__call__", None))  # noqa: B004 - its type is asked for
     if is_async:
         return await ask(questions)
-    # A thread that waits for a keyboard cannot be interrupted.
-    answers = await to_thread.run_sync(partial(ask, questions), abandon_on_cancel=True)
+    # A thread that waits for a keyboard cannot be interrupted, and must not take the place of others' work.
+    answers = await to_thread.run_sync(
+        partial(ask, questions), abandon_on_cancel=True, limiter=CapacityLimiter(1)
+    )
     return await answers if inspect.isawaitable(answers) else answers
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from agents import FunctionTool
 
 from kantan_agents import Agent
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
@@ -42,81 +44,95 @@ def approved(context: dict[str, Any]) -> Any:
     return state
 
 
+async def begin(tool: FunctionTool, command: str) -> str:
+    """Start a command in the background outside of a run and return its id."""
+    begun = await call(tool, command=command, run_in_background=True)
+    found = re.fullmatch(r"Running in the background as (bash_[0-9a-f]{16}), for at most .*", begun)
+    assert found is not None, begun
+    return found[1]
+
+
 async def test_output_is_read_as_it_comes_and_only_once(root: Path) -> None:
     run, read, kill = shell_tools(root, sandbox="off")
     line = "echo one; touch first; until [ -e go ]; do sleep 0.01; done; echo two; touch second; sleep 1000"
-    begun = await call(run, command=line, run_in_background=True)
-    assert begun == "Running in the background as bash_1, for at most 3600 s. No sandbox."
+    shell = await begin(run, line)
     await until((root / "first").exists)
-    assert await call(read, bash_id="bash_1") == "Running.\none\n"
-    assert await call(read, bash_id="bash_1") == "Running.\nNo output."
+    assert await call(read, bash_id=shell) == "Running.\none\n"
+    assert await call(read, bash_id=shell) == "Running.\nNo output."
     (root / "go").touch()
     await until((root / "second").exists)
-    assert await call(read, bash_id="bash_1") == "Running.\ntwo\n"
-    assert await call(kill, shell_id="bash_1") == (
-        "bash_1 is ended, with all of its processes. Its last output can be read with BashOutput."
+    assert await call(read, bash_id=shell) == "Running.\ntwo\n"
+    assert await call(kill, shell_id=shell) == (
+        f"{shell} is ended, with all of its processes. Its last output can be read with BashOutput."
     )
-    assert await call(kill, shell_id="bash_1") == "bash_1 had already ended."
+    assert await call(kill, shell_id=shell) == f"{shell} had already ended."
 
 
 async def test_a_filter_returns_only_lines_that_match_and_takes_linear_time(root: Path) -> None:
     run, read, _ = shell_tools(root, sandbox="off")
-    await call(run, command=f"seq 1 20; echo {'a' * 5000}b; touch done", run_in_background=True)
+    shell = await begin(run, "seq 1 20; touch done; sleep 1000")
     await until((root / "done").exists)
-    assert (await call(read, bash_id="bash_1", filter="^(1?5|b)$")).endswith("\n5\n15")
-    await call(run, command=f"echo {'a' * 5000}b; touch again", run_in_background=True)
+    assert await call(read, bash_id=shell, filter="^1?5$") == "Running.\n5\n15"
+    shell = await begin(run, f"echo {'a' * 5000}b; touch again; sleep 1000")
     await until((root / "again").exists)
-    assert (await call(read, bash_id="bash_2", filter="^(a+)+$")).endswith("\nNo output.")
+    assert await call(read, bash_id=shell, filter="^(a+)+$") == "Running.\nNo output."
 
 
 async def test_a_filter_that_is_no_expression_is_explained_and_takes_no_output(root: Path) -> None:
     run, read, _ = shell_tools(root, sandbox="off")
-    await call(run, command="echo kept; touch done; sleep 1000", run_in_background=True)
+    shell = await begin(run, "echo kept; touch done; sleep 1000")
     await until((root / "done").exists)
-    assert "filter is not a regular expression" in await call(read, bash_id="bash_1", filter="(")
-    assert "kept" in await call(read, bash_id="bash_1")
+    assert "filter is not a regular expression" in await call(read, bash_id=shell, filter="(")
+    assert "kept" in await call(read, bash_id=shell)
 
 
 async def test_the_end_of_a_command_is_shown_with_the_rest_of_its_output(root: Path, mark: str) -> None:
     run, read, _ = shell_tools(root, sandbox="off")
-    await call(run, command=f"sleep {mark} & echo last; exit 7", run_in_background=True)
+    shell = await begin(run, f"sleep {mark} & echo last; exit 7")
     seen = ""
     while "Exit code" not in seen:
-        seen += await call(read, bash_id="bash_1")
+        seen += await call(read, bash_id=shell)
         await asyncio.sleep(0.01)
     assert "Exit code 7. 1 process that it left behind was ended." in seen
     assert "last" in seen
 
 
-async def test_an_unknown_shell_is_named_with_those_there_are(root: Path) -> None:
-    run, read, kill = shell_tools(root, sandbox="off")
-    assert "[E169] No background shell bash_1 (available: none)" in await call(read, bash_id="bash_1")
-    await call(run, command="true", run_in_background=True)
-    assert "[E169] No background shell x (available: bash_1)" in await call(kill, shell_id="x")
+async def test_an_unknown_shell_is_named_with_those_of_the_run(root: Path) -> None:
+    steps = [
+        asked("KillShell", shell_id="x"),
+        asked("Bash", command="sleep 1000", run_in_background=True),
+        asked("BashOutput", bash_id="y"),
+    ]
+    context = await agent_of(root, *steps, [assistant_message("Done.")]).run_async("Go")
+    assert "[E169] No background shell x (available: none)" in results(context)[0]
+    assert "[E169] No background shell y (available: bash_1)" in results(context)[2]
+
+
+async def test_outside_of_a_run_nobody_learns_the_ids_of_others(root: Path, mark: str) -> None:
+    run, read, kill = shell_tools(root, sandbox="off", limits=ShellLimits(background_shells=1))
+    shell = await begin(run, f"sleep {mark}")
+    assert "(available: none)" in await call(read, bash_id="bash_1")
+    assert shell not in await call(run, command="true", run_in_background=True)
+    await call(kill, shell_id=shell)
 
 
 async def test_no_more_shells_run_than_may(root: Path, mark: str) -> None:
-    limits = ShellLimits(background_shells=2)
-    run, _, kill = shell_tools(root, sandbox="off", limits=limits)
-    for _ in range(2):
-        await call(run, command=f"sleep {mark}", run_in_background=True)
-    refused = await call(run, command=f"sleep {mark}", run_in_background=True)
-    assert "[E170] 2 background shells are running" in refused
-    assert "bash_1, bash_2 with KillShell" in refused
-    await call(kill, shell_id="bash_1")
-    assert "as bash_3" in await call(run, command=f"sleep {mark}", run_in_background=True)
-    await call(kill, shell_id="bash_2")
-    await call(kill, shell_id="bash_3")
+    sleeping = [asked("Bash", command=f"sleep {mark}{n}", run_in_background=True) for n in range(4)]
+    steps = [*sleeping[:3], asked("KillShell", shell_id="bash_1"), sleeping[3], [assistant_message("Done.")]]
+    agent = agent_of(root, *steps, limits=ShellLimits(background_shells=2))
+    outputs = results(await agent.run_async("Go"))
+    assert "[E170] 2 background shells are running" in outputs[2]
+    assert "bash_1, bash_2 with KillShell" in outputs[2]
+    assert "as bash_3" in outputs[4]
 
 
 async def test_a_command_in_the_background_has_a_time_limit_too(root: Path, mark: str) -> None:
     limits = ShellLimits(background_seconds=0.2, grace_seconds=0.1)
     run, read, _ = shell_tools(root, sandbox="off", limits=limits)
-    await call(run, command=f"sleep {mark}", run_in_background=True)
-    await until(lambda: not processes_with(mark))
+    shell = await begin(run, f"sleep {mark}")
     seen = ""
     while "ended" not in seen:
-        seen = await call(read, bash_id="bash_1")
+        seen = await call(read, bash_id=shell)
         await asyncio.sleep(0.01)
     assert "it took longer than 0.2 s" in seen
 

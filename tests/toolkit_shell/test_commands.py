@@ -249,9 +249,10 @@ async def test_nothing_blocks_the_event_loop(root: Path, place: Any, mark: str) 
     run, read, kill = shell_tools(root, sandbox=place, limits=QUICK)
     with blockbuster_ctx():
         assert "hello" in await call(run, command="echo hello")
-        await call(run, command=f"sleep {mark}", run_in_background=True)
-        assert "Running." in await call(read, bash_id="bash_1", filter="a+")
-        assert "bash_1 is ended" in await call(kill, shell_id="bash_1")
+        begun = await call(run, command=f"sleep {mark}", run_in_background=True)
+        shell = begun.split(" as ")[1].split(",")[0]
+        assert "Running." in await call(read, bash_id=shell, filter="a+")
+        assert f"{shell} is ended" in await call(kill, shell_id=shell)
 
 
 @pytest.mark.parametrize(

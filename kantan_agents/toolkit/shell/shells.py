@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 import shutil
 import tempfile
 import threading
@@ -45,10 +46,12 @@ class Shells:
 
     Args:
         most: How many may run in the background at once.
+        is_shared: Whether they are those of several runs, which must not find each other's.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, *, is_shared: bool = False) -> None:
         self._most = most
+        self._is_shared = is_shared
         self._known: dict[str, BackgroundShell] = {}
         self._awaited: set[Command] = set()
         self._count = 0
@@ -71,12 +74,13 @@ class Shells:
         """
         running = self.running
         if len(running) >= self._most:
-            raise TooManyShellsError(limit=self._most, running=running)
+            raise TooManyShellsError(limit=self._most, running=[] if self._is_shared else running)
         ended = [shell.id for shell in self._known.values() if shell.command.is_over]
         for one in ended[: max(len(ended) - _MOST_ENDED, 0)]:
             del self._known[one]
         self._count += 1
-        shell = BackgroundShell(f"bash_{self._count}", line, start())
+        number = secrets.token_hex(8) if self._is_shared else str(self._count)
+        shell = BackgroundShell(f"bash_{number}", line, start())
         self._known[shell.id] = shell
         return shell
 
@@ -96,7 +100,8 @@ class Shells:
         """
         shell = self._known.get(shell_id)
         if shell is None:
-            raise UnknownShellError(shell=shell_id, available=list(self._known))
+            available = [] if self._is_shared else list(self._known)
+            raise UnknownShellError(shell=shell_id, available=available)
         return shell
 
     @property
@@ -157,7 +162,8 @@ class ShellsOfRuns:
     def __init__(self, most: int, paused_seconds: float) -> None:
         self._most = most
         self._paused_seconds = paused_seconds
-        self._outside = Shells(most)
+        # The SDK's own runner does not say which run a call is of.
+        self._outside = Shells(most, is_shared=True)
         self._parked: OrderedDict[int, tuple[Any, Shells, asyncio.TimerHandle]] = OrderedDict()
         self._lock = threading.Lock()
 
