@@ -17,13 +17,14 @@ from kantan_agents.pipeline import Run, current_run
 from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules.keywords import compiled
 from kantan_agents.toolkit.checked_tool import bad_input
-from kantan_agents.toolkit.shell.command import Command, Launch
+from kantan_agents.toolkit.shell.command import Command
 from kantan_agents.toolkit.shell.descriptions import about, bash_description, briefly
 from kantan_agents.toolkit.shell.environment import clean_environment
 from kantan_agents.toolkit.shell.limits import ShellLimits
 from kantan_agents.toolkit.shell.results import how_it_ended, left_behind, result_text
 from kantan_agents.toolkit.shell.sandbox import TEMPORARY, Sandbox, find_sandbox
 from kantan_agents.toolkit.shell.shells import ShellsOfRuns
+from kantan_agents.toolkit.shell.supervised import Launch
 
 SandboxChoice = Literal["auto", "required", "off"]
 

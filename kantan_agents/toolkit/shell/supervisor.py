@@ -16,6 +16,7 @@ import select
 import signal
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
@@ -25,6 +26,7 @@ GIVE_UP_SECONDS = 10.0
 _SET_DEATH_SIGNAL = 1
 _SET_CHILD_SUBREAPER = 36
 _IS_LINUX = sys.platform == "linux"
+_KNOWS_CHILDREN = Path(f"/proc/self/task/{os.getpid()}/children").exists()
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
@@ -173,10 +175,11 @@ def _end_all(ends: Reaped) -> int:
 
 def _descendants(pid: int) -> list[int]:
     """Return the processes below a process; empty where the system has no /proc."""
+    children_of = _children if _KNOWS_CHILDREN else _children_of_all()
     found: list[int] = []
     waiting = [pid]
     while waiting:
-        below = _children(waiting.pop())
+        below = children_of(waiting.pop())
         found += below
         waiting += below
     return found
@@ -191,6 +194,22 @@ def _children(pid: int) -> list[int]:
     return children
 
 
+def _children_of_all() -> Callable[[int], list[int]]:
+    """Look at all processes, where none has a list of its children; return what ``_children`` is there."""
+    children: dict[int, list[int]] = {}
+    with suppress(OSError):
+        for place in Path("/proc").iterdir():
+            if place.name.isdigit():
+                with suppress(OSError, ValueError, IndexError):
+                    children.setdefault(int(_fields(place)[1]), []).append(int(place.name))
+    return lambda pid: children.pop(pid, [])
+
+
+def _fields(process: Path) -> list[bytes]:
+    """Return the fields of ``/proc/PID/stat`` after the name in parentheses, which may hold anything."""
+    return (process / "stat").read_bytes().rpartition(b")")[2].split()
+
+
 def _exceeded(limits: dict[str, Any]) -> str | None:
     """Return the limit that all processes of the command exceed together."""
     found = _descendants(os.getpid())
@@ -203,9 +222,8 @@ def _exceeded(limits: dict[str, Any]) -> str | None:
         with suppress(OSError, ValueError, IndexError):
             _, resident, shared, *_ = map(int, Path(f"/proc/{pid}/statm").read_bytes().split())
             memory += (resident - shared) * _PAGE
-            # The name in parentheses may hold anything; eleven fields later follow four times.
-            fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
-            seconds += sum(map(int, fields[11:15])) / _TICKS
+            fields = _fields(Path(f"/proc/{pid}"))
+            seconds += sum(map(int, fields[11:15])) / _TICKS  # also those of children that it has waited for
     if memory > limits["memory_bytes"]:
         return "memory"
     return "cpu" if seconds > limits["cpu_seconds"] else None
