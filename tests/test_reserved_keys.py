@@ -22,6 +22,7 @@ from kantan_agents.middleware.slash_commands.rules import user_layers
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from kantan_agents.testing.strategies import json_values, tool_rules
 from kantan_agents.tool_rules import ToolRules
+from kantan_agents.toolkit.todo_write import todo_write
 from kantan_agents.tools import rules_in_force
 
 pytestmark = pytest.mark.anyio
@@ -71,6 +72,7 @@ ENTRANCES: dict[str, tuple[Callable[[str], Any], type[KantanAgentsError]]] = {
         lambda key: StatusJudge(["done"], output_dest=key),
         InvalidOptionError,
     ),
+    "toolkit/todo_write.py": (lambda key: todo_write(key=key), InvalidOptionError),
     "middleware/redact/redact.py": (lambda key: Redact(restore=True, keep_in=key), InvalidOptionError),
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from typing import Any
 
@@ -98,6 +98,7 @@ class Run:
     observed: dict[int, tuple[Any, Any, str, Any]] = attrs.field(factory=dict, repr=False)
     # Part of the constructor, so that `attrs.evolve(run, ...)` shares it with the run it came from.
     _undo: list[Callable[[], None]] = attrs.field(factory=list)
+    _closers: list[Callable[[], Awaitable[None]]] = attrs.field(factory=list)
 
     @property
     def is_watched(self) -> bool:
@@ -133,6 +134,19 @@ class Run:
         For stages that write to the context: a failed run must restore it.
         """
         self._undo.append(undo)
+
+    def at_end(self, close: Callable[[], Awaitable[None]]) -> None:
+        """Await ``close()`` when this run is over, however it ends; the last one registered runs first.
+
+        For what a tool has opened for the run and left open, such as a process. ``outcome`` and ``result``
+        are set by then. A cancellation does not interrupt it, so it must not take long.
+        """
+        self._closers.append(close)
+
+    @property
+    def closers(self) -> list[Callable[[], Awaitable[None]]]:
+        """What ``at_end`` has registered. For the library."""
+        return self._closers
 
     def mark(self) -> int:
         """Return a mark; ``roll_back(mark)`` undoes only what is written after this call."""

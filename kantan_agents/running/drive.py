@@ -13,11 +13,12 @@ from kantan_agents.errors import code_of
 from kantan_agents.events import Delegated, RunCancelled, RunFailed, RunFinished, RunStarted
 from kantan_agents.events.emitter import Emitter, Stopwatch, outcome_of
 from kantan_agents.interception import current_tool_call, error_message
-from kantan_agents.pipeline import Next, Pipeline, Run, RunContext, Stage, current_run
+from kantan_agents.pipeline import Next, Pipeline, Run, RunContext, Stage, current_run, loggable
 from kantan_agents.running.logs import bind_names, log_end, run_usage, unbind_names
 from kantan_agents.structured import json_data
 from kantan_agents.support.cancelling import cancel_later, is_about_to_be_cancelled
 from kantan_agents.support.log import get_logger
+from kantan_agents.support.waiting import wait_for_end
 from kantan_agents.tracing.spans import RunTrace
 
 _log = get_logger("kantan_agents.run")
@@ -58,12 +59,27 @@ async def drive(run: Run, pipeline: Pipeline) -> RunContext[Any]:
         raise
     finally:
         run.outcome = "finished" if error is None else outcome_of(error)
+        if run.closers:
+            await _close(run)
         log_end(run, watch.seconds, error)
         unbind_names(names)
         current_run.reset(token)
     if late is not None:
         raise late
     return run.context  # type: ignore[return-value]  # a plain dict at run time: RunContext is for type checkers
+
+
+async def _close(run: Run) -> None:
+    """Close what the tools of a run have left open, even if the run is cancelled meanwhile."""
+    await wait_for_end(asyncio.ensure_future(_close_each(run)))
+
+
+async def _close_each(run: Run) -> None:
+    while run.closers:
+        try:
+            await run.closers.pop()()
+        except Exception as error:  # noqa: BLE001, PERF203 - the others are closed all the same
+            _log.warning("what a tool has left open cannot be closed", run_id=run.id, error=loggable(error))
 
 
 def raising(error: Exception) -> Stage:

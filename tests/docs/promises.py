@@ -53,6 +53,67 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "`kill -9`": ("otel/test_sending.py::test_kill_9_loses_only_what_was_not_sent",),
         "a fork": ("otel/test_sending.py::test_forked_children_send_their_own_spans_only",),
     },
+    ("docs/guides/shell-and-web-tools.md", "Limits, and the end of a command", "If"): {
+        "a command ends and leaves processes that hold its output": (
+            "toolkit_shell/test_commands.py::test_processes_that_hold_the_output_after_the_command_are_ended_with_it",
+        ),
+        "a command takes too long": (
+            "toolkit_shell/test_commands.py::test_a_command_that_takes_too_long_is_ended_and_shows_what_it_printed",
+            "toolkit_shell/test_commands.py::test_a_command_that_ignores_the_request_to_end_is_killed",
+        ),
+        "a command prints without end": (
+            "toolkit_shell/test_commands.py::test_a_flood_of_output_ends_the_command_and_keeps_little",
+            "toolkit_shell/test_commands.py::test_of_long_output_the_beginning_and_the_end_are_shown",
+        ),
+        "it uses too much memory or CPU time, or has too many processes": (
+            "toolkit_shell/test_commands.py::test_processes_that_take_more_memory_together_are_ended",
+            "toolkit_shell/test_commands.py::test_a_command_that_computes_too_long_is_ended",
+            "toolkit_shell/test_commands.py::test_a_command_with_too_many_processes_is_ended",
+        ),
+        "the run is cancelled": (
+            "toolkit_shell/test_background.py::test_a_cancelled_run_has_ended_all_processes_when_it_returns",
+        ),
+        "the run ends, with an answer or an error": (
+            "toolkit_shell/test_background.py::test_the_end_of_a_run_ends_what_it_has_in_the_background",
+            "toolkit_shell/test_background.py::test_a_run_that_fails_ends_what_it_has_in_the_background",
+        ),
+        "the run waits for an approval": (
+            "toolkit_shell/test_background.py::test_a_run_that_waits_for_an_approval_keeps_its_shells_until_it_is_over",
+            "toolkit_shell/test_background.py::test_the_shells_of_a_run_that_nobody_resumes_end_by_themselves",
+        ),
+        "this process ends, also by `kill -9`": (
+            "toolkit_shell/test_background.py::test_nothing_survives_a_process_that_is_killed",
+        ),
+    },
+    ("docs/guides/shell-and-web-tools.md", "Read a page", "If"): {
+        "a page redirects to another host or port": (
+            "toolkit_shell/test_web_fetch.py::test_a_redirect_to_another_host_is_named_and_not_followed",
+            "toolkit_shell/test_web_fetch.py::test_a_redirect_to_another_port_or_scheme_is_not_followed",
+        ),
+        "a page redirects on its host": (
+            "toolkit_shell/test_web_fetch.py::test_a_redirect_on_the_same_host_is_followed",
+            "toolkit_shell/test_web_fetch.py::test_rules_for_urls_hold_for_redirects_too",
+            "toolkit_shell/test_web_fetch.py::test_endless_redirects_end",
+        ),
+        "a name has an address that is not of the public internet": (
+            "toolkit_shell/test_web_fetch.py::test_private_addresses_are_refused_by_default",
+        ),
+        "the name server gives another address the next time": (
+            "toolkit_shell/test_web_fetch.py::test_the_name_is_looked_up_once_and_the_connection_goes_to_that_address",
+        ),
+        "the URL has a user name, a password or an ambiguous host": (
+            "toolkit_shell/test_urls.py::test_what_may_be_read_in_two_ways_is_refused",
+        ),
+        "the page is huge, slow or a compression bomb": (
+            "toolkit_shell/test_web_fetch.py::test_a_huge_body_is_read_only_up_to_the_limit",
+            "toolkit_shell/test_web_fetch.py::test_a_slow_server_is_left_after_the_time_limit",
+            "toolkit_shell/test_web_fetch.py::test_a_compressed_body_is_unpacked_only_up_to_the_limit",
+        ),
+        "the page is HTML": ("toolkit_shell/test_web_fetch.py::test_html_becomes_markdown",),
+        "the page is neither text nor HTML": (
+            "toolkit_shell/test_web_fetch.py::test_what_is_no_text_is_named_and_not_shown",
+        ),
+    },
     ("docs/guides/durable-runs.md", "What is promised", "If"): {
         "a process is killed": (
             "durable/test_killed.py::test_a_run_that_is_killed_at_any_write_ends_as_if_it_had_not_been",

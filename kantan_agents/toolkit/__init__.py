@@ -1,0 +1,1 @@
+"""Ready-made tools under the names that agent files use."""

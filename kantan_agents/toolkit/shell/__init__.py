@@ -1,0 +1,148 @@
+"""The shell tools: ``Bash``, ``BashOutput`` and ``KillShell``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from agents import FunctionTool
+
+from kantan_agents.errors import (
+    InvalidOptionError,
+    SandboxUnavailableError,
+    ShellUnavailableError,
+    TooManyShellsError,
+    UnknownShellError,
+)
+from kantan_agents.support.arguments import checked_bool, checked_list, checked_path
+from kantan_agents.toolkit.checked_tool import checked_tool
+from kantan_agents.toolkit.shell.descriptions import (
+    BASH_OUTPUT,
+    BASH_OUTPUT_PROPERTIES,
+    KILL_SHELL,
+    KILL_SHELL_PROPERTIES,
+    SANDBOXED_OR_NOT,
+    bash_description,
+    bash_properties,
+)
+from kantan_agents.toolkit.shell.environment import checked_environment
+from kantan_agents.toolkit.shell.limits import ShellLimits
+from kantan_agents.toolkit.shell.shell import SandboxChoice, Shell, ShellOptions
+from kantan_agents.tools import show_each_turn
+
+__all__ = ["ShellLimits", "shell_tools"]
+
+
+def shell_tools(
+    root: str | os.PathLike[str],
+    *,
+    approval: bool = True,
+    limits: ShellLimits | None = None,
+    sandbox: SandboxChoice = "auto",
+    write: bool = True,
+    network: bool = False,
+    env: Mapping[str, str] | None = None,
+    readable: Iterable[str | os.PathLike[str]] = (),
+) -> list[FunctionTool]:
+    """Create the tools ``Bash``, ``BashOutput`` and ``KillShell``, under the names that agent files use.
+
+    Each command is a shell of its own in ``root``, without input, with a clean environment and within limits.
+    When it ends, is cancelled or takes too long, all of its processes are ended. What it has started in the
+    background ends with the run, and everything ends with this process, even if that is killed.
+
+    Where bubblewrap is installed and works, commands run in a sandbox: they may change ``root`` and a
+    ``/tmp`` of the run's own, read the system's programs, and see neither home directories nor other
+    processes.
+
+    Args:
+        root: The directory of the commands.
+        approval: Whether each call of ``Bash`` needs an approval.
+        limits: What a command may use; None for the defaults of ``ShellLimits``.
+        sandbox: ``"auto"`` uses a sandbox if there is one, ``"required"`` runs no command without one,
+            ``"off"`` uses none.
+        write: Whether commands may change ``root``. Only a sandbox can prevent it, so False needs
+            ``sandbox="required"``.
+        network: Whether commands in a sandbox reach the network.
+        env: Further environment variables. Of this process, commands get only ``PATH``, ``HOME``, ``LANG``,
+            ``LC_*``, ``TERM``, ``TZ``, ``TMPDIR`` and the user's name.
+        readable: Files and directories that commands in a sandbox may read besides ``root``, the system's
+            programs and this Python environment.
+
+    Raises:
+        InvalidOptionError: E75, an option has an invalid value.
+
+    Returns:
+        Function tools of the SDK. All agents and runs that use them share nothing but ``root``.
+    """
+    options = ShellOptions(
+        root=_checked_root(root),
+        limits=_checked_limits(limits),
+        sandbox=_checked_sandbox(sandbox),
+        writes=checked_bool("write", write),
+        network=checked_bool("network", network),
+        environment=checked_environment(env),
+        readable=_checked_readable(readable),
+    )
+    if not options.writes and options.sandbox != "required":
+        reason = 'needs sandbox="required": without a sandbox, a command may change whatever its user may'
+        raise InvalidOptionError(option="write=False", reason=reason)
+    shell = Shell(options)
+    bash = checked_tool(
+        "Bash",
+        bash_description(options.limits, SANDBOXED_OR_NOT),
+        bash_properties(options.limits),
+        ["command"],
+        shell.run,
+        returned=(ShellUnavailableError, SandboxUnavailableError, TooManyShellsError),
+        approval=checked_bool("approval", approval),
+        parameter="command",
+    )
+    show_each_turn(bash, shell.shown_tool)
+    output = checked_tool(
+        "BashOutput",
+        BASH_OUTPUT,
+        BASH_OUTPUT_PROPERTIES,
+        ["bash_id"],
+        shell.read,
+        returned=(UnknownShellError,),
+        parameter="bash_id",
+    )
+    kill = checked_tool(
+        "KillShell",
+        KILL_SHELL,
+        KILL_SHELL_PROPERTIES,
+        ["shell_id"],
+        shell.kill,
+        returned=(UnknownShellError,),
+        parameter="shell_id",
+    )
+    return [bash, output, kill]
+
+
+def _checked_root(root: object) -> str:
+    path = os.path.realpath(checked_path("root", root))
+    if not Path(path).is_dir():
+        raise InvalidOptionError(option="root", reason=f"must be a directory, and {path} is not one")
+    if path == os.path.realpath("/"):
+        raise InvalidOptionError(option="root", reason="must be a directory of a project, not /")
+    return path
+
+
+def _checked_readable(readable: object) -> tuple[str, ...]:
+    paths = (checked_path("readable", one) for one in checked_list("readable", readable))
+    return tuple(str(Path(path).absolute()) for path in paths)
+
+
+def _checked_limits(limits: object) -> ShellLimits:
+    if limits is None:
+        return ShellLimits()
+    if isinstance(limits, ShellLimits):
+        return limits
+    raise InvalidOptionError(option="limits", reason=f"must be ShellLimits, not {type(limits).__name__}")
+
+
+def _checked_sandbox(sandbox: object) -> SandboxChoice:
+    if sandbox in ("auto", "required", "off"):
+        return sandbox
+    raise InvalidOptionError(option="sandbox", reason=f'must be "auto", "required" or "off", not {sandbox!r}')

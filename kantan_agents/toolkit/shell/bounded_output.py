@@ -1,0 +1,78 @@
+"""``BoundedOutput``: the beginning and the end of what a command prints."""
+
+from __future__ import annotations
+
+
+class BoundedOutput:
+    """Keeps the first and the last bytes of an output, and counts the rest.
+
+    Args:
+        size: How many bytes to keep; half of them from the beginning.
+
+    Attributes:
+        total: How many bytes were added in all.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.total = 0
+        self._half = max(size // 2, 1)
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._left_out = 0
+
+    def add(self, data: bytes) -> None:
+        """Add what was printed next."""
+        self.total += len(data)
+        free = self._half - len(self._head)
+        self._head += data[:free]
+        self._tail += data[max(free, 0) :][-self._half :]
+        too_many = len(self._tail) - self._half
+        if too_many > 0:
+            del self._tail[:too_many]
+        self._left_out += max(len(data) - max(free, 0), 0)
+
+    def take(self, *, is_last: bool) -> str:
+        """Return what was added since the last call, with a notice where something is missing.
+
+        Args:
+            is_last: Whether nothing more is added. Otherwise the bytes of an unfinished character stay.
+        """
+        missing = self._left_out - len(self._tail)
+        if missing > 0:
+            head = bytes(self._head[: len(self._head) - _unfinished(self._head)])
+            begin = _continuing(self._tail)
+            missing += len(self._head) - len(head) + begin
+            tail = self._tail[begin:]
+        else:
+            head, tail = b"", self._head + self._tail
+        keep = 0 if is_last else _unfinished(tail)
+        rest, tail = bytes(tail[len(tail) - keep :]), tail[: len(tail) - keep]
+        self._head, self._tail, self._left_out = bytearray(rest), bytearray(), 0
+        notice = f"\n[... {missing:,} bytes are not shown ...]\n" if missing > 0 else ""
+        # Databases refuse NUL in a text.
+        return f"{_text(head)}{notice}{_text(tail)}".replace("\0", "\ufffd")
+
+
+def _text(data: bytes | bytearray) -> str:
+    return data.decode("utf-8", "replace")
+
+
+_MARK = 0xC0  # two bits: 10 in a byte that continues a character, 11 in one that begins a longer one
+_CONTINUES = 0x80
+_LENGTHS = ((0xF0, 4), (0xE0, 3), (0xC0, 2))
+
+
+def _continuing(data: bytearray) -> int:
+    """Return how many bytes at the beginning belong to a character that began before."""
+    return next((place for place, byte in enumerate(data[:4]) if byte & _MARK != _CONTINUES), 0)
+
+
+def _unfinished(data: bytes | bytearray) -> int:
+    """Return how many bytes at the end belong to a character that is not complete."""
+    for back in range(1, min(4, len(data)) + 1):
+        byte = data[-back]
+        if byte & _MARK == _CONTINUES:
+            continue
+        length = next((length for first, length in _LENGTHS if byte >= first), 1)
+        return back if back < length else 0
+    return 0

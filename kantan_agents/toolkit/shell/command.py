@@ -1,0 +1,197 @@
+"""A running command: started through its supervisor, read, limited and ended."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import json
+import os
+import signal
+import threading
+from contextlib import suppress
+from typing import Any
+
+import anyio
+import attrs
+from anyio import to_thread
+
+from kantan_agents.support.waiting import wait_for_end
+from kantan_agents.toolkit.shell.bounded_output import BoundedOutput
+from kantan_agents.toolkit.shell.supervised import Launch, Supervised, session_in
+
+_CHUNK = 65_536
+_REST_SECONDS = 1.0
+_PATIENCE_SECONDS = 12.0  # more than a supervisor takes to give up
+
+
+@attrs.frozen
+class Ending:
+    """How a command has ended.
+
+    Attributes:
+        code: Its exit code; None if a signal has ended it.
+        signal: That signal.
+        limit: The limit that it has exceeded: ``"time"``, ``"output"``, ``"memory"``, ``"cpu"`` or
+            ``"processes"``.
+        left: How many processes it has left behind; they are ended as well.
+        problem: Why it could not be started or watched; else None.
+        is_started: Whether it was started.
+    """
+
+    code: int | None = None
+    signal: int | None = None
+    limit: str | None = None
+    left: int = 0
+    problem: str | None = None
+    is_started: bool = True
+
+
+class Command:
+    """One command, owned by a task of its own: the task that waits for it may be cancelled.
+
+    Args:
+        launch: How it is started.
+        seconds: How long it may take.
+
+    Attributes:
+        seconds: How long it may take.
+        output: What it has printed.
+        ending: How it has ended; None while it is running.
+    """
+
+    def __init__(self, launch: Launch, seconds: float) -> None:
+        self.output = BoundedOutput(launch.limits.output_bytes)
+        self.ending: Ending | None = None
+        self._launch = launch
+        self.seconds = seconds
+        self._limit: str | None = None
+        self._lock = threading.Lock()
+        self._is_killed = False
+        self._supervisor: Supervised | None = None
+        self._said = b""
+        self._loop = asyncio.get_running_loop()
+        self._asked_to_end = anyio.Event()
+        # In a context of its own: it may outlive the tool call that starts it.
+        self._task = contextvars.Context().run(asyncio.create_task, self._own())
+
+    async def ended(self) -> Ending:
+        """Wait for the end; if the waiting task is cancelled, kill the command and wait all the same."""
+        try:
+            await asyncio.wait({self._task})
+        except BaseException:
+            self.kill()
+            await wait_for_end(self._task)
+            raise
+        return Ending(problem="its event loop has ended") if self.ending is None else self.ending
+
+    def kill(self) -> None:
+        """Kill all processes of the command, from any thread and without waiting."""
+        with self._lock:
+            self._is_killed = True
+            if self._supervisor is not None:
+                self._supervisor.hang_up()
+        with suppress(RuntimeError):  # the event loop is closed, and its end has killed the command
+            self._loop.call_soon_threadsafe(self._asked_to_end.set)
+
+    async def killed(self) -> None:
+        """Kill the command and wait for the end of its processes, unless another event loop owns it."""
+        self.kill()
+        if self._loop is asyncio.get_running_loop():
+            await wait_for_end(self._task)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended, or the event loop that owned it has."""
+        return self.ending is not None or self._task.done() or self._loop.is_closed()
+
+    async def _own(self) -> None:
+        supervisor = Supervised(self._launch)
+        try:
+            await to_thread.run_sync(self._open, supervisor)
+        except OSError as error:
+            self.ending = Ending(problem=str(error), is_started=False)
+            return
+        except BaseException:
+            self.kill()
+            raise
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._read_output, supervisor)
+                insisting = anyio.CancelScope()
+                group.start_soon(self._insist, supervisor, insisting)
+                await self._wait(supervisor)
+                insisting.cancel()
+                ending = self._read_ending()
+                if ending.problem is not None:
+                    await to_thread.run_sync(supervisor.end_leftovers)
+                # All that had the pipe is gone, unless the command has sent it to a process by a socket.
+                group.cancel_scope.deadline = anyio.current_time() + _REST_SECONDS
+            self.ending = ending
+        finally:
+            supervisor.hang_up()
+            if self.ending is None:
+                self.ending = Ending(problem="its event loop has ended")
+            with anyio.CancelScope(shield=True):
+                await to_thread.run_sync(supervisor.close)
+
+    def _open(self, supervisor: Supervised) -> None:
+        supervisor.open()
+        with self._lock:
+            self._supervisor = supervisor
+            if self._is_killed:
+                supervisor.hang_up()
+
+    async def _wait(self, supervisor: Supervised) -> None:
+        with anyio.move_on_after(self.seconds) as limit:
+            await self._read_status(supervisor)
+        if limit.cancelled_caught:
+            self._limit = self._limit or "time"
+            supervisor.stop()
+            self._asked_to_end.set()
+            await self._read_status(supervisor)
+
+    async def _insist(self, supervisor: Supervised, scope: anyio.CancelScope) -> None:
+        """Kill the supervisor and all processes if it does not do what it is asked to."""
+        with scope:
+            await self._asked_to_end.wait()
+            await anyio.sleep(self._launch.limits.grace_seconds + _PATIENCE_SECONDS)
+            await to_thread.run_sync(supervisor.force)
+
+    async def _read_status(self, supervisor: Supervised) -> None:
+        while data := await _read(supervisor.status):
+            self._said = (self._said + data)[-_CHUNK:]
+            if supervisor.session is None:
+                supervisor.session = session_in(self._said)
+
+    async def _read_output(self, supervisor: Supervised) -> None:
+        while data := await _read(supervisor.output):
+            self.output.add(data)
+            if self.output.total > self._launch.limits.printed_bytes and self._limit is None:
+                self._limit = "output"
+                supervisor.hang_up()
+                self._asked_to_end.set()
+
+    def _read_ending(self) -> Ending:
+        said: dict[str, Any] = {}
+        others: list[str] = []
+        for line in self._said.decode("utf-8", "replace").splitlines():
+            try:
+                said |= json.loads(line)
+            except (ValueError, TypeError):  # noqa: PERF203 - two lines
+                others.append(line)
+        if "code" in said:
+            limit = self._limit or said["limit"]
+            if limit is None and said["signal"] == signal.SIGXCPU:
+                limit = "cpu"
+            return Ending(said["code"], said["signal"], limit, said["left"])
+        # A command without a sandbox can kill its supervisor.
+        problem = " ".join(others)[-500:] or "the process that watches it was killed"
+        return Ending(limit=self._limit, problem=problem)
+
+
+async def _read(file: int) -> bytes:
+    """Return what a pipe has, b"" at its end."""
+    while True:
+        await anyio.wait_readable(file)
+        with suppress(BlockingIOError):
+            return os.read(file, _CHUNK)

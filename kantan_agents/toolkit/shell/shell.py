@@ -1,0 +1,202 @@
+"""``Shell``: what the three shell tools share."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import attrs
+from agents import FunctionTool
+from anyio import to_thread
+
+from kantan_agents.errors import SandboxUnavailableError, ShellUnavailableError
+from kantan_agents.pipeline import Run, current_run
+from kantan_agents.support.log import get_logger
+from kantan_agents.tool_rules.keywords import compiled
+from kantan_agents.toolkit.checked_tool import bad_input
+from kantan_agents.toolkit.shell.command import Command
+from kantan_agents.toolkit.shell.descriptions import about, bash_description, briefly
+from kantan_agents.toolkit.shell.environment import clean_environment
+from kantan_agents.toolkit.shell.limits import ShellLimits
+from kantan_agents.toolkit.shell.results import how_it_ended, left_behind, result_text
+from kantan_agents.toolkit.shell.sandbox import TEMPORARY, Sandbox, find_sandbox
+from kantan_agents.toolkit.shell.shells import ShellsOfRuns
+from kantan_agents.toolkit.shell.supervised import Launch
+
+SandboxChoice = Literal["auto", "required", "off"]
+
+_SHELLS = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/bin/sh")
+_LONGEST_COMMAND = 100_000  # Linux starts no program with an argument of more than 128 KiB
+_log = get_logger("kantan_agents.toolkit")
+
+
+@attrs.frozen
+class ShellOptions:
+    """The options of ``shell_tools``, checked.
+
+    Attributes:
+        root: The directory of commands, an absolute path without links.
+        limits: What a command may use.
+        sandbox: ``"auto"``, ``"required"`` or ``"off"``.
+        writes: Whether commands may write in the directory.
+        network: Whether they reach the network.
+        environment: Variables besides the usual ones.
+        readable: What commands may read besides the directory and the system.
+    """
+
+    root: str
+    limits: ShellLimits
+    sandbox: SandboxChoice
+    writes: bool
+    network: bool
+    environment: Mapping[str, str]
+    readable: tuple[str, ...]
+
+
+class Shell:
+    """Runs commands for any number of agents and runs at once.
+
+    Args:
+        options: The options.
+    """
+
+    def __init__(self, options: ShellOptions) -> None:
+        self._options = options
+        self._shells = ShellsOfRuns(options.limits.background_shells, options.limits.paused_seconds)
+        self._found: tuple[str, Sandbox | str] | None = None
+
+    async def shown_tool(self, tool: FunctionTool, _agent: Any, _wrapper: Any, _layers: Any) -> FunctionTool:
+        """Return ``Bash`` with what is known about the sandbox in its description.
+
+        Raises:
+            SandboxUnavailableError: E168, a sandbox is required, and there is none.
+        """
+        self._shells.adopt(current_run.get())
+        _, sandbox = await self._place()
+        description = bash_description(self._options.limits, about(sandbox))
+        if tool.description != description:
+            tool.description = description  # the same at every later turn
+        return tool
+
+    async def run(self, _wrapper: Any, given: dict[str, Any]) -> str:
+        """Run a command: the tool ``Bash``."""
+        line: str = given["command"]
+        if "\0" in line or len(line.encode()) > _LONGEST_COMMAND:
+            raise bad_input("Bash", f"command must have at most {_LONGEST_COMMAND:,} bytes, and no NUL")
+        limits = self._options.limits
+        shell, sandbox = await self._place()
+        shells = self._shells.of(_open_run())
+        launch = await self._launch([shell, "-c", line], sandbox, shells.temporary)
+        in_background = given.get("run_in_background", False)
+        seconds = limits.background_seconds if in_background else limits.seconds
+        seconds = given["timeout"] / 1000 if "timeout" in given else seconds
+        if in_background:
+            begun = shells.begin(line, lambda: Command(launch, seconds))
+            started = f"Running in the background as {begun.id}, for at most {seconds:g} s."
+            return f"{started} {briefly(sandbox)}"
+        command = Command(launch, seconds)
+        ending = await shells.run(command)
+        if not ending.is_started:
+            raise ShellUnavailableError(reason=str(ending.problem))
+        status = [how_it_ended(ending, limits, seconds), left_behind(ending), briefly(sandbox)]
+        return result_text(status, command.output.take(is_last=True))
+
+    async def read(self, _wrapper: Any, given: dict[str, Any]) -> str:
+        """Return the newest output of a background shell: the tool ``BashOutput``."""
+        shell = self._shells.of(current_run.get()).get(given["bash_id"])
+        matching = _filter(given.get("filter"))
+        command = shell.command
+        output = command.output.take(is_last=command.is_over)
+        if command.ending is not None:
+            limits = self._options.limits
+            status = [how_it_ended(command.ending, limits, command.seconds), left_behind(command.ending)]
+        else:
+            status = ["The command has ended with its event loop." if command.is_over else "Running."]
+        if matching is not None:
+            output = "\n".join(filter(matching, output.splitlines()))
+        return result_text(status, output)
+
+    async def kill(self, _wrapper: Any, given: dict[str, Any]) -> str:
+        """End a background shell: the tool ``KillShell``."""
+        shell = self._shells.of(current_run.get()).get(given["shell_id"])
+        if shell.command.is_over:
+            return f"{shell.id} had already ended."
+        await shell.command.killed()
+        return f"{shell.id} is ended, with all of its processes. Its last output can be read with BashOutput."
+
+    async def _place(self) -> tuple[str, Sandbox | str]:
+        """Return the shell, and the sandbox or why there is none.
+
+        Raises:
+            ShellUnavailableError: E167, there is no shell.
+            SandboxUnavailableError: E168, a sandbox is required, and there is none.
+        """
+        if self._found is None:
+            self._found = await to_thread.run_sync(self._find)
+        if self._options.sandbox == "required" and isinstance(self._found[1], str):
+            raise SandboxUnavailableError(reason=self._found[1])
+        return self._found
+
+    def _find(self) -> tuple[str, Sandbox | str]:
+        if os.name != "posix":
+            raise ShellUnavailableError(reason="this system has no POSIX shell")
+        if not sys.executable:
+            raise ShellUnavailableError(reason="sys.executable, which watches commands, is not known")
+        shell = next((one for one in _SHELLS if os.access(one, os.X_OK)), None) or shutil.which("bash")
+        if shell is None:
+            raise ShellUnavailableError(reason="neither bash nor /bin/sh is installed")
+        options = self._options
+        if options.sandbox == "off":
+            return shell, "it is switched off"
+        sandbox = find_sandbox(
+            options.root,
+            shell,
+            writes=options.writes,
+            network=options.network,
+            readable=options.readable,
+        )
+        if isinstance(sandbox, str):
+            _log.warning("shell_without_sandbox", root=options.root, reason=sandbox)
+        return shell, sandbox
+
+    async def _launch(self, argv: list[str], sandbox: Sandbox | str, temporary: Any) -> Launch:
+        environment = clean_environment(self._options.environment)
+        if isinstance(sandbox, Sandbox):
+            argv = sandbox.around(argv, await temporary())
+            environment = {**environment, "HOME": TEMPORARY, "TMPDIR": TEMPORARY, **self._options.environment}
+        return Launch(
+            argv,
+            self._options.root,
+            environment,
+            self._options.limits,
+            is_sandboxed=isinstance(sandbox, Sandbox),
+        )
+
+
+def _open_run() -> Run | None:
+    """Return the current run.
+
+    Raises:
+        ShellUnavailableError: E167, it is over: a tool that it did not wait for calls after its end.
+    """
+    run = current_run.get()
+    if run is not None and run.outcome is not None:
+        raise ShellUnavailableError(reason="the run is over")
+    return run
+
+
+def _filter(pattern: str | None) -> Any:
+    """Return a function that finds a pattern in a line, in linear time; None without a pattern.
+
+    Raises:
+        ToolInputError: E10, it is not a pattern.
+    """
+    if pattern is None:
+        return None
+    try:
+        return compiled({"type": "string", "pattern": pattern}).is_valid
+    except ValueError as error:
+        raise bad_input("BashOutput", "filter is not a regular expression") from error

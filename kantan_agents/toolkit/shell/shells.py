@@ -1,0 +1,210 @@
+"""The background shells of a run, and what happens to them at its end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import shutil
+import tempfile
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import anyio
+import attrs
+from anyio import to_thread
+
+from kantan_agents.errors import TooManyShellsError, UnknownShellError
+from kantan_agents.pipeline import Run
+from kantan_agents.toolkit.shell.command import Command, Ending
+
+_MOST_PARKED = 64
+_MOST_ENDED = 32
+
+
+@attrs.frozen
+class BackgroundShell:
+    """One command in the background.
+
+    Attributes:
+        id: Its id.
+        line: The command as the model wrote it.
+        command: The running command.
+    """
+
+    id: str
+    line: str
+    command: Command
+
+
+class Shells:
+    """The commands of one run, and its directory for temporary files.
+
+    Args:
+        most: How many may run in the background at once.
+        is_shared: Whether they are those of several runs, which must not find each other's.
+    """
+
+    def __init__(self, most: int, *, is_shared: bool = False) -> None:
+        self._most = most
+        self._is_shared = is_shared
+        self._known: dict[str, BackgroundShell] = {}
+        self._awaited: set[Command] = set()
+        self._count = 0
+        self._lock = threading.Lock()
+        self._temporary: str | None = None
+
+    async def temporary(self) -> str:
+        """Return a directory that is removed with the shells."""
+        return await to_thread.run_sync(self._temporary_directory)
+
+    def begin(self, line: str, start: Callable[[], Command]) -> BackgroundShell:
+        """Start a command in the background.
+
+        Args:
+            line: The command as the model wrote it.
+            start: Starts it.
+
+        Raises:
+            TooManyShellsError: E170, as many as may be are running.
+        """
+        running = self.running
+        if len(running) >= self._most:
+            raise TooManyShellsError(limit=self._most, running=[] if self._is_shared else running)
+        ended = [shell.id for shell in self._known.values() if shell.command.is_over]
+        for one in ended[: max(len(ended) - _MOST_ENDED, 0)]:
+            del self._known[one]
+        self._count += 1
+        number = secrets.token_hex(8) if self._is_shared else str(self._count)
+        shell = BackgroundShell(f"bash_{number}", line, start())
+        self._known[shell.id] = shell
+        return shell
+
+    async def run(self, command: Command) -> Ending:
+        """Wait for a command; it is killed if the waiting task is cancelled, or the run ends before."""
+        self._awaited.add(command)
+        try:
+            return await command.ended()
+        finally:
+            self._awaited.discard(command)
+
+    def get(self, shell_id: str) -> BackgroundShell:
+        """Return a shell.
+
+        Raises:
+            UnknownShellError: E169, there is none of this id.
+        """
+        shell = self._known.get(shell_id)
+        if shell is None:
+            available = [] if self._is_shared else list(self._known)
+            raise UnknownShellError(shell=shell_id, available=available)
+        return shell
+
+    @property
+    def running(self) -> list[str]:
+        """The ids of those that are running."""
+        return [shell.id for shell in self._known.values() if not shell.command.is_over]
+
+    def kill(self) -> None:
+        """Kill all commands, without waiting."""
+        for command in self._commands:
+            command.kill()
+
+    @property
+    def _commands(self) -> list[Command]:
+        return [*self._awaited, *(shell.command for shell in self._known.values())]
+
+    async def close(self) -> None:
+        """Kill all commands, wait for the end of their processes, and remove the directory."""
+        self.kill()
+        try:
+            for command in self._commands:
+                await command.killed()
+        finally:
+            self._known.clear()
+            with anyio.CancelScope(shield=True):
+                await to_thread.run_sync(self._remove_directory)
+
+    def _temporary_directory(self) -> str:
+        with self._lock:
+            if self._temporary is None:
+                self._temporary = tempfile.mkdtemp(prefix="kantan-shell-")
+                weakref.finalize(self, _remove, self._temporary, os.getpid())
+            return self._temporary
+
+    def _remove_directory(self) -> None:
+        with self._lock:
+            directory, self._temporary = self._temporary, None
+        if directory is not None:
+            _remove(directory, os.getpid())
+
+
+def _remove(directory: str, owner: int) -> None:
+    if os.getpid() == owner:  # a fork ends as well
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+class ShellsOfRuns:
+    """Finds the shells of a run.
+
+    They end with the run. A run that waits for an approval has not ended for the user: its shells go on for a
+    while, and if it is resumed with the same context, until that run is over.
+
+    Args:
+        most: How many commands a run may have in the background at once.
+        paused_seconds: How long they go on while the run waits for an approval.
+    """
+
+    def __init__(self, most: int, paused_seconds: float) -> None:
+        self._most = most
+        self._paused_seconds = paused_seconds
+        # The SDK's own runner does not say which run a call is of.
+        self._outside = Shells(most, is_shared=True)
+        self._parked: OrderedDict[int, tuple[Any, Shells, asyncio.TimerHandle]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, run: Run | None) -> Shells:
+        """Return the shells of a run; outside of any run, those of the process."""
+        if run is None:
+            return self._outside
+        shells: Shells | None = run.state.get(self)
+        if shells is None:
+            shells = run.state[self] = self._taken_over(run.context) or Shells(self._most)
+            run.at_end(partial(self._end, run, shells))
+        return shells
+
+    def adopt(self, run: Run | None) -> None:
+        """Let a run that resumes another have its shells, even if it uses none of them."""
+        if run is not None and self._parked and id(run.context) in self._parked:
+            self.of(run)
+
+    async def _end(self, run: Run, shells: Shells) -> None:
+        run.state.pop(self, None)
+        if shells.running and run.outcome == "finished" and getattr(run.result, "interruptions", None):
+            for one in self._park(run.context, shells):
+                await one.close()
+        else:
+            await shells.close()
+
+    def _park(self, context: Any, shells: Shells) -> list[Shells]:
+        """Keep shells for the run that resumes; return those that are kept no longer."""
+        end = asyncio.get_running_loop().call_later(self._paused_seconds, shells.kill)
+        with self._lock:
+            ended = [self._parked.pop(id(context), None)]
+            # With the context, so that no other object gets its id.
+            self._parked[id(context)] = (context, shells, end)
+            while len(self._parked) > _MOST_PARKED:
+                ended.append(self._parked.popitem(last=False)[1])
+        return [parked[1] for parked in ended if parked is not None]
+
+    def _taken_over(self, context: Any) -> Shells | None:
+        with self._lock:
+            parked = self._parked.pop(id(context), None)
+        if parked is None:
+            return None
+        parked[2].cancel()
+        return parked[1]

@@ -1,0 +1,100 @@
+"""``TodoWrite``: the model's list of what is to be done, kept in the context of the run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agents import FunctionTool
+
+from kantan_agents.context import is_reserved, store
+from kantan_agents.errors import InvalidOptionError
+from kantan_agents.pipeline import current_run
+from kantan_agents.toolkit.checked_tool import bad_input, checked_tool
+
+__all__ = ["todo_write"]
+
+TODOS = "todos"
+"""Key of the context under which the list is, by default."""
+
+_NAME = "TodoWrite"
+_MOST = 100
+_LONGEST = 1000
+_IN_PROGRESS = "in_progress"
+_SIGNS = {"pending": "[ ]", _IN_PROGRESS: "[>]", "completed": "[x]"}
+_DESCRIPTION = (
+    "Write down the steps of a task with several of them, and keep the list up to date: the whole list in "
+    "each call. Mark a step as in_progress before you begin it, and as completed as soon as it is done. At "
+    "most one step is in progress."
+)
+_TEXT = {"type": "string", "minLength": 1, "maxLength": _LONGEST}
+_PROPERTIES: dict[str, Any] = {
+    "todos": {
+        "type": "array",
+        "maxItems": _MOST,
+        "items": {
+            "type": "object",
+            "properties": {
+                "content": {**_TEXT, "description": "The step, such as: Run the tests."},
+                "status": {"enum": list(_SIGNS)},
+                "activeForm": {**_TEXT, "description": "The step while it is done: Running the tests."},
+            },
+            "required": ["content", "status"],
+        },
+    }
+}
+
+
+def todo_write(*, key: str = TODOS) -> FunctionTool:
+    """Create the tool ``TodoWrite``, under the name that agent files use.
+
+    The list is ``context["todos"]``, a list of dicts with ``content``, ``status`` (``"pending"``,
+    ``"in_progress"`` or ``"completed"``) and, if the model gives one, ``activeForm``. It stays there from
+    turn to turn and from run to run. A run that fails leaves the list as it was before.
+
+    Args:
+        key: Key of the context under which the list is kept.
+
+    Raises:
+        InvalidOptionError: E75, ``key`` is not a str, or one of the library's own keys.
+    """
+    if not isinstance(key, str) or not key:
+        raise InvalidOptionError(option="key", reason=f"must be a str that is not empty, not {key!r}")
+    if is_reserved(key):
+        raise InvalidOptionError(option="key", reason=f"{key!r} is a key of the library")
+
+    async def work(wrapper: Any, given: dict[str, Any]) -> str:
+        todos = _checked(given["todos"])
+        context = getattr(wrapper, "context", None)
+        if not isinstance(context, dict):
+            return "The list cannot be kept: this run has no context."
+        undo = store(context, key, todos)
+        run = current_run.get()
+        if run is not None:
+            run.on_failure(undo)
+        return _shown(todos)
+
+    return checked_tool(_NAME, _DESCRIPTION, _PROPERTIES, ["todos"], work)
+
+
+def _checked(todos: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the list with the fields it has, without others.
+
+    Raises:
+        ToolInputError: E10, several steps are in progress, or one is blank.
+    """
+    active = sum(todo["status"] == _IN_PROGRESS for todo in todos)
+    if active > 1:
+        raise bad_input(_NAME, f"at most one step may be in_progress, and {active} are")
+    for place, todo in enumerate(todos):
+        if not todo["content"].strip():
+            raise bad_input(_NAME, f"todos.{place}.content is blank")
+    known = ("content", "status", "activeForm")
+    return [{name: todo[name] for name in known if name in todo} for todo in todos]
+
+
+def _shown(todos: list[dict[str, Any]]) -> str:
+    if not todos:
+        return "The list is empty."
+    done = sum(todo["status"] == "completed" for todo in todos)
+    lines = (f"{_SIGNS[todo['status']]} {' '.join(todo['content'].split())}" for todo in todos)
+    return "\n".join([f"{done} of {len(todos)} steps are completed:", *lines])

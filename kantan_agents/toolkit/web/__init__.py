@@ -1,0 +1,49 @@
+"""The web tool: ``WebFetch``."""
+
+from __future__ import annotations
+
+from agents import FunctionTool
+
+from kantan_agents.support.arguments import checked_bool, checked_int, checked_number
+from kantan_agents.toolkit.web.fetch import FetchLimits
+from kantan_agents.toolkit.web.web_fetch import web_fetch
+
+__all__ = ["web_tools"]
+
+
+def web_tools(
+    *,
+    approval: bool = True,
+    private_addresses: bool = False,
+    max_seconds: float = 30.0,
+    max_bytes: int = 2 * 1024 * 1024,
+    max_characters: int = 50_000,
+) -> list[FunctionTool]:
+    """Create the tool ``WebFetch``, under the name that agent files use.
+
+    It fetches text and HTML, which becomes Markdown, by HTTP and HTTPS. It sends no cookies, credentials or
+    settings of the environment. A redirect to another host is reported to the model instead of followed, so
+    that the tool rules decide about each host. The content is marked as data. In tool rules,
+    ``WebFetch(domain:example.com)`` means the pages of a host.
+
+    Args:
+        approval: Whether each call needs an approval.
+        private_addresses: Whether addresses such as 127.0.0.1, 10.0.0.1 and those of cloud metadata may be
+            reached. They are refused by default, also if a name or a redirect leads to them.
+        max_seconds: How long a fetch may take, redirects included.
+        max_bytes: How much of a page is read, before and after it is unpacked.
+        max_characters: How many characters of a page the model gets at once.
+
+    Raises:
+        InvalidOptionError: E75, an option has an invalid value.
+
+    Returns:
+        Function tools of the SDK.
+    """
+    limits = FetchLimits(
+        seconds=checked_number("max_seconds", max_seconds, above_zero=True),
+        body_bytes=checked_int("max_bytes", max_bytes, 1),
+        private=checked_bool("private_addresses", private_addresses),
+    )
+    length = checked_int("max_characters", max_characters, 1)
+    return [web_fetch(limits, length, approval=checked_bool("approval", approval))]

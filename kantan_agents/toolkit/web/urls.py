@@ -1,0 +1,78 @@
+"""Which URLs are fetched, and the host of one as tool rules compare it."""
+
+from __future__ import annotations
+
+import re
+from ipaddress import AddressValueError, IPv4Address, IPv6Address
+
+import httpx
+
+from kantan_agents.errors import URLRefusedError
+
+_LONGEST = 4000
+_NAME = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
+_NUMBER = re.compile(r"(?:[0-9]+|0x[0-9a-f]*)")
+_LONGEST_NAME = 253
+_HIGHEST_PORT = 65_535
+
+
+def checked_url(text: str) -> httpx.URL:
+    """Return a URL as it is fetched: parsed by the client's parser, with its host in the form of ``host_of``.
+
+    Raises:
+        URLRefusedError: E171, it is not a URL of a web page, or holds a password, or other programs could
+            read it as another URL.
+    """
+    reason, url = _read(text)
+    if url is None:
+        raise URLRefusedError(url=text[:200], reason=reason)
+    return url
+
+
+def host_of(text: str) -> str | None:
+    """Return the host of a URL in lower case, in ASCII, and without port; None if it is not fetched."""
+    url = _read(text)[1]
+    return None if url is None else url.raw_host.decode("ascii")
+
+
+def _read(text: str) -> tuple[str, httpx.URL | None]:
+    if len(text) > _LONGEST:
+        return f"it is longer than {_LONGEST} characters", None
+    if not text.isprintable() or " " in text or "\\" in text:
+        return r"it must not hold white space, control characters or \\".replace(r"\\", "\\"), None
+    try:
+        url = httpx.URL(text)
+        given = url.raw_host.decode("ascii")
+    except (httpx.InvalidURL, UnicodeError, ValueError) as error:
+        return f"it is not a URL ({error})", None
+    if url.scheme not in ("http", "https"):
+        return "it must begin with http:// or https://", None
+    if url.port is not None and not 0 < url.port <= _HIGHEST_PORT:
+        return "its port is not one", None
+    if url.userinfo:
+        return "it must not hold a user name or password", None
+    host = _canonical(given)
+    if host is None:
+        return "its host is not a name or an address", None
+    return "", url if host == given else url.copy_with(host=host)
+
+
+def _canonical(host: str) -> str | None:
+    if ":" in host:
+        try:
+            address = IPv6Address(host)
+        except AddressValueError:
+            return None
+        if getattr(address, "scope_id", None) is not None:
+            return None
+        return str(address.ipv4_mapped or address)
+    host = host.removesuffix(".")
+    if len(host) > _LONGEST_NAME or _NAME.fullmatch(host) is None:
+        return None
+    if _NUMBER.fullmatch(host.rpartition(".")[2]):
+        # `http://2130706433` and `http://0x7f.1` are 127.0.0.1 to a system, and names to rules.
+        try:
+            return str(IPv4Address(host))
+        except AddressValueError:
+            return None
+    return host
