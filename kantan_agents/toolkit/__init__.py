@@ -1,0 +1,5 @@
+"""Ready-made tools: files below a root folder, a shell, the web. Each has to be asked for."""
+
+from kantan_agents.toolkit.factory import toolkit
+
+__all__ = ["toolkit"]
