@@ -1,32 +1,84 @@
-"""Which files ``.gitignore`` files leave out."""
+"""Which files ``.gitignore`` files leave out, as git reads them."""
 
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+import re
+from typing import Any
 
 import attrs
-from pathspec import GitIgnoreSpec
 
+from kantan_agents.toolkit.files.glob_syntax import translated
+from kantan_agents.toolkit.files.linear import compiled_set
 from kantan_agents.toolkit.files.opening import check_regular, open_found
 
 FILE = ".gitignore"
 _MOST_BYTES = 1 << 18
 _MOST_LINES = 5_000
+_LAST_SPACES = re.compile(r"(?<!\\)[ \t]+$")
 
-# Linear time, whatever a file of the repository says.
-_ENGINE = "re2"
+
+@attrs.frozen
+class IgnorePattern:
+    """One line of a file.
+
+    Attributes:
+        expression: What it matches: a path relative to the folder of the file.
+        is_included: Whether it takes back what an earlier line leaves out.
+        is_of_folders: Whether it is only about folders.
+    """
+
+    expression: str
+    is_included: bool
+    is_of_folders: bool
+
+    @classmethod
+    def parse(cls, line: str) -> IgnorePattern | None:
+        """Return the pattern of a line; None if it has none, or one that matches nothing."""
+        text = _LAST_SPACES.sub("", line)
+        if text.startswith("#"):
+            return None
+        is_included = text.startswith("!")
+        text = text[is_included:]
+        is_of_folders = text.endswith("/")
+        text = text.removesuffix("/")
+        if not text:
+            return None
+        step = text.removeprefix("/")
+        try:
+            expression = translated(step if "/" in text else f"**/{step}", braces=False)
+        except ValueError:
+            return None
+        return cls(expression, is_included, is_of_folders)
+
+
+@attrs.frozen(eq=False)
+class IgnoreFile:
+    """The lines of one file, compiled.
+
+    Attributes:
+        skipped: Length of the beginning of paths that the patterns do not see.
+        patterns: The patterns.
+        expressions: Their expressions, matched all at once.
+    """
+
+    skipped: int
+    patterns: tuple[IgnorePattern, ...]
+    expressions: Any
+
+    def verdict(self, path: bytes, *, is_folder: bool) -> bool | None:
+        """Return whether the file leaves out a path; None if it says nothing about it."""
+        found = self.expressions.Match(path[self.skipped :]) or []
+        if not is_folder:
+            found = [place for place in found if not self.patterns[place].is_of_folders]
+        return not self.patterns[max(found)].is_included if found else None
 
 
 @attrs.frozen(eq=False)
 class IgnoreRules:
-    """The patterns of the ``.gitignore`` files on the way to a folder.
+    """The ``.gitignore`` files on the way to a folder, the innermost first."""
 
-    Attributes:
-        specs: Each file's patterns, with the length of the path that they do not see.
-    """
-
-    specs: tuple[tuple[int, GitIgnoreSpec], ...] = ()
+    files: tuple[IgnoreFile, ...] = ()
 
     def within(self, folder: int, path: str) -> IgnoreRules:
         """Return the rules inside a folder.
@@ -35,54 +87,41 @@ class IgnoreRules:
             folder: Its descriptor.
             path: Its path relative to the root.
         """
-        spec = _read(folder)
-        if spec is None:
+        patterns = _read(folder)
+        if not patterns:
             return self
-        return IgnoreRules(((len(path) + 1 if path else 0, spec), *self.specs))
+        skipped = len(as_bytes(path)) + 1 if path else 0
+        expressions = compiled_set([pattern.expression for pattern in patterns])
+        return IgnoreRules((IgnoreFile(skipped, patterns, expressions), *self.files))
 
     def ignores(self, path: str, *, is_folder: bool = False) -> bool:
-        """Return whether a path relative to the root is left out; the innermost file that says so decides."""
-        if not self.specs:
+        """Return whether a path relative to the root is left out, if the folders above it are not."""
+        if not self.files:
             return False
-        text = path if path.isascii() else path.encode("utf-8", "replace").decode()
-        for skipped, spec in self.specs:
-            include = spec.check_file(f"{text[skipped:]}/" if is_folder else text[skipped:]).include
-            if include is not None:
-                return include
+        data = as_bytes(path)
+        for file in self.files:
+            verdict = file.verdict(data, is_folder=is_folder)
+            if verdict is not None:
+                return verdict
         return False
 
 
-def _read(folder: int) -> GitIgnoreSpec | None:
+def as_bytes(path: str) -> bytes:
+    """Return a path as UTF-8; bytes of the file system that are not, become question marks."""
+    return path.encode("utf-8", "replace")
+
+
+def _read(folder: int) -> tuple[IgnorePattern, ...]:
     try:
         file = open_found(folder, FILE)
     except OSError:
-        return None
+        return ()
     try:
         check_regular((FILE,), os.fstat(file))
         data = os.read(file, _MOST_BYTES)
     except (OSError, ValueError):
-        return None
+        return ()
     finally:
         os.close(file)
-    return _parsed(data.decode("utf-8-sig", "replace").splitlines()[:_MOST_LINES])
-
-
-def _parsed(lines: list[str]) -> GitIgnoreSpec | None:
-    wanted = [line for line in lines if line.strip() and not line.startswith("#")]
-    if not wanted:
-        return None
-    try:
-        return GitIgnoreSpec.from_lines(wanted, backend=_ENGINE)
-    except Exception:  # noqa: BLE001 - of several libraries; git ignores a line that it cannot read
-        usable = [line for line in wanted if _is_usable(line)]
-    with suppress(Exception):
-        return GitIgnoreSpec.from_lines(usable, backend=_ENGINE)
-    return None
-
-
-def _is_usable(line: str) -> bool:
-    try:
-        GitIgnoreSpec.from_lines([line], backend=_ENGINE)
-    except Exception:  # noqa: BLE001 - as above
-        return False
-    return True
+    lines = data.decode("utf-8-sig", "replace").replace("\r\n", "\n").split("\n")[:_MOST_LINES]
+    return tuple(pattern for line in lines if (pattern := IgnorePattern.parse(line)) is not None)

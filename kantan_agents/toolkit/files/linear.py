@@ -8,6 +8,8 @@ import re2
 
 _compile: Any = re2.compile
 _escape: Any = re2.escape
+_full_match_set: Any = re2.Set.FullMatchSet
+_NOTHING = rb"[^\x00-\x{10FFFF}]"
 
 
 def compiled(pattern: str, **options: bool) -> Any:
@@ -20,13 +22,8 @@ def compiled(pattern: str, **options: bool) -> Any:
     Raises:
         ValueError: It is invalid; the message says why.
     """
-    chosen = re2.Options()
-    chosen.log_errors = False  # it would write to stderr
-    chosen.never_capture = True
-    for name, value in options.items():
-        setattr(chosen, name, value)
     try:
-        return _compile(pattern.encode(), chosen)
+        return _compile(pattern.encode(), _options(**options))
     except UnicodeEncodeError as error:
         raise ValueError("it is not valid Unicode") from error
     except re2.error as error:
@@ -38,3 +35,35 @@ def compiled(pattern: str, **options: bool) -> Any:
 def escaped(text: str) -> str:
     """Return an expression that matches exactly this text."""
     return str(_escape(text))
+
+
+def compiled_set(patterns: list[str]) -> Any:
+    """Compile expressions that are matched all at once with whole texts.
+
+    Args:
+        patterns: The expressions. One that is invalid matches nothing.
+
+    Returns:
+        ``.Match(text)`` gives the places of the matching ones; None if no one matches.
+    """
+    found = _full_match_set(_options())
+    for pattern in patterns:
+        _add(found, pattern)
+    found.Compile()
+    return found
+
+
+def _add(found: Any, pattern: str) -> None:
+    try:
+        found.Add(pattern.encode())
+    except (re2.error, UnicodeEncodeError):
+        found.Add(_NOTHING)
+
+
+def _options(**options: bool) -> Any:
+    chosen = re2.Options()
+    chosen.log_errors = False  # it would write to stderr
+    chosen.never_capture = True
+    for name, value in options.items():
+        setattr(chosen, name, value)
+    return chosen

@@ -8,7 +8,6 @@ from typing import Any
 
 from agents import FunctionTool
 from agents.tool_context import ToolContext
-from blockbuster import blockbuster_ctx
 
 from kantan_agents.toolkit import toolkit
 
@@ -21,14 +20,13 @@ class Tools:
         self.tools: dict[str, FunctionTool] = {tool.name: tool for tool in toolkit(root, **options)}
 
     async def __call__(self, name: str, **arguments: Any) -> str:
-        """Call a tool, and raise if it blocks the event loop."""
+        """Call a tool."""
         text = json.dumps(arguments)
         tool = self.tools[name]
         context: ToolContext[Any] = ToolContext(
             context=None, tool_name=name, tool_call_id="call", tool_arguments=text
         )
-        with blockbuster_ctx():
-            return str(await tool.on_invoke_tool(context, text))
+        return str(await tool.on_invoke_tool(context, text))
 
 
 def snapshot(folder: Path) -> dict[str, tuple[int, bytes | str]]:
