@@ -135,7 +135,7 @@ class Walk:
 
 
 _REASONS = (
-    ("forbidden", "{} that the tool rules do not permit to read"),
+    ("forbidden", "{} files that the tool rules do not permit to read"),
     ("links", "{} symbolic links, which are not followed"),
     ("binary", "{} binary files"),
     ("large", "{} files too large for this search"),

@@ -110,7 +110,12 @@ class Confinement(RuleBasedStateMachine):
         if hasattr(self, "before"):
             assert {name: snapshot(self.base / name) for name in self.before} == self.before
             assert (self.base / "root.txt").read_text() == SECRET
-            assert sorted(os.listdir(self.base)) == ["outside", "root", "root.txt", "root2"]
+            assert sorted(path.name for path in self.base.iterdir()) == [
+                "outside",
+                "root",
+                "root.txt",
+                "root2",
+            ]
 
     def teardown(self) -> None:
         self.runner.run_until_complete(self.runner.shutdown_default_executor())

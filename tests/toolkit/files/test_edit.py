@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from kantan_agents.errors import FileChangedError
 from kantan_agents.toolkit.files.editing import edit as editing
+from kantan_agents.toolkit.files.editing import steps
 from kantan_agents.toolkit.files.editing.edit import edit_file
 from kantan_agents.toolkit.files.root import Root
 from kantan_agents.toolkit.files.text import BinaryFileError, FileText
@@ -91,7 +92,7 @@ async def test_mode_and_attributes_are_kept_and_nothing_else_is_left(tmp_path: P
     assert path.read_text() == "echo three\n"
     assert stat.S_IMODE(path.stat().st_mode) == 0o751
     assert not has_attributes or os.getxattr(path, "user.note") == b"kept"
-    assert os.listdir(tmp_path) == ["run.sh"]
+    assert list(snapshot(tmp_path)) == ["run.sh"]
 
 
 @pytest.mark.parametrize(
@@ -161,7 +162,7 @@ async def test_edits_at_the_same_time_do_not_lose_one_another(tmp_path: Path) ->
 def test_a_file_that_another_program_changes_meanwhile_is_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_replaced: bool
 ) -> None:
-    path, original = tmp_path / "a.txt", editing.edited
+    path, original = tmp_path / "a.txt", steps.edited
     path.write_text("one")
 
     def edited_late(*arguments: Any, **options: Any) -> Any:
@@ -176,7 +177,7 @@ def test_a_file_that_another_program_changes_meanwhile_is_left_alone(
     with pytest.raises(FileChangedError):
         edit_file(Root.at(tmp_path), "a.txt", [{"old_string": "one", "new_string": "1"}], None)
     assert path.read_text() == "two"
-    assert os.listdir(tmp_path) == ["a.txt"]
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
 
 
 async def test_write_creates_folders_and_refuses_what_is_no_file(tmp_path: Path) -> None:

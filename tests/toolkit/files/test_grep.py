@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shutil
 import subprocess
@@ -79,7 +80,7 @@ def test_the_lines_are_those_that_re_finds_however_the_file_is_cut_into_blocks(
     )
     counted = LineSearch(search.pattern, nothing)
     places = [0, *sorted(min(cut, len(ended)) for cut in cuts), len(ended)]
-    for start, stop in zip(places, places[1:], strict=False):
+    for start, stop in itertools.pairwise(places):
         block = "".join(ended[start:stop]).encode()
         if block:
             search.feed(block)
@@ -146,11 +147,9 @@ def test_the_answer_is_that_of_ripgrep(
 async def test_lines_around_a_match_are_shown_once_and_gaps_are_marked(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("".join(f"{number}\n" for number in range(1, 21)))
     answer = await Tools(tmp_path)("Grep", pattern="^(5|7|15)$", output_mode="content", context=1)
-    assert answer.split("\n") == [
-        *(f"a.txt{mark}{number}{mark}{number}" for number, mark in ((4, "-"), (5, ":"), (6, "-"), (7, ":"), (8, "-"))),
-        "--",
-        *(f"a.txt{mark}{number}{mark}{number}" for number, mark in ((14, "-"), (15, ":"), (16, "-"))),
-    ]  # fmt: skip
+    marked = ((4, "-"), (5, ":"), (6, "-"), (7, ":"), (8, "-"), (14, "-"), (15, ":"), (16, "-"))
+    lines = [f"a.txt{mark}{number}{mark}{number}" for number, mark in marked]
+    assert answer.split("\n") == [*lines[:5], "--", *lines[5:]]
 
 
 async def test_a_match_may_span_lines_if_asked_for(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator
@@ -52,10 +51,10 @@ def swap_folder(place: Path) -> None:
     """Swap the folder for a link to the one outside, and back."""
     folder, kept = place / "root/d", place / "root/kept"
     for step in (
-        lambda: os.rename(folder, kept),
-        lambda: os.symlink(place / "outside", folder),
-        lambda: os.unlink(folder),
-        lambda: os.rename(kept, folder),
+        lambda: folder.rename(kept),
+        lambda: folder.symlink_to(place / "outside"),
+        folder.unlink,
+        lambda: kept.rename(folder),
     ):
         with suppress(OSError):  # a call has created the folder in the meantime
             step()
@@ -67,10 +66,10 @@ def swap_file(place: Path) -> None:
     """Replace the file by a link to the one outside, and back."""
     file, new = place / "root/d/x.txt", place / "root/d/new"
     with suppress(FileNotFoundError):
-        os.symlink(place / "outside/x.txt", new)
-        os.rename(new, file)
+        new.symlink_to(place / "outside/x.txt")
+        new.rename(file)
         new.write_text("one\n")
-        os.rename(new, file)
+        new.rename(file)
 
 
 CALLS: list[tuple[str, dict[str, Any]]] = [
