@@ -157,7 +157,7 @@ from kantan_agents.errors.tool_rules import (
     UnknownToolError,
     UnknownToolProviderError,
 )
-from kantan_agents.errors.toolkit import (
+from kantan_agents.errors.toolkit_files import (
     EditRefusedError,
     FileChangedError,
     FileForbiddenError,

@@ -113,8 +113,8 @@ class _Page:
             end = block.find(b"\n", start)
             stop = len(block) if end < 0 else end
             if self.line >= self.first:
-                room = MAX_LINE * _UTF8_BYTES - len(self._current)
-                self._current += block[start : min(stop, start + max(0, room))]
+                still = MAX_LINE * _UTF8_BYTES - len(self._current)
+                self._current += block[start : min(stop, start + max(0, still))]
             self._bytes += stop - start
             if end >= 0:
                 self._finish()

@@ -19,7 +19,7 @@ class ScanStoppedError(Exception):
 
 
 class Stop:
-    """Tells a thread to end.
+    """Asks a thread to end.
 
     Attributes:
         is_set: Whether the call was cancelled.

@@ -148,5 +148,5 @@ _REASONS = (
 
 def skipped_notice(skipped: Counter[str]) -> str | None:
     """Return what was left out as a line for the model; None if it need not know of anything."""
-    told = [text.format(f"{skipped[key]:,}") for key, text in _REASONS if skipped[key]]
-    return f"[left out: {'; '.join(told)}]" if told else None
+    reasons = [text.format(f"{skipped[key]:,}") for key, text in _REASONS if skipped[key]]
+    return f"[left out: {'; '.join(reasons)}]" if reasons else None

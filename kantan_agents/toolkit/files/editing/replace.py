@@ -1,4 +1,4 @@
-"""Writes a file in one step: whoever reads it sees the old or the new content, never a part."""
+"""Writes a file in one step: a reader sees the old or the new content, never a part."""
 
 from __future__ import annotations
 

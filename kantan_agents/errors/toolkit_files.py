@@ -1,4 +1,4 @@
-"""E160 to E169: the ready-made tools."""
+"""E160 to E166: the ready-made tools for files."""
 
 from __future__ import annotations
 
