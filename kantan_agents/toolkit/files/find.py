@@ -13,7 +13,7 @@ from agents.tool_context import ToolContext
 
 from kantan_agents.toolkit.files.globs import Glob, compiled_glob
 from kantan_agents.toolkit.files.making import file_tool
-from kantan_agents.toolkit.files.names import shown
+from kantan_agents.toolkit.files.names import fitting, shown
 from kantan_agents.toolkit.files.opening import Parts, opened_root
 from kantan_agents.toolkit.files.read_rules import ReadRules
 from kantan_agents.toolkit.files.root import Root
@@ -21,6 +21,7 @@ from kantan_agents.toolkit.files.stop import SCAN_SECONDS, Stop, in_thread
 from kantan_agents.toolkit.files.walk import MayRead, Walk, skipped_notice
 
 MAX_FOUND = 200
+MAX_OUTPUT = 50_000
 
 
 def glob_tool(root: Root, rules: ReadRules) -> FunctionTool:
@@ -63,10 +64,12 @@ def find_files(root: Root, wanted: Glob, path: str, may_read: MayRead | None, st
         count = [0]
         # Of equally new ones, the first by name; only so many are kept at a time.
         newest = heapq.nsmallest(MAX_FOUND, _matching(walk, wanted, base, start, count))
-    notes = _notes(walk, count[0])
+    lines = [shown(found) for _, found in newest]
+    lines = lines[: fitting(lines, MAX_OUTPUT)]
+    notes = _notes(walk, count[0] - len(lines))
     if not newest:
         notes.insert(0, "[no file matches]")
-    return "\n".join((*(shown(found) for _, found in newest), *notes))
+    return "\n".join((*lines, *notes))
 
 
 def _matching(
@@ -85,10 +88,10 @@ def _matching(
             yield -changed, found.path
 
 
-def _notes(walk: Walk, count: int) -> list[str]:
+def _notes(walk: Walk, left: int) -> list[str]:
     notes = [note for note in (skipped_notice(walk.skipped),) if note]
-    if count > MAX_FOUND:
-        notes.append(f"[{count - MAX_FOUND:,} more files: use a narrower pattern or a path]")
+    if left:
+        notes.append(f"[{left:,} more files: use a narrower pattern or a path]")
     if walk.skipped["late"]:
         notes.append(f"[stopped after {SCAN_SECONDS:.0f} seconds: use a narrower pattern or a path]")
     return notes

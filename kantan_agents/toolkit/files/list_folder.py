@@ -12,7 +12,7 @@ from agents.tool_context import ToolContext
 
 from kantan_agents.toolkit.files.globs import Glob, compiled_glob
 from kantan_agents.toolkit.files.making import file_tool
-from kantan_agents.toolkit.files.names import shown, shown_path
+from kantan_agents.toolkit.files.names import fitting, shown, shown_path
 from kantan_agents.toolkit.files.opening import open_folder, opened_root
 from kantan_agents.toolkit.files.read_rules import ReadRules
 from kantan_agents.toolkit.files.root import Root
@@ -20,6 +20,7 @@ from kantan_agents.toolkit.files.stop import Stop, in_thread
 from kantan_agents.toolkit.files.walk import MAX_ENTRIES, MayRead, skipped_notice
 
 MAX_LISTED = 1_000
+MAX_OUTPUT = 50_000
 
 
 def ls_tool(root: Root, rules: ReadRules) -> FunctionTool:
@@ -54,12 +55,13 @@ def list_folder(root: Root, path: str, ignore: list[Glob], may_read: MayRead | N
         finally:
             os.close(folder)
     notes = [note for note in (skipped_notice(skipped),) if note]
-    if len(lines) > MAX_LISTED:
-        left = len(lines) - MAX_LISTED
+    count = fitting(lines[:MAX_LISTED], MAX_OUTPUT)
+    if len(lines) > count:
+        left = len(lines) - count
         notes.append(f"[{left:,} more entries: find some of them with Glob, or leave some out with ignore]")
     if not lines:
         notes.insert(0, f"[{shown_path(parts)} has nothing to list]")
-    return "\n".join((*lines[:MAX_LISTED], *notes))
+    return "\n".join((*lines[:count], *notes))
 
 
 def _lines(

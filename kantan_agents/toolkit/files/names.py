@@ -10,6 +10,15 @@ def shown_path(parts: tuple[str, ...]) -> str:
     return shown("/".join(parts)) or "."
 
 
+def fitting(lines: list[str], most: int) -> int:
+    """Return how many of the first lines have ``most`` characters at most, all together."""
+    for place, line in enumerate(lines):
+        most -= len(line) + 1
+        if most < 0:
+            return place
+    return len(lines)
+
+
 def shown(name: str) -> str:
     """Return a name from the file system as text that can be sent to a model, on one line."""
     if name.isascii() and name.isprintable():

@@ -54,7 +54,9 @@ def opened_root(root: Root) -> Iterator[int]:
         os.close(folder)
 
 
-def open_folder(root: Root, top: int, parts: Parts, *, is_listed: bool = False) -> int:
+def open_folder(
+    root: Root, top: int, parts: Parts, *, is_listed: bool = False, is_found: bool = False
+) -> int:
     """Return a new descriptor of a folder.
 
     Args:
@@ -62,6 +64,7 @@ def open_folder(root: Root, top: int, parts: Parts, *, is_listed: bool = False) 
         top: Descriptor of the root folder.
         parts: The names on the way to the folder.
         is_listed: Whether its entries are wanted.
+        is_found: Whether the names are those of a listing, and so are spelled as the file system has them.
 
     Raises:
         FileNotUsableError: E161, there is no such folder.
@@ -71,7 +74,8 @@ def open_folder(root: Root, top: int, parts: Parts, *, is_listed: bool = False) 
     for place, name in enumerate(parts):
         is_last = place == len(parts) - 1
         try:
-            _check_spelling(root, folder, name)
+            if not is_found:
+                _check_spelling(root, folder, name)
             inner = os.open(name, _LISTED if is_last and is_listed else _PASSED, dir_fd=folder)
         except (OSError, KantanAgentsError) as error:
             with _closing(folder):

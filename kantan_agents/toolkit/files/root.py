@@ -8,10 +8,19 @@ from typing import Any
 
 import attrs
 
-from kantan_agents.errors import InvalidOptionError, OutsideRootError, ToolkitUnavailableError
+from kantan_agents.errors import (
+    FileNotUsableError,
+    InvalidOptionError,
+    OutsideRootError,
+    ToolkitUnavailableError,
+)
 from kantan_agents.support.arguments import checked_path
 
+MAX_DEPTH = 200
+"""Names on the way from the root to a file."""
+
 _NEEDED = ("O_NOFOLLOW", "O_DIRECTORY", "O_NONBLOCK")
+_SHOWN = 100
 
 
 @attrs.frozen
@@ -72,11 +81,14 @@ class Root:
 
         Raises:
             OutsideRootError: E160, the path leaves the root.
+            FileNotUsableError: E161, it is nested too deeply.
         """
         found = self.relative(path)
         if found is None:
             reason = "paths are relative to the root folder, or absolute and below it"
             raise OutsideRootError(path=path.encode("utf-8", "replace").decode(), reason=reason)
+        if found.count("/") >= MAX_DEPTH:
+            raise FileNotUsableError(path=found[:_SHOWN], reason=f"it has more than {MAX_DEPTH} names")
         return tuple(found.split("/")) if found else ()
 
 
@@ -89,9 +101,13 @@ def _below(base: str, path: str) -> str | None:
 
 
 def _folds_names(root: Path) -> bool:
-    """Return whether the folder is found by another spelling of its name as well, as usual on macOS."""
-    other = root.with_name(root.name.swapcase()) if root.name.swapcase() != root.name else root / "."
+    """Return whether a file is found by another spelling of its name as well, as usual on macOS."""
+    some = next((path for path in root.iterdir() if _swapped(path) != path), root)
     try:
-        return other.name != root.name and other.samefile(root)
+        return _swapped(some) != some and _swapped(some).samefile(some)
     except OSError:
         return False
+
+
+def _swapped(path: Path) -> Path:
+    return path.with_name(path.name.swapcase()) if path.name else path

@@ -11,7 +11,7 @@ import attrs
 from kantan_agents.errors import KantanAgentsError
 from kantan_agents.toolkit.files.ignore import IgnoreRules
 from kantan_agents.toolkit.files.opening import Parts, open_folder
-from kantan_agents.toolkit.files.root import Root
+from kantan_agents.toolkit.files.root import MAX_DEPTH, Root
 from kantan_agents.toolkit.files.stop import Stop
 
 MayRead = Callable[[str], bool]
@@ -19,7 +19,6 @@ MayRead = Callable[[str], bool]
 GIT = ".git"
 MAX_ENTRIES = 200_000
 """Entries of one folder that are looked at."""
-MAX_DEPTH = 200
 
 
 @attrs.frozen(eq=False)
@@ -74,7 +73,7 @@ class Walk:
                 return
             parts, ignored = waiting.pop()
             try:
-                folder = open_folder(self.root, self.top, parts, is_listed=True)
+                folder = open_folder(self.root, self.top, parts, is_listed=True, is_found=parts != start)
             except KantanAgentsError:
                 if parts == start:
                     raise

@@ -129,6 +129,14 @@ async def test_replace_all_replaces_each_occurrence(tmp_path: Path) -> None:
     assert answer == "Replaced the text in 2 places of a.py."
 
 
+@pytest.mark.parametrize(("content", "new"), [("a" * 200_000, "b"), ("a" * 1_000, "b" * 100_000)])
+async def test_an_edit_does_not_make_a_file_explode(tmp_path: Path, content: str, new: str) -> None:
+    (tmp_path / "a.txt").write_text(content)
+    edit = {"old_string": "a", "new_string": new, "replace_all": True}
+    assert "occurs too often for one edit" in await Tools(tmp_path)("Edit", file_path="a.txt", **edit)
+    assert (tmp_path / "a.txt").read_text() == content
+
+
 async def test_several_edits_are_made_in_order_or_not_at_all(tmp_path: Path) -> None:
     path, tools = tmp_path / "a.txt", Tools(tmp_path)
     path.write_text("one two three")
@@ -189,6 +197,8 @@ async def test_write_creates_folders_and_refuses_what_is_no_file(tmp_path: Path)
     assert "it is a folder" in await tools("Write", file_path="a/b", content="")
     assert "it is a folder" in await tools("Write", file_path="a/d/", content="")
     assert "it is a file, not a folder" in await tools("Write", file_path="a/b/c.txt/d", content="")
+    deep = "a/" * 300 + "b"
+    assert "it has more than 200 names" in await tools("Write", file_path=deep, content="")
     assert "File name too long" in await tools("Write", file_path="x" * 300, content="")
     assert "not valid Unicode" in await tools("Write", file_path="u.txt", content="\ud800")
     assert not (tmp_path / "u.txt").exists()
@@ -207,10 +217,10 @@ async def test_a_written_file_takes_no_hard_linked_file_along(tmp_path: Path) ->
 async def test_binary_and_large_files_are_not_edited(tmp_path: Path) -> None:
     (tmp_path / "a.bin").write_bytes(b"one\0")
     with (tmp_path / "huge").open("wb") as file:
-        file.truncate(33 << 20)
+        file.truncate(17 << 20)
     tools, step = Tools(tmp_path), {"old_string": "one", "new_string": "two"}
     assert "it is a binary file" in await tools("Edit", file_path="a.bin", **step)
-    assert "at most 33,554,432 can be edited" in await tools("Edit", file_path="huge", **step)
+    assert "at most 16,777,216 can be edited" in await tools("Edit", file_path="huge", **step)
 
 
 async def test_a_character_that_the_encoding_lacks_is_an_error(tmp_path: Path) -> None:

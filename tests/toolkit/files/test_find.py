@@ -106,6 +106,15 @@ async def test_the_newest_file_is_first_and_few_are_given(tmp_path: Path) -> Non
     assert lines[199:] == ["050.txt", "[50 more files: use a narrower pattern or a path]"]
 
 
+async def test_an_answer_of_long_names_is_cut(tmp_path: Path) -> None:
+    for number in range(300):
+        (tmp_path / f"{number:03}{chr(7) * 250}").touch()
+    tools = Tools(tmp_path)
+    for answer in (await tools("Glob", pattern="*"), await tools("LS")):
+        assert len(answer) < 51_000
+        assert f"[{300 - len(answer.splitlines()) + 1} more" in answer.splitlines()[-1]
+
+
 async def test_paths_are_relative_to_the_root_and_patterns_to_the_path(tmp_path: Path) -> None:
     (tmp_path / "src/a").mkdir(parents=True)
     (tmp_path / "src/a/x.py").touch()

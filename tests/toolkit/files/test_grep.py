@@ -44,6 +44,10 @@ _PATTERNS = st.sampled_from(
         "(a|b)b",
         r"a\s",
         "[^a]",
+        "[^a]+$",
+        r"\s+",
+        "(?s)a.+b",
+        r"\S\s*a",
     ]
 )
 

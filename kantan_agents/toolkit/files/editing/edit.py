@@ -22,8 +22,8 @@ from kantan_agents.toolkit.files.stop import to_its_end
 from kantan_agents.toolkit.files.text import BinaryFileError, FileText
 from kantan_agents.toolkit.files.walk import MayRead
 
-MAX_SIZE = 32 << 20
-MAX_STEPS = 1_000
+MAX_SIZE = 16 << 20
+MAX_STEPS = 200
 
 
 def edit_tool(root: Root, rules: ReadRules, *, approval: bool) -> FunctionTool:

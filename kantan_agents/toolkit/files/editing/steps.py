@@ -16,6 +16,9 @@ _LONGEST = 200
 _NEAR = 60  # percent
 _NEAREST = 3
 _LISTED = 10
+_MOST_WANTED = 200
+_MOST_PLACES = 100_000
+_LARGEST = 32 << 20  # characters of the new text
 
 
 class EditStep(TypedDict):
@@ -55,13 +58,16 @@ def edited(text: FileText, path: str, old: str, new: str, *, replace_all: bool) 
             "add lines around it so that it occurs once, or set replace_all"
         )
         raise EditRefusedError(path=path, reason=reason)
+    if len(starts) > _MOST_PLACES or len(text.text) + len(starts) * (len(new) - len(old)) > _LARGEST:
+        reason = f"old_string occurs too often for one edit: {len(starts):,} times or more"
+        raise EditRefusedError(path=path, reason=reason)
     return text.replaced(starts, old, new), lines
 
 
 def _starts(text: str, old: str) -> list[int]:
-    starts = []
+    starts: list[int] = []
     place = text.find(old)
-    while place >= 0:
+    while place >= 0 and len(starts) <= _MOST_PLACES:
         starts.append(place)
         place = text.find(old, place + len(old))
     return starts
@@ -107,7 +113,7 @@ def _not_found(text: str, old: str) -> str:
 
 
 def _same_but_for_space(lines: list[str], wanted: list[str]) -> int | None:
-    if not any(wanted):
+    if not any(wanted) or len(wanted) > _MOST_WANTED:
         return None
     first = wanted[0]
     for place, line in enumerate(lines):
