@@ -113,8 +113,8 @@ class _Page:
             end = block.find(b"\n", start)
             stop = len(block) if end < 0 else end
             if self.line >= self.first:
-                still = MAX_LINE * _UTF8_BYTES - len(self._current)
-                self._current += block[start : min(stop, start + max(0, still))]
+                left = MAX_LINE * _UTF8_BYTES - len(self._current)
+                self._current += block[start : min(stop, start + max(0, left))]
             self._bytes += stop - start
             if end >= 0:
                 self._finish()

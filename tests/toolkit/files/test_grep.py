@@ -259,3 +259,10 @@ async def test_a_file_without_a_match_is_counted_nowhere(tmp_path: Path) -> None
     assert await tools("Grep", pattern="one", output_mode="content", line_numbers=False) == "a:one\na:two one"
     assert await tools("Grep", pattern="two", path="b") == "b"
     assert "it does not exist" in await tools("Grep", pattern="two", path="c")
+
+
+@pytest.mark.parametrize("mode", ["count", "content"])
+async def test_very_many_matches_in_one_long_line_take_linear_time(tmp_path: Path, mode: str) -> None:
+    (tmp_path / "a.txt").write_text("ab" * 200_000)
+    answer = await Tools(tmp_path)("Grep", pattern="a", multiline=True, output_mode=mode)
+    assert answer == "a.txt:200000" if mode == "count" else answer.startswith("a.txt:1:abab")

@@ -18,6 +18,7 @@ from kantan_agents.testing import ScriptedModel, assistant_message, function_cal
 from kantan_agents.toolkit import toolkit
 from kantan_agents.toolkit.files.root import Root
 from kantan_agents.toolkit.files.stop import ScanStoppedError, in_thread
+from tests.programs import Preloaded
 from tests.toolkit.files.calling import Tools
 
 pytestmark = pytest.mark.anyio
@@ -60,6 +61,20 @@ def test_a_system_that_cannot_confine_is_an_error(tmp_path: Path, monkeypatch: p
     monkeypatch.delattr(os, "O_NOFOLLOW")
     with pytest.raises(ToolkitUnavailableError, match="needs Linux or macOS"):
         toolkit(tmp_path)
+
+
+def test_importing_the_tools_works_where_they_cannot_be_used(preloaded: Preloaded) -> None:
+    code = (
+        "import os, kantan_agents\n"
+        "for name in ('O_NOFOLLOW', 'O_DIRECTORY', 'O_NONBLOCK', 'O_CLOEXEC', 'O_PATH', 'fchown'):\n"
+        "    delattr(os, name)\n"
+        "try:\n"
+        "    kantan_agents.toolkit('.')\n"
+        "except kantan_agents.KantanAgentsError as error:\n"
+        "    print(error.code)\n"
+    )
+    done = preloaded.run(["-c", code])
+    assert done.stdout.strip() == "E165", done.stderr
 
 
 @pytest.mark.parametrize(

@@ -61,23 +61,28 @@ class LineSearch:
         """Search a block of lines.
 
         Args:
-            block: The block.
+            block: The block, which is not empty.
             only_first: Whether the first match is enough.
 
         Raises:
             EnoughError: From ``show``.
         """
         data = block.replace(b"\r\n", b"\n") if b"\r" in block else block
-        regexp, is_multiline = self.pattern.regexp, self.pattern.is_multiline
+        search, is_multiline = self.pattern.regexp.search, self.pattern.is_multiline
         self._data, self._place = data, 0
-        found = regexp.search(data)
+        place = start = 0
+        end = -1
+        found = search(data)
         while found is not None:
             first, last = found.span()
-            start = data.rfind(b"\n", 0, first) + 1
-            if start == len(data) and data:  # the empty rest after the last line end
+            # Only what lies between two matches is looked at, for there may be many in one long line.
+            start = data.rfind(b"\n", place, first) + 1 or start
+            if start == len(data):  # the empty rest after the last line end
                 break
-            end = data.find(b"\n", max(first, last - 1))
-            end = len(data) if end < 0 else end
+            at = max(first, last - 1)
+            if end < at:
+                end = data.find(b"\n", at)
+                end = len(data) if end < 0 else end
             self.matches += 1
             if only_first:
                 return
@@ -85,8 +90,12 @@ class LineSearch:
                 self.check()
             if self.show is not None:
                 self._show_match(start, end, first)
-            place = max(last, first + 1) if is_multiline else end + 1
-            found = regexp.search(data, place) if place <= len(data) else None
+            if is_multiline:
+                place = max(last, first + 1)
+                start = data.rfind(b"\n", first, place) + 1 or start
+            else:
+                place = start = end + 1
+            found = search(data, place) if place <= len(data) else None
         if self.show is not None:
             self._end_block()
 
@@ -104,10 +113,8 @@ class LineSearch:
             self._show_tail(self.before)
         while self._place < start:
             self._show_next(is_match=False)
-        while self._place <= end and (self._place < len(self._data) or not self._data):
+        while self._place <= end and self._place < len(self._data):
             self._show_next(is_match=True, first=first)
-            if not self._data:
-                break
         self._still = self.after
         self._tail.clear()
 

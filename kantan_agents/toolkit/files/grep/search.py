@@ -110,14 +110,18 @@ class _Files:
             for found in files:
                 if glob is not None and not glob.matches(found.path[skipped:]):
                     continue
-                walk.stop.check()
-                if walk.stop.is_late:
-                    walk.skipped["late"] += 1
-                    return
+                self._check()
                 try:
                     self._found(found.folder, found.entry.name, found.path)
                 except OSError:
                     walk.skipped["unreadable"] += 1
+
+    def _check(self) -> None:
+        """Raise if the call was cancelled, or if the time for it is over."""
+        self.walk.stop.check()
+        if self.walk.stop.is_late:
+            self.walk.skipped["late"] += 1
+            raise EnoughError
 
     def _found(self, folder: int, name: str, path: str) -> None:
         file = open_found(folder, name)
@@ -142,7 +146,7 @@ class _Files:
         shows = search.mode == "content"
         lines = LineSearch(
             pattern,
-            stop.check,
+            self._check,
             partial(self.answer.add_line, path) if shows else None,
             search.before,
             search.after,
@@ -150,6 +154,7 @@ class _Files:
         only_first = search.mode == "files_with_matches"
         try:
             for block in text_blocks(file, size, stop, largest or pattern.block):
+                self._check()
                 lines.feed(block, only_first=only_first)
                 if only_first and lines.matches:
                     break
