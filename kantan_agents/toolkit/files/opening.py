@@ -70,7 +70,10 @@ def open_folder(
         FileNotUsableError: E161, there is no such folder.
         OutsideRootError: E160, it is on another file system.
     """
-    folder = os.open(".", _LISTED if is_listed and not parts else _PASSED, dir_fd=top)
+    try:
+        folder = os.open(".", _LISTED if is_listed and not parts else _PASSED, dir_fd=top)
+    except OSError as error:
+        raise FileNotUsableError(path=".", reason=error.strerror or str(error)) from error
     for place, name in enumerate(parts):
         is_last = place == len(parts) - 1
         try:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kantan_agents.toolkit.files.mounts import is_same_mount
 from kantan_agents.toolkit.files.read import MAX_LINE, read_lines
 from kantan_agents.toolkit.files.root import Root
 from kantan_agents.toolkit.files.stop import Stop
@@ -155,3 +156,34 @@ async def test_a_root_that_became_a_link_is_not_followed(tmp_path: Path) -> None
     (tmp_path / "root").rmdir()
     (tmp_path / "root").symlink_to("other")
     assert "the root folder is no longer there" in await tools("Read", file_path="a.txt")
+
+
+@pytest.mark.skipif(not os.path.ismount("/proc"), reason="there is no other file system below /")
+async def test_another_file_system_below_the_root_is_refused() -> None:
+    tools = Tools(Path("/"))
+    calls: tuple[tuple[str, dict[str, str]], ...] = (
+        ("Read", {"file_path": "/proc/version"}),
+        ("Write", {"file_path": "/proc/new", "content": ""}),
+        ("LS", {"path": "proc"}),
+        ("Glob", {"pattern": "proc/*"}),
+        ("Grep", {"pattern": "Linux", "path": "/proc/version"}),
+        ("Grep", {"pattern": "Linux", "path": "proc"}),
+    )
+    for name, arguments in calls:
+        answer = await tools(name, **arguments)
+        assert (
+            "[E160] The path 'proc' is outside of the root folder: another file system is mounted" in answer
+        )
+
+
+@pytest.mark.skipif(not Path("/proc/self/fdinfo").exists(), reason="only Linux says so")
+def test_one_mount_is_distinguished_from_another(tmp_path: Path) -> None:
+    (tmp_path / "a").touch()
+    opened = [os.open(path, os.O_RDONLY) for path in (tmp_path, tmp_path / "a", Path("/proc"))]
+    try:
+        folder, file, other = opened
+        assert is_same_mount(folder, file)
+        assert not is_same_mount(folder, other)
+    finally:
+        for one in opened:
+            os.close(one)
