@@ -35,6 +35,7 @@ COMMANDS = (
     ("durable.py", "--quick"),
     ("postgres.py", "--quick"),
     ("telemetry.py", "--quick"),
+    ("toolkit.py", "--quick"),
 )
 COMPARED = ("--quick", "--repeats", "1", "--peers", "kantan_agents_published")
 

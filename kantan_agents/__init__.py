@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from kantan_agents.support.http_pools import ConnectionStats, connection_stats
     from kantan_agents.telemetry import OtelExporter, mcp_trace_client, mcp_trace_meta, trace_headers
     from kantan_agents.tool_rules import ToolRulesMode, get_context_with_tool_rules
+    from kantan_agents.toolkit import toolkit
     from kantan_agents.tools import (
         Explanation,
         RuleViolation,
@@ -208,6 +209,7 @@ __all__ = [
     "subscribe",
     "task_tool",
     "to_provider_response",
+    "toolkit",
     "trace_headers",
     "use_tool_providers",
     "what_if",
@@ -322,6 +324,7 @@ _HOMES = {
     "subscribe": "kantan_agents.events",
     "task_tool": "kantan_agents.delegation",
     "to_provider_response": "kantan_agents.protocol",
+    "toolkit": "kantan_agents.toolkit",
     "trace_headers": "kantan_agents.telemetry",
     "what_if": "kantan_agents.rule_changes",
     "with_resources": "kantan_agents.mcp",

@@ -168,7 +168,8 @@ class SlashCommands(Middleware):
             alias: facts_of_command(command.target).name for alias, command in registry.aliases.items()
         }
         layers = user_layers(self._rules, context, agent.standing_rules, aliases)
-        return list((await _visible_commands(registry, layers, wrapper, sdk_agent)).values())
+        of_files = user_layers(self._rules, context, NO_LAYERS, aliases)
+        return list((await _visible_commands(registry, layers, of_files, wrapper, sdk_agent)).values())
 
     def _kind(self, run: Run) -> str:
         if not isinstance(run.input, str) or run.is_nested or run.delegation is not None:

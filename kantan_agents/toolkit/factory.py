@@ -1,0 +1,57 @@
+"""The factory of the ready-made tools."""
+
+from __future__ import annotations
+
+import os
+
+from agents import FunctionTool
+
+from kantan_agents.support.arguments import checked_bool
+from kantan_agents.toolkit.files import file_tools
+from kantan_agents.toolkit.files.root import Root
+
+
+def toolkit(
+    root: str | os.PathLike[str],
+    *,
+    write: bool = False,
+    shell: bool = False,
+    network: bool = False,
+    approval: bool = True,
+) -> list[FunctionTool]:
+    """Return ready-made tools for the files below a folder, under the names that subagent files use.
+
+    Without further options, the tools only read: ``Read``, ``Glob``, ``Grep`` and ``LS``. None of them leaves
+    the folder. They follow no symbolic link and enter no other file system that is mounted below it.
+
+        agent = Agent("reviewer", "Review the code.", tools=toolkit("."))
+
+    Args:
+        root: The folder. It must exist.
+        write: Adds ``Write``, ``Edit`` and ``MultiEdit``.
+        shell: Adds the tools that run commands. A command is not confined to the folder by the file tools'
+            means; see the guide.
+        network: Adds the tools that read from the web.
+        approval: Whether the tools of ``write``, ``shell`` and ``network`` wait for an approval, as those of
+            the SDK with ``needs_approval``.
+
+    Returns:
+        The tools, for ``Agent(tools=[...])``. Any number of agents and runs can share those for files.
+
+    Raises:
+        InvalidOptionError: E75, the root is not a folder, or an option is not a bool.
+        ToolkitUnavailableError: E165, the system cannot confine tools to a folder, as on Windows.
+    """
+    for option, value in (("write", write), ("shell", shell), ("network", network), ("approval", approval)):
+        checked_bool(option, value)
+    folder = Root.at(root)
+    tools = file_tools(folder, write=write, approval=approval)
+    if shell:
+        from kantan_agents.toolkit.shell import shell_tools
+
+        tools += shell_tools(folder.path, approval=approval)
+    if network:
+        from kantan_agents.toolkit.web import web_tools
+
+        tools += web_tools(approval=approval)
+    return tools

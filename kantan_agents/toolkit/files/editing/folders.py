@@ -1,0 +1,60 @@
+"""The folder that a file is written to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from kantan_agents.errors import FileNotUsableError
+from kantan_agents.toolkit.files.locks import lock_of
+from kantan_agents.toolkit.files.names import shown_path
+from kantan_agents.toolkit.files.opening import Parts, open_folder, opened_root
+from kantan_agents.toolkit.files.root import Root
+
+
+def parts_of_file(root: Root, path: str) -> Parts:
+    """Return the names on the way to a file.
+
+    Raises:
+        OutsideRootError, FileNotUsableError: E160, E161, the path is not one of a file.
+    """
+    parts = root.parts(path)
+    if not parts or path.endswith("/"):
+        raise FileNotUsableError(path=shown_path(parts), reason="it is a folder, not a file")
+    return parts
+
+
+@contextmanager
+def locked_folder(root: Root, parts: Parts, *, is_made: bool = False) -> Iterator[int]:
+    """Open the folder of a file, while no other call of this process changes the file.
+
+    Args:
+        root: The root.
+        parts: The names on the way to the file.
+        is_made: Whether to create folders that are missing.
+
+    Raises:
+        OutsideRootError, FileNotUsableError: E160, E161.
+    """
+    with lock_of(f"{root.path}/{'/'.join(parts)}"), opened_root(root) as top:
+        if is_made:
+            _make_folders(root, top, parts[:-1])
+        folder = open_folder(root, top, parts[:-1])
+        try:
+            yield folder
+        finally:
+            os.close(folder)
+
+
+def _make_folders(root: Root, top: int, parts: Parts) -> None:
+    for place in range(len(parts)):
+        above = open_folder(root, top, parts[:place])
+        try:
+            with suppress(FileExistsError):
+                os.mkdir(parts[place], dir_fd=above)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise FileNotUsableError(path=shown_path(parts[: place + 1]), reason=reason) from error
+        finally:
+            os.close(above)

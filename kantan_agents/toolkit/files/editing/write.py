@@ -1,0 +1,74 @@
+"""``Write``: a file with new content."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from typing import Any
+
+from agents import FunctionTool
+from agents.tool_context import ToolContext
+
+from kantan_agents.errors import EditRefusedError, FileNotUsableError
+from kantan_agents.toolkit.files.editing.folders import locked_folder, parts_of_file
+from kantan_agents.toolkit.files.editing.replace import replace_file
+from kantan_agents.toolkit.files.making import file_tool
+from kantan_agents.toolkit.files.names import shown_path
+from kantan_agents.toolkit.files.opening import Parts, open_file
+from kantan_agents.toolkit.files.root import Root
+from kantan_agents.toolkit.files.stop import to_its_end
+
+
+def write_tool(root: Root, *, approval: bool) -> FunctionTool:
+    """Return the tool ``Write``."""
+
+    async def write(
+        _context: ToolContext[Any],
+        file_path: str,
+        content: str,
+    ) -> str:
+        """Write a file as UTF-8. An existing file is replaced, missing folders are created.
+
+        Args:
+            file_path: Path of the file, relative to the root folder.
+            content: The whole content of the file.
+        """
+        return await to_its_end(partial(write_file, root, file_path, content))
+
+    return file_tool(write, "Write", root, parameter="file_path", needs_approval=approval)
+
+
+def write_file(root: Root, file_path: str, content: str) -> str:
+    """Write a file; return what was done.
+
+    Raises:
+        OutsideRootError, FileNotUsableError: E160, E161.
+        EditRefusedError: E162, the content is not valid Unicode.
+        FileChangedError: E163, another program changed the file at the same time.
+    """
+    parts = parts_of_file(root, file_path)
+    path = shown_path(parts)
+    try:
+        data = content.encode()
+    except UnicodeEncodeError as error:
+        raise EditRefusedError(path=path, reason="the content is not valid Unicode") from error
+    with locked_folder(root, parts, is_made=True) as folder:
+        before = _existing(root, folder, parts)
+        replace_file(folder, parts, data, before)
+    done = "Created" if before is None else "Replaced the content of"
+    return f"{done} {path} ({len(data):,} bytes)."
+
+
+def _existing(root: Root, folder: int, parts: Parts) -> os.stat_result | None:
+    """Return the state of the file; None if there is none. It must be one that may be written."""
+    try:
+        os.stat(parts[-1], dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise FileNotUsableError(path=shown_path(parts), reason=error.strerror or str(error)) from error
+    file = open_file(root, folder, parts, os.O_RDWR)
+    try:
+        return os.fstat(file)
+    finally:
+        os.close(file)

@@ -1,0 +1,1 @@
+"""``Grep``: searches the contents of files in linear time."""

@@ -1,0 +1,28 @@
+"""Makes a tool of a function whose rules are about paths."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agents import FunctionTool, function_tool
+
+from kantan_agents.toolkit.files.root import Root
+from kantan_agents.tools.facts import declare_match
+
+
+def file_tool(
+    function: Any, name: str, root: Root, *, parameter: str = "path", needs_approval: bool = False
+) -> FunctionTool:
+    """Return a tool.
+
+    Args:
+        function: What it does. Its docstring is what the model reads.
+        name: Its name.
+        root: The root, relative to which rules name paths.
+        parameter: The parameter with the path.
+        needs_approval: Whether each call waits for an approval.
+    """
+    # Not strict: a strict schema has no optional parameters, and the model would have to fill in all of them.
+    tool = function_tool(function, name_override=name, strict_mode=False, needs_approval=needs_approval)
+    declare_match(tool, parameter, "path", root.relative)
+    return tool

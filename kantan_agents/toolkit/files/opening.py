@@ -1,0 +1,245 @@
+"""Opens files and folders below the root, name by name and without following a symbolic link.
+
+Each name is opened relative to the folder before it, so nothing that happens to the path in the meantime
+leads elsewhere. A symbolic link is an error that names its target, whose own path the rules then check.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from kantan_agents.errors import FileNotUsableError, KantanAgentsError, OutsideRootError
+from kantan_agents.support.nearest import nearest
+from kantan_agents.toolkit.files.mounts import is_same_mount
+from kantan_agents.toolkit.files.names import shown_path
+from kantan_agents.toolkit.files.root import Root
+
+Parts = tuple[str, ...]
+
+_COMMON = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_LISTED = _COMMON | os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
+# Passing through a folder needs no right to list it.
+_PASSED = _LISTED | getattr(os, "O_PATH", 0)
+# A pipe without a writer would wait for one.
+_FILE = _COMMON | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+_MOST_NAMES = 10_000
+
+KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISLNK, "a symbolic link"),
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+@contextmanager
+def opened_root(root: Root) -> Iterator[int]:
+    """Open the root folder; nothing on the way to it is a link, as when the toolkit was made."""
+    try:
+        folder = os.open("/", _PASSED)
+        for name in root.path.split("/")[1:] if root.path != "/" else ():
+            folder = _stepped(folder, name, _PASSED)
+    except OSError as error:
+        reason = f"the root folder is no longer there ({error.strerror})"
+        raise FileNotUsableError(path=".", reason=reason) from error
+    try:
+        yield folder
+    finally:
+        os.close(folder)
+
+
+def open_folder(
+    root: Root, top: int, parts: Parts, *, is_listed: bool = False, is_found: bool = False
+) -> int:
+    """Return a new descriptor of a folder.
+
+    Args:
+        root: The root.
+        top: Descriptor of the root folder.
+        parts: The names on the way to the folder.
+        is_listed: Whether its entries are wanted.
+        is_found: Whether the names are those of a listing, and so are spelled as the file system has them.
+
+    Raises:
+        FileNotUsableError: E161, there is no such folder.
+        OutsideRootError: E160, it is on another file system.
+    """
+    try:
+        folder = os.open(".", _LISTED if is_listed and not parts else _PASSED, dir_fd=top)
+    except OSError as error:
+        raise FileNotUsableError(path=".", reason=error.strerror or str(error)) from error
+    for place, name in enumerate(parts):
+        is_last = place == len(parts) - 1
+        try:
+            if not is_found:
+                _check_spelling(root, folder, name)
+            inner = os.open(name, _LISTED if is_last and is_listed else _PASSED, dir_fd=folder)
+        except (OSError, KantanAgentsError) as error:
+            with _closing(folder):
+                raise unusable(root, folder, parts[: place + 1], error) from error
+        try:
+            check_mount(root, inner, folder, parts[: place + 1])
+        except BaseException:
+            os.close(inner)
+            raise
+        finally:
+            os.close(folder)
+        folder = inner
+    return folder
+
+
+def open_file(root: Root, folder: int, parts: Parts, flags: int = os.O_RDONLY) -> int:
+    """Return a new descriptor of a regular file.
+
+    Args:
+        root: The root.
+        folder: Descriptor of the folder that it is in.
+        parts: The names on the way to the file.
+        flags: ``os.O_RDONLY`` or ``os.O_RDWR``.
+
+    Raises:
+        FileNotUsableError: E161, it does not exist, is not a regular file, or is not permitted.
+        OutsideRootError: E160, it is on another file system.
+    """
+    try:
+        # Before it is opened: opening a device may do something.
+        check_regular(parts, os.stat(parts[-1], dir_fd=folder, follow_symlinks=False))
+        _check_spelling(root, folder, parts[-1])
+        file = os.open(parts[-1], _FILE | flags, dir_fd=folder)
+    except (OSError, KantanAgentsError) as error:
+        raise unusable(root, folder, parts, error) from error
+    try:
+        check_regular(parts, os.fstat(file))
+        check_mount(root, file, folder, parts)
+    except BaseException:
+        os.close(file)
+        raise
+    return file
+
+
+def open_found(folder: int, name: str) -> int:
+    """Return a descriptor of a file that a listing has shown as regular; raise OSError if it is gone."""
+    return os.open(name, _FILE | os.O_RDONLY, dir_fd=folder)
+
+
+def is_folder(root: Root, top: int, parts: Parts) -> bool:
+    """Return whether a path is a folder; False if it is anything else, or nothing.
+
+    Raises:
+        FileNotUsableError, OutsideRootError: As ``open_folder``, about the folders on the way.
+    """
+    folder = open_folder(root, top, parts[:-1])
+    try:
+        found = os.stat(parts[-1], dir_fd=folder, follow_symlinks=False)
+    except OSError:
+        return False
+    finally:
+        os.close(folder)
+    return stat.S_ISDIR(found.st_mode)
+
+
+def check_regular(parts: Parts, found: os.stat_result) -> None:
+    """Raise E161 unless the status is that of a regular file."""
+    kind = kind_of(found)
+    if kind is not None:
+        hint = ": list it with LS" if stat.S_ISDIR(found.st_mode) else ""
+        raise FileNotUsableError(path=shown_path(parts), reason=f"it is {kind}, not a file{hint}")
+
+
+def kind_of(found: os.stat_result) -> str | None:
+    """Return what is not a regular file, in words; None for a regular file."""
+    if stat.S_ISREG(found.st_mode):
+        return None
+    return next((kind for is_kind, kind in KINDS if is_kind(found.st_mode)), "something unknown")
+
+
+def check_mount(root: Root, opened: int, folder: int, parts: Parts) -> None:
+    """Raise E160 if something is on another file system than the root."""
+    if os.fstat(opened).st_dev != root.device and not is_same_mount(opened, folder):
+        reason = "another file system is mounted there"
+        raise OutsideRootError(path=shown_path(parts), reason=reason)
+
+
+def unusable(root: Root, folder: int, parts: Parts, error: Exception) -> Exception:
+    """Return the error for something that could not be opened."""
+    target = _target(folder, parts[-1])
+    if target is not None:
+        return _link_error(root, parts, target)
+    if not isinstance(error, OSError):
+        return error
+    path = shown_path(parts)
+    if error.errno == errno.ENOENT:
+        near = _nearest(folder, parts)
+        hint = f"; did you mean {near!r}?" if near else ""
+        return FileNotUsableError(path=path, reason=f"it does not exist{hint}")
+    if error.errno == errno.ENOTDIR:
+        return FileNotUsableError(path=path, reason="it is a file, not a folder")
+    return FileNotUsableError(path=path, reason=error.strerror or str(error))
+
+
+def _link_error(root: Root, parts: Parts, target: str) -> Exception:
+    inside = root.relative(target if target.startswith("/") else "/".join((*parts[:-1], target)))
+    if inside is None:
+        reason = "it is a symbolic link that leads out of the root folder"
+        return OutsideRootError(path=shown_path(parts), reason=reason)
+    to = shown_path(tuple(inside.split("/")) if inside else ())
+    reason = f"it is a symbolic link, and links are not followed: use its target {to!r}"
+    return FileNotUsableError(path=shown_path(parts), reason=reason)
+
+
+def _target(folder: int, name: str) -> str | None:
+    try:
+        return os.readlink(name, dir_fd=folder)
+    except (OSError, ValueError):
+        return None
+
+
+def _nearest(folder: int, parts: Parts) -> str | None:
+    names = names_in(folder)
+    near = nearest(shown_path(parts[-1:]), names[:_MOST_NAMES]) if names else None
+    return shown_path((*parts[:-1], near)) if near is not None else None
+
+
+def names_in(folder: int) -> list[str]:
+    """Return the names in a folder; none if it cannot be listed."""
+    try:
+        listed = os.open(".", _LISTED, dir_fd=folder)
+    except OSError:
+        return []
+    try:
+        return os.listdir(listed)  # noqa: PTH208 - of a descriptor
+    except OSError:
+        return []
+    finally:
+        os.close(listed)
+
+
+def _check_spelling(root: Root, folder: int, name: str) -> None:
+    """Raise unless a file has exactly this name, if the file system accepts others that rules do not."""
+    if not root.folds_names:
+        return
+    names = names_in(folder)
+    if name not in names:
+        raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
+
+
+def _stepped(folder: int, name: str, flags: int) -> int:
+    try:
+        return os.open(name, flags, dir_fd=folder)
+    finally:
+        os.close(folder)
+
+
+@contextmanager
+def _closing(folder: int) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            os.close(folder)

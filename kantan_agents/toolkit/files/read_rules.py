@@ -1,0 +1,101 @@
+"""Which files the rules of the current run permit to read: no other tool shows the rest."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import agents
+import attrs
+
+from kantan_agents.agent import agent_of
+from kantan_agents.errors import KantanAgentsError
+from kantan_agents.pipeline import current_run
+from kantan_agents.tool_rules import (
+    Decision,
+    RuleLayers,
+    ToolFacts,
+    ToolRules,
+    decide_call,
+    decide_tool,
+    needs_arguments,
+)
+from kantan_agents.toolkit.files.root import Root
+from kantan_agents.toolkit.files.walk import MayRead
+from kantan_agents.tools import NO_LAYERS, rules_of_run
+
+
+@attrs.frozen(eq=False)
+class ReadRules:
+    """What the rules say about reading.
+
+    Attributes:
+        root: The root.
+        read: The tool ``Read``, as the rules know it.
+        others: The other tools, by name.
+    """
+
+    root: Root
+    read: ToolFacts
+    others: dict[str, ToolFacts] = attrs.field(factory=dict)
+
+    def in_force(self, context: agents.RunContextWrapper[Any], tool: str) -> MayRead | None:
+        """Return whether a tool may show a file in the current run; None if it may show every file.
+
+        A rule set whose ``allow`` has no entry about ``Read`` says which tools there are, and nothing about
+        files. One that denies ``Read`` does. A tool that got the permission for a folder does not show what
+        its own entries of ``deny`` are about below that folder.
+
+        Args:
+            context: The SDK's context of the call.
+            tool: Name of the tool that asks.
+
+        Raises:
+            ToolRulesTypeError, InvalidToolRulesError: E18, E20, the rules have become invalid.
+        """
+        layers = _layers(context)
+        if layers.permits_all:
+            return None
+        checks: list[MayRead] = []
+        for rules in layers.rule_sets:
+            decision = decide_tool(rules, self.read)
+            if not decision.allowed and decision.key == "deny":
+                return _nothing
+            if decision.allowed and needs_arguments(rules, self.read):
+                checks.append(partial(self._permits_reading, rules))
+            own = self.others[tool]
+            if rules.denied_calls(own.names):
+                checks.append(partial(self._is_not_denied, rules, own))
+        return (lambda path: all(check(path) for check in checks)) if checks else None
+
+    def _permits_reading(self, rules: ToolRules, path: str) -> bool:
+        decisions = self._decisions(rules, self.read, path)
+        return not _denies(decisions) and any(one.allowed for one in decisions)
+
+    def _is_not_denied(self, rules: ToolRules, tool: ToolFacts, path: str) -> bool:
+        decisions = self._decisions(rules, tool, path)
+        return bool(decisions) and not _denies(decisions)
+
+    def _decisions(self, rules: ToolRules, tool: ToolFacts, path: str) -> list[Decision]:
+        """Return the decisions about both spellings of a path that a model may use; none if it cannot."""
+        absolute = f"{self.root.path.rstrip('/')}/{path}"
+        parameter = tool.parameter or ""
+        try:
+            return [decide_call(rules, tool, {parameter: spelled}) for spelled in (path, absolute)]
+        except KantanAgentsError:  # the name is not valid Unicode
+            return []
+
+
+def _denies(decisions: list[Decision]) -> bool:
+    return any(one.key == "deny" and not one.allowed for one in decisions)
+
+
+def _nothing(_: str) -> bool:
+    return False
+
+
+def _layers(context: agents.RunContextWrapper[Any]) -> RuleLayers:
+    run = current_run.get()
+    book = agent_of(getattr(context, "agent", None)) or (run.agent if run is not None else None)
+    standing: RuleLayers = book.standing_rules if book is not None else NO_LAYERS
+    return rules_of_run(run, context.context, standing)

@@ -1,0 +1,113 @@
+"""The root folder of a toolkit, and what a path means below it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from kantan_agents.errors import (
+    FileNotUsableError,
+    InvalidOptionError,
+    OutsideRootError,
+    ToolkitUnavailableError,
+)
+from kantan_agents.support.arguments import checked_path
+
+MAX_DEPTH = 200
+"""Names on the way from the root to a file."""
+
+_NEEDED = ("O_NOFOLLOW", "O_DIRECTORY", "O_NONBLOCK")
+_SHOWN = 100
+
+
+@attrs.frozen
+class Root:
+    """A folder that the tools cannot leave.
+
+    Attributes:
+        path: Its path, without symbolic links.
+        given: Its path as the user wrote it, made absolute.
+        device: The file system that it is on.
+        folds_names: Whether that file system knows a file by several spellings of its name.
+    """
+
+    path: str
+    given: str
+    device: int
+    folds_names: bool = False
+
+    @classmethod
+    def at(cls, root: Any) -> Root:
+        """Return the root folder at a path.
+
+        Raises:
+            InvalidOptionError: E75, it is not a folder.
+            ToolkitUnavailableError: E165, the system cannot confine tools to a folder.
+        """
+        text = checked_path("root", root)
+        if not all(hasattr(os, name) for name in _NEEDED) or os.open not in os.supports_dir_fd:
+            reason = "it cannot open files relative to a folder, which needs Linux or macOS"
+            raise ToolkitUnavailableError(reason=reason)
+        try:
+            real = Path(text).resolve(strict=True)
+            if not real.is_dir():
+                raise NotADirectoryError(text)
+            device, folds_names = real.stat().st_dev, _folds_names(real)
+        except (OSError, ValueError, RuntimeError) as error:
+            reason = f"must be a folder that exists, not {text!r}"
+            raise InvalidOptionError(option="root", reason=reason) from error
+        return cls(str(real), os.path.abspath(text), device, folds_names)  # noqa: PTH100 - keeps no "..", too
+
+    def relative(self, path: str) -> str | None:
+        """Return a path relative to the root, as rules compare it; None if it leaves the root.
+
+        The text alone decides, because the tools never follow a symbolic link. The root itself is ``""``.
+        """
+        try:
+            is_usable = "\0" not in path and bool(os.fsencode(path) or True)
+        except UnicodeEncodeError:
+            is_usable = False
+        for base in (self.path, self.given) if is_usable else ():
+            found = _below(base, os.path.normpath(f"{base}/{path}" if not path.startswith("/") else path))
+            if found is not None:
+                return found
+        return None
+
+    def parts(self, path: str) -> tuple[str, ...]:
+        """Return the names on the way from the root to a path.
+
+        Raises:
+            OutsideRootError: E160, the path leaves the root.
+            FileNotUsableError: E161, it is nested too deeply.
+        """
+        found = self.relative(path)
+        if found is None:
+            reason = "paths are relative to the root folder, or absolute and below it"
+            raise OutsideRootError(path=path.encode("utf-8", "replace").decode(), reason=reason)
+        if found.count("/") >= MAX_DEPTH:
+            raise FileNotUsableError(path=found[:_SHOWN], reason=f"it has more than {MAX_DEPTH} names")
+        return tuple(found.split("/")) if found else ()
+
+
+def _below(base: str, path: str) -> str | None:
+    path = f"/{path.lstrip('/')}"  # POSIX gives two leading slashes a meaning of their own
+    if path == base:
+        return ""
+    prefix = base if base == "/" else f"{base}/"
+    return path[len(prefix) :] if path.startswith(prefix) else None
+
+
+def _folds_names(root: Path) -> bool:
+    """Return whether a file is found by another spelling of its name as well, as usual on macOS."""
+    some = next((path for path in root.iterdir() if _swapped(path) != path), root)
+    try:
+        return _swapped(some) != some and _swapped(some).samefile(some)
+    except OSError:
+        return False
+
+
+def _swapped(path: Path) -> Path:
+    return path.with_name(path.name.swapcase()) if path.name else path

@@ -1,0 +1,56 @@
+"""Runs file work in threads, and lets it end when nobody waits for it any more."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+import anyio.to_thread
+
+T = TypeVar("T")
+
+SCAN_SECONDS = 60.0
+"""A scan of many files ends after this time, with what it has found."""
+
+
+class ScanStoppedError(Exception):
+    """The call was cancelled; nobody sees this."""
+
+
+class Stop:
+    """Asks a thread to end.
+
+    Attributes:
+        is_set: Whether the call was cancelled.
+    """
+
+    __slots__ = ("_deadline", "is_set")
+
+    def __init__(self, seconds: float = SCAN_SECONDS) -> None:
+        self.is_set = False
+        self._deadline = time.monotonic() + seconds
+
+    def check(self) -> None:
+        """Raise if the call was cancelled."""
+        if self.is_set:
+            raise ScanStoppedError
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the time for a scan is over."""
+        return time.monotonic() > self._deadline
+
+
+async def in_thread(work: Callable[[Stop], T]) -> T:
+    """Run work that only reads in a thread; if the call is cancelled, the thread ends soon after."""
+    stop = Stop()
+    try:
+        return await anyio.to_thread.run_sync(work, stop, abandon_on_cancel=True)
+    finally:
+        stop.is_set = True
+
+
+async def to_its_end(work: Callable[[], T]) -> T:
+    """Run work that writes in a thread; once begun, it is done before a cancellation counts."""
+    return await anyio.to_thread.run_sync(work)
