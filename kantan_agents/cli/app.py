@@ -29,6 +29,14 @@ from kantan_agents.cli.terminal.completion import Shell, enable_completion, prin
 from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption, is_named, place_of
 from kantan_agents.cli.terminal.failures import EXIT_FAILED, EXIT_INTERRUPTED, describe, exit_code
 from kantan_agents.cli.terminal.new_app import new_app
+from kantan_agents.cli.terminal.toolkit_options import (
+    ApprovedOption,
+    NetworkOption,
+    ShellOption,
+    ToolkitOptions,
+    ToolsOption,
+    WriteOption,
+)
 from kantan_agents.cli.tools.commands import app as tools
 from kantan_agents.cli.traces.commands import app as traces
 from kantan_agents.cli.worker.commands import worker
@@ -159,6 +167,11 @@ def run(
             show_default=False,
         ),
     ] = None,
+    tools_root: ToolsOption = None,
+    write: WriteOption = False,
+    shell: ShellOption = False,
+    network: NetworkOption = False,
+    approved: ApprovedOption = None,
     db: DatabaseOption = DATABASE,
     no_record: Annotated[bool, typer.Option("--no-record", help="Do not record the run.")] = False,
     as_json: Annotated[
@@ -177,6 +190,9 @@ def run(
     A question such as /read notes.txt runs the tool read without a model.
     /help lists the commands. Write // to ask a question that begins with /.
     A question from - is never a command, and none is with --no-commands.
+
+    With --tools DIR the agent may read the files below a folder, as far as the
+    file of the agent permits it. Tools that change something need --yes TOOL.
 
     Without --model the default model of the SDK answers.
     With --agent, --model replaces short names or a missing model in its file.
@@ -207,7 +223,15 @@ def run(
     # Piped text may come from anyone, so it must not run tools.
     commands = question != inputs.STDIN and not no_commands
     answer(
-        text, named or prompt, model=model, context=context, target=target, as_json=as_json, commands=commands
+        text,
+        named or prompt,
+        model=model,
+        context=context,
+        target=target,
+        as_json=as_json,
+        commands=commands,
+        tools=ToolkitOptions(tools_root, write, shell, network),
+        approved=approved or (),
     )
 
 

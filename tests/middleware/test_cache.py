@@ -111,7 +111,7 @@ class Out(pydantic.BaseModel):
         {"handoffs": [SDKAgent("other")]},
         {"model": "another"},
     ],
-    ids=str,
+    ids=["instructions", "settings", "headers", "a tool", "tools", "hand-offs", "model"],
 )
 async def test_whatever_is_asked_otherwise_is_another_request(changed: dict[str, Any]) -> None:
     model, cache = Counting(), Cache()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from kantan_agents.cli.chat.approvals import Answer
 from kantan_agents.cli.chat.editor import Editor
 from kantan_agents.cli.chat.screen import Screen
 from kantan_agents.cli.chat.view import short_name
+from kantan_agents.cli.terminal.approvals import Answer
 from kantan_agents.cli.terminal.console import NOTICE
 from kantan_agents.cli.terminal.plain import json_text, one_line
 from kantan_agents.middleware.approve.calls import PendingCall

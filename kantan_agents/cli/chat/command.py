@@ -11,6 +11,14 @@ from kantan_agents.cli.chat.kept_ids import complete_conversation
 from kantan_agents.cli.terminal.agent_names import complete_agent
 from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption, is_named
 from kantan_agents.cli.terminal.prices import PriceOption, read_prices
+from kantan_agents.cli.terminal.toolkit_options import (
+    ApprovedOption,
+    NetworkOption,
+    ShellOption,
+    ToolkitOptions,
+    ToolsOption,
+    WriteOption,
+)
 from kantan_agents.errors import InvalidOptionError
 
 INSTRUCTIONS = "You are a helpful assistant."
@@ -70,15 +78,11 @@ def chat(
             autocompletion=complete_conversation,
         ),
     ] = None,
-    approved: Annotated[
-        Optional[list[str]],  # noqa: UP045
-        typer.Option(
-            "--yes",
-            metavar="TOOL",
-            help="Approve the calls of this tool without asking. May be given several times.",
-            show_default=False,
-        ),
-    ] = None,
+    tools_root: ToolsOption = None,
+    write: WriteOption = False,
+    shell: ShellOption = False,
+    network: NetworkOption = False,
+    approved: ApprovedOption = None,
     price: PriceOption = None,
     conversations: Annotated[
         Optional[Path],  # noqa: UP045
@@ -124,7 +128,8 @@ def chat(
 
     target = None if no_record else recording.checked(recording.Target(db, required=is_named(invocation)))
     text = INSTRUCTIONS if instructions is None else instructions
-    make_agent, context = read_start(agent, text, context_file, rules)
+    tools = ToolkitOptions(tools_root, write, shell, network).tools()
+    make_agent, context = read_start(agent, text, context_file, rules, tools)
     talks_to = make_agent(model)
     store = None if no_save else open_conversations(conversations)
 

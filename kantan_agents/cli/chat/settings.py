@@ -49,7 +49,7 @@ class Settings:
 
 
 def read_start(
-    agent: str | None, instructions: str, context_file: Path | None, rules: str | None
+    agent: str | None, instructions: str, context_file: Path | None, rules: str | None, tools: Sequence[Any]
 ) -> tuple[MakeAgent, dict[str, Any]]:
     """Return what makes the agent, and the context of its conversations.
 
@@ -68,7 +68,7 @@ def read_start(
     if rules is not None:
         add_rules(context, rules, "")
     for_people = context.get(CONTEXT_KEY) if stated is None else stated
-    return agent_source(agent, read_instructions(instructions), for_people), context
+    return agent_source(agent, read_instructions(instructions), for_people, tools), context
 
 
 def open_conversations(path: Path | None) -> Conversations:

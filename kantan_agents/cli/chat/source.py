@@ -33,7 +33,7 @@ class MakeAgent(Protocol):
         ...
 
 
-def agent_source(name: str | None, instructions: str, rules: Any) -> MakeAgent:
+def agent_source(name: str | None, instructions: str, rules: Any, tools: Sequence[Any] = ()) -> MakeAgent:
     """Return what makes the agent of a chat.
 
     Args:
@@ -41,17 +41,20 @@ def agent_source(name: str | None, instructions: str, rules: Any) -> MakeAgent:
             ``Agent`` or of a function that returns one; None for a helpful assistant.
         instructions: The instructions of that assistant.
         rules: The rules of the context for slash commands, or None. An agent of a module has its own.
+        tools: The tools that the agent gets. An agent of a module has its own.
 
     Raises:
         AgentNotFoundError, AgentFileError, InvalidDefinitionError: E32, E30, E31, as ``read_agent``.
-        InvalidOptionError: E75, there is no such module or name, or it is not an agent.
+        InvalidOptionError: E75, there is no such module or name, it is not an agent, or it has its own tools.
     """
     commands = [SlashCommands(user_rules(rules))]
     if name is None:
-        return partial(_assistant, instructions, commands)
+        return partial(_assistant, instructions, commands, tools)
     if ":" in name and not name.endswith(".md"):
+        if tools:
+            raise InvalidOptionError(option="--tools", reason="cannot be combined with an agent of a module")
         return partial(_changed, _loaded(name))
-    return partial(_of_file, read_agent(name), commands)
+    return partial(_of_file, read_agent(name), commands, tools)
 
 
 def slash_commands_of(agent: Agent[Any]) -> SlashCommands | None:
@@ -62,18 +65,28 @@ def slash_commands_of(agent: Agent[Any]) -> SlashCommands | None:
 
 
 def _assistant(
-    instructions: str, middleware: Sequence[Any], model: str | None, *, replace: bool = False
+    instructions: str,
+    middleware: Sequence[Any],
+    tools: Sequence[Any],
+    model: str | None,
+    *,
+    replace: bool = False,
 ) -> Agent[Any]:
     del replace
-    return Agent(AGENT_NAME, instructions, model=model, middleware=middleware)
+    return Agent(AGENT_NAME, instructions, model=model, middleware=middleware, tools=tools)
 
 
 def _of_file(
-    named: NamedAgent, middleware: Sequence[Any], model: str | None, *, replace: bool = False
+    named: NamedAgent,
+    middleware: Sequence[Any],
+    tools: Sequence[Any],
+    model: str | None,
+    *,
+    replace: bool = False,
 ) -> Agent[Any]:
     if replace and model is not None:
         named = attrs.evolve(named, definition=attrs.evolve(named.definition, model=None))
-    return agent_from_file(named, model, middleware)
+    return agent_from_file(named, model, middleware, tools)
 
 
 def _changed(agent: Agent[Any], model: str | None, *, replace: bool = False) -> Agent[Any]:

@@ -13,7 +13,6 @@ import attrs
 from agents import RunConfig
 
 from kantan_agents.agent import Agent
-from kantan_agents.cli.chat.approvals import Approvals, Ask
 from kantan_agents.cli.chat.compact import record_of, summarizer, summary_items
 from kantan_agents.cli.chat.conversations import Conversations
 from kantan_agents.cli.chat.ending import Ending
@@ -22,6 +21,7 @@ from kantan_agents.cli.chat.mentions import Message
 from kantan_agents.cli.chat.progress import FAILED, INTERRUPTED, Progress, portable
 from kantan_agents.cli.chat.screen import Screen
 from kantan_agents.cli.chat.view import AnswerView
+from kantan_agents.cli.terminal.approvals import Approvals, Ask
 from kantan_agents.cli.terminal.console import NOTICE
 from kantan_agents.delegation.approvals import answer_approvals
 from kantan_agents.errors import ChatCommandError, ConversationsFileError, KantanAgentsError, StreamUsageError

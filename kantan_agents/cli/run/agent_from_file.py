@@ -11,6 +11,7 @@ from kantan_agents.agent import Agent
 from kantan_agents.agent.from_definition import missing_tools
 from kantan_agents.cli.agents.named import NamedAgent
 from kantan_agents.cli.terminal.plain import one_line
+from kantan_agents.cli.terminal.toolkit_options import OPTIONS_OF_TOOLS
 from kantan_agents.definitions import MODELS, AgentDefinition, AgentLoader
 from kantan_agents.definitions.unknown_tools import UnknownTool, listed, names_no_tool
 from kantan_agents.delegation import task_tool
@@ -22,7 +23,10 @@ from kantan_agents.support.nearest import nearest
 
 
 def agent_from_file(
-    named: NamedAgent, model: str | None, middleware: Sequence[Stage | Middleware] = ()
+    named: NamedAgent,
+    model: str | None,
+    middleware: Sequence[Stage | Middleware] = (),
+    tools: Sequence[Any] = (),
 ) -> Agent[Any]:
     """Return the agent of a file, which may delegate to the others.
 
@@ -34,6 +38,7 @@ def agent_from_file(
         named: The agent.
         model: Used if the file has a short name or no model.
         middleware: The outer middleware.
+        tools: Further tools, as far as the file permits them.
 
     Raises:
         KantanAgentsError: E180 to E183, an MCP server of the file cannot be used; any error of ``Agent``.
@@ -41,7 +46,7 @@ def agent_from_file(
     skills = SkillLoader()
     agent: Agent[Any] = Agent.from_definition(
         named.definition,
-        tools=[task_tool(named.loader)],
+        tools=[task_tool(named.loader), *tools],
         mcp_servers=_servers_of(named.definition),
         model=model,
         # Short names belong to one provider; --model replaces them, so that the files run on any provider.
@@ -104,7 +109,11 @@ def _name_missing_tools(definition: AgentDefinition, agent: Agent[Any]) -> None:
     if unknown:
         sentence = names_no_tool(unknown, where=f"of agent {definition.name!r}")
         pronoun = "it" if len(unknown) == 1 else "them"
-        typer.echo(f"warning: {one_line(sentence)}; the agent runs without {pronoun}", err=True)
+        options = dict.fromkeys(
+            OPTIONS_OF_TOOLS[tool.name] for tool in unknown if tool.name in OPTIONS_OF_TOOLS
+        )
+        hint = f" ({', '.join(options)} would give some)" if options else ""
+        typer.echo(f"warning: {one_line(sentence)}; the agent runs without {pronoun}{hint}", err=True)
 
 
 def _name_missing_skills(definition: AgentDefinition, catalog: SkillCatalog) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection
 from typing import Any
 
 import typer
@@ -12,12 +13,17 @@ from kantan_agents.bridge.model_answers import usage_of_run
 from kantan_agents.cli.agents.named import NamedAgent
 from kantan_agents.cli.run.agent_from_file import agent_from_file
 from kantan_agents.cli.run.recording import Target, collect_runs, recording_to
-from kantan_agents.cli.terminal.plain import json_text, printable
+from kantan_agents.cli.terminal.approvals import Answer, Approvals
+from kantan_agents.cli.terminal.plain import json_text, one_line, printable
+from kantan_agents.cli.terminal.toolkit_options import NO_TOOLKIT, ToolkitOptions
 from kantan_agents.commands import PREFIX
+from kantan_agents.delegation.approvals import answer_approvals
 from kantan_agents.interception import Middleware
 from kantan_agents.middleware import SlashCommands, UserRules
+from kantan_agents.middleware.approve.calls import PendingCall
 from kantan_agents.middleware.slash_commands.user_rules import USER_RULES
 from kantan_agents.pipeline import Run, Stage, run_result
+from kantan_agents.running.portal import background_loop
 from kantan_agents.skills import CommandLoader
 from kantan_agents.stages.trim_history import output_text
 from kantan_agents.structured import json_data
@@ -35,6 +41,8 @@ def answer(
     target: Target | None,
     as_json: bool,
     commands: bool = False,
+    tools: ToolkitOptions = NO_TOOLKIT,
+    approved: Collection[str] = (),
 ) -> None:
     """Ask ``question`` and print the answer, as text or as the completed context.
 
@@ -47,6 +55,8 @@ def answer(
         as_json: Whether to print the completed context.
         commands: Whether a question such as ``/read notes.txt`` runs a tool, or sends the text of a Markdown
             file with this name.
+        tools: The tools of the toolkit that the agent gets.
+        approved: Names of tools whose calls need no approval. Other calls that need one are refused.
 
     Raises:
         KantanAgentsError: E8, E54, E55, E56 for a command, E19, E47 for the model, E6, E18, E20 for the
@@ -66,19 +76,43 @@ def answer(
         # A question needs no working directory.
         files = CommandLoader() if question.startswith(PREFIX) else None
         middleware.append(SlashCommands(user_rules(rules), files=files))
+    given = tools.tools()
     if isinstance(instructions, str):
-        agent = Agent(AGENT_NAME, instructions, model=model, middleware=middleware)
+        agent = Agent(AGENT_NAME, instructions, model=model, middleware=middleware, tools=given)
     else:
-        agent = agent_from_file(instructions, model, middleware)
+        agent = agent_from_file(instructions, model, middleware, given)
     with recording_to(target) as recorder:
-        agent.run(question, context)
-        run = runs[0]
+        run = background_loop.run(lambda: _finished(agent, question, context, runs, approved))
         if as_json:
             typer.echo(context_json(run, recorded=recorder is not None))
         else:
             text = output_text(run.result)
             # A pipe gets every byte of the answer; a terminal gets no control characters.
             typer.echo(printable(text) if sys.stdout.isatty() else text, color=True)
+
+
+async def _finished(
+    agent: Agent[Any], question: str, context: dict[str, Any], runs: list[Run], approved: Collection[str]
+) -> Run:
+    """Run an agent until no call waits for an approval; return its last run."""
+    approvals = Approvals(_refuse, lambda: None, approved)
+    token = answer_approvals.set(approvals.decide_inside)
+    given: Any = question
+    try:
+        while True:
+            earlier = len(runs)
+            await agent.run_async(given, context)
+            given = await approvals.decide(context["result"])
+            if given is None:
+                return runs[earlier]
+    finally:
+        answer_approvals.reset(token)
+
+
+async def _refuse(call: PendingCall) -> Answer:
+    name = one_line(call.tool)
+    typer.echo(f"note: a call of {name} was not approved; --yes {name} approves them", err=True)
+    return Answer("no", "Nobody could be asked.")
 
 
 def user_rules(rules: Any) -> UserRules:
