@@ -61,7 +61,8 @@ def test_the_missing_tools_of_subagents_are_named_once_on_stderr(
         outcome = kantan_agents("run", "--agent", "lead", "Build it.", "--model", EXAMPLE_MODEL)
     assert (outcome.code, outcome.stdout) == (0, "All done.\n")
     assert outcome.stderr == (
-        "warning: tools: no tool of agent 'coder' is named 'Grep'; the agent runs without it\n"
+        "warning: tools: no tool of agent 'coder' is named 'Grep'; the agent runs without it; "
+        "--tools DIR gives Grep\n"
     )
 
 

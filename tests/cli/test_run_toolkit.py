@@ -78,7 +78,7 @@ def test_the_file_of_the_agent_limits_the_tools(kantan_agents: Any, serve: Any, 
 def test_without_the_options_a_warning_names_them(kantan_agents: Any, serve: Any, code: Path) -> None:
     result = run(kantan_agents, serve, lambda _: "Done.", "reader")
     assert result.stdout == "Done.\n"
-    assert "'Read', 'Grep'; the agent runs without them (--tools DIR would give some)" in result.stderr
+    assert "'Read', 'Grep'; the agent runs without them; --tools DIR gives Read, Grep" in result.stderr
 
 
 def test_a_call_that_needs_an_approval_is_refused_unless_it_is_given(

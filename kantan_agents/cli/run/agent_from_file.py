@@ -109,11 +109,17 @@ def _name_missing_tools(definition: AgentDefinition, agent: Agent[Any]) -> None:
     if unknown:
         sentence = names_no_tool(unknown, where=f"of agent {definition.name!r}")
         pronoun = "it" if len(unknown) == 1 else "them"
-        options = dict.fromkeys(
-            OPTIONS_OF_TOOLS[tool.name] for tool in unknown if tool.name in OPTIONS_OF_TOOLS
-        )
-        hint = f" ({', '.join(options)} would give some)" if options else ""
+        hint = "".join(f"; {options} gives {names}" for options, names in _ways_to_have(unknown).items())
         typer.echo(f"warning: {one_line(sentence)}; the agent runs without {pronoun}{hint}", err=True)
+
+
+def _ways_to_have(unknown: Sequence[UnknownTool]) -> dict[str, str]:
+    """Return the options that would give some of the tools, with these tools."""
+    found: dict[str, list[str]] = {}
+    for tool in unknown:
+        if tool.name in OPTIONS_OF_TOOLS:
+            found.setdefault(OPTIONS_OF_TOOLS[tool.name], []).append(tool.name)
+    return {options: ", ".join(names) for options, names in found.items()}
 
 
 def _name_missing_skills(definition: AgentDefinition, catalog: SkillCatalog) -> None:
