@@ -61,6 +61,7 @@ class Run:
         elapsed: Seconds since the run was begun, if it was begun in another process; else 0. Time limits
             count them.
         observed: Agents with model, name and wrapped model, by the id of the agent. For the library.
+        closers: What ``at_end`` has registered. For the library.
     """
 
     agent: Any
@@ -98,7 +99,7 @@ class Run:
     observed: dict[int, tuple[Any, Any, str, Any]] = attrs.field(factory=dict, repr=False)
     # Part of the constructor, so that `attrs.evolve(run, ...)` shares it with the run it came from.
     _undo: list[Callable[[], None]] = attrs.field(factory=list)
-    _closers: list[Callable[[], Awaitable[None]]] = attrs.field(factory=list)
+    closers: list[Callable[[], Awaitable[None]]] = attrs.field(factory=list, repr=False)
 
     @property
     def is_watched(self) -> bool:
@@ -141,12 +142,7 @@ class Run:
         For what a tool has opened for the run and left open, such as a process. ``outcome`` and ``result``
         are set by then. A cancellation does not interrupt it, so it must not take long.
         """
-        self._closers.append(close)
-
-    @property
-    def closers(self) -> list[Callable[[], Awaitable[None]]]:
-        """What ``at_end`` has registered. For the library."""
-        return self._closers
+        self.closers.append(close)
 
     def mark(self) -> int:
         """Return a mark; ``roll_back(mark)`` undoes only what is written after this call."""
