@@ -8,6 +8,7 @@ from agents import FunctionTool, function_tool
 
 from kantan_agents.toolkit.files.root import Root
 from kantan_agents.tools.facts import declare_match
+from kantan_agents.tools.guards.failures import answer_of_toolkit
 
 
 def file_tool(
@@ -23,6 +24,12 @@ def file_tool(
         needs_approval: Whether each call waits for an approval.
     """
     # Not strict: a strict schema has no optional parameters, and the model would have to fill in all of them.
-    tool = function_tool(function, name_override=name, strict_mode=False, needs_approval=needs_approval)
+    tool = function_tool(
+        function,
+        name_override=name,
+        strict_mode=False,
+        needs_approval=needs_approval,
+        failure_error_function=answer_of_toolkit,
+    )
     declare_match(tool, parameter, "path", root.relative)
     return tool

@@ -20,6 +20,7 @@ from agents.tool import (
     set_function_tool_failure_error_function,
 )
 
+from kantan_agents.errors.toolkit_files import FOR_THE_MODEL
 from kantan_agents.interception import ToolCall, ToolNext, pending_error
 
 # Private. Without it, a text in place of the result ends the run if the tool declares its output.
@@ -46,9 +47,23 @@ def mark_answer(tool: FunctionTool, tool_context: Any, *, is_answer: bool = True
         setattr(tool_context, _MARK, is_answer)
 
 
+def answer_of_toolkit(tool_context: Any, error: Exception) -> str:
+    """Return the SDK's answer to an exception; with its message if that was written for the model.
+
+    Newer versions of the SDK answer nothing about an error, whatever it is.
+    """
+    if isinstance(error, FOR_THE_MODEL):
+        return f"An error occurred while running the tool. Please try again. Error: {error}"
+    return default_tool_error_function(tool_context, error)
+
+
+DEFAULT_ANSWERS = (default_tool_error_function, answer_of_toolkit)
+"""What answers exceptions of a tool if its user has not chosen anything else."""
+
+
 def answers_by_default(tool: FunctionTool, tool_context: Any) -> bool:
-    """Return whether the SDK's own function answers exceptions of the tool, not one of the user."""
-    return resolve_function_tool_failure_error_function(tool, tool_context) is default_tool_error_function
+    """Return whether the exceptions of a tool are answered by default, not by a function of the user."""
+    return resolve_function_tool_failure_error_function(tool, tool_context) in DEFAULT_ANSWERS
 
 
 def answering_with(tool: FunctionTool, answer: Callable[[Any, Exception], Any]) -> FunctionTool:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from agents import FunctionTool
-from agents.tool import default_tool_error_function, resolve_function_tool_failure_error_function
+from agents.tool import resolve_function_tool_failure_error_function
 
 from kantan_agents.interception import (
     ToolCall,
@@ -24,6 +24,7 @@ from kantan_agents.tool_rules import ToolFacts
 from kantan_agents.tools.facts import facts_of
 from kantan_agents.tools.guards.copies import copy_function
 from kantan_agents.tools.guards.failures import (
+    DEFAULT_ANSWERS,
     Failures,
     answering_with,
     answers_by_default,
@@ -133,7 +134,7 @@ class GuardedInvoker:
         answer = resolve_function_tool_failure_error_function(self.original, tool_context)
         if answer is None:
             return None
-        if answer is default_tool_error_function:
+        if answer in DEFAULT_ANSWERS:
             mark_answer(self._tool, tool_context)
             uncertain = uncertainty(error)
             if uncertain is not None:  # the SDK's text asks the model to try again
