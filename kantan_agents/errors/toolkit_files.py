@@ -95,14 +95,3 @@ class FileForbiddenError(KantanAgentsError):
     code = "E166"
     template = "The tool rules do not permit to read {path!r}, so it cannot be edited either"
     path: str
-
-
-FOR_THE_MODEL = (
-    OutsideRootError,
-    FileNotUsableError,
-    EditRefusedError,
-    FileChangedError,
-    InvalidPatternError,
-    FileForbiddenError,
-)
-"""The errors whose messages are written for the model that has made the call."""

@@ -246,13 +246,13 @@ def test_a_slug_is_a_plain_file_name(name: str) -> None:
 
 @pytest.mark.usefixtures("project")
 def test_tools_that_do_not_exist_here_are_named_on_stderr_and_the_file_is_written(kantan_agents: Any) -> None:
-    outcome = kantan_agents("agents", "new", "x", "--description", "y", "--tools", "Read, Grep, mcp__a, Task")
+    outcome = kantan_agents("agents", "new", "x", "--description", "y", "--tools", "Red, Grip, mcp__a, Task")
     assert outcome.code == 0
     assert outcome.stderr == (
-        "warning: tools: no tool here is named 'Read', 'Grep'; "
-        "a program that runs the agent must bring them\n"
+        "warning: tools: no tool here is named 'Red' (the nearest name is 'Read'), "
+        "'Grip' (the nearest name is 'Grep'); a program that runs the agent must bring them\n"
     )
-    assert AgentDefinition.load(Path(outcome.stdout.strip())).tools == ("Read", "Grep", "mcp__a", "Task")
+    assert AgentDefinition.load(Path(outcome.stdout.strip())).tools == ("Red", "Grip", "mcp__a", "Task")
 
 
 @pytest.mark.usefixtures("project")

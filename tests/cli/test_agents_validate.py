@@ -93,12 +93,12 @@ def test_warnings_exit_with_0_and_with_strict_1(kantan_agents: Any, agents: Path
 
 
 def test_tools_that_grant_nothing_give_a_warning_on_their_line(kantan_agents: Any, agents: Path) -> None:
-    more = "model: opus\nallowedTools: Read, Bash(x\ndisallowedTools: Write(docs/*)\n"
+    more = "model: opus\nallowedTools: Read, Bash(x\ndisallowedTools: NotebookEdit(docs/*)\n"
     agent_file(agents / "a.md", "a", more=more)
     problems = parsed(kantan_agents("agents", "validate", "--tools", "Read").stdout)
     assert [problem["line"] for problem in problems] == ["5", "6"]
     assert problems[0]["message"].endswith("; it grants nothing")
-    assert problems[1]["message"].endswith("; Write is denied entirely")
+    assert problems[1]["message"].endswith("; NotebookEdit is denied entirely")
 
 
 def test_limits_without_effect_here_give_a_warning_on_their_line(kantan_agents: Any, agents: Path) -> None:
@@ -265,29 +265,30 @@ def test_every_real_world_file_is_reported_with_its_line(kantan_agents: Any, age
 class TestToolsThatDoNotExist:
     @pytest.fixture(autouse=True)
     def _agent(self, agents: Path) -> None:
-        agent_file(agents / "a.md", "a", more="model: opus\ntools: Read, Bash(git diff:*), mcp__x, Task\n")
+        agent_file(agents / "a.md", "a", more="model: opus\ntools: Red, Bosh(git diff:*), mcp__x, Task\n")
 
     def test_each_is_named_on_the_line_of_the_list(self, kantan_agents: Any) -> None:
         outcome = kantan_agents("agents", "validate")
         [problem] = parsed(outcome.stdout)
         assert (problem["line"], problem["severity"]) == ("5", "warning")
         assert problem["message"] == (
-            "tools: no tool here is named 'Read', 'Bash'; a program that runs the agent must bring them"
+            "tools: no tool here is named 'Red' (the nearest name is 'Read'), 'Bosh' (the nearest name is "
+            "'Bash'); a program that runs the agent must bring them"
         )
         assert outcome.stderr == "1 file, 0 errors, 1 warning\n"
         assert (outcome.code, kantan_agents("agents", "validate", "--strict").code) == (0, 1)
 
     def test_those_that_the_program_brings_are_not_missing(self, kantan_agents: Any) -> None:
-        outcome = kantan_agents("agents", "validate", "--strict", "--tools", "Bash, Read")
+        outcome = kantan_agents("agents", "validate", "--strict", "--tools", "Bosh, Red")
         assert (outcome.code, outcome.stdout) == (0, "")
 
     def test_show_names_them(self, kantan_agents: Any) -> None:
-        assert "no tool here is named 'Read', 'Bash'" in " ".join(
+        assert "no tool here is named 'Red' (the nearest name is 'Read'), 'Bosh'" in " ".join(
             kantan_agents("agents", "show", "a").stdout.split()
         )
         assert json.loads(kantan_agents("agents", "show", "a", "--json").stdout)["unknown_tools"] == [
-            "Read",
-            "Bash",
+            "Red",
+            "Bosh",
         ]
 
     def test_run_names_them_on_stderr_and_answers(self, kantan_agents: Any, serve: Any) -> None:
@@ -296,5 +297,5 @@ class TestToolsThatDoNotExist:
             outcome = kantan_agents("run", "hi", "--agent", "a", "--model", "gpt-5")
         assert (outcome.code, outcome.stdout) == (0, "Hello.\n")
         assert outcome.stderr == (
-            "warning: tools: no tool of agent 'a' is named 'Read', 'Bash'; the agent runs without them\n"
+            "warning: tools: no tool of agent 'a' is named 'Red', 'Bosh'; the agent runs without them\n"
         )

@@ -20,8 +20,25 @@ from agents.tool import (
     set_function_tool_failure_error_function,
 )
 
-from kantan_agents.errors.toolkit_files import FOR_THE_MODEL
+from kantan_agents.errors import (
+    EditRefusedError,
+    FileChangedError,
+    FileForbiddenError,
+    FileNotUsableError,
+    InvalidPatternError,
+    OutsideRootError,
+)
 from kantan_agents.interception import ToolCall, ToolNext, pending_error
+
+# Errors of the toolkit, whose messages are written for the model that has made the call.
+_FOR_THE_MODEL = (
+    OutsideRootError,
+    FileNotUsableError,
+    EditRefusedError,
+    FileChangedError,
+    InvalidPatternError,
+    FileForbiddenError,
+)
 
 # Private. Without it, a text in place of the result ends the run if the tool declares its output.
 _MARK: str | None = getattr(agents.tool, "_DEFAULT_FAILURE_HANDLED_ATTR", None)
@@ -52,7 +69,7 @@ def answer_of_toolkit(tool_context: Any, error: Exception) -> str:
 
     Newer versions of the SDK answer nothing about an error, whatever it is.
     """
-    if isinstance(error, FOR_THE_MODEL):
+    if isinstance(error, _FOR_THE_MODEL):
         return f"An error occurred while running the tool. Please try again. Error: {error}"
     return default_tool_error_function(tool_context, error)
 
