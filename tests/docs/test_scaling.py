@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from kantan_agents.testing import OfflineServer, function_call
 from kantan_agents.testing.recorded_request import RecordedRequest
 
@@ -42,7 +44,7 @@ class Reader:
         arguments = [one for one in shlex.split(text) if one != "&"]
         first = {"python": [sys.executable], "kantan-agents": [sys.executable, "-m", "kantan_agents"]}
         arguments = [*first[arguments[0]], *arguments[1:]]
-        log = self.folder / f"worker-{len(self.workers)}.log"
+        log = self.folder / f"worker-{len([*self.folder.glob('worker-*.log')])}.log"
         if command.endswith("&"):
             with log.open("wb") as output:
                 self.workers.append(
@@ -60,8 +62,9 @@ class Reader:
             timeout=PATIENCE,
             check=False,
         )
-        logs = "".join(path.read_text() for path in self.folder.glob("*.log"))
-        assert finished.returncode == 0, (command, finished.stdout, finished.stderr, logs)
+        if finished.returncode != 0:
+            logs = [f"{path.name}:\n{path.read_text()}" for path in sorted(self.folder.glob("*.log"))]
+            pytest.fail("\n".join((command, finished.stdout, finished.stderr, *logs)))
         return finished.stdout
 
     def stop(self) -> None:
