@@ -13,6 +13,7 @@ from kantan_agents import Agent
 from kantan_agents.errors import InvalidOptionError, SandboxUnavailableError
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from kantan_agents.toolkit.shell import ShellLimits, shell_tools
+from kantan_agents.toolkit.shell.sandbox import find_sandbox
 
 from .calls import body, call
 
@@ -194,3 +195,8 @@ def test_a_root_that_is_no_directory_of_a_project_is_refused(tmp_path: Path, giv
 def test_wrong_limits_are_refused(limits: dict[str, Any]) -> None:
     with pytest.raises(InvalidOptionError, match=next(iter(limits))):
         ShellLimits(**limits)
+
+
+def test_trying_it_leaves_nothing_in_the_root(tmp_path: Path) -> None:
+    find_sandbox(str(tmp_path), "/bin/sh", writes=True, network=False, readable=())
+    assert list(tmp_path.iterdir()) == []

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -105,17 +106,18 @@ def find_sandbox(
         return f"{BUBBLEWRAP} is not installed"
     shown = _shown((*_python(root), *readable))
     sandbox = Sandbox(program, root, writes, network, system=_system(), readable=shown)
-    line = sandbox.around([shell, "-c", "exit 0"], root)
     try:
-        done = subprocess.run(  # noqa: S603 - the program is bubblewrap, and the shell does nothing
-            line,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_PROBE_SECONDS,
-            env={},
-            cwd="/",
-            check=False,
-        )
+        # Not the root itself: bubblewrap creates in it the directories that it mounts others on.
+        with tempfile.TemporaryDirectory() as temporary:
+            done = subprocess.run(  # noqa: S603 - the program is bubblewrap, and the shell does nothing
+                sandbox.around([shell, "-c", "exit 0"], temporary),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_PROBE_SECONDS,
+                env={},
+                cwd="/",
+                check=False,
+            )
     except (OSError, subprocess.SubprocessError) as error:
         return f"{BUBBLEWRAP} cannot be run: {error}"
     if done.returncode == 0:
