@@ -11,6 +11,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import NoReturn
 
 from kantan_agents.errors import FileNotUsableError, KantanAgentsError, OutsideRootError
 from kantan_agents.support.nearest import nearest
@@ -82,7 +83,7 @@ def open_folder(
             inner = os.open(name, _LISTED if is_last and is_listed else _PASSED, dir_fd=folder)
         except (OSError, KantanAgentsError) as error:
             with _closing(folder):
-                raise unusable(root, folder, parts[: place + 1], error) from error
+                raise_unusable(root, folder, parts[: place + 1], error)
         try:
             check_mount(root, inner, folder, parts[: place + 1])
         except BaseException:
@@ -113,7 +114,7 @@ def open_file(root: Root, folder: int, parts: Parts, flags: int = os.O_RDONLY) -
         _check_spelling(root, folder, parts[-1])
         file = os.open(parts[-1], _FILE | flags, dir_fd=folder)
     except (OSError, KantanAgentsError) as error:
-        raise unusable(root, folder, parts, error) from error
+        raise_unusable(root, folder, parts, error)
     try:
         check_regular(parts, os.fstat(file))
         check_mount(root, file, folder, parts)
@@ -164,6 +165,12 @@ def check_mount(root: Root, opened: int, folder: int, parts: Parts) -> None:
     if os.fstat(opened).st_dev != root.device and not is_same_mount(opened, folder):
         reason = "another file system is mounted there"
         raise OutsideRootError(path=shown_path(parts), reason=reason)
+
+
+def raise_unusable(root: Root, folder: int, parts: Parts, error: Exception) -> NoReturn:
+    """Raise the error for something that could not be opened."""
+    found = unusable(root, folder, parts, error)
+    raise found from None if found is error else error  # not from itself: a chain of causes must end
 
 
 def unusable(root: Root, folder: int, parts: Parts, error: Exception) -> Exception:

@@ -50,9 +50,13 @@ class UncertainCallError(Exception):
 
 def uncertainty(error: BaseException | None) -> UncertainCallError | None:
     """Return the ``UncertainCallError`` among an exception and its causes; None if there is none."""
-    while error is not None and not isinstance(error, UncertainCallError):
+    seen: set[int] = set()  # an exception may be its own cause
+    while error is not None and id(error) not in seen:
+        if isinstance(error, UncertainCallError):
+            return error
+        seen.add(id(error))
         error = error.__cause__
-    return error
+    return None
 
 
 def mark_answer(tool: FunctionTool, tool_context: Any, *, is_answer: bool = True) -> None:
