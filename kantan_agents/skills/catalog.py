@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar, overload
@@ -109,8 +110,9 @@ class FileCatalog(Sequence[T], Generic[T]):
         counts = f"{len(self)} loaded, {errors} errors, {len(self.shadowed)} shadowed"
         return f"{type(self).__name__}({counts})"
 
+    @abstractmethod
     def _missing(self, name: str) -> KantanAgentsError:
-        raise NotImplementedError
+        """Return the error for a name that no entry has."""
 
 
 class SkillCatalog(FileCatalog[Skill]):
