@@ -19,6 +19,7 @@ from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 from kantan_agents.models.origin import register_origin
 from kantan_agents.models.other_transports import fail_across_loops
 from kantan_agents.models.stream_usage import AskingChatModel
+from kantan_agents.support.answer_headers import report_answer_headers
 from kantan_agents.support.connections import PerLoop
 from kantan_agents.support.http_pools import close_idle_connections, reclaim_connections
 from kantan_agents.support.tls import tls_settings, trusted_certificates
@@ -68,6 +69,7 @@ def _own_client(client: AsyncOpenAI) -> None:
     if http_client is not None:
         url = str(client.base_url)
         reclaim_connections(http_client, url)
+        report_answer_headers(http_client)
         fail_across_loops(http_client, url)
 
 

@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections import Counter
 from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
 from typing import Any
 from uuid import UUID
 
@@ -24,13 +25,16 @@ from kantan_agents.errors import (
     QueueTimeoutError,
     RunKeyError,
 )
+from kantan_agents.events import Event
 from kantan_agents.middleware import Deadline, LimitConcurrency, Retry
 from kantan_agents.middleware.limit_concurrency import places as places_module
 from kantan_agents.middleware.limit_concurrency.overload import pause_after
 from kantan_agents.middleware.limit_concurrency.places import Place, Places
 from kantan_agents.middleware.limit_concurrency.window import Window
+from kantan_agents.protocol import AnthropicProvider
 from kantan_agents.testing import OfflineServer, Reply, ScriptedModel, assistant_message, function_call
 from tests.clocks import let_pass
+from tests.protocol.wire_server import Body, WireServer, recorded
 
 pytestmark = pytest.mark.anyio
 
@@ -452,6 +456,13 @@ def rate_limited(**headers: str) -> openai.RateLimitError:
         (rate_limited(x_ratelimit_remaining_tokens="0", x_ratelimit_reset_tokens="120ms"), 0.12),
         (rate_limited(x_ratelimit_remaining_tokens="0", x_ratelimit_reset_tokens="1x"), 0.0),
         (rate_limited(x_ratelimit_remaining_requests="3", x_ratelimit_reset_requests="9s"), 0.0),
+        (
+            rate_limited(
+                anthropic_ratelimit_tokens_remaining="0",
+                anthropic_ratelimit_tokens_reset="9999-01-01T00:00:00Z",
+            ),
+            60.0,
+        ),
         (ProviderRequestError(provider="p", status=529, reason="busy", retry_after=2.0), 2.0),
     ],
 )
@@ -531,6 +542,81 @@ async def test_rate_limits_of_a_server_lower_the_limit_and_answers_raise_it() ->
         for _ in range(6):
             await agent.run_async("q")
         assert limit.stats().limit == 4
+
+
+USED_UP = {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "20s"}
+
+
+@pytest.mark.parametrize("of", ["model_calls", "runs"])
+@pytest.mark.parametrize("is_streamed", [False, True])
+@pytest.mark.parametrize("api", ["responses", "chat"])
+async def test_an_answer_that_uses_up_a_limit_pauses_its_key(of: Any, is_streamed: bool, api: Any) -> None:
+    with OfflineServer([Reply("Fine.", headers=USED_UP), "Fine."]) as server:
+        limit = LimitConcurrency(4, of=of, max_waiting=0)
+        agent = Agent("a", "x", model=server.bundle(api=api), middleware=[limit])
+        if is_streamed:
+            async with agent.stream("q", {"tenant": "a"}) as run:
+                _ = [event async for event in run]
+        else:
+            await agent.run_async("q", {"tenant": "a"})
+        assert limit.stats().keys["a"].paused == pytest.approx(20, abs=10)
+        assert limit.stats().limit == 4
+        with pytest.raises(QueueFullError):
+            await agent.run_async("q", {"tenant": "a"})
+        await agent.run_async("q", {"tenant": "b"})
+        assert len(server.requests) == 2
+
+
+async def test_the_pause_begins_with_the_headers_and_not_with_the_end_of_the_answer() -> None:
+    paused: list[float] = []
+
+    def look(event: Event) -> None:
+        if event.type == "text_delta":
+            paused.append(limit.stats().keys["a"].paused)
+
+    with OfflineServer([Reply("Fine.", headers=USED_UP)]) as server:
+        limit = LimitConcurrency(4)
+        agent = Agent("a", "x", model=server.bundle(), middleware=[limit])
+        agent.subscribe(look)
+        async with agent.stream("q", {"tenant": "a"}) as run:
+            _ = [event async for event in run]
+    assert paused
+    assert min(paused) > 0
+
+
+async def test_a_provider_of_this_package_reports_its_limits_too() -> None:
+    in_a_minute = (datetime.now(timezone.utc) + timedelta(seconds=50)).isoformat().replace("+00:00", "Z")
+    headers = {
+        "anthropic-ratelimit-input-tokens-remaining": "0",
+        "anthropic-ratelimit-input-tokens-reset": in_a_minute,
+    }
+    with WireServer([Body(recorded("anthropic_citations"), headers=headers)]) as server:
+        limit = LimitConcurrency(4)
+        provider = AnthropicProvider("claude-x", api_key="k", base_url=server.url)
+        await Agent("a", "x", model=provider, middleware=[limit]).run_async("q", {"tenant": "a"})
+    assert limit.stats().keys["a"].paused == pytest.approx(45, abs=10)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"x-ratelimit-remaining-requests": "1", "x-ratelimit-reset-requests": "20s"},
+        {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "soon"},
+        {"x-ratelimit-remaining-requests": "0"},
+        {"anthropic-ratelimit-requests-remaining": "0", "anthropic-ratelimit-requests-reset": "soon"},
+        {
+            "anthropic-ratelimit-requests-remaining": "0",
+            "anthropic-ratelimit-requests-reset": "2001-01-01T00:00:00Z",
+        },
+    ],
+)
+async def test_an_answer_that_leaves_something_pauses_nothing(headers: dict[str, str]) -> None:
+    with OfflineServer([Reply("Fine.", headers=headers)]) as server:
+        limit = LimitConcurrency(4)
+        agent = Agent("a", "x", model=server.bundle(), middleware=[limit])
+        await agent.run_async("q", {"tenant": "a"})
+    assert limit.stats().keys == {}
 
 
 async def test_without_adapting_the_limit_stays() -> None:

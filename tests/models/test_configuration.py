@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import logging
 import pickle
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -19,6 +17,7 @@ from kantan_agents.judges import StatusJudge
 from kantan_agents.middleware import Fallback
 from kantan_agents.models.configuration import check_key
 from kantan_agents.testing import OfflineServer, ScriptedModel
+from tests.programs import Preloaded
 from tests.protocol.wire_server import Body, WireServer
 
 NAMES_AND_KEYS = [
@@ -128,7 +127,7 @@ def test_a_variable_that_holds_no_url_is_named_with_what_it_holds(
     assert f"the environment variable {variable} must be an http(s) URL, not {url!r}" in str(failure_of(name))
 
 
-def test_a_module_with_agents_can_be_imported_without_a_key() -> None:
+def test_a_module_with_agents_can_be_imported_without_a_key(preloaded: Preloaded) -> None:
     module = (
         "from kantan_agents import Agent\n"
         "from kantan_agents.middleware import Fallback\n"
@@ -137,9 +136,9 @@ def test_a_module_with_agents_can_be_imported_without_a_key() -> None:
         "c = Agent('c', 'd', tools=[a, b])\n"
         "print(repr(b))"
     )
-    done = subprocess.run([sys.executable, "-c", module], capture_output=True, text=True, check=True, env={})
+    done = preloaded.run(["-c", module], env={})
     assert done.stdout == "Agent('b', model=NamedModel('claude-sonnet-4-5'))\n"
-    assert done.stderr == ""
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_key_that_is_set_after_the_agent_was_created_is_used(monkeypatch: pytest.MonkeyPatch) -> None:

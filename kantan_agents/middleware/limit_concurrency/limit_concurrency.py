@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, Literal, get_args
 
 import anyio
@@ -14,10 +15,11 @@ from agents import ModelResponse, custom_span
 from kantan_agents.errors import InvalidOptionError, KantanAgentsError, QueueFullError, QueueTimeoutError
 from kantan_agents.interception import Middleware, ModelCall, ModelNext, end_run_with
 from kantan_agents.middleware.keys import Key, KeyOf, Per
-from kantan_agents.middleware.limit_concurrency.overload import is_overload, pause_after
+from kantan_agents.middleware.limit_concurrency.overload import is_overload, pause_after, pause_of_answer
 from kantan_agents.middleware.limit_concurrency.places import ConcurrencyStats, Place, Places, Waiter
 from kantan_agents.middleware.limit_concurrency.window import Window
 from kantan_agents.pipeline import Next, Run
+from kantan_agents.support.answer_headers import read_answer_headers
 from kantan_agents.support.arguments import checked_bool, checked_int, checked_number
 
 Limited = Literal["model_calls", "runs"]
@@ -40,10 +42,11 @@ class LimitConcurrency(Middleware):
     or another run then takes no place from others. ``of="runs"`` limits whole runs, which bounds the memory
     and the tools of a service as well. A run inside a run that has a place needs none of its own.
 
-    It adapts to rate limits: after an answer with status 429, 503 or 529, half as many calls are made at
-    once, and one more each time that as many were answered, up to ``n``. If the provider says how long to
-    wait (``Retry-After`` or OpenAI's ``x-ratelimit-reset-*``), no call of this key begins before, but at most
-    for a minute.
+    It adapts to rate limits: after status 429, 503 or 529, half as many calls are made at once, and one more
+    each time that as many were answered, up to ``n``. If the provider says how long to wait
+    (``Retry-After``), or the headers of an answer or an error say that a limit is used up and when it is
+    reset (OpenAI's ``x-ratelimit-*``, Anthropic's ``anthropic-ratelimit-*``), no call of this key begins
+    before, but at most for a minute.
 
     A replay does not wait.
 
@@ -121,7 +124,8 @@ class LimitConcurrency(Middleware):
             yield
             return
         try:
-            place = await self._taken(run, self._key.of(run))
+            key = self._key.of(run)
+            place = await self._taken(run, key)
         except KantanAgentsError as error:
             # The SDK would turn an error inside an agent used as a tool into text for the outer model.
             end_run_with(run, error)
@@ -130,7 +134,8 @@ class LimitConcurrency(Middleware):
         is_overloaded: bool | None = None
         pause = 0.0
         try:
-            yield
+            with read_answer_headers(partial(self._read_headers, key)):
+                yield
             is_overloaded = False
         except Exception as error:
             if is_overload(error):
@@ -139,6 +144,11 @@ class LimitConcurrency(Middleware):
         finally:
             self._places.leave(place, is_overloaded=is_overloaded, pause=pause)
             _held.reset(token)
+
+    def _read_headers(self, key: Key, headers: Mapping[str, str]) -> None:
+        pause = pause_of_answer(headers)
+        if pause > 0:
+            self._places.pause(key, pause)
 
     async def _taken(self, run: Run, key: Key) -> Place:
         found = self._places.enter(key)

@@ -157,6 +157,11 @@ class Places:
         with self._lock:
             self._serve()
 
+    def pause(self, key: Key, seconds: float) -> None:
+        """Let no call of this key begin for so many seconds."""
+        with self._lock:
+            self._pause(key, seconds)
+
     def pause_of(self, key: Key) -> float | None:
         """Return for how many seconds a key is paused; None if it is not."""
         until = self._paused_until.get(key)
