@@ -16,31 +16,23 @@ import typer
 
 from kantan_agents.cli.agents.commands import app as agents
 from kantan_agents.cli.approvals.commands import app as approvals
-from kantan_agents.cli.chat.command import INSTRUCTIONS, chat
+from kantan_agents.cli.chat.command import chat
 from kantan_agents.cli.eval.commands import app as evaluations
 from kantan_agents.cli.improve.commands import improve
 from kantan_agents.cli.mcp.commands import app as mcp
 from kantan_agents.cli.replay.commands import app as replay
 from kantan_agents.cli.rollout.commands import app as rollout
+from kantan_agents.cli.run.command import run
 from kantan_agents.cli.runs.commands import app as runs
 from kantan_agents.cli.skills.commands import app as skills
-from kantan_agents.cli.terminal.agent_names import complete_agent
+from kantan_agents.cli.terminal.agent_options import ModelOption
 from kantan_agents.cli.terminal.completion import Shell, enable_completion, print_script
-from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption, is_named, place_of
+from kantan_agents.cli.terminal.database import place_of
 from kantan_agents.cli.terminal.failures import EXIT_FAILED, EXIT_INTERRUPTED, describe, exit_code
 from kantan_agents.cli.terminal.new_app import new_app
-from kantan_agents.cli.terminal.toolkit_options import (
-    ApprovedOption,
-    NetworkOption,
-    ShellOption,
-    ToolkitOptions,
-    ToolsOption,
-    WriteOption,
-)
 from kantan_agents.cli.tools.commands import app as tools
 from kantan_agents.cli.traces.commands import app as traces
 from kantan_agents.cli.worker.commands import worker
-from kantan_agents.errors import InvalidOptionError
 
 PROGRAM = "kantan-agents"
 
@@ -52,15 +44,6 @@ app = new_app(
 )
 
 # Typer reads these annotations at run time; older versions do not support `X | None` on Python 3.10.
-ModelOption = Annotated[
-    Optional[str],  # noqa: UP045
-    typer.Option(
-        "--model",
-        metavar="NAME",
-        help="Model name for kantan-llm, such as gpt-6.1-terra, gemini-2.5-pro or ollama/llama3.2.",
-        show_default=False,
-    ),
-]
 DemoDatabaseOption = Annotated[
     Optional[Path],  # noqa: UP045
     typer.Option(
@@ -119,120 +102,7 @@ def demo(
     show_demo(model=model, database=db, keep=keep)
 
 
-@app.command()
-def run(
-    invocation: typer.Context,
-    question: Annotated[
-        str,
-        typer.Argument(
-            metavar="QUESTION", help="The question, or a /command; - reads a question from stdin."
-        ),
-    ],
-    agent: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(
-            "--agent",
-            metavar="NAME|FILE",
-            help="Run this agent from `agents list`, or of a .md file; it may delegate to the others.",
-            show_default=False,
-            autocompletion=complete_agent,
-        ),
-    ] = None,
-    model: ModelOption = None,
-    instructions: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(
-            "--instructions",
-            metavar="TEXT|@FILE",
-            help="System prompt; may contain markers such as {{ $ctx.customer.name }}. "
-            f'Default: "{INSTRUCTIONS}"',
-            show_default=False,
-        ),
-    ] = None,
-    context_file: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option(
-            "--context",
-            metavar="FILE.json",
-            help="Context of the run, a JSON object such as --json prints.",
-            show_default=False,
-        ),
-    ] = None,
-    rules: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(
-            "--rules",
-            metavar="FILE",
-            help="Tool rules of the run, as for `tools check`; - reads standard input.",
-            show_default=False,
-        ),
-    ] = None,
-    tools_root: ToolsOption = None,
-    write: WriteOption = False,
-    shell: ShellOption = False,
-    network: NetworkOption = False,
-    approved: ApprovedOption = None,
-    db: DatabaseOption = DATABASE,
-    no_record: Annotated[bool, typer.Option("--no-record", help="Do not record the run.")] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the completed context as one JSON object.")
-    ] = False,
-    no_commands: Annotated[
-        bool,
-        typer.Option("--no-commands", help="Do not treat a question that begins with / as a command."),
-    ] = False,
-) -> None:
-    """Ask one question and print the answer, for use in scripts.
-
-    The answer goes to standard output, an error as one line to standard error.
-    Exit codes: 0 answered, 1 the run failed, 2 bad arguments, 130 interrupted.
-
-    A question such as /read notes.txt runs the tool read without a model.
-    /help lists the commands. Write // to ask a question that begins with /.
-    A question from - is never a command, and none is with --no-commands.
-
-    With --tools DIR the agent may read the files below a folder, as far as the
-    file of the agent permits it. Tools that change something need --yes TOOL.
-
-    Without --model the default model of the SDK answers.
-    With --agent, --model replaces short names or a missing model in its file.
-
-    The run is recorded in the database that `kantan-agents traces` reads.
-    If that file cannot be written, a line on standard error says so, and the
-    run goes on. It is an error if --db names the file.
-    """
-    from kantan_agents.cli.agents.named import read_agent
-    from kantan_agents.cli.run import recording
-    from kantan_agents.cli.terminal import inputs
-    from kantan_agents.cli.tools.rules_file import add_rules
-
-    if agent is not None and instructions is not None:
-        raise InvalidOptionError(option="--agent", reason="cannot be combined with --instructions")
-    if no_record and is_named(invocation):
-        raise InvalidOptionError(option="--no-record", reason="cannot be combined with --db")
-    text = inputs.read_question(question)
-    prompt = inputs.read_instructions(INSTRUCTIONS if instructions is None else instructions)
-    context = inputs.read_context(context_file)
-    if rules is not None:
-        add_rules(context, rules, question)
-    target = None if no_record else recording.checked(recording.Target(db, required=is_named(invocation)))
-    named = None if agent is None else read_agent(agent)
-
-    from kantan_agents.cli.run.run import answer
-
-    # Piped text may come from anyone, so it must not run tools.
-    commands = question != inputs.STDIN and not no_commands
-    answer(
-        text,
-        named or prompt,
-        model=model,
-        context=context,
-        target=target,
-        as_json=as_json,
-        commands=commands,
-        tools=ToolkitOptions(tools_root, write, shell, network),
-        approved=approved or (),
-    )
+app.command("run")(run)
 
 
 @app.command()
@@ -267,8 +137,8 @@ app.add_typer(traces, name="traces")
 
 
 @cache
-def _program() -> Any:  # a class of click, or of its copy in Typer
-    # Building all commands takes as long as running one, and tests run many in one process.
+def make_commands() -> Any:  # a class of click, or of its copy in Typer
+    """Return all commands; making them takes as long as running one, and tests run many in one process."""
     return typer.main.get_command(app)
 
 
@@ -276,7 +146,7 @@ def invoke(arguments: Sequence[str]) -> int:
     """Run the program with ``arguments`` and return its exit code; print errors to stderr."""
     enable_completion(PROGRAM)
     try:
-        code = _program().main(args=list(arguments), prog_name=PROGRAM, standalone_mode=False)
+        code = make_commands().main(args=list(arguments), prog_name=PROGRAM, standalone_mode=False)
         sys.stdout.flush()
     except (KeyboardInterrupt, typer.Abort):
         return EXIT_INTERRUPTED

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 
 from kantan_agents.testing import OfflineServer, Reply, ScriptedToolCall
 from tests.chat.shop import paid
+from tests.chat.terminal import SCRIPT
 
 
 def asked(server: OfflineServer) -> list[Any]:
@@ -70,10 +73,6 @@ def test_text_that_is_not_utf_8_is_an_error(lines: Any) -> None:
 def test_a_signal_ends_the_wait_for_a_line(
     preloaded: Any, environment: dict[str, str], folder: Path, tmp_path: Path, number: int
 ) -> None:
-    import os
-
-    from tests.chat.terminal import SCRIPT
-
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with OfflineServer(["Hello."]) as server:
@@ -93,8 +92,6 @@ def test_a_signal_ends_the_wait_for_a_line(
 
 
 def test_the_program_needs_a_standard_input(environment: dict[str, str], folder: Path) -> None:
-    import sys
-
     command = ["sh", "-c", f'exec "{sys.executable}" -m kantan_agents chat <&-']
     ended = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (

@@ -17,6 +17,9 @@ from kantan_agents.cli.terminal.plain import MAX_LINE, one_line, printable
 from kantan_agents.errors import ContextTypeError, ModelNotFoundError
 from tests.cli.conftest import PROGRAM
 from tests.cli.imports import assert_none_imports_the_sdk
+from tests.programs import Preloaded
+
+WITHOUT_OUTPUT = Path(__file__).with_name("without_output.py")
 
 
 def test_without_arguments_it_shows_its_help(kantan_agents: Any) -> None:
@@ -93,25 +96,29 @@ def test_joiners_between_characters_are_kept() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no sh there")
-@pytest.mark.parametrize(
-    ("arguments", "code"),
-    [
-        (["--version"], 0),
-        (["agents", "validate", "."], 0),
-        (["agents", "list", "--json"], 0),
-        (["tools", "list"], 0),
-        (["agents", "show", "nobody"], 2),
-        (["agents", "fix", "none"], 2),
-    ],
-)
+@pytest.mark.parametrize("closed", [">&-", ">&- 2>&-"])
+def test_a_program_that_is_started_without_standard_output_works(closed: str) -> None:
+    shell = ["sh", "-c", f'exec "$@" {closed}', "sh", *PROGRAM, "--version"]
+    finished = subprocess.run(shell, capture_output=True, check=False, timeout=120)
+    assert (finished.returncode, finished.stdout, finished.stderr) == (0, b"", b"")
+
+
+@pytest.mark.parametrize("closed", ["1", "1,2"])
 def test_without_standard_output_it_works_and_prints_nothing(
-    project: Path, arguments: list[str], code: int
+    project: Path, preloaded: Preloaded, closed: str
 ) -> None:
-    for closed in (">&-", ">&- 2>&-"):
-        shell = ["sh", "-c", f'exec "$@" {closed}', "sh", *PROGRAM, *arguments]
-        finished = subprocess.run(shell, capture_output=True, check=False, cwd=project, timeout=120)
-        assert (finished.returncode, finished.stdout, b"Traceback" in finished.stderr) == (code, b"", False)
-        assert b"AttributeError" not in finished.stderr
+    codes = {
+        "--version": 0,
+        "agents validate .": 0,
+        "agents list --json": 0,
+        "tools list": 0,
+        "agents show nobody": 2,
+        "agents fix none": 2,
+    }
+    for line, code in codes.items():
+        ended = preloaded.run([WITHOUT_OUTPUT, closed, *line.split()], cwd=project)
+        assert (ended.returncode, ended.stdout, "Traceback" in ended.stderr) == (code, "", False), line
+        assert "AttributeError" not in ended.stderr
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import select
 import shlex
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ import pytest
 import typer
 
 from kantan_agents.cli.app import app
-from tests.cli.conftest import PROGRAM
+from tests.programs import Preloaded
 
 COMMANDS = {
     *("agents", "approvals", "chat", "completion", "demo", "eval", "improve", "mcp", "replay", "rollout"),
@@ -50,10 +51,12 @@ def agents(project: Path) -> Path:
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> str:
-    """A search path on which the program is ``kantan-agents``."""
+def path(tmp_path: Path, preloaded: Preloaded) -> str:
+    """A search path on which the program is ``kantan-agents``; each call is a process of its own."""
+    script = tmp_path / "program.py"
+    script.write_text("from kantan_agents.cli.app import main\n\nmain()\n")
     program = tmp_path / "kantan-agents"
-    program.write_text(f'#!/bin/sh\nexec {shlex.join(PROGRAM)} "$@"\n')
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(preloaded.command(script))} "$@"\n')
     program.chmod(0o755)
     return f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
 
@@ -232,13 +235,20 @@ def test_an_unknown_shell_is_a_mistake(kantan_agents: Any) -> None:
 
 
 def test_completing_does_not_import_the_sdk(agents: Path) -> None:
-    program = (
-        "import sys; from kantan_agents.cli.app import invoke; invoke([]); sys.exit('agents' in sys.modules)"
+    program = """
+import os, sys
+from kantan_agents.cli.app import invoke
+for typed in sys.argv[1:]:
+    os.environ.update(COMP_WORDS=f"kantan-agents {typed}", COMP_CWORD=str(len(typed.split())))
+    invoke([])
+    if "agents" in sys.modules:
+        sys.exit(f"{typed} imports the SDK")
+"""
+    finished = subprocess.run(
+        [sys.executable, "-c", program, "tr", "chat --agent co"],
+        env={**os.environ, "_KANTAN_AGENTS_COMPLETE": "complete_bash"},
+        capture_output=True,
+        check=False,
     )
-    for typed, expected in (("tr", b"traces\n"), ("chat --agent co", b"code-reviewer\n")):
-        words = {"COMP_WORDS": f"kantan-agents {typed}", "COMP_CWORD": str(len(typed.split()))}
-        environment = {**os.environ, "_KANTAN_AGENTS_COMPLETE": "complete_bash", **words}
-        finished = subprocess.run(
-            [*PROGRAM[:1], "-c", program], env=environment, capture_output=True, check=False
-        )
-        assert (finished.returncode, finished.stdout) == (0, expected)
+    assert (finished.returncode, finished.stderr) == (0, b"")
+    assert finished.stdout == b"traces\ncode-reviewer\n"

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
-import signal
 import sqlite3
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
@@ -30,10 +28,12 @@ from kantan_agents.evaluation import (
 )
 from kantan_agents.testing import ScriptedModel, ScriptedToolCall
 from kantan_agents.tracing.store import connection as connections
+from tests.chat.terminal import SCRIPT as ON_TERMINAL
 from tests.cli.conftest import Invoke
 from tests.cli.imports import assert_none_imports_the_sdk
 from tests.cli.recorded_runs import MARKUP, STEERING, ask, recording
 from tests.evaluation.labels.shop import copied, evaluate_shop
+from tests.programs import Preloaded
 
 
 @pytest.fixture(scope="session")
@@ -264,25 +264,12 @@ def test_a_locked_database_is_an_error_that_keeps_what_is_done(
     assert len(labels_of(evaluation)) == 1
 
 
-_IN_A_TERMINAL = """
-import fcntl, runpy, sys, termios
-fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # so that Ctrl-C interrupts this process
-sys.argv[0] = "kantan-agents"
-runpy.run_module("kantan_agents", run_name="__main__")
-"""
-
-
-def test_in_a_real_terminal_ctrl_c_keeps_what_is_done(evaluation: Evaluation) -> None:
+def test_in_a_real_terminal_ctrl_c_keeps_what_is_done(evaluation: Evaluation, preloaded: Preloaded) -> None:
     terminal, inside = pty.openpty()
-    program = subprocess.Popen(
-        [sys.executable, "-c", _IN_A_TERMINAL, *COMMAND],
-        stdin=inside,
-        stdout=inside,
-        stderr=inside,
-        start_new_session=True,
+    program = preloaded.popen(
+        [ON_TERMINAL, os.ttyname(inside), *COMMAND],
         env={**os.environ, "KANTAN_AGENTS_DB": str(evaluation.path), "TERM": "xterm"},
     )
-    os.close(inside)
     try:
         _read_until(terminal, b"q quit > ")
         os.write(terminal, b"y\n")
@@ -291,8 +278,9 @@ def test_in_a_real_terminal_ctrl_c_keeps_what_is_done(evaluation: Evaluation) ->
         assert b"interrupted: 1 label kept; the same command goes on" in _read_until(terminal, b"others")
         assert program.wait(timeout=60) == 130
     finally:
-        program.send_signal(signal.SIGKILL)
-        program.wait()
+        program.kill()
+        program.communicate(60)
+        os.close(inside)
         os.close(terminal)
     assert len(labels_of(evaluation)) == 1
 

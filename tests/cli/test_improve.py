@@ -37,7 +37,7 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Command
     module = write_module(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    with shop(tmp_path) as made:
+    with shop(tmp_path, count=30) as made:
         for key, value in made.server.environment().items():
             monkeypatch.setenv(key, value)
         yield Command(made, module, tmp_path)

@@ -266,6 +266,30 @@ class TestRunAgent:
             "without it\n"
         )
 
+    @pytest.mark.parametrize(
+        ("servers", "warning"),
+        [
+            (
+                "[files, absent]",
+                "mcpServers of agent 'sub': the agent that delegates to it has no 'absent', ",
+            ),
+            ("[7]", "[kantan-agents][E181]"),
+        ],
+    )
+    def test_servers_that_a_subagent_does_not_have_are_named_on_stderr(
+        self, kantan_agents: Any, serve: Any, configured: Project, servers: str, warning: str
+    ) -> None:
+        directory = configured.folder / ".claude" / "agents"
+        agent_file(directory / "sub.md", "sub", "Reads.", f"mcpServers: {servers}\n", "You read.\n")
+        task = ScriptedToolCall("Task", {"description": "d", "prompt": "p", "subagent_type": "sub"})
+        kantan_agents("mcp", "trust", ".mcp.json")
+        with OfflineServer([task, "I cannot.", "Neither can I."]) as server:
+            serve(server)
+            outcome = kantan_agents("run", "--agent", "lead", "Hi", "--model", EXAMPLE_MODEL)
+        assert (outcome.code, outcome.stdout) == (0, "Neither can I.\n")
+        assert outcome.stderr.startswith(f"warning: {warning}")
+        assert outcome.stderr.count("\n") == 1
+
     def test_a_file_that_configures_a_server_itself_must_be_trusted(
         self, kantan_agents: Any, serve: Any, configured: Project
     ) -> None:

@@ -112,6 +112,21 @@ def test_workers_share_a_postgres_database(tmp_path: Path, preloaded: Preloaded,
                 assert shop.ask(lambda runs: runs.result(run_id, timeout=60)).output == "All done."
 
 
+def test_traces_are_kept_beside_durable_runs_whose_tables_were_first(
+    tmp_path: Path, preloaded: Preloaded, postgres_url: str
+) -> None:
+    """A worker creates both at the same time, in two threads; here the order is certain."""
+    with OfflineServer(answer) as server:
+        shop = Shop(tmp_path, server, preloaded, postgres_url)
+        run_id = shop.enqueue("looks", "Say hello.")
+        with shop.worker("--traces", postgres_url) as worker:
+            outcome = shop.ask(lambda runs: runs.result(run_id, timeout=60))
+            worker.terminate()
+            _, errors = worker.communicate(60)
+    assert (worker.returncode, "E62" in errors) == (0, False), errors
+    assert [trace.trace_id for trace in TraceStore(postgres_url).traces()] == [outcome.trace_id]
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from functools import cached_property
 
 from kantan_agents.cli.terminal.console import suppress_output
-from kantan_agents.cli.terminal.toolkit_options import OPTIONS_OF_TOOLS
+from kantan_agents.cli.terminal.toolkit_options import OPTIONS_OF_TOOLS, TOOLS_OF_CHAT
 from kantan_agents.definitions import AgentDefinition
 from kantan_agents.definitions.remarks import Remark
 from kantan_agents.definitions.skill_tools import SKILL_TOOLS
@@ -18,9 +18,9 @@ from kantan_agents.definitions.unknown_tools import (
 )
 from kantan_agents.support.provider_choice import declared_providers, permitted_providers
 
-TOOLS_OF_RUN: frozenset[str] = frozenset((*SKILL_TOOLS, *OPTIONS_OF_TOOLS))
-"""The tools that ``kantan-agents run --agent`` gives an agent whose file names them, some of them with
-options such as ``--tools``, besides those of the installed tool providers and ``Task``."""
+TOOLS_OF_RUN: frozenset[str] = frozenset((*SKILL_TOOLS, *OPTIONS_OF_TOOLS, *TOOLS_OF_CHAT))
+"""The tools that ``kantan-agents run --agent`` or ``chat --agent`` gives an agent whose file names them, some
+of them with options such as ``--tools``, besides those of the installed tool providers and ``Task``."""
 
 _BROUGHT = "a program that runs the agent must bring"
 

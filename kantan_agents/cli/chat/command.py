@@ -9,6 +9,8 @@ import typer
 
 from kantan_agents.cli.chat.kept_ids import complete_conversation
 from kantan_agents.cli.terminal.agent_names import complete_agent
+from kantan_agents.cli.terminal.agent_options import INSTRUCTIONS, ModelOption, check_agent_options
+from kantan_agents.cli.terminal.console import is_terminal
 from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption, is_named
 from kantan_agents.cli.terminal.prices import PriceOption, read_prices
 from kantan_agents.cli.terminal.toolkit_options import (
@@ -21,7 +23,6 @@ from kantan_agents.cli.terminal.toolkit_options import (
 )
 from kantan_agents.errors import InvalidOptionError
 
-INSTRUCTIONS = "You are a helpful assistant."
 CONVERSATIONS_VARIABLE = "KANTAN_AGENTS_CONVERSATIONS"
 
 
@@ -37,15 +38,7 @@ def chat(
             autocompletion=complete_agent,
         ),
     ] = None,
-    model: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(
-            "--model",
-            metavar="NAME",
-            help="Model name for kantan-llm, such as gpt-6.1-terra, gemini-2.5-pro or ollama/llama3.2.",
-            show_default=False,
-        ),
-    ] = None,
+    model: ModelOption = None,
     instructions: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option(
@@ -112,10 +105,7 @@ def chat(
     Exit codes: 0 ended, 1 an answer to a line failed, 2 bad arguments, files or
     agents, 129, 130 and 143 ended by a signal.
     """
-    if agent is not None and instructions is not None:
-        raise InvalidOptionError(option="--agent", reason="cannot be combined with --instructions")
-    if no_record and is_named(invocation):
-        raise InvalidOptionError(option="--no-record", reason="cannot be combined with --db")
+    check_agent_options(invocation, agent=agent, instructions=instructions, no_record=no_record)
     if no_save and resume is not None:
         raise InvalidOptionError(option="--no-save", reason="cannot be combined with --resume")
     source = invocation.get_parameter_source("conversations")
@@ -123,16 +113,18 @@ def chat(
         raise InvalidOptionError(option="--no-save", reason="cannot be combined with --conversations")
     prices = read_prices(price)
 
+    from kantan_agents.cli.chat.questions import Questions
     from kantan_agents.cli.chat.settings import Settings, open_conversations, read_start
     from kantan_agents.cli.run import recording
 
     target = None if no_record else recording.checked(recording.Target(db, required=is_named(invocation)))
     text = INSTRUCTIONS if instructions is None else instructions
     tools = ToolkitOptions(tools_root, write, shell, network).tools()
-    make_agent, context = read_start(agent, text, context_file, rules, tools)
+    questions = Questions() if is_terminal() else None
+    make_agent, context = read_start(agent, text, context_file, rules, tools, questions)
     talks_to = make_agent(model)
     store = None if no_save else open_conversations(conversations)
 
     from kantan_agents.cli.chat.run import lead
 
-    lead(Settings(talks_to, make_agent, context, target, store, resume, approved or (), prices))
+    lead(Settings(talks_to, make_agent, context, target, store, resume, approved or (), prices, questions))

@@ -59,14 +59,16 @@ def lead(settings: Settings) -> None:
 
 async def _lead(settings: Settings, page: Page | None) -> int:
     wait_for_no_thread()
-    is_terminal = _is_terminal()
-    ending = Ending(is_interactive=is_terminal)
-    screen = Screen(wide_terminal(), notes=None if is_terminal else wide_terminal(stderr=True))
+    questions = settings.questions
+    ending = Ending(is_interactive=questions is not None)
+    screen = Screen(wide_terminal(), notes=wide_terminal(stderr=True) if questions is None else None)
     costs = Costs(settings.prices)
-    editor = Editor(ending) if is_terminal else None
+    editor = None if questions is None else Editor(ending)
     ask = partial(refuse, screen) if editor is None else AskAtTerminal(editor, screen)
     approved = frozenset(settings.approved)
     talk = Talk(settings.agent, settings.context, screen, ending, ask, approved, settings.store)
+    if questions is not None and editor is not None:
+        questions.ask_at(editor, screen, talk.stop)
     chat = Chat(talk, settings.make_agent, screen, costs, settings.store, page, settings.folder)
     try:
         with subscribe(costs.see):
@@ -134,10 +136,6 @@ def _completer(chat: Chat) -> ChatCompleter:
         "trace": lambda: {"open": "Open the page of the last answer."},
     }
     return ChatCompleter(chat.names, arguments, chat.folder)
-
-
-def _is_terminal() -> bool:
-    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
 
 
 def _leave_closed_terminal() -> None:

@@ -12,6 +12,7 @@ import attrs
 from kantan_agents.agent import Agent
 from kantan_agents.cli.chat.conversations import Conversations
 from kantan_agents.cli.chat.folders import conversations_file
+from kantan_agents.cli.chat.questions import Questions
 from kantan_agents.cli.chat.source import MakeAgent, agent_source
 from kantan_agents.cli.run.recording import Target
 from kantan_agents.cli.terminal.inputs import STDIN, read_context, read_instructions
@@ -34,6 +35,7 @@ class Settings:
         resume: The conversation to go on with: its id, or ``last``.
         approved: Names of tools whose calls need no approval.
         prices: The prices of models.
+        questions: Asks the person what a model wants to know; None if nobody is at a terminal.
         folder: The working folder, whose files may be sent.
     """
 
@@ -45,11 +47,17 @@ class Settings:
     resume: str | None
     approved: Sequence[str]
     prices: Mapping[str, tuple[float, float]]
+    questions: Questions | None
     folder: Path = attrs.field(factory=lambda: Path(os.path.realpath(".")))
 
 
 def read_start(
-    agent: str | None, instructions: str, context_file: Path | None, rules: str | None, tools: Sequence[Any]
+    agent: str | None,
+    instructions: str,
+    context_file: Path | None,
+    rules: str | None,
+    tools: Sequence[Any],
+    questions: Questions | None,
 ) -> tuple[MakeAgent, dict[str, Any]]:
     """Return what makes the agent, and the context of its conversations.
 
@@ -68,7 +76,7 @@ def read_start(
     if rules is not None:
         add_rules(context, rules, "")
     for_people = context.get(CONTEXT_KEY) if stated is None else stated
-    return agent_source(agent, read_instructions(instructions), for_people, tools), context
+    return agent_source(agent, read_instructions(instructions), for_people, tools, questions), context
 
 
 def open_conversations(path: Path | None) -> Conversations:

@@ -10,12 +10,14 @@ import attrs
 
 from kantan_agents.agent import Agent
 from kantan_agents.cli.agents.named import NamedAgent, read_agent
+from kantan_agents.cli.chat.questions import Questions
 from kantan_agents.cli.run.agent_from_file import agent_from_file
 from kantan_agents.cli.run.run import AGENT_NAME, user_rules
 from kantan_agents.cli.terminal.failures import describe
 from kantan_agents.cli.terminal.load_object import load_object
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.middleware import SlashCommands
+from kantan_agents.toolkit.ask_user_question import ask_user_question
 
 _OPTION = "--agent"
 
@@ -33,7 +35,13 @@ class MakeAgent(Protocol):
         ...
 
 
-def agent_source(name: str | None, instructions: str, rules: Any, tools: Sequence[Any] = ()) -> MakeAgent:
+def agent_source(
+    name: str | None,
+    instructions: str,
+    rules: Any,
+    tools: Sequence[Any] = (),
+    questions: Questions | None = None,
+) -> MakeAgent:
     """Return what makes the agent of a chat.
 
     Args:
@@ -42,19 +50,22 @@ def agent_source(name: str | None, instructions: str, rules: Any, tools: Sequenc
         instructions: The instructions of that assistant.
         rules: The rules of the context for slash commands, or None. An agent of a module has its own.
         tools: The tools that the agent gets. An agent of a module has its own.
+        questions: Asks the person for the tool ``AskUserQuestion``, which an agent of a file gets, and any
+            other that gets tools.
 
     Raises:
         AgentNotFoundError, AgentFileError, InvalidDefinitionError: E32, E30, E31, as ``read_agent``.
         InvalidOptionError: E75, there is no such module or name, it is not an agent, or it has its own tools.
     """
     commands = [SlashCommands(user_rules(rules))]
+    asking = [] if questions is None else [ask_user_question(questions)]
     if name is None:
-        return partial(_assistant, instructions, commands, tools)
+        return partial(_assistant, instructions, commands, [*tools, *asking] if tools else tools)
     if ":" in name and not name.endswith(".md"):
         if tools:
             raise InvalidOptionError(option="--tools", reason="cannot be combined with an agent of a module")
         return partial(_changed, _loaded(name))
-    return partial(_of_file, read_agent(name), commands, tools)
+    return partial(_of_file, read_agent(name), commands, [*tools, *asking])
 
 
 def slash_commands_of(agent: Agent[Any]) -> SlashCommands | None:

@@ -57,7 +57,7 @@ class Talk:
         self._ending = ending
         self._store = store
         self._stop: Callable[[], None] = _nothing
-        self._approvals = Approvals(ask, self._stop_run, approved)
+        self._approvals = Approvals(ask, self.stop, approved)
         self._beginning = context
         self._begin(Kept("", agent.name))
         self.renew()
@@ -127,7 +127,8 @@ class Talk:
         await self._keep(Conversations.add, turn)
         self._items = items
 
-    def _stop_run(self) -> None:
+    def stop(self) -> None:
+        """End the answer that is being made."""
         self._stop()
 
     @property

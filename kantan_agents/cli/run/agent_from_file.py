@@ -11,7 +11,7 @@ from kantan_agents.agent import Agent
 from kantan_agents.agent.from_definition import missing_tools
 from kantan_agents.cli.agents.named import NamedAgent
 from kantan_agents.cli.terminal.plain import one_line
-from kantan_agents.cli.terminal.toolkit_options import OPTIONS_OF_TOOLS
+from kantan_agents.cli.terminal.toolkit_options import OPTIONS_OF_TOOLS, TOOLS_OF_CHAT
 from kantan_agents.definitions import MODELS, AgentDefinition, AgentLoader
 from kantan_agents.definitions.unknown_tools import UnknownTool, listed, names_no_tool
 from kantan_agents.delegation import task_tool
@@ -84,7 +84,7 @@ def _servers_of(definition: AgentDefinition) -> list[Any]:
 
 
 def _naming_what_is_missing(loader: AgentLoader, skills: SkillLoader) -> Stage:
-    """Return a stage that names the missing tools and skills of each subagent on stderr, once."""
+    """Return a stage that names the missing tools, servers and skills of each subagent on stderr, once."""
     named: set[str] = set()
 
     async def name_what_is_missing(run: Run, call_next: Next) -> None:
@@ -97,6 +97,7 @@ def _naming_what_is_missing(loader: AgentLoader, skills: SkillLoader) -> Stage:
                 pass  # its file has changed since it was read; the run goes on with what was read
             else:
                 _name_missing_tools(definition, run.agent)
+                _name_missing_servers(definition, run.agent)
                 if definition.skills:
                     _name_missing_skills(definition, await skills.load_skills())
         await call_next(run)
@@ -113,12 +114,31 @@ def _name_missing_tools(definition: AgentDefinition, agent: Agent[Any]) -> None:
         typer.echo(f"warning: {one_line(sentence)}; the agent runs without {pronoun}{hint}", err=True)
 
 
+def _name_missing_servers(definition: AgentDefinition, agent: Agent[Any]) -> None:
+    """Name the MCP servers that the file of a subagent asks for, and that the agent above it has not."""
+    if definition.mcp_servers is None:
+        return
+    from kantan_agents.mcp.configuration.agent_file import wanted_servers  # few files have servers
+
+    has = {server.name for server in agent.inherited["mcp_servers"]}
+    try:
+        wanted = wanted_servers(definition).names
+    except KantanAgentsError as error:
+        typer.echo(f"warning: {one_line(str(error))}", err=True)
+        return
+    missing = ", ".join(repr(name) for name in wanted if name not in has)
+    if missing:
+        sentence = f"mcpServers of agent {definition.name!r}: the agent that delegates to it has no {missing}"
+        typer.echo(f"warning: {one_line(sentence)}, and a subagent has the servers of that agent", err=True)
+
+
 def _ways_to_have(unknown: Sequence[UnknownTool]) -> dict[str, str]:
-    """Return the options that would give some of the tools, with these tools."""
+    """Return the options or commands that would give some of the tools, with these tools."""
+    ways = {**OPTIONS_OF_TOOLS, **TOOLS_OF_CHAT}
     found: dict[str, list[str]] = {}
     for tool in unknown:
-        if tool.name in OPTIONS_OF_TOOLS:
-            found.setdefault(OPTIONS_OF_TOOLS[tool.name], []).append(tool.name)
+        if tool.name in ways:
+            found.setdefault(ways[tool.name], []).append(tool.name)
     return {options: ", ".join(names) for options, names in found.items()}
 
 

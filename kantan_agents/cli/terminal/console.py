@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stderr, redirect_stdout
 
@@ -54,6 +55,11 @@ def suppress_output() -> Iterator[None]:
     """Discard everything printed in the block, such as the output of tool providers while they load."""
     with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
         yield
+
+
+def is_terminal() -> bool:
+    """Return whether a person is at standard input and standard output."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
 
 
 def plain(value: object, style: str = "") -> Text:

@@ -43,6 +43,9 @@ OPTIONS_OF_TOOLS: Final = {
 }
 """The tools of the toolkit that a command can give an agent, and the options for each."""
 
+TOOLS_OF_CHAT: Final = {"AskUserQuestion": "kantan-agents chat, at a terminal,"}
+"""The tools that an agent has only in a chat, and what gives each."""
+
 
 @attrs.frozen
 class ToolkitOptions:

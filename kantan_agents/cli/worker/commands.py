@@ -97,7 +97,8 @@ def worker(
     another worker goes on with it.
 
     Exit codes: 0 ended by a signal, 1 it failed, 2 bad arguments, or the
-    database cannot be used.
+    database cannot be used. If its traces cannot be written, the runs go on,
+    and it ends with 0; E62 is logged.
     """
     from kantan_agents.cli.worker.limits import limits_of
 

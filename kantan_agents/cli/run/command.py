@@ -1,0 +1,132 @@
+"""The command ``run``: its options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from kantan_agents.cli.terminal.agent_names import complete_agent
+from kantan_agents.cli.terminal.agent_options import INSTRUCTIONS, ModelOption, check_agent_options
+from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption, is_named
+from kantan_agents.cli.terminal.toolkit_options import (
+    ApprovedOption,
+    NetworkOption,
+    ShellOption,
+    ToolkitOptions,
+    ToolsOption,
+    WriteOption,
+)
+
+
+def run(
+    invocation: typer.Context,
+    question: Annotated[
+        str,
+        typer.Argument(
+            metavar="QUESTION", help="The question, or a /command; - reads a question from stdin."
+        ),
+    ],
+    agent: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--agent",
+            metavar="NAME|FILE",
+            help="Run this agent from `agents list`, or of a .md file; it may delegate to the others.",
+            show_default=False,
+            autocompletion=complete_agent,
+        ),
+    ] = None,
+    model: ModelOption = None,
+    instructions: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--instructions",
+            metavar="TEXT|@FILE",
+            help="System prompt; may contain markers such as {{ $ctx.customer.name }}. "
+            f'Default: "{INSTRUCTIONS}"',
+            show_default=False,
+        ),
+    ] = None,
+    context_file: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(
+            "--context",
+            metavar="FILE.json",
+            help="Context of the run, a JSON object such as --json prints.",
+            show_default=False,
+        ),
+    ] = None,
+    rules: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--rules",
+            metavar="FILE",
+            help="Tool rules of the run, as for `tools check`; - reads standard input.",
+            show_default=False,
+        ),
+    ] = None,
+    tools_root: ToolsOption = None,
+    write: WriteOption = False,
+    shell: ShellOption = False,
+    network: NetworkOption = False,
+    approved: ApprovedOption = None,
+    db: DatabaseOption = DATABASE,
+    no_record: Annotated[bool, typer.Option("--no-record", help="Do not record the run.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the completed context as one JSON object.")
+    ] = False,
+    no_commands: Annotated[
+        bool,
+        typer.Option("--no-commands", help="Do not treat a question that begins with / as a command."),
+    ] = False,
+) -> None:
+    """Ask one question and print the answer, for use in scripts.
+
+    The answer goes to standard output, an error as one line to standard error.
+    Exit codes: 0 answered, 1 the run failed, 2 bad arguments, 130 interrupted.
+
+    A question such as /read notes.txt runs the tool read without a model.
+    /help lists the commands. Write // to ask a question that begins with /.
+    A question from - is never a command, and none is with --no-commands.
+
+    With --tools DIR the agent may read the files below a folder, as far as the
+    file of the agent permits it. Tools that change something need --yes TOOL.
+
+    Without --model the default model of the SDK answers.
+    With --agent, --model replaces short names or a missing model in its file.
+
+    The run is recorded in the database that `kantan-agents traces` reads.
+    If that file cannot be written, a line on standard error says so, and the
+    run goes on. It is an error if --db names the file.
+    """
+    from kantan_agents.cli.agents.named import read_agent
+    from kantan_agents.cli.run import recording
+    from kantan_agents.cli.terminal import inputs
+    from kantan_agents.cli.tools.rules_file import add_rules
+
+    check_agent_options(invocation, agent=agent, instructions=instructions, no_record=no_record)
+    text = inputs.read_question(question)
+    prompt = inputs.read_instructions(INSTRUCTIONS if instructions is None else instructions)
+    context = inputs.read_context(context_file)
+    if rules is not None:
+        add_rules(context, rules, question)
+    target = None if no_record else recording.checked(recording.Target(db, required=is_named(invocation)))
+    named = None if agent is None else read_agent(agent)
+
+    from kantan_agents.cli.run.run import answer
+
+    # Piped text may come from anyone, so it must not run tools.
+    commands = question != inputs.STDIN and not no_commands
+    answer(
+        text,
+        named or prompt,
+        model=model,
+        context=context,
+        target=target,
+        as_json=as_json,
+        commands=commands,
+        tools=ToolkitOptions(tools_root, write, shell, network),
+        approved=approved or (),
+    )
