@@ -20,6 +20,7 @@ from kantan_agents.toolkit.files.editing.edit import edit_file
 from kantan_agents.toolkit.files.root import Root
 from kantan_agents.toolkit.files.text import BinaryFileError, FileText
 from tests.toolkit.files.calling import Tools, snapshot
+from tests.unprivileged import as_nobody, open_directory
 
 pytestmark = pytest.mark.anyio
 
@@ -232,11 +233,17 @@ async def test_a_character_that_the_encoding_lacks_is_an_error(tmp_path: Path) -
     assert (tmp_path / "a.txt").read_bytes() == b"caf\xe9"
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")
-async def test_a_file_that_may_not_be_written_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("one")
-    (tmp_path / "a.txt").chmod(0o444)
-    tools = Tools(tmp_path)
-    for name, more in (("Edit", {"old_string": "one", "new_string": "two"}), ("Write", {"content": "two"})):
-        assert "Permission denied" in await tools(name, file_path="a.txt", **more)
-    assert (tmp_path / "a.txt").read_text() == "one"
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [("Edit", {"old_string": "one", "new_string": "two"}), ("Write", {"content": "two"})],
+)
+async def test_a_file_that_may_not_be_written_is_left_alone(name: str, more: dict[str, str]) -> None:
+    with open_directory() as root:
+        (root / "a.txt").write_text("one")
+        (root / "a.txt").chmod(0o444)
+        root.chmod(0o777)
+        tools = Tools(root)
+        with as_nobody():
+            assert "Permission denied" in await tools(name, file_path="a.txt", **more)
+        assert (root / "a.txt").read_text() == "one"
+        assert [path.name for path in root.iterdir()] == ["a.txt"]

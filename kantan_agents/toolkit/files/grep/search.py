@@ -11,8 +11,8 @@ import attrs
 
 from kantan_agents.errors import FileNotUsableError
 from kantan_agents.toolkit.files.blocks import text_blocks
-from kantan_agents.toolkit.files.globs import Glob
 from kantan_agents.toolkit.files.grep.answer import Answer
+from kantan_agents.toolkit.files.grep.chosen_files import ChosenFiles
 from kantan_agents.toolkit.files.grep.lines import EnoughError, LineSearch
 from kantan_agents.toolkit.files.grep.pattern import SearchPattern
 from kantan_agents.toolkit.files.mounts import is_same_mount
@@ -41,14 +41,14 @@ class Search:
     Attributes:
         pattern: The pattern.
         mode: What the answer has.
-        glob: Which files are searched; None for all.
+        files: Which files are searched; None for all.
         before: How many lines before each match are shown.
         after: How many lines after it.
     """
 
     pattern: SearchPattern
     mode: OutputMode = "files_with_matches"
-    glob: Glob | None = None
+    files: ChosenFiles | None = None
     before: int = 0
     after: int = 0
 
@@ -104,11 +104,11 @@ class _Files:
 
     def below(self, parts: Parts) -> None:
         """Search the files below a folder."""
-        glob, walk = self.search.glob, self.walk
+        chosen, walk = self.search.files, self.walk
         skipped = len("/".join(parts)) + 1 if parts else 0
         with closing(walk.files(parts)) as files:
             for found in files:
-                if glob is not None and not glob.matches(found.path[skipped:]):
+                if chosen is not None and not chosen.has(found.path[skipped:]):
                     continue
                 self._check()
                 try:

@@ -8,8 +8,8 @@ from typing import Any
 from agents import FunctionTool
 from agents.tool_context import ToolContext
 
-from kantan_agents.toolkit.files.globs import compiled_glob
 from kantan_agents.toolkit.files.grep.answer import Answer
+from kantan_agents.toolkit.files.grep.chosen_files import ChosenFiles
 from kantan_agents.toolkit.files.grep.pattern import compiled_pattern
 from kantan_agents.toolkit.files.grep.search import OutputMode, Search, search_files
 from kantan_agents.toolkit.files.making import file_tool
@@ -48,7 +48,7 @@ def grep_tool(root: Root, rules: ReadRules) -> FunctionTool:
         Args:
             pattern: The expression in the syntax of RE2, as for ripgrep: no look-around, no back-references.
             path: The file or folder to search, relative to the root folder, which is the default.
-            glob: Which files to search, such as "*.py" or "src/**/*.{ts,tsx}".
+            glob: Which files to search, such as "*.py" or "src/**/*.{ts,tsx}"; "!vendor" searches all others.
             output_mode: "files_with_matches" gives paths, "content" gives lines, "count" gives the number of
                 matching lines of each file.
             ignore_case: Whether to ignore case.
@@ -64,7 +64,7 @@ def grep_tool(root: Root, rules: ReadRules) -> FunctionTool:
         search = Search(
             compiled_pattern(pattern, ignore_case=ignore_case, multiline=multiline),
             output_mode,
-            compiled_glob(glob, any_depth=True) if glob else None,
+            ChosenFiles.of(glob) if glob else None,
             _within(before, around, MAX_CONTEXT),
             _within(after, around, MAX_CONTEXT),
         )
