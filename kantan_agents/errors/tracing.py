@@ -38,6 +38,8 @@ class TraceNotFoundError(KantanAgentsError):
 class TracesNotWrittenError(KantanAgentsError):
     """Spans cannot be written at the moment; logged, never raised. The run continues, the spans wait.
 
+    If the process ends, those that wait are lost; ``reason`` then says so.
+
     Attributes:
         path: The file.
         reason: The error of SQLite or the system.

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
+from agents import FunctionSpanData
 
 from kantan_agents.errors import RedactionError
 from kantan_agents.interception import active_sdk_agent
@@ -17,6 +18,7 @@ from kantan_agents.tracing.final_span import recorded_export
 from kantan_agents.tracing.recorder.private_errors import WITHHELD, private_error, records_sensitive_data
 from kantan_agents.tracing.recorder.redaction import Redact, call_redact
 from kantan_agents.tracing.recorder.snapshot import response_data
+from kantan_agents.tracing.tool_outputs import with_tool_output
 
 _CONTENTS = ("input", "output")
 
@@ -152,6 +154,8 @@ def _plain(span: Any, span_data: Any) -> dict[str, Any]:
         response = getattr(span_data, "response", None)
         output = None if response is None else list(response.output or ())
         data = {**data, "input": getattr(span_data, "input", None), "output": output}
+    elif isinstance(span_data, FunctionSpanData):
+        data = with_tool_output(data, span_data)
     return data
 
 

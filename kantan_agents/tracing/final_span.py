@@ -8,6 +8,9 @@ from sys import getsizeof
 from typing import Any
 
 import agents
+from agents import FunctionSpanData
+
+from kantan_agents.tracing.tool_outputs import with_tool_output
 
 Messages = Sequence[Mapping[str, Any]] | None
 
@@ -110,11 +113,16 @@ def output_messages(answer: Any) -> Messages:
 
 
 def recorded_export(span: Any) -> dict[str, Any] | None:
-    """Return the export of any span, with texts instead of messages if it is the final span of a run."""
+    """Return the export of any span as it is recorded.
+
+    The final span of a run has texts instead of messages, the span of a tool the tool's output.
+    """
     exported: dict[str, Any] | None = span.export()
     data = getattr(span, "span_data", None)
     if exported and isinstance(data, GenerationSpanData):
         exported["span_data"] = data.recorded()
+    elif exported and isinstance(data, FunctionSpanData):
+        exported["span_data"] = with_tool_output(exported["span_data"], data)
     return exported
 
 

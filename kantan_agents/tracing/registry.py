@@ -30,6 +30,9 @@ class Recorder(Protocol):
     def prepare_read(self, timeout: float) -> None:
         """Flush before this process reads the file; also if nothing waits but the file was replaced."""
 
+    def log_unwritten(self) -> None:
+        """Log what waits although the process ends."""
+
     def holds_this_thread(self) -> bool:
         """Return whether the calling thread is inside a lock of the recorder."""
 
@@ -132,11 +135,16 @@ def recorders() -> list[Recorder]:
             return list(_recorders)
 
 
-def flush_recorders(path: Path) -> None:
-    """Flush the recorders that write to ``path``, before this process reads the file."""
+def flush_recorders(path: Path, real_path: Callable[[], Path] | None = None) -> None:
+    """Flush the recorders that write to ``path``, before this process reads the file.
+
+    Args:
+        path: The file.
+        real_path: Returns the path without links faster than by looking at each part of it.
+    """
     if not _recorders:
         return
-    resolved = path.resolve()
+    resolved = path.resolve() if real_path is None else real_path()
     for recorder in recorders():
         if recorder.path == resolved:
             recorder.prepare_read(READ_SECONDS)

@@ -213,3 +213,19 @@ async def test_images_are_not_sent(receiver: Receiver, export: Export, support: 
     ]
     await ask(support("Ok."), export(content=True), [{"role": "user", "content": parts}])
     assert "A" * 1_000 not in texts(receiver)
+
+
+@function_tool(needs_approval=True)
+def refund(number: int) -> str:
+    """Refund an order."""
+    return f"refunded {number}"
+
+
+async def test_a_call_that_waits_for_a_person_has_no_result(
+    receiver: Receiver, export: Export, support: Make
+) -> None:
+    agent = support(ScriptedToolCall("refund", {"number": 7}), tools=[refund])
+    await ask(agent, export(content=True))
+    span = receiver.one("execute_tool refund")
+    assert names.TOOL_ARGUMENTS in span.attributes
+    assert names.TOOL_RESULT not in span.attributes

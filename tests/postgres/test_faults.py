@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +18,10 @@ from kantan_agents.tracing.recorder.server_database import ServerDatabase
 from tests.postgres.conftest import Start
 from tests.postgres.spans import names, record
 from tests.postgres_server import execute, fresh_database, own_server
+from tests.programs import Preloaded, Program
 
 ROOT = Path(__file__).parent.parent.parent
+Writer = Callable[..., Program]
 
 
 def until(condition: Callable[[], bool], seconds: float = 30) -> bool:
@@ -125,6 +124,7 @@ WRITER = """
 import os, signal, sys
 from kantan_agents import record_traces
 from tests.postgres.spans import record
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])  # in all threads that follow
 recorder = record_traces(sys.argv[1], flush_interval=float(sys.argv[2]))
 record(recorder, "written")
 assert recorder.force_flush(10)
@@ -132,29 +132,73 @@ record(recorder, "waiting")
 print("ready", flush=True)
 if sys.argv[3] == "wait":
     signal.pause()
+if sys.argv[3] == "usr1":
+    signal.sigwait([signal.SIGUSR1])
 """
 
 
-def writer(url: str, interval: float, ending: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", WRITER, url, str(interval), ending]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    return process
+@pytest.fixture
+def writer(preloaded: Preloaded) -> Iterator[Writer]:
+    """``writer(url, interval, ending)``: a process that has written one span and has another that waits."""
+    started: list[Program] = []
 
+    def start(url: str, interval: float, ending: str, *, before: str = "") -> Program:
+        command = ["-c", before + WRITER, url, str(interval), ending]
+        process = preloaded.popen(command, cwd=ROOT, encoding="utf-8")
+        started.append(process)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        return process
 
-def test_a_killed_writer_loses_only_what_was_not_written(postgres_url: str) -> None:
-    with writer(postgres_url, 60, "wait") as process:
+    yield start
+    for process in started:
         process.kill()
+
+
+def test_a_killed_writer_loses_only_what_was_not_written(postgres_url: str, writer: Writer) -> None:
+    process = writer(postgres_url, 60, "wait")
+    process.kill()
+    process.communicate(60)
     assert names(TraceStore(postgres_url)) == ["written"]
 
 
 @pytest.mark.parametrize("ending", ["exit", "sigterm"])
-def test_a_writer_that_ends_writes_what_waits(postgres_url: str, ending: str) -> None:
-    with writer(postgres_url, 60, "wait" if ending == "sigterm" else "") as process:
-        if ending == "sigterm":
-            process.send_signal(signal.SIGTERM)
+def test_a_writer_that_ends_writes_what_waits(postgres_url: str, writer: Writer, ending: str) -> None:
+    process = writer(postgres_url, 60, "wait" if ending == "sigterm" else "")
+    if ending == "sigterm":
+        process.send_signal(signal.SIGTERM)
+    process.communicate(60)
     assert names(TraceStore(postgres_url)) == ["written", "waiting"]
+
+
+# The bound is short, as the server does not answer before the process has ended.
+IMPATIENT = """
+import logging
+from kantan_agents.tracing.recorder import bound
+logging.basicConfig()
+bound.END_SECONDS = 0.5
+"""
+OF_WRITER = "SELECT pid FROM pg_stat_activity WHERE application_name = 'kantan-agents'"
+
+
+@pytest.mark.parametrize(("ending", "code"), [("exit", 0), ("sigterm", -signal.SIGTERM)])
+def test_a_process_that_ends_before_its_server_answers_says_how_many_spans_are_missing(
+    writer: Writer, ending: str, code: int
+) -> None:
+    kind, number = ("wait", signal.SIGTERM) if ending == "sigterm" else ("usr1", signal.SIGUSR1)
+    with own_server() as server, fresh_database(server.url) as url:
+        process = writer(url, 60, kind, before=IMPATIENT)
+        [(backend,)] = execute(url, OF_WRITER)
+        os.kill(backend, signal.SIGSTOP)
+        try:
+            process.send_signal(number)
+            _, errors = process.communicate(60)
+        finally:
+            os.kill(backend, signal.SIGCONT)
+        assert process.returncode == code, errors
+        said = [line for line in errors.splitlines() if "[E62]" in line]
+        assert len(said) == 1, errors
+        assert "the process ends before they are written (1 spans waiting)" in said[0]
 
 
 def test_a_forked_child_records_on_its_own_connection(postgres_url: str, start: Start) -> None:
@@ -171,27 +215,25 @@ def test_a_forked_child_records_on_its_own_connection(postgres_url: str, start: 
     assert sorted(names(TraceStore(postgres_url))) == ["child", "parent after", "parent before"]
 
 
-def _start_and_record(url: str, number: int) -> None:
-    from kantan_agents.tracing.recorder.postgres_recorder import PostgresRecorder
+SERVICE = """
+import sys
+from kantan_agents.tracing.recorder.postgres_recorder import PostgresRecorder
+from tests.postgres.spans import record
+recorder = PostgresRecorder(sys.argv[1], flush_on_sigterm=False)
+for place in range(5):
+    record(recorder, f"{sys.argv[2]}-{place}")
+assert recorder.force_flush(30)
+recorder.shutdown()
+"""
 
-    recorder = PostgresRecorder(url, flush_on_sigterm=False)
-    for place in range(5):
-        record(recorder, f"{number}-{place}")
-    if not recorder.force_flush(30):
-        os._exit(1)
-    recorder.shutdown()
 
-
-def test_services_that_start_at_once_make_the_tables_once(postgres_url: str) -> None:
-    context = multiprocessing.get_context("forkserver")
-    processes = [
-        context.Process(target=_start_and_record, args=(postgres_url, number)) for number in range(4)
+def test_services_that_start_at_once_make_the_tables_once(postgres_url: str, preloaded: Preloaded) -> None:
+    started = [
+        preloaded.popen(["-c", SERVICE, postgres_url, str(number)], cwd=ROOT, encoding="utf-8")
+        for number in range(4)
     ]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
-    assert [process.exitcode for process in processes] == [0] * 4
+    ended = [(process.communicate(120)[1], process.returncode) for process in started]
+    assert ended == [("", 0)] * 4
     found = names(TraceStore(postgres_url))
     assert sorted(found) == sorted(f"{number}-{place}" for number in range(4) for place in range(5))
     assert execute(postgres_url, "SELECT version FROM kantan_agents_schema") == [(1,)]

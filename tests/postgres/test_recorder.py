@@ -128,6 +128,12 @@ def reader(postgres_url: str, postgres_server: str, start: Start) -> Any:
     execute(postgres_url, f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {role}")
     database = postgres_url.partition("?")[0].rpartition("/")[2]
     yield url_of(postgres_server, database, user=role, password=SECRET)
+    # Its recorder still tries to write, and would make a temporary table again.
+    execute(postgres_url, f"ALTER ROLE {role} NOLOGIN")
+    execute(
+        postgres_url,
+        f"SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE usename = '{role}'",
+    )
     execute(postgres_url, f"DROP OWNED BY {role}")
     execute(postgres_url, f"DROP ROLE {role}")
 

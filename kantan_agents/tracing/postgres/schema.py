@@ -25,6 +25,10 @@ VERSIONS: Final = "kantan_agents_schema"
 
 _MIGRATION_LOCK: Final = 0x6B616E74616F
 
+# Tables of durable runs in the same schema. Another thread of a worker, or another process, may create them
+# before or after those of traces.
+_DURABLE: Final = "kantan_agents_durable_"
+
 _TEXT: Final = 'text COLLATE "C"'
 
 OWN_COLUMNS: Final = ("folded_input", "folded_output", "week")
@@ -161,7 +165,7 @@ def _plain(connection: ServerConnection, statement: str) -> None:
 
 def _check_owner(connection: ServerConnection, *, adopt: bool) -> None:
     query = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name"
-    found = [name for (name,) in connection.execute(query)]
+    found = [name for (name,) in connection.execute(query) if not name.startswith(_DURABLE)]
     taken = [name for name in found if name in COLUMNS or name.startswith("kantan_agents_")]
     if taken:
         reason = (

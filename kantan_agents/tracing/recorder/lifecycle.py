@@ -123,6 +123,7 @@ def _at_exit() -> None:
     bound.flush_within_bound(registry.flush_at_end, is_ending=True)
     for recorder in registry.recorders():
         recorder.shutdown(bound.remaining(is_ending=True))
+        recorder.log_unwritten()
     _Process.has_exited = True
 
 

@@ -22,6 +22,7 @@ from kantan_agents.errors import (
     RedactionError,
     SpanNotRecordedError,
     SpansDroppedError,
+    TracesNotWrittenError,
 )
 from kantan_agents.support.arguments import checked_bool, checked_int, checked_number
 from kantan_agents.support.log import get_logger
@@ -39,7 +40,7 @@ from kantan_agents.tracing.recorder.snapshot import (
     withheld_span,
     withheld_trace,
 )
-from kantan_agents.tracing.recorder.span_queue import SPANS, Snapshot, SpanQueue
+from kantan_agents.tracing.recorder.span_queue import SPANS, FlushMarker, Snapshot, SpanQueue
 from kantan_agents.tracing.recorder.stats import RecorderStats
 from kantan_agents.tracing.recorder.writer import Writer
 from kantan_agents.tracing.replayed import REPLAYED
@@ -327,6 +328,16 @@ class SQLiteRecorder(TracingProcessor):
     def misses(self, trace_id: str) -> bool:
         """Return whether it has not received the start of an open trace, and was not shut down."""
         return trace_id not in self._open and self._writer.thread is not None
+
+    def log_unwritten(self) -> None:
+        """Log what waits although the process ends: a server that does not answer raises no error."""
+        waiting = [item for item in self._queue.unwritten() if not isinstance(item, FlushMarker)]
+        if not waiting:
+            return
+        queued = sum(isinstance(item, SPANS) for item in waiting)
+        reason = "the process ends before they are written"
+        error = TracesNotWrittenError(path=str(self._path), reason=reason, queued=queued)
+        _log.error(str(error), code=error.code, **error.data)
 
     def holds_this_thread(self) -> bool:
         """Return whether the calling thread is inside a lock of the recorder, as in a signal handler."""

@@ -169,5 +169,7 @@ def _flush_and_end(number: int, frame: FrameType | None) -> None:
     if any(recorder.defer(again) for recorder in registry.recorders()):
         return
     bound.flush_within_bound(registry.flush_at_end, is_ending=True)
+    for recorder in registry.recorders():
+        recorder.log_unwritten()
     set_handler(number, signal.SIG_DFL)
     signal.raise_signal(number)

@@ -27,6 +27,7 @@ class KeptConnections:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._is_open = True
+        self._real: tuple[Identity | None, Path] | None = None
         self._idle: deque[tuple[sqlite3.Connection, Identity]] = deque()
         _all.add(self)
 
@@ -37,6 +38,13 @@ class KeptConnections:
         except OSError:
             return None
         return found.st_dev, found.st_ino
+
+    def real_path(self) -> Path:
+        """Return the path without links, which is looked up once for each file that is there."""
+        identity, real = self.identity(), self._real
+        if real is None or identity is None or real[0] != identity:
+            real = self._real = (identity, self._path.resolve())
+        return real[1]
 
     def take(self, identity: Identity | None) -> sqlite3.Connection | None:
         """Return a connection to this file, or None; close those to a file that it has replaced."""

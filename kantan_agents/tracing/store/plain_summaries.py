@@ -9,22 +9,23 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
-from kantan_agents.capture.canonical import decode
+import msgspec
+
 from kantan_agents.tracing.metadata import JUDGE_SPAN
 from kantan_agents.tracing.store.records import TraceSummary
 from kantan_agents.tracing.store.runs import is_run
 from kantan_agents.tracing.store.span_records import parse_time
 from kantan_agents.tracing.store.tables import valid_json
-from kantan_agents.tracing.store.used_tokens import summed_tokens
 
 _ENDING = "s.span_type = 'generation' AND s.name IS NULL AND s.parent_id IS NULL"
 _IS_SPECIAL = f"""s.error_json != 'null' OR s.span_type = 'custom' AND s.name = '{JUDGE_SPAN}'
 OR s.usage_json IS NOT NULL AND NOT json_valid(s.usage_json)"""
 
-# One list with the metadata and the usages, as decoding two texts takes longer.
-_JSON = f"""'[' || COALESCE({valid_json("t.metadata_json")}, 'null')
-|| COALESCE(',' || group_concat(s.usage_json), '') || ']'"""
+# One object with the metadata and the usages, as decoding two texts takes longer.
+_JSON = f"""'{{{{"metadata":' || COALESCE({valid_json("t.metadata_json")}, 'null')
+|| ',"usages":[' || COALESCE(group_concat(s.usage_json), '') || ']}}}}'"""
 
 # Of several endings, the last would count. One of one is the maximum, whatever its type.
 _PLAIN = f"""SELECT t.id, t.workflow_name, t.group_id, {_JSON}, COUNT(*), MIN(s.started_at), MAX(s.ended_at),
@@ -32,6 +33,20 @@ MAX(CASE WHEN {_ENDING} THEN s.input END), MAX(CASE WHEN {_ENDING} THEN s.output
 FROM traces t CROSS JOIN spans s ON s.trace_id = t.id WHERE t.id IN ({{ids}})
 GROUP BY t.id
 HAVING COUNT(CASE WHEN {_ENDING} THEN 1 END) = 1 AND COUNT(CASE WHEN {_IS_SPECIAL} THEN 1 END) = 0"""  # noqa: S608
+
+
+class _Usage(msgspec.Struct):
+    input_tokens: int = 0
+    output_tokens: int = 0
+    total_tokens: int = 0
+
+
+class _Facts(msgspec.Struct):
+    metadata: dict[str, Any]
+    usages: list[_Usage | None]
+
+
+_decode_facts = msgspec.json.Decoder(_Facts).decode
 
 
 def read_plain(connection: sqlite3.Connection, trace_ids: Sequence[str]) -> dict[str, TraceSummary]:
@@ -57,12 +72,22 @@ def _summary(
     answer: str | None,
 ) -> TraceSummary | None:
     try:
-        metadata, *usages = decode(metadata_and_usages)
-    except (ValueError, RecursionError):  # something that SQLite can read and this cannot
+        facts = _decode_facts(metadata_and_usages)
+    except (
+        msgspec.MsgspecError,
+        UnicodeEncodeError,
+        RecursionError,
+    ):  # such as a number with a fraction
         return None
-    if not isinstance(metadata, dict) or not is_run(metadata):
+    metadata = facts.metadata
+    if not is_run(metadata):
         return None
-    input_tokens, output_tokens, total_tokens = summed_tokens(usages)
+    input_tokens, output_tokens, total_tokens = 0, 0, 0
+    for usage in facts.usages:
+        if usage is not None:
+            input_tokens += usage.input_tokens
+            output_tokens += usage.output_tokens
+            total_tokens += usage.total_tokens
     return TraceSummary(
         trace_id=trace_id,
         workflow_name=workflow_name or "",

@@ -112,7 +112,7 @@ class SearchService:
         kept = self._kept
         if kept is None:
             return self._reading(with_views=False)
-        flush_recorders(self.path)
+        flush_recorders(self.path, kept.real_path)
         return reading_again(self.path, kept)
 
     @contextmanager

@@ -90,10 +90,10 @@ def has_failed(connection: sqlite3.Connection, trace_id: str) -> bool:
 def ended_as_wanted(
     connection: sqlite3.Connection, trace_ids: Iterator[str], failed: bool | None
 ) -> Iterator[str]:
-    """Yield the traces that failed, or those that did not; which error ended a run is not found by SQL."""
-    for trace_id in trace_ids:
-        if failed is None or failed == has_failed(connection, trace_id):
-            yield trace_id
+    """Return the traces that failed, or those that did not; which error ended a run is not found by SQL."""
+    if failed is None:
+        return trace_ids
+    return (trace_id for trace_id in trace_ids if failed == has_failed(connection, trace_id))
 
 
 def summarise(trace: TraceRecord, spans: Sequence[SpanRecord]) -> TraceSummary:

@@ -142,11 +142,12 @@ def test_a_user_defined_handler_is_called_and_then_everything_is_written(
 ) -> None:
     script = start(
         """
-        import sqlite3
+        import contextlib, sqlite3
 
         def names():
-            rows = sqlite3.connect(path).execute("SELECT name FROM spans ORDER BY rowid")
-            return [name for (name,) in rows]
+            with contextlib.closing(sqlite3.connect(path)) as connection:
+                rows = connection.execute("SELECT name FROM spans ORDER BY rowid")
+                return [name for (name,) in rows]
 
         def mine(number, frame):
             record("in the handler", parent=opened)

@@ -6,8 +6,6 @@ import asyncio
 import os
 import pickle
 import shutil
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -15,6 +13,7 @@ import pytest
 
 from kantan_agents.errors import TraceDatabaseError, TraceNotFoundError
 from kantan_agents.tracing.store import TraceStore, connection
+from tests.programs import Preloaded
 from tests.tracing.store.sample_database import SampleDatabase, open_sample
 
 
@@ -220,13 +219,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 
 
-def test_a_forked_child_has_connections_and_locks_of_its_own(path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", _FORKS, str(path)],
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-        timeout=60,
-    )
+def test_a_forked_child_has_connections_and_locks_of_its_own(path: Path, preloaded: Preloaded) -> None:
+    done = preloaded.run(["-c", _FORKS, path], timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
     assert len(TraceStore(path).traces()) == 4

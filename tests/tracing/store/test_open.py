@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import pytest
 from kantan_agents.errors import TraceDatabaseError
 from kantan_agents.tracing.store import TraceStore, connection
 from tests.tracing.store.sample_database import open_sample
+from tests.unprivileged import as_nobody, open_directory
 
 
 def make(path: Path, *, log: bool = False) -> Path:
@@ -174,25 +174,8 @@ def read_everything(store: TraceStore) -> None:
 
 @pytest.fixture
 def shared() -> Iterator[Path]:
-    # Accessible to users without privileges, unlike tmp_path.
-    directory = Path(tempfile.mkdtemp())
-    directory.chmod(0o755)
-    yield directory
-    directory.chmod(0o755)
-    shutil.rmtree(directory)
-
-
-@contextmanager
-def as_nobody() -> Iterator[None]:
-    # The superuser ignores permissions.
-    superuser = os.geteuid() == 0
-    if superuser:
-        os.seteuid(65534)
-    try:
-        yield
-    finally:
-        if superuser:
-            os.seteuid(0)
+    with open_directory() as directory:
+        yield directory
 
 
 @pytest.mark.skipif(not hasattr(os, "seteuid"), reason="no users here")

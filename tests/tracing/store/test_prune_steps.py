@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from datetime import timedelta
 from itertools import accumulate
@@ -18,6 +16,7 @@ from kantan_agents.tracing.recorder import SQLiteRecorder
 from kantan_agents.tracing.schema import make_tables
 from kantan_agents.tracing.store import TraceStore, steps
 from kantan_agents.tracing.store.connection import changing
+from tests.programs import Preloaded
 from tests.tracing.store.sample_database import Exported, SampleDatabase, open_sample
 from tests.tracing.store.test_prune import fill, in_steps_of, remaining, shrinks
 
@@ -98,7 +97,9 @@ def test_in_a_file_that_does_not_shrink_the_size_is_that_of_the_pages_in_use(tmp
 
 
 @pytest.mark.parametrize("done", [0, 1, 3])
-def test_after_a_kill_the_file_is_sound_and_the_next_prune_finishes(tmp_path: Path, done: int) -> None:
+def test_after_a_kill_the_file_is_sound_and_the_next_prune_finishes(
+    tmp_path: Path, done: int, preloaded: Preloaded
+) -> None:
     path = tmp_path / "t.db"
     with open_sample(path) as database:
         database.tracer._conn.execute("PRAGMA journal_mode = WAL")
@@ -106,9 +107,7 @@ def test_after_a_kill_the_file_is_sound_and_the_next_prune_finishes(tmp_path: Pa
         for _ in range(7):  # more spans than one step deletes
             database.span(large, input="x" * 5000)
         trace_ids = fill(database, 6)
-        killed = subprocess.run(
-            [sys.executable, "-c", KILLED, str(path), str(done)], capture_output=True, check=False
-        )
+        killed = preloaded.run(["-c", KILLED, path, str(done)])
         assert killed.returncode == -9, killed.stderr
     assert is_sound(path)
     assert [*remaining(path)][-1] == trace_ids[-1]
