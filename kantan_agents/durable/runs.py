@@ -158,11 +158,13 @@ class DurableRuns(Making):
             await wait_for_end(task)
 
     async def _wait_and_stop(self, timeout: float) -> None:  # noqa: ASYNC109 - as above
-        # Otherwise a full queue would keep it busy until the time is over.
-        await _in_thread(self._engine.take_no_more)
-        await self._overseer.wait_for_end(timeout)
-        self._overseer.is_stopping = True
-        await _in_thread(self._stop)
+        try:
+            # Otherwise a full queue would keep it busy until the time is over.
+            await _in_thread(self._engine.take_no_more)
+            await self._overseer.wait_for_end(timeout)
+        finally:
+            self._overseer.is_stopping = True
+            await _in_thread(self._stop)
 
     def forget(self) -> None:
         """In a forked child: leave everything to the parent."""

@@ -26,6 +26,9 @@ class KilledError(BaseException):
     """The process ends here."""
 
 
+LOOK_INTERVAL = 0.2
+"""Each agent has a queue of its own, so many agents that look much more often take most of the time."""
+
 Replies = Mapping[int, Any] | Callable[[RecordedRequest], Any]
 """What the model says by the number of results in the conversation, or by the request."""
 
@@ -156,7 +159,7 @@ def revive(
         **options: For ``DurableRuns``.
     """
     database = f"sqlite:///{folder / 'runs.sqlite3'}"
-    given = {"look_interval": 0.02, **options}
+    given = {"look_interval": LOOK_INTERVAL, **options}
     for case in cases.values():
         case.start_anew()
     with served(cases):
@@ -235,7 +238,7 @@ async def _end(runs: DurableRuns, case: Case, run_id: str) -> None:
             known.status == "queued" and known.queue is not None
         )  # for a worker, of which there is none
         if case.ends or (known.status in ("queued", "running") and not is_waiting):
-            case.outcome = await runs.result(run_id, timeout=20)
+            case.outcome = await runs.result(run_id, timeout=60)
     except Exception as error:  # noqa: BLE001 - the test looks at it
         case.error = str(error)
     case.status = (await runs.get(run_id)).status

@@ -17,7 +17,7 @@ from kantan_agents.durable import Durable
 from kantan_agents.durable.storage.steps import Steps
 from kantan_agents.pipeline import Next, Run
 from kantan_agents.testing.recorded_request import RecordedRequest
-from tests.durable.revival import Case, KilledError, call, make, results, served
+from tests.durable.revival import LOOK_INTERVAL, Case, KilledError, call, make, results, served
 
 _KINDS = ("look", "fail", "forbidden", "unknown", "Task")
 TURNS = st.lists(st.lists(st.sampled_from(_KINDS), min_size=1, max_size=3), max_size=3)
@@ -142,7 +142,7 @@ def test_any_run_that_is_killed_anywhere_ends_as_an_uninterrupted_one(
         for write in ("begin", "finish"):
             patch.setattr(Steps, write, killing.around(getattr(Steps, write)))
         database = f"sqlite:///{Path(folder) / 'runs.sqlite3'}"
-        asyncio.run(make(database, cases, None, {"look_interval": 0.02}))
+        asyncio.run(make(database, cases, None, {"look_interval": LOOK_INTERVAL}))
     for number, (turns, *_) in enumerate(runs):
         killed, whole = cases[f"killed{number}"], cases[f"whole{number}"]
         assert isinstance(killed.raised, KilledError) == (

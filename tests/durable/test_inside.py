@@ -14,7 +14,7 @@ from agents.mcp import MCPServerStdio
 from kantan_agents import Agent
 from kantan_agents.interception import current_tool_call
 from kantan_agents.testing.recorded_request import RecordedRequest
-from tests.durable.revival import Case, KilledError, call, make, results, revive, served
+from tests.durable.revival import LOOK_INTERVAL, Case, KilledError, call, make, results, revive, served
 from tests.programs import Preloaded
 
 _SERVER = Path(__file__).parents[1] / "tools" / "mcp_server.py"
@@ -264,7 +264,9 @@ def test_a_tool_of_a_server_is_called_once_and_a_server_that_is_down_may_be_left
 
             cases.update(up=Case(up, replies), left_out=Case(left_out, replies))
             with served(cases):
-                await make(f"sqlite:///{tmp_path / 'runs.sqlite3'}", cases, None, {"look_interval": 0.02})
+                await make(
+                    f"sqlite:///{tmp_path / 'runs.sqlite3'}", cases, None, {"look_interval": LOOK_INTERVAL}
+                )
 
     cases: dict[str, Case] = {}
     asyncio.run(made())

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from dbos import _core
 
 from kantan_agents import Agent
 from kantan_agents.durable import Durable, DurableRuns, Limits
+from kantan_agents.durable.storage.steps import Steps
 from kantan_agents.errors import (
     DurableNotStartedError,
     DurableRunFailedError,
@@ -80,6 +84,54 @@ async def test_a_key_keeps_a_second_run_out_of_the_queue_while_the_first_waits(d
             assert await agent.enqueue("two", queue="support", dedup_key="ticket-7") == one
             await runs.result(one, timeout=20)
             assert await agent.enqueue("three", queue="support", dedup_key="ticket-7") != one
+
+
+async def test_a_run_that_is_being_taken_at_the_stop_is_made_then_or_by_the_next_worker(
+    database: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    taken = threading.Event()
+    execute = _core.execute_dequeued_workflow
+
+    def slow(*arguments: Any) -> Any:
+        taken.set()
+        time.sleep(0.5)
+        return execute(*arguments)
+
+    monkeypatch.setattr("dbos._queue.execute_dequeued_workflow", slow)
+    with OfflineServer(lambda request: "ok") as server:
+        agent = _durable(server)
+        async with DurableRuns(database, agents=[agent], queues=["support"], look_interval=0.05) as runs:
+            run_id = await agent.enqueue("hello", queue="support")
+            assert await asyncio.to_thread(taken.wait, 20)
+        assert not caplog.records
+        async with DurableRuns(database, agents=[agent], queues=["support"], look_interval=0.05) as runs:
+            assert (await runs.result(run_id, timeout=20)).output == "ok"
+    assert len(server.requests) == 1
+
+
+async def test_a_stop_is_clean_while_a_thread_of_a_queue_is_about_to_start(
+    database: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    starting = threading.Event()
+    begin = threading.Thread._bootstrap_inner  # type: ignore[attr-defined]
+
+    def slow(thread: threading.Thread) -> None:
+        if thread.name == "queue-worker-support":
+            starting.set()
+            time.sleep(0.5)
+        begin(thread)
+
+    monkeypatch.setattr(threading.Thread, "_bootstrap_inner", slow)
+    with OfflineServer(lambda request: "ok") as server:
+        agent = _durable(server)
+        async with DurableRuns(database, agents=[agent]):
+            run_id = await agent.enqueue("hello", queue="support")
+        async with DurableRuns(database, agents=[agent], queues=["support"], look_interval=0.05) as runs:
+            assert await asyncio.to_thread(starting.wait, 20)
+        assert not caplog.records
+        async with DurableRuns(database, agents=[agent], queues=["support"], look_interval=0.05) as runs:
+            assert (await runs.result(run_id, timeout=20)).output == "ok"
+    assert len(server.requests) == 1
 
 
 async def test_each_tenant_has_its_own_limit(database: str) -> None:
@@ -169,6 +221,25 @@ async def test_a_worker_without_the_agent_sets_a_run_aside(database: str) -> Non
             if (await runs.get(run_id)).status == "cancelled":  # the first worker was quicker once more
                 await runs.resume(run_id)
             assert (await runs.result(run_id, timeout=20)).output == "ok"
+
+
+async def test_a_caller_that_sees_that_a_run_was_set_aside_sees_why(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_aside = Steps.set_aside
+
+    def slow(*arguments: Any) -> None:
+        time.sleep(0.3)
+        set_aside(*arguments)
+
+    monkeypatch.setattr(Steps, "set_aside", slow)
+    with OfflineServer(lambda request: "ok") as server:
+        agent, other = _durable(server), _durable(server).clone(name="other")
+        async with DurableRuns(database, agents=[other]):
+            run_id = await other.enqueue("Hi", queue="support")
+        async with DurableRuns(database, agents=[agent], queues=["support"], look_interval=0.05) as runs:
+            with pytest.raises(DurableRunFailedError, match="E152"):
+                await runs.result(run_id, timeout=20)
 
 
 async def test_a_process_without_agents_leaves_the_runs_to_others(database: str) -> None:

@@ -15,7 +15,7 @@ from kantan_agents.durable.engines.engine import Job, resumed_queue
 from kantan_agents.durable.storage.database import Database
 from kantan_agents.testing import OfflineServer
 from tests.durable import version_1
-from tests.durable.revival import Case, call, opened, results, revive
+from tests.durable.revival import LOOK_INTERVAL, Case, call, opened, results, revive
 
 _REPLIES = {0: [call("look", "c1")], 1: [call("pay", "c2", amount=3)], 2: "Done."}
 
@@ -174,7 +174,7 @@ async def _resumed(
     for name, case in cases.items():
         case.name, case.server = name, server
     agents = [case.build(case) for case in cases.values()]
-    async with DurableRuns(database, agents=agents, look_interval=0.02) as runs:
+    async with DurableRuns(database, agents=agents, look_interval=LOOK_INTERVAL) as runs:
         await runs.resume(run_ids[0])
         outcomes = [(await runs.result(run_id, timeout=20)).output for run_id in run_ids]
         assert [(await runs.get(run_id)).error for run_id in run_ids] == [None, None]
@@ -232,7 +232,7 @@ async def _put_and_made(database: str, stored: dict[str, Any], agent: Agent[Any]
             )
 
     await asyncio.to_thread(put)
-    async with DurableRuns(database, agents=[agent], look_interval=0.02) as runs:
+    async with DurableRuns(database, agents=[agent], look_interval=LOOK_INTERVAL) as runs:
         await runs.enqueue(Job(stored["run_id"], json.dumps(stored["stored"]), resumed_queue(agent.name)))
         return await runs.result(stored["run_id"], timeout=20)
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
+import time
 import uuid
 import weakref
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
-from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 from kantan_agents.durable.engines.default_executor import DefaultExecutors
@@ -46,6 +47,7 @@ SCHEDULED: Final = "kantan_agents.scheduled_run"
 _VERSION: Final = "kantan-agents-1"
 _INTERNAL: Final = "_dbos_internal_queue"
 _POLLING_SECONDS: Final = 0.5
+_TAKING_SECONDS: Final = 5.0
 _STATUS: Final = {
     "PENDING": "running",
     "ENQUEUED": "queued",
@@ -87,9 +89,10 @@ class DBOSEngine:
         self._made: DBOSClient | None = None
         self._closing: weakref.finalize[..., DBOSEngine] | None = None
         self._errors: dict[str, Exception | None] = {}
-        self._lock = Lock()
+        self._lock = threading.Lock()
         self._executors = DefaultExecutors()
         self._own_queue = RESUMED
+        self._taking: set[str] = set()  # names of the threads that take runs from queues
 
     def start(self, body: Body, queues: Mapping[str, Limits]) -> None:
         """Begin to make runs of these queues, and those that are recovered."""
@@ -116,6 +119,7 @@ class DBOSEngine:
             self._workflow = _register(self._keeping_error(body), self._max_recoveries, self.enqueue_now)
             self._own_queue = next((name for name in queues if name.startswith(RESUMED)), RESUMED)
             DBOS.listen_queues(list(queues))
+            self._taking = {f"queue-worker-{name}" for name in queues}
             DBOS.migrate(self._database.url)
             # Before the launch: DBOS looks for new queues only once a second.
             client = self._client()
@@ -127,12 +131,22 @@ class DBOSEngine:
             raise DurableDatabaseError(database=self._database.shown, reason=_first_line(error)) from error
 
     def take_no_more(self) -> None:
-        """Begin no more queued runs; those that are being made go on."""
-        from dbos._dbos import _get_dbos_instance
+        """Begin no more queued runs; those that are being made go on.
 
+        When this returns, no thread is taking a run from a queue any more.
+        """
+        from dbos import _dbos
+
+        instance = _dbos._dbos_global_instance
         # What `DBOS.destroy` does first, long before this library has waited for its runs.
-        for event in _get_dbos_instance().background_thread_stop_events:
+        for event in instance.background_thread_stop_events if instance is not None else ():
             event.set()
+        # A run that is taken later finds the event loop of DBOS closed. A thread that is about to start takes
+        # none, as it looks at the event first; it cannot be joined yet.
+        deadline = time.monotonic() + _TAKING_SECONDS
+        for thread in threading.enumerate():
+            if thread.name in self._taking and thread.is_alive():
+                thread.join(max(0.0, deadline - time.monotonic()))
 
     def stop(self) -> None:
         """Make no more runs, and leave those that are being made to other processes."""
@@ -140,6 +154,7 @@ class DBOSEngine:
 
         if self._workflow is not None:
             self._workflow = None
+            self.take_no_more()
             self._executors.give_back()
             DBOS.destroy(destroy_registry=True)
         with self._lock:
