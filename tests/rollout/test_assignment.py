@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kantan_agents.rollout.assignment import Assignment
+from tests.programs import Preloaded
 
 UNITS = st.text(max_size=40)
 SHARES = st.floats(0, 1)
@@ -65,12 +63,13 @@ def test_rollouts_of_other_names_draw_independently() -> None:
     assert abs(both - 2_000) < 130
 
 
-def test_another_process_draws_the_same() -> None:
+def test_another_process_draws_the_same(preloaded: Preloaded) -> None:
     code = (
         "from kantan_agents.rollout.assignment import Assignment\n"
         "a = Assignment('größe', [1, 2])\n"
         "print([a.of(f'u{n}', 0.6).arm for n in range(200)])"
     )
-    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    finished = preloaded.run(["-c", code])
+    assert finished.returncode == 0, finished.stderr
     own = Assignment("größe", [1, 2])
-    assert printed.strip() == str([own.of(f"u{number}", 0.6).arm for number in range(200)])
+    assert finished.stdout.strip() == str([own.of(f"u{number}", 0.6).arm for number in range(200)])

@@ -7,7 +7,6 @@ import logging
 import os
 import signal
 import sqlite3
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -29,6 +28,7 @@ from kantan_agents.rollout.live.watcher import _Process as Watching
 from kantan_agents.rollout.state.change import promote as promote_in
 from kantan_agents.rollout.state.change import stop as stop_in
 from kantan_agents.testing import ModelStep, ScriptedModel
+from tests.programs import Preloaded
 from tests.rollout.trial import V1, V2, echo, rollout, support, user
 
 pytestmark = pytest.mark.anyio
@@ -89,7 +89,7 @@ async def test_a_guard_returns_all_units_to_the_control_by_itself(
     agent = support(rollout(guards={"error": 0.02}), model=ScriptedModel(broken))
     assert arms(agent) == {"v1", "v2"}
     with caplog.at_level(logging.WARNING, "kantan_agents.rollout"):
-        await run_users(agent, range(120))
+        await run_users(agent, range(60))
         assert eventually(lambda: arms(agent) == {"v1"})
     returned = history("support")[-1]
     assert (returned.action, returned.author, returned.share) == ("return", "guard", 0.0)
@@ -134,7 +134,7 @@ async def test_a_callback_decides_with_the_status(path: Path) -> None:
         return "promote" if status.verdict == "promote" else None
 
     agent = support(rollout(metric="thumb", on_verdict=decide))
-    for number in range(300):
+    for number in range(60):
         context = await agent.run_async("Hi", user(number))
         record_score(context, "thumb", float(context["result"].final_output == V2.text))
     assert eventually(lambda: rollouts()[0].status == "promoted")
@@ -236,13 +236,14 @@ def test_a_database_that_cannot_be_written_means_the_control(
 
 
 def test_a_conflict_with_the_stored_rollout_means_the_control(
-    path: Path, caplog: pytest.LogCaptureFixture
+    path: Path, caplog: pytest.LogCaptureFixture, preloaded: Preloaded
 ) -> None:
     code = (
         "from tests.rollout.trial import *\n"
         f"agent = support(rollout(store={str(path)!r}, arms={{'v1': V1, 'v2': 'Be quick.'}}))\n"
     )
-    assert os.spawnv(os.P_WAIT, sys.executable, [sys.executable, "-c", code]) == 0
+    finished = preloaded.run(["-c", code])
+    assert finished.returncode == 0, finished.stderr
     with caplog.at_level(logging.ERROR, "kantan_agents.rollout"):
         agent = support(rollout(store=path))
     assert arms(agent) == {"v1"}
@@ -250,12 +251,13 @@ def test_a_conflict_with_the_stored_rollout_means_the_control(
     assert any("E111" in text and "it began with other arms" in text for text in said)
 
 
-def test_a_rollout_that_waits_for_another_begins_when_that_is_over(path: Path) -> None:
+def test_a_rollout_that_waits_for_another_begins_when_that_is_over(path: Path, preloaded: Preloaded) -> None:
     code = (
         "from tests.rollout.trial import *\n"
         f"agent = support(rollout(store={str(path)!r}, arms={{'v0': 'Be old.', 'v1': V1}}))\n"
     )
-    assert os.spawnv(os.P_WAIT, sys.executable, [sys.executable, "-c", code]) == 0
+    finished = preloaded.run(["-c", code])
+    assert finished.returncode == 0, finished.stderr
     agent = support(rollout(store=path))
     assert arms(agent) == {"v1"}
     promote("support", path, arm="v1")
@@ -309,14 +311,14 @@ async def test_every_rollout_of_a_database_is_checked(path: Path) -> None:
         Agent(f"agent {n}", rollout(guards={"error": 0.02}), model=failing if n % 2 else echo())
         for n in range(4)
     ]
-    for number in range(120):
+    for number in range(60):
         for agent in made:
             with suppress(RuntimeError):
                 await agent.run_async("Hi", user(number))
     assert eventually(lambda: [arms(agent) for agent in made] == [{"v1", "v2"}, {"v1"}] * 2)
 
 
-async def test_a_handler_that_never_returns_delays_no_stop(path: Path) -> None:
+async def test_a_handler_that_never_returns_delays_no_stop(path: Path, preloaded: Preloaded) -> None:
     agent = support(rollout(ramp=(0.0, 0.5, 1)))
     asked = threading.Event()
 
@@ -326,19 +328,20 @@ async def test_a_handler_that_never_returns_delays_no_stop(path: Path) -> None:
             await anyio.sleep_forever()
 
     with agent.subscribe(hangs):
-        change_elsewhere(path, "promote")
+        change_elsewhere(preloaded, path, "promote")
         assert eventually(asked.is_set)
         assert eventually(lambda: arms(agent) == {"v1", "v2"})
-        change_elsewhere(path, "stop")
+        change_elsewhere(preloaded, path, "stop")
         start = time.monotonic()
         assert eventually(lambda: arms(agent) == {"v1"})
         assert time.monotonic() - start < 10
 
 
-def change_elsewhere(path: Path, change: str) -> None:
+def change_elsewhere(preloaded: Preloaded, path: Path, change: str) -> None:
     """Change the rollout as another process does."""
     code = f"from kantan_agents.rollout import {change}; {change}('support', {str(path)!r})"
-    assert os.spawnv(os.P_WAIT, sys.executable, [sys.executable, "-c", code]) == 0
+    finished = preloaded.run(["-c", code])
+    assert finished.returncode == 0, finished.stderr
 
 
 async def test_two_who_decide_about_the_same_state_make_one_step(path: Path) -> None:
@@ -374,7 +377,7 @@ async def test_a_return_that_could_not_be_written_is_tried_again(
 
     monkeypatch.setattr("kantan_agents.rollout.live.check.stop", locked_first)
     agent = support(rollout(guards={"error": 0.02}), model=ScriptedModel(broken))
-    await run_users(agent, range(120))
+    await run_users(agent, range(60))
     assert eventually(lambda: arms(agent) == {"v1"})
     assert len(tries) == 2
 

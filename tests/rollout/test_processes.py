@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
 from kantan_agents.evaluation.experiment.database import prepare_database
 from kantan_agents.rollout import history, promote, rollouts, stop
+from tests.programs import Preloaded
 
 # Each process draws all the time in 8 threads, until all units have the new arm. It reports what it has seen.
 _WORKER = """
@@ -44,10 +42,11 @@ print(json.dumps({"seen": {n: seen for part in ordered for n, seen in part.items
 """
 
 
-def test_eight_processes_of_eight_threads_follow_one_that_promotes(tmp_path: Path) -> None:
+def test_eight_processes_of_eight_threads_follow_one_that_promotes(
+    tmp_path: Path, preloaded: Preloaded
+) -> None:
     path = tmp_path / "traces.db"  # they all create it at once
-    command = [sys.executable, "-c", _WORKER, str(path)]
-    workers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(8)]
+    workers = [preloaded.popen(["-c", _WORKER, path], encoding="utf-8") for _ in range(8)]
     try:
         for worker in workers:
             assert worker.stdout is not None
@@ -69,7 +68,9 @@ def test_eight_processes_of_eight_threads_follow_one_that_promotes(tmp_path: Pat
     assert [one.action for one in history("support", path)] == ["start"] + ["promote"] * 4
 
 
-def test_a_process_that_is_killed_while_it_promotes_leaves_a_whole_state(tmp_path: Path) -> None:
+def test_a_process_that_is_killed_while_it_promotes_leaves_a_whole_state(
+    tmp_path: Path, preloaded: Preloaded
+) -> None:
     path = tmp_path / "traces.db"
     prepare_database(path)
     code = (
@@ -80,11 +81,11 @@ def test_a_process_that_is_killed_while_it_promotes_leaves_a_whole_state(tmp_pat
         "while True: promote('support', sys.argv[1])\n"
     )
     for _ in range(2):
-        worker = subprocess.Popen([sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE, text=True)
+        worker = preloaded.popen(["-c", code, path], encoding="utf-8")
         assert worker.stdout is not None
         assert worker.stdout.readline() == "ready\n"
         threading.Event().wait(0.4)
-        os.kill(worker.pid, 9)
+        worker.kill()
         worker.communicate()
         (state,) = rollouts(path)
         changes = history("support", path)

@@ -78,7 +78,7 @@ async def test_figures_count_each_unit_once(path: Path) -> None:
 
 async def test_a_better_arm_is_to_be_promoted(path: Path) -> None:
     agent = support(rollout(metric="thumb"))
-    for number in range(400):
+    for number in range(100):
         context = await agent.run_async("Hi", user(number))
         is_new = context["result"].final_output == V2.text
         record_score(context, "thumb", number % 10 < (9 if is_new else 3))
@@ -94,7 +94,7 @@ async def test_a_better_arm_is_to_be_promoted(path: Path) -> None:
 
 async def test_a_worse_arm_is_an_alarm(path: Path) -> None:
     agent = support(rollout(metric="thumb"))
-    for number in range(300):
+    for number in range(60):
         context = await agent.run_async("Hi", user(number))
         record_score(context, "thumb", float(context["result"].final_output == V1.text))
     found = status("support")
@@ -130,10 +130,10 @@ async def test_failing_runs_set_off_the_guard_of_errors(path: Path) -> None:
 
     model = ScriptedModel(answer)
     agent = support(rollout(guards={"error": 0.05}), model=model)
-    await runs(agent, range(200))
+    await runs(agent, range(100))
     found = status("support")
     assert (found.verdict, found.is_alarm) == ("stop", True)
-    assert found.reason.startswith("v2 exceeds the limit +0.05 of error (p < 0.001, 200 units)")
+    assert found.reason.startswith("v2 exceeds the limit +0.05 of error (p < 0.001, 100 units)")
     assert found.arms[0].failed == 0.0
     assert found.arms[1].failed == pytest.approx(0.5, abs=0.15)
 
@@ -145,7 +145,7 @@ async def test_costs_and_tokens_come_from_the_record_of_each_model_call(path: Pa
     guards = {"tokens": "+20%", "cost": "+20%"}
     prices = {"ScriptedModel": (10.0, 0.0)}
     agent = support(rollout(guards=guards, prices=prices), model=ScriptedModel(answer))
-    await runs(agent, range(150))
+    await runs(agent, range(80))
     found = status("support")
     assert [arm.mean_tokens for arm in found.arms] == [100, 300]
     assert [arm.mean_cost for arm in found.arms] == [pytest.approx(0.001), pytest.approx(0.003)]
@@ -333,7 +333,7 @@ async def test_an_arm_that_loses_the_scores_of_unhappy_users_is_not_promoted(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agent = support(rollout(metric="thumb"))
-    for number in range(400):
+    for number in range(160):
         context = await agent.run_async("Hi", user(number))
         is_new, is_happy = context["result"].final_output == V2.text, number % 10 < 5
         if is_happy or not is_new:

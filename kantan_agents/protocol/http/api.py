@@ -15,6 +15,7 @@ from kantan_agents.errors import ProviderRequestError
 from kantan_agents.protocol.http.error_bodies import parse_error_body, retry_after, shorten
 from kantan_agents.protocol.http.options import checked_url
 from kantan_agents.protocol.http.sse import events_of
+from kantan_agents.support.answer_headers import report_answer_headers
 from kantan_agents.support.connections import PerLoop
 from kantan_agents.support.http_pools import reclaim_connections
 from kantan_agents.support.tls import no_tls, tls_settings
@@ -157,6 +158,7 @@ class Api:
 def _new_client(create: Callable[[], httpx.AsyncClient], base_url: str) -> httpx.AsyncClient:
     client = create()
     reclaim_connections(client, base_url)
+    report_answer_headers(client)
     return client
 
 

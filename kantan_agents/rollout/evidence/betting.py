@@ -17,6 +17,7 @@ EFFECTS: Final = tuple(2.0**-power for power in range(9))
 FIRST_WEALTH: Final = np.array([1.0, 2.0, 3.0, 3.0, 3.0, 3.0, 2.0, 1.0, 1.0]) / 19.0
 """Which part of the first wealth each gambler gets: more for effects that are likely to be looked for."""
 
+_EFFECTS: Final = np.array(EFFECTS)[:, np.newaxis]
 _LARGEST_STAKE: Final = 0.9
 _ROUNDING: Final = 1e-9
 
@@ -135,13 +136,11 @@ def log_wealths(values: Floats, lowest: Floats, scale: Floats) -> Floats:
     """
     # In units of the scale, so that very small and very large values do as well.
     units, most = values / scale, _LARGEST_STAKE * scale / -lowest
-    wealths = np.empty((len(EFFECTS), len(values)))
-    for row, effect in zip(wealths, EFFECTS, strict=True):
-        np.minimum(most, effect, out=row)
-        np.multiply(row, units, out=row)
-        np.add(row, 1.0, out=row)
-        np.log(row, out=row)
-        np.cumsum(row, out=row)
+    wealths: Floats = np.minimum(most, _EFFECTS)
+    wealths *= units
+    wealths += 1.0
+    np.log(wealths, out=wealths)
+    np.cumsum(wealths, axis=1, out=wealths)
     return wealths
 
 
