@@ -69,9 +69,18 @@ def newest_sdk(session: nox.Session) -> None:
     session.install("--upgrade", "openai-agents", "openai>=3")
     session.install("--no-deps", "kantan-llm")
     session.run("python", "-c", _SHOW_VERSIONS)
-    # A browser sees what the page's API answers, whatever SDK has recorded it; the tests of the API run here.
-    # The SQL of traces in Postgres is the same too.
-    session.run(*SUITE, "-m", "not browser and not postgres", *session.posargs)
+    # Properties are tested with all parts here, because CI has its longer profile in this session. The SQL of
+    # traces in Postgres is the same with any SDK.
+    selected = "not browser and not postgres and (hypothesis or not any_sdk)"
+    session.run(*SUITE, "-m", selected, *session.posargs)
+
+
+@nox.session(python=PYTHONS[-1:] or None)
+def coverage(session: nox.Session) -> None:
+    """Run the suite and say which statements it reaches; with Python 3.12 or newer this costs little time."""
+    session.install("-e", ".[dev]")
+    counted = ("--cov", "--cov-report=term", "--cov-fail-under=95")
+    session.run(*SUITE, *counted, *session.posargs, env={"COVERAGE_CORE": "sysmon"})
 
 
 @nox.session(python=PYTHONS[1:2] or None)

@@ -68,35 +68,26 @@ PROVIDER_PREFIXES = (
 )
 
 
+# What they test reaches the SDK through the rest of the library only.
+_ANY_SDK = {"benchmarks", "chat", "cli", "definitions", "evaluation", "improve", "page", "rollout"}
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of stores in Postgres. What runs and survives in durable runs depends on the SDK too."""
+    """Mark the tests of stores in Postgres, and those for which the version of the SDK does not matter.
+
+    What runs and survives in durable runs depends on the SDK too.
+    """
     for item in items:
         place = item.path.parts
+        if not _ANY_SDK.isdisjoint(item.nodeid.split("/")[1:2]):
+            item.add_marker(pytest.mark.any_sdk)
         is_parameter = "postgres" in getattr(getattr(item, "callspec", None), "id", "")
         if "durable" not in place and ("postgres" in place or is_parameter):
             item.add_marker(pytest.mark.postgres)
 
 
-@pytest.fixture(autouse=True)
-def _no_remembered_servers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forget what servers have refused: servers of two tests may have the same port, and so the same URL."""
-    monkeypatch.setattr(FORMS, "_known", {})
-    monkeypatch.setattr(REFUSALS, "_origins", {})
-
-
-@pytest.fixture(autouse=True)
-def _no_openai_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Undo what a test or an example of a page sets with ``agents.set_default_openai_...``."""
-    for name in ("_default_openai_client", "_default_openai_key", "_use_responses_by_default"):
-        monkeypatch.setattr(sdk_defaults, name, getattr(sdk_defaults, name))
-
-
-@pytest.fixture(autouse=True)
-def _no_real_providers(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in list(os.environ):
-        if name.startswith(PROVIDER_PREFIXES):
-            monkeypatch.delenv(name)
-
+def _only_loopback() -> None:
+    """Let sockets connect to this machine only, in all tests."""
     connect, connect_ex = socket.socket.connect, socket.socket.connect_ex
 
     def checked(address: Any) -> None:
@@ -111,21 +102,34 @@ def _no_real_providers(monkeypatch: pytest.MonkeyPatch) -> None:
         checked(address)
         return connect_ex(self, address)
 
-    monkeypatch.setattr(socket.socket, "connect", guarded)
-    monkeypatch.setattr(socket.socket, "connect_ex", guarded_ex)
+    socket.socket.connect = guarded
+    socket.socket.connect_ex = guarded_ex
 
 
+_only_loopback()
+
+_OPENAI_DEFAULTS = {
+    name: getattr(sdk_defaults, name)
+    for name in ("_default_openai_client", "_default_openai_key", "_use_responses_by_default")
+}
+
+
+# One fixture without `monkeypatch`, because all tests pay for it.
 @pytest.fixture(autouse=True)
-def _own_trace_processors() -> Iterator[None]:
+def _nothing_of_other_tests() -> Iterator[None]:
+    """Start without keys of providers, and end without what a test has left in the process."""
+    for name in [name for name in os.environ if name.startswith(PROVIDER_PREFIXES)]:
+        del os.environ[name]
+    # Servers of two tests may have the same port, and so the same URL.
+    FORMS._known = {}
+    REFUSALS._origins = {}
     set_trace_processors([])
     yield
     set_trace_processors([])
-
-
-@pytest.fixture(autouse=True)
-def _no_watched_rollouts() -> Iterator[None]:
-    """End the threads that watch rollouts; the agents of a test live on until the garbage is collected."""
-    yield
+    # A test or an example of a page may call `agents.set_default_openai_...`.
+    for name, value in _OPENAI_DEFAULTS.items():
+        setattr(sdk_defaults, name, value)
+    # The threads that watch rollouts; the agents of a test live on until the garbage is collected.
     watcher = sys.modules.get("kantan_agents.rollout.live.watcher")
     if watcher is not None:
         watcher._stop_all()

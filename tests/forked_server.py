@@ -2,7 +2,8 @@
 
 ``python -I -S forked_server.py SOCKET SCRIPT [ARGUMENT ...]``, as ``Preloaded.command`` writes it. It imports
 almost nothing. The script gets its streams, environment and working directory. It ends after the script, and
-ends the script if it is terminated itself.
+ends the script if it is terminated itself. In place of the script may be ``-u -c CODE``, with which
+pytest-xdist starts its workers.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ PATIENCE = 1.0
 
 def main(path: str, arguments: list[str]) -> None:
     """Have a script forked, and wait for its end."""
-    code, *rest = arguments
+    is_code = arguments[:2] == ["-u", "-c"]
+    code, *rest = arguments[2:] if is_code else arguments
     program = {
         "warnings": [],
-        "kind": "script",
+        "kind": "code" if is_code else "script",
         "code": code,
         "arguments": rest,
         "cwd": os.getcwd(),  # noqa: PTH109 - pathlib takes as long to import as all else

@@ -13,6 +13,7 @@ the number of a listening socket: ``tests/forked_server.py`` connects to it and 
 from __future__ import annotations
 
 import atexit
+import gc
 import importlib
 import json
 import os
@@ -64,13 +65,20 @@ import uvicorn.lifespan.on  # noqa: E402
 import uvicorn.loops.asyncio  # noqa: E402
 import uvicorn.protocols.http.h11_impl  # noqa: E402, F401
 from agents.tracing.processors import BackendSpanExporter  # noqa: E402
+from openai._models import construct_type  # noqa: E402
+from openai.types.responses import Response, ResponseStreamEvent  # noqa: E402
 from starlette.applications import Starlette  # noqa: E402, F401
 
 import kantan_agents  # noqa: E402
+import kantan_agents.cli.app  # noqa: E402
+import kantan_agents.cli.chat.editor  # noqa: E402 - with the editor's library
+import kantan_agents.cli.chat.run  # noqa: E402
+import kantan_agents.cli.run.run  # noqa: E402
 import kantan_agents.models.light_requests  # noqa: E402 - with the resources of openai
 import kantan_agents.testing  # noqa: E402
 import kantan_agents.tracing.recorder  # noqa: E402
 import kantan_agents.tracing.store  # noqa: E402
+from kantan_agents.testing.wire import response_events  # noqa: E402
 
 # The package imports its parts when they are first used: here, for all children.
 for _name in kantan_agents.__all__:
@@ -78,6 +86,14 @@ for _name in kantan_agents.__all__:
 
 # The servers of tests; the name is that of mcp 2, which also imports its parts when they are first used.
 getattr(mcp.server, "MCPServer", None)
+
+# The client makes the validators of answers when the first one arrives, which takes longer than a run. The
+# program makes its commands when it is first called.
+for _event in response_events(kantan_agents.testing.Reply("Hello."), "gpt-5-mini"):
+    construct_type(type_=ResponseStreamEvent, value=_event)
+    if "response" in _event:
+        construct_type(type_=Response, value=_event["response"])
+kantan_agents.cli.app.make_commands()
 
 # Imports on its own what it needs; a process of another user may not be allowed to read that any more.
 BackendSpanExporter().close()  # type: ignore[no-untyped-call]
@@ -148,6 +164,8 @@ def serve(connection: socket.socket, listener: socket.socket) -> dict[str, Any] 
             if answer is None:
                 pid, status = os.waitpid(request["status"], os.WNOHANG)
                 answer = statuses[request["status"]] = os.waitstatus_to_exitcode(status) if pid else None
+        elif "ready" in request:
+            answer = True
         else:
             answer = _fork(descriptors, connection, listener)
             if answer == 0:
@@ -250,6 +268,9 @@ def _run(kind: str, code: str, arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
+    # A child need not search all that is imported for garbage, which would also copy its memory.
+    gc.collect()
+    gc.freeze()
     with (
         socket.socket(fileno=int(sys.argv[1])) as _connection,
         socket.socket(fileno=int(sys.argv[2])) as _listener,

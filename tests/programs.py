@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -113,12 +114,24 @@ class Preloaded:
         """Return a command for others who start processes, as clients of MCP do, that has a script forked.
 
         The script has the streams, the environment and the working directory of the command's process, but
-        another process id and process group. If the command's process is terminated, so is the script.
+        another process id and process group. If the command's process is terminated, so is the script. It
+        starts at once: this method waits for the imports, which take longer than such clients do.
         """
+        self.ask({"ready": True})
         return [
             *(sys.executable, "-I", "-S", str(Path(__file__).with_name("forked_server.py")), self._socket),
             *(str(script), *map(str, arguments)),
         ]
+
+    def interpreter(self, path: Path) -> Path:
+        """Write a program that runs a script as ``python`` does, but has it forked, as ``command`` does.
+
+        It may also be the ``python`` of the workers of pytest-xdist.
+        """
+        *forking, _ = self.command("")
+        path.write_text(f'#!/bin/sh\nexec {shlex.join(forking)} "$@"\n', encoding="utf-8")
+        path.chmod(0o700)
+        return path
 
     def popen(
         self,

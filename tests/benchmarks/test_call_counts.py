@@ -18,6 +18,7 @@ from benchmarks.counting_calls import Counts, Workload, count, workloads
 from benchmarks.kept_counts import OWN, Environment, Kept, changes, described, read, write
 from benchmarks.overhead import FakeModel, pair
 from kantan_agents.pipeline import Next, Run
+from tests.programs import Preloaded
 
 HERE = Environment((3, 11), (0, 20))
 BEFORE = Counts(
@@ -164,14 +165,18 @@ def test_the_stored_counts_are_complete_and_cover_the_versions_in_ci() -> None:
             assert counts.all == counts.own + sum(counts.packages.values())
 
 
-def test_fresh_processes_count_the_same() -> None:
-    def counted(seed: int) -> Counts:
-        environment = {**os.environ, "PYTHONPATH": str(FOLDER.parents[1]), "PYTHONHASHSEED": str(seed)}
-        command = [sys.executable, "-c", COUNT]
-        process = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE)
-        return Counts(**json.loads(process.stdout))
-
-    one, other = counted(1), counted(2)
+def test_a_new_and_a_forked_process_count_the_same(preloaded: Preloaded) -> None:
+    """They have different hash seeds, and the forked one has imported more."""
+    environment = {**os.environ, "PYTHONPATH": str(FOLDER.parents[1])}
+    of_session = environment.pop("PYTHONHASHSEED", "random")
+    new = subprocess.run(
+        [sys.executable, "-c", COUNT],
+        env=environment | {"PYTHONHASHSEED": "2" if of_session == "1" else "1"},
+        check=True,
+        stdout=subprocess.PIPE,
+    )
+    forked = preloaded.run(["-c", COUNT], env=environment)
+    one, other = (Counts(**json.loads(printed)) for printed in (new.stdout, forked.stdout))
     compared = list(changes({"tool turn": one}, {"tool turn": other}))
     assert len(compared) == 4
     for change in compared:

@@ -207,6 +207,9 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "another server takes over that lacks the last transactions": (
             "postgres/test_faults.py::test_an_empty_replica_gets_the_tables_and_all_later_traces",
         ),
+        "a process ends while the server is away or does not answer": (
+            "postgres/test_faults.py::test_a_process_that_ends_before_its_server_answers_says_how_many_spans_are_missing",
+        ),
         "a process is killed": (
             "postgres/test_faults.py::test_a_killed_writer_loses_only_what_was_not_written",
         ),

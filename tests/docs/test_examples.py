@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import os
 import runpy
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from agents import set_trace_processors
+from hypothesis.configuration import storage_directory
 
 from kantan_agents.testing import OfflineServer
 from kantan_agents.tracing.registry import recorders
+from tests.programs import Preloaded
 
 from .pages import PAGES, ROOT, Page
 
@@ -41,6 +42,9 @@ def test_the_examples_of_a_page_run_and_print_what_it_shows(
     monkeypatch.setenv("HOME", str(tmp_path / "home"))  # without the user's own subagent files
     if "TRACES_URL" in page.script:
         monkeypatch.setenv("TRACES_URL", request.getfixturevalue("postgres_url"))
+    if "sys.executable" in page.script:  # to start a script of the page
+        preloaded: Preloaded = request.getfixturevalue("preloaded")
+        monkeypatch.setattr(sys, "executable", str(preloaded.interpreter(tmp_path / "python")))
     with OfflineServer(page.replies) as server:
         for name, value in server.environment().items():
             monkeypatch.setenv(name, value)
@@ -53,18 +57,23 @@ def test_the_examples_of_a_page_run_and_print_what_it_shows(
 
 
 @pytest.mark.parametrize("page", TEST_MODULES, ids=str)
-def test_the_tests_of_a_page_pass(page: Page, tmp_path: Path) -> None:
+def test_the_tests_of_a_page_pass(page: Page, tmp_path: Path, preloaded: Preloaded) -> None:
     script = tmp_path / f"test_{page.path.stem}.py"
     script.write_text(page.script, encoding="utf-8")
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
-    finished = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error", str(script)],
+    # The library is imported before pytest could rewrite its asserts, which it does for every plugin.
+    warnings = ["-W", "error", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
+    finished = preloaded.run(
+        ["-m", "pytest", "-q", "-p", "no:cacheprovider", *warnings, script],
         cwd=tmp_path,
-        # Requests to other hosts fail: the proxy's port is closed.
-        env=inherited | {"HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1"},
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
+        env=inherited
+        | {
+            # Requests to other hosts fail: the proxy's port is closed.
+            "HTTPS_PROXY": "http://127.0.0.1:9",
+            "NO_PROXY": "127.0.0.1",
+            # Hypothesis keeps there which characters there are, and takes seconds to find out.
+            "HYPOTHESIS_STORAGE_DIRECTORY": str(storage_directory()),
+        },
     )
     assert finished.returncode == 0, finished.stdout + finished.stderr
     for block in page.blocks("python"):

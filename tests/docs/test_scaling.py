@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ import pytest
 
 from kantan_agents.testing import OfflineServer, function_call
 from kantan_agents.testing.recorded_request import RecordedRequest
+from tests.programs import Preloaded, Program
 
 from .pages import ROOT, Page
 
@@ -32,36 +31,28 @@ def _model(request: RecordedRequest) -> Any:
 class Reader:
     """Runs the commands of the page in a folder with its programs."""
 
-    def __init__(self, folder: Path, environ: dict[str, str]) -> None:
+    def __init__(self, preloaded: Preloaded, folder: Path, environ: dict[str, str]) -> None:
+        self.preloaded = preloaded
         self.folder = folder
         self.environ = environ
-        self.workers: list[subprocess.Popen[bytes]] = []
+        self.workers: list[Program] = []
         (folder / "clerk.py").write_text(PAGE.script)
 
     def runs(self, command: str) -> str:
         """Run a command, and return what it prints; start one that ends with ``&``."""
         text = command.replace("$DATABASE", self.environ["DATABASE"])
         arguments = [one for one in shlex.split(text) if one != "&"]
-        first = {"python": [sys.executable], "kantan-agents": [sys.executable, "-m", "kantan_agents"]}
+        first = {"python": [], "kantan-agents": ["-m", "kantan_agents"]}
         arguments = [*first[arguments[0]], *arguments[1:]]
         log = self.folder / f"worker-{len([*self.folder.glob('worker-*.log')])}.log"
         if command.endswith("&"):
             with log.open("wb") as output:
-                self.workers.append(
-                    subprocess.Popen(
-                        arguments, cwd=self.folder, env=self.environ, stdout=output, stderr=output
-                    )
+                worker = self.preloaded.popen(
+                    arguments, cwd=self.folder, env=self.environ, stdout=output, stderr=output
                 )
+            self.workers.append(worker)
             return ""
-        finished = subprocess.run(
-            arguments,
-            cwd=self.folder,
-            env=self.environ,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
+        finished = self.preloaded.run(arguments, cwd=self.folder, env=self.environ, timeout=PATIENCE)
         if finished.returncode != 0:
             logs = [f"{path.name}:\n{path.read_text()}" for path in sorted(self.folder.glob("*.log"))]
             pytest.fail("\n".join((command, finished.stdout, finished.stderr, *logs)))
@@ -76,11 +67,13 @@ class Reader:
         self.workers.clear()
 
 
-def test_the_commands_of_the_page_do_what_it_says(tmp_path: Path, postgres_url: str) -> None:
+def test_the_commands_of_the_page_do_what_it_says(
+    tmp_path: Path, postgres_url: str, preloaded: Preloaded
+) -> None:
     one, three, places = PAGE.blocks("bash")
     with OfflineServer(_model) as server:
         environ = {**os.environ, **server.environment()}
-        reader = Reader(tmp_path, {**environ, "DATABASE": "sqlite:///runs.sqlite3"})
+        reader = Reader(preloaded, tmp_path, {**environ, "DATABASE": "sqlite:///runs.sqlite3"})
         try:
             printed = [reader.runs(command) for command in one.code.splitlines()]
             assert printed[-1].splitlines() == [f"Order {number} is on its way." for number in range(2)]

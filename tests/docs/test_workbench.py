@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import pytest
 
 from kantan_agents.testing import OfflineServer, RecordedRequest, ScriptedToolCall
 from tests.mcp_servers import RealServers
+from tests.programs import Preloaded
 
 from .pages import ROOT
 
@@ -80,7 +80,9 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
-def follow(project: Path, server: OfflineServer, filesystem: Any) -> list[tuple[str, str, str]]:
+def follow(
+    project: Path, server: OfflineServer, filesystem: Any, preloaded: Preloaded
+) -> list[tuple[str, str, str]]:
     """Run the commands of the page; return each with what it shows and what it printed."""
     environment = {
         **os.environ,
@@ -101,23 +103,19 @@ def follow(project: Path, server: OfflineServer, filesystem: Any) -> list[tuple[
         for line in block.replace("\\\n", " ").splitlines():
             if not line.startswith("kantan-agents"):
                 continue
-            result = subprocess.run(
-                [sys.executable, "-m", "kantan_agents", *shlex.split(line)[1:]],
-                cwd=project,
-                env=environment,
-                capture_output=True,
-                text=True,
-                timeout=120,
-                check=False,
+            result = preloaded.run(
+                ["-m", "kantan_agents", *shlex.split(line)[1:]], cwd=project, env=environment
             )
             assert result.returncode == 0, (line, result.stdout, result.stderr)
             done.append((line, shown, result.stdout))
     return done
 
 
-def test_the_page_can_be_followed_from_an_empty_folder(project: Path, real_servers: RealServers) -> None:
+def test_the_page_can_be_followed_from_an_empty_folder(
+    project: Path, real_servers: RealServers, preloaded: Preloaded
+) -> None:
     with OfflineServer(answer) as server:
-        done = follow(project, server, real_servers.filesystem(project))
+        done = follow(project, server, real_servers.filesystem(project), preloaded)
     assert len(done) >= 6
     for line, shown, printed in done:
         if shown:
