@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 from tests.improve.shops import JUDGES, OLD, Shop
+from tests.programs import Preloaded, Program
 
 MODULE = f'''
 from kantan_agents import RUBRIC, Agent, Prompt
@@ -51,22 +50,15 @@ def arguments(module: str, db: Path, *more: str) -> list[str]:
     return ["improve", "support", *(part for pair in given.items() for part in pair), *more]
 
 
-def start(made: Shop, folder: Path, command: list[str]) -> subprocess.Popen[str]:
+def start(preloaded: Preloaded, made: Shop, folder: Path, command: list[str]) -> Program:
     """Start the program in a folder."""
     environment = {
         **os.environ,
         **made.server.environment(),
         "PYTHONPATH": str(folder),
     }
-    program = "from kantan_agents.cli.app import main; main()"
-    return subprocess.Popen(
-        [sys.executable, "-c", program, *command],
-        cwd=folder,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    program = ["-m", "kantan_agents", *command]
+    return preloaded.popen(program, cwd=folder, env=environment, encoding="utf-8")
 
 
 def summary_of(folder: Path) -> dict[str, Any]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -147,28 +149,53 @@ class Shop:
 @contextmanager
 def shop(
     folder: Path,
-    count: int = 30,
+    count: int = 20,
     make: Callable[[Shop], Agent[Any]] | None = None,
     context: dict[str, Any] | None = None,
     redact: Any = None,
     **options: Any,
 ) -> Iterator[Shop]:
-    """Record runs of a shop into a new database."""
+    """Put the recorded runs of a shop into a new database, which also records what a test runs."""
     made = Shop(folder / "traces.sqlite3", folder, **options)
+    is_usual = make is None and context is None and redact is None and "answers" not in options
+    if is_usual:
+        made.path.write_bytes(usual_runs(count))
     recorder = SQLiteRecorder(made.path, redact=redact)
     set_trace_processors([recorder])
     try:
         with made.server:
-            agent = made.agent() if make is None else make(made)
-            for number in range(count):
-                agent.run(f"where is order {number}", {"customer": f"Customer{number}", **(context or {})})
-            recorder.force_flush()
-            made.server.requests.clear()
-            made.ran.clear()
+            if not is_usual:
+                run_shop(made, made.agent() if make is None else make(made), count, context or {})
+                recorder.force_flush()
             yield made
     finally:
         set_trace_processors([])
         recorder.shutdown()
+
+
+@cache
+def usual_runs(count: int) -> bytes:
+    """Return a database with runs of the usual agent, recorded once: most tests begin with the same ones."""
+    with tempfile.TemporaryDirectory() as folder:
+        made = Shop(Path(folder, "traces.sqlite3"), Path(folder))
+        recorder = SQLiteRecorder(made.path)
+        set_trace_processors([recorder])
+        try:
+            with made.server:
+                run_shop(made, made.agent(), count, {})
+        finally:
+            set_trace_processors([])
+            recorder.shutdown()
+        assert [one.name for one in Path(folder).iterdir()] == [made.path.name], "all is in one file"
+        return made.path.read_bytes()
+
+
+def run_shop(made: Shop, agent: Agent[Any], count: int, context: dict[str, Any]) -> None:
+    """Ask an agent of a shop about orders."""
+    for number in range(count):
+        agent.run(f"where is order {number}", {"customer": f"Customer{number}", **context})
+    made.server.requests.clear()
+    made.ran.clear()
 
 
 def journal_of(found: Improvement) -> Sequence[dict[str, Any]]:

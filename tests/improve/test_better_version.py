@@ -136,7 +136,7 @@ def test_its_own_runs_are_no_part_of_a_later_cohort(tmp_path: Path) -> None:
         cohort = Cohort.select(made.store, agent="support", prompt="support")
         own = made.store.traces(limit=None, metadata={EXPERIMENT_KEY: "improve support v1"})
         agents = {one.metadata["agent_name"] for one in own}
-    assert len(cohort) == 30
+    assert len(cohort) == 20
     assert agents == {"support", "critic", "improve-reflection"}
 
 
@@ -194,7 +194,7 @@ def test_each_opening_of_the_same_sealed_cases_costs_alpha(tmp_path: Path, count
 
 
 def test_the_same_versions_with_another_agent_are_another_opening(tmp_path: Path) -> None:
-    with shop(tmp_path) as made:
+    with shop(tmp_path, count=30) as made:
         found = [
             made.improve(
                 agent=made.agent(model_settings=ModelSettings(temperature=number / 10)),

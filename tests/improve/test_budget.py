@@ -73,7 +73,7 @@ PRICES = {"offline-model": (1.0, 1.0), "judge-model": (1.0, 1.0), "reflection-mo
 
 def test_a_limit_of_cost_is_kept_too(tmp_path: Path) -> None:
     limit = 4_000 / 1e6
-    with shop(tmp_path, propose=scripted(*BRIEF)) as made:
+    with shop(tmp_path, count=30, propose=scripted(*BRIEF)) as made:
         found = made.improve(rounds=20, max_cost=limit, prices=PRICES)
         assert found.cost == pytest.approx(used(made) / 1e6)
     assert found.cost is not None

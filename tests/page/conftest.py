@@ -1,4 +1,4 @@
-"""A browser for the tests of a module, and a new window for each."""
+"""A browser for the tests of this directory, and a new window for each."""
 
 from __future__ import annotations
 
@@ -22,9 +22,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.browser)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """The browser. While it is open, ``asyncio.run`` fails in this thread: use ``apart`` of ``served.py``."""
+    """The browser.
+
+    It stays open until the last test of this directory. Meanwhile ``asyncio.run`` fails in this thread, in
+    modules without a browser too: use ``apart`` of ``served.py``.
+    """
     with open_chromium() as chromium:
         yield chromium
 

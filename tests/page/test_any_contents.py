@@ -14,6 +14,7 @@ from playwright.sync_api import Page, expect
 from kantan_agents.page import traces_app
 from kantan_agents.testing.strategies import json_values
 from tests.page.served import served
+from tests.page.settled import Settling
 from tests.tracing.store.sample_database import SampleDatabase, open_sample
 
 KINDS = ["function", "generation", "response", "agent", "handoff", "guardrail", "custom"]
@@ -81,7 +82,7 @@ def written(database: SampleDatabase, trace: dict[str, Any]) -> str:
     suppress_health_check=list(HealthCheck),
 )
 @given(found=st.lists(traces, min_size=1, max_size=4))
-def shows_everything_as_text(page: Page, found: list[dict[str, Any]]) -> None:
+def shows_everything_as_text(page: Page, settling: Settling, found: list[dict[str, Any]]) -> None:
     with TemporaryDirectory() as folder, open_sample(Path(folder) / "t.db") as database:
         ids = [written(database, trace) for trace in found]
         named = found[0]["metadata"]["prompt_name"]
@@ -92,8 +93,8 @@ def shows_everything_as_text(page: Page, found: list[dict[str, Any]]) -> None:
                 f"prompts/{quote(named, safe='')}",
                 f"diff/{ids[0]}/{ids[-1]}",
             ):
-                page.goto("about:blank")
                 page.goto(f"{address}/#/{view}")
+                settling.wait()
                 expect(page.get_by_role("heading", level=1)).to_be_visible()
                 if view.startswith("run/"):
                     for line in page.get_by_role("treeitem").all()[:6]:
@@ -106,6 +107,6 @@ def test_nothing_runs_and_nothing_is_loaded(page: Page) -> None:
     asked: set[str] = set()
     page.on("request", lambda request: asked.add(request.url))
     page.on("dialog", lambda dialog: asked.add(f"dialog {dialog.message}"))
-    shows_everything_as_text(page)
+    shows_everything_as_text(page, Settling(page))
     assert len(asked) > 20
     assert not [url for url in asked if not url.startswith(("http://127.0.0.1:", "about:", "data:"))]

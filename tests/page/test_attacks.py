@@ -35,9 +35,9 @@ BASE = "http://127.0.0.1:4711"
 LINK = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[TraceStore]:
-    with open_sample(tmp_path / "traces.sqlite3") as database:
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
+    with open_sample(tmp_path_factory.mktemp("secret") / "traces.sqlite3") as database:
         database.run(SECRET)
         yield TraceStore(database.path)
 

@@ -20,6 +20,7 @@ from kantan_agents.page.report import write_run_report
 from kantan_agents.tracing.store import TraceStore
 from tests.page.hostile import ATTACK, FLAG, Hostile, make
 from tests.page.served import apart, served
+from tests.page.settled import Settling
 
 NAME = quote(ATTACK, safe="")
 MADE_OF_TEXTS = (
@@ -28,35 +29,46 @@ MADE_OF_TEXTS = (
 ATTRIBUTES = """() => [...document.querySelectorAll('*')].flatMap((one) => [...one.attributes])
     .map((one) => `${one.name}=${one.value}`)
     .filter((one) => /^(on|href|src|action|formaction|style=.*url)/i.test(one))"""
-VIEWS = [
-    "runs",
-    f"runs?words={NAME}",
-    f"runs?agent={NAME}&prompt={NAME}&version={NAME}",
-    "run/{0}",
-    "run/{1}",
-    "run/{2}",
-    "prompts",
-    f"prompts/{NAME}",
-    "diff/{0}/{2}",
-    "diff/{1}/{0}",
-    "comparisons",
-    f"comparisons/evaluation?name={NAME}",
-    f"comparisons/evaluation?name={NAME}&metric={NAME}",
-    f"comparisons/experiment?name={NAME}",
-    f"comparisons/experiment?name={NAME}&status={NAME}",
-    f"comparisons/{NAME}",
-    "label",
-    f"label/{NAME}/{NAME}?scale=0-1",
-    # What a link of somebody else may ask for.
-    f"{NAME}",
-    f"run/{NAME}",
-    f"run/{NAME}/{NAME}?span={NAME}",
-    f"diff/{NAME}/{NAME}",
-    f"label/{NAME}/x?scale={NAME}&sample={NAME}&seed={NAME}",
-    "run/%E0%A4%A",
-    "__proto__",
-    "javascript:alert(1)",
-]
+# In each view it is said whether it shows texts of the database. A window opens those of one name in turn.
+VIEWS = {
+    "runs": [
+        ("runs", True),
+        (f"runs?words={NAME}", False),
+        (f"runs?agent={NAME}&prompt={NAME}&version={NAME}", False),
+    ],
+    "run": [
+        ("run/{0}", True),
+        ("run/{1}", False),
+        ("run/{2}", True),
+    ],
+    "prompts": [("prompts", True), (f"prompts/{NAME}", True)],
+    "diff": [("diff/{0}/{2}", True), ("diff/{1}/{0}", False)],
+    "comparisons": [
+        ("comparisons", True),
+        (f"comparisons/evaluation?name={NAME}", True),
+        (f"comparisons/evaluation?name={NAME}&metric={NAME}", False),
+        (f"comparisons/experiment?name={NAME}", True),
+        (f"comparisons/experiment?name={NAME}&status={NAME}", False),
+        (f"comparisons/{NAME}", False),
+    ],
+    "label": [("label", True), (f"label/{NAME}/{NAME}?scale=0-1", False)],
+    "a link of somebody else": [
+        (f"{NAME}", False),
+        (f"run/{NAME}", False),
+        (f"run/{NAME}/{NAME}?span={NAME}", False),
+        (f"diff/{NAME}/{NAME}", False),
+        (f"label/{NAME}/x?scale={NAME}&sample={NAME}&seed={NAME}", False),
+        ("run/%E0%A4%A", False),
+        ("__proto__", False),
+        ("javascript:alert(1)", False),
+    ],
+}
+POINT = """(one) => {
+    if (!one.checkVisibility()) return null;
+    one.scrollIntoView({block: "nearest", inline: "nearest"});
+    const {x, y, width, height} = one.getBoundingClientRect();
+    return [x + width / 2, y + height / 2];
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -95,11 +107,11 @@ def watched(window: BrowserContext) -> Watched:
 
 
 def nothing_ran(page: Page, watched: Watched, address: str) -> None:
-    assert page.evaluate(f"window.{FLAG}") is None
-    assert watched.opened == []
+    assert page.evaluate(f"window.{FLAG}") is None, page.url
+    assert watched.opened == [], page.url
     elsewhere = [url for url in watched.requests if not url.startswith((f"{address}/", "data:image/"))]
-    assert elsewhere == [] and watched.requests
-    assert page.locator(f"body :is({MADE_OF_TEXTS})").count() == 0
+    assert elsewhere == [] and watched.requests, page.url
+    assert page.locator(f"body :is({MADE_OF_TEXTS})").count() == 0, page.url
     assert [
         one for one in page.evaluate(ATTRIBUTES) if not re.match(r"(href|src)=(#|static/|api/run/)", one)
     ] == []
@@ -110,49 +122,29 @@ def touch_everything(page: Page) -> None:
     for one in page.locator("main [role=treeitem], main summary").all()[:12]:
         if one.is_visible():
             one.click()
-    for one in page.locator("main :is(td, th, li, pre, h1, h2, h3)").all()[:25]:
-        if one.is_visible():
-            one.hover(force=True)
+    for element in page.locator("main :is(td, th, li, pre, h1, h2, h3)").element_handles()[:25]:
+        if point := element.evaluate(POINT):
+            page.mouse.move(*point)
     for _ in range(20):
         page.keyboard.press("Tab")
-    page.wait_for_load_state("networkidle")
 
 
-@pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.replace(NAME, "ATTACK")[:60])
-def test_no_text_runs_or_loads_anything(
-    hostile: Hostile, address: str, page: Page, watched: Watched, view: str
+@pytest.mark.parametrize("name", VIEWS)
+def test_no_text_runs_or_loads_anything_and_all_are_shown_as_they_are(
+    hostile: Hostile, address: str, page: Page, watched: Watched, name: str
 ) -> None:
     watched.watch(page)
-    page.goto(f"{address}/#/{view.format(*hostile.traces) if NAME not in view else view}")
-    expect(page.locator("main :is(h1, .problem)").first).to_be_visible()
-    page.wait_for_load_state("networkidle")  # the table is there
-    touch_everything(page)
-    nothing_ran(page, watched, address)
-
-
-@pytest.mark.parametrize(
-    "view",
-    [
-        "runs",
-        "run/{0}",
-        "run/{2}",
-        "prompts",
-        f"prompts/{NAME}",
-        "diff/{0}/{2}",
-        "comparisons",
-        f"comparisons/evaluation?name={NAME}",
-        f"comparisons/experiment?name={NAME}",
-        "label",
-    ],
-    ids=lambda view: view.replace(NAME, "ATTACK"),
-)
-def test_the_texts_are_shown_as_they_are(
-    hostile: Hostile, address: str, page: Page, watched: Watched, view: str
-) -> None:
-    page.goto(f"{address}/#/{view.format(*hostile.traces) if NAME not in view else view}")
-    expect(page.locator("main")).to_contain_text(f"<script>window.{FLAG}=1</script>")
-    shown = page.locator("main").inner_text()
-    assert not {"\u202e", "\u2066", "\u2028", "\x1b", "\x07", "\x9b", "\0"} & set(shown)
+    settling = Settling(page)
+    for view, shows_texts in VIEWS[name]:
+        page.goto(f"{address}/#/{view.format(*hostile.traces) if NAME not in view else view}")
+        settling.wait()
+        if shows_texts:
+            expect(page.locator("main")).to_contain_text(f"<script>window.{FLAG}=1</script>")
+        shown = page.locator("main").inner_text()
+        assert not {"\u202e", "\u2066", "\u2028", "\x1b", "\x07", "\x9b", "\0"} & set(shown), view
+        touch_everything(page)
+        settling.wait()
+        nothing_ran(page, watched, address)
 
 
 def test_a_hostile_case_is_labelled(address: str, page: Page, watched: Watched) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import socket
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -29,9 +28,9 @@ from tests.tracing.store.sample_database import open_sample
 TOKEN = "a-token-of-32-characters-12345678"
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[TraceStore]:
-    with open_sample(tmp_path / "t.db") as database:
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
+    with open_sample(tmp_path_factory.mktemp("secret") / "traces.sqlite3") as database:
         database.run("a secret question")
         yield TraceStore(database.path)
 

@@ -320,9 +320,12 @@ def test_a_database_that_cannot_be_written_stops_the_experiment_and_the_next_sta
     db: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ids = [db.run(Agent("a", "Hi", model=ScriptedModel(["x"]))) for _ in range(3)]
-    monkeypatch.setattr(connections, "_CHANGE_WAIT_SECONDS", 0.01)
     agent = Agent("a", "Hi", model=ScriptedModel(["x"] * 4))
-    with closing(sqlite3.connect(db.store.path, isolation_level=None, check_same_thread=False)) as other:
+    with (
+        closing(sqlite3.connect(db.store.path, isolation_level=None, check_same_thread=False)) as other,
+        monkeypatch.context() as impatient,  # the recorder writes too, for which the second start waits
+    ):
+        impatient.setattr(connections, "_CHANGE_WAIT_SECONDS", 0.01)
 
         def progress(done: int, _total: int) -> None:
             if done == 1:

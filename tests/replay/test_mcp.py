@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from kantan_agents.errors import ReplayDifferenceError
 from kantan_agents.replay import replay_async
 from kantan_agents.testing import ScriptedToolCall as Call
 from tests.mcp.offering import Offering
+from tests.programs import Preloaded
 from tests.replay.kinds_of_runs import scripted, tool
 from tests.replay.taping import Case, Tapes
 
@@ -31,9 +31,10 @@ def absent() -> MCPServer:
     return MCPServerStdio({"command": "/nowhere/at/all"}, name="files")
 
 
-async def test_a_server_process_is_not_contacted(tapes: Tapes, tmp_path: Path) -> None:
+async def test_a_server_process_is_not_contacted(tapes: Tapes, tmp_path: Path, preloaded: Preloaded) -> None:
     log = tmp_path / "log"
-    parameters: Any = {"command": sys.executable, "args": [str(SERVER), str(log)]}
+    command, *arguments = preloaded.command(SERVER, log)
+    parameters: Any = {"command": command, "args": arguments}
     async with MCPServerStdio(parameters, name="files") as server:
         plain = await tapes.record(Case(reading(server, live=True)))
         streamed = await tapes.record(Case(reading(server, live=True)), streamed=True)

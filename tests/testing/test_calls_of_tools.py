@@ -20,12 +20,12 @@ from kantan_agents.events import ToolCallFinished, subscribe
 from kantan_agents.testing import ScriptedModel
 from kantan_agents.testing.properties import expect_events
 from kantan_agents.testing.strategies import tool_calls, tool_rules
-from kantan_agents.testing.strategies.schemas import valid_values
+from kantan_agents.testing.strategies.schemas import valid_values, validity
 from kantan_agents.tool_rules import ToolRules, decide_call
 from kantan_agents.tools.facts import facts_of
 from tests.structured.schema_strategies import schemas
 
-SEARCH = settings(max_examples=5_000, database=None, deadline=None, phases=[Phase.generate])
+from .occurring import SEARCH, first_of_each
 
 
 class Color(enum.Enum):
@@ -66,6 +66,7 @@ RULES: dict[str, Any] = {
     "params": {"pay": {"amount": {"type": "integer", "minimum": 1, "maximum": 100}}},
 }
 LOOSE = agents.function_tool(plant, strict_mode=False)
+PAY, REFUND = agents.function_tool(pay), agents.function_tool(refund)
 
 
 def run(call: Any, *tools: Any, rules: Any = None) -> None:
@@ -141,24 +142,25 @@ def test_every_valid_call_runs(call: Any) -> None:
 @expect_events("tool ran", "tool refused", "tool failed", "tool unknown")
 @given(tool_calls(RULES, tools=[pay, refund], malformed=True))
 def test_every_outcome_occurs(call: Any) -> None:
-    run(call, pay, refund, rules=RULES)
+    run(call, PAY, REFUND, rules=RULES)
 
 
-@pytest.mark.parametrize(
-    "wanted",
-    [
-        lambda name, _given: name not in ("pay", "refund"),
-        lambda name, given: name == "pay" and isinstance(given, dict) and set(given) == {"amount"},
-        lambda name, given: name == "pay" and isinstance(given, dict) and set(given) > {"amount", "note"},
-        lambda name, given: name == "pay" and isinstance(given, dict) and type(given.get("note")) is list,
-        lambda name, given: name == "pay" and isinstance(given, dict) and given.get("amount") == 101,
-        lambda name, _given: name == "refund",
-        lambda _name, given: isinstance(given, str) and not given.endswith("}"),
-    ],
-)
-def test_every_kind_of_invalid_call_occurs(wanted: Any) -> None:
-    strategy = tool_calls(RULES, tools=[pay, refund], malformed=True)
-    find(strategy, lambda call: bool(wanted(*call)), settings=SEARCH)
+def test_every_kind_of_invalid_call_occurs() -> None:
+    def of_pay(call: tuple[str, Any]) -> dict[str, Any]:
+        return call[1] if call[0] == "pay" and isinstance(call[1], dict) else {}
+
+    first_of_each(
+        tool_calls(RULES, tools=[pay, refund], malformed=True),
+        {
+            "an unknown tool": lambda call: call[0] not in ("pay", "refund"),
+            "a missing argument": lambda call: set(of_pay(call)) == {"amount"},
+            "an additional argument": lambda call: set(of_pay(call)) > {"amount", "note"},
+            "a wrong type": lambda call: type(of_pay(call).get("note")) is list,
+            "a value beyond a limit": lambda call: of_pay(call).get("amount") == 101,
+            "a tool that is not allowed": lambda call: call[0] == "refund",
+            "malformed JSON": lambda call: isinstance(call[1], str) and not call[1].endswith("}"),
+        },
+    )
 
 
 @given(tool_calls(RULES, tools=[pay, refund]))
@@ -169,15 +171,17 @@ def test_arguments_are_a_dict_unless_malformed_ones_are_asked_for(call: Any) -> 
 def shares(strategy: Any) -> Counter[str]:
     """Return how often a call is allowed by the rules and valid for the schema, in percent."""
     counts: Counter[str] = Counter()
+    facts = {"pay": facts_of(PAY), "refund": facts_of(REFUND)}
+    valid = {name: validity(dict(one.schema or {})) for name, one in facts.items()}
+    rules = ToolRules.parse(RULES)
 
     @settings(max_examples=300, database=None, deadline=None, derandomize=True, phases=[Phase.generate])
     @given(strategy)
     def count(call: tuple[str, Any]) -> None:
-        facts = {"pay": facts_of(agents.function_tool(pay)), "refund": facts_of(agents.function_tool(refund))}
         name, arguments = call
         counts["all"] += 1
-        if name in facts and jsonschema_rs.is_valid(dict(facts[name].schema or {}), arguments):
-            allowed = decide_call(ToolRules.parse(RULES), facts[name], arguments).allowed
+        if name in facts and valid[name](arguments):
+            allowed = decide_call(rules, facts[name], arguments).allowed
             counts["runs" if allowed else "refused"] += 1
 
     count()
@@ -244,7 +248,7 @@ def test_short_forms_are_about_the_parameter_of_the_tool(rules: Any, command: st
 def test_tools_run_under_drawn_rules(drawn: Any) -> None:
     rules, call = drawn
     ToolRules.parse(rules)
-    run(call, pay, refund, rules=rules)
+    run(call, PAY, REFUND, rules=rules)
 
 
 def test_rules_are_about_parameters_of_the_tools() -> None:

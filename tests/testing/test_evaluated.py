@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -15,6 +13,9 @@ from kantan_agents.evaluation import Evaluation
 from kantan_agents.evaluation.evaluators import exact, latency
 from kantan_agents.testing import ScriptedModel, evaluated
 from kantan_agents.tracing.store import TraceStore
+from tests.programs import Preloaded
+
+from .workers import on_two_workers
 
 PLUGIN = "kantan_agents.testing.pytest_plugin"
 HEAD = """
@@ -297,12 +298,12 @@ def test_the_pass_rate_is_in_the_junit_file(session: pytest.Pytester) -> None:
     assert 'name="kantan_agents_pass_rate" value="20 of 20 cases pass: 100.0% ' in text
 
 
-def test_it_works_in_the_processes_of_xdist(session: pytest.Pytester) -> None:
+def test_it_works_in_the_processes_of_xdist(session: pytest.Pytester, preloaded: Preloaded) -> None:
     session.makepyfile(test_it=HEAD + TESTS)
-    command = [sys.executable, "-m", "pytest", "-n", "2", "-p", "no:cacheprovider"]
+    command = ["-m", "pytest", *on_two_workers(preloaded, session.path), "-p", "no:cacheprovider"]
     if all(one.value != PLUGIN for one in entry_points(group="pytest11")):
         command += ["-p", PLUGIN]
-    finished = subprocess.run(command, cwd=session.path, capture_output=True, text=True, check=False)
+    finished = preloaded.run(command, cwd=session.path)
     assert finished.returncode == 1, finished.stderr
     assert "2 failed, 5 passed, 1 warning" in finished.stdout
     assert "pass rates" in finished.stdout

@@ -5,11 +5,8 @@ from __future__ import annotations
 import contextvars
 import os
 import queue
-import subprocess
-import sys
 import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import Phase, assume, example, given, seed, settings
@@ -20,6 +17,9 @@ from kantan_agents import Agent
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.testing import ScriptedModel
 from kantan_agents.testing.properties import event, expect_events
+from tests.programs import Preloaded
+
+from .workers import on_two_workers
 
 QUIET = settings(database=None, deadline=None, max_examples=40)
 
@@ -331,22 +331,17 @@ def test_vacuous(number):
 """
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "xdist"])
-def test_pytest_shows_the_events_and_fails_the_vacuous_property(workers: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("distributes", [False, True], ids=["one process", "xdist"])
+def test_pytest_shows_the_events_and_fails_the_vacuous_property(
+    distributes: bool, tmp_path: Path, preloaded: Preloaded
+) -> None:
     (tmp_path / "test_numbers.py").write_text(PROPERTY, encoding="utf-8")
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-p",
-        "no:cacheprovider",
-        "--hypothesis-show-statistics",
-        *workers,
-    ]
+    workers = on_two_workers(preloaded, tmp_path) if distributes else []
+    command = ["-m", "pytest", "-p", "no:cacheprovider", "--hypothesis-show-statistics", *workers]
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
-    done = subprocess.run(command, cwd=tmp_path, env=inherited, capture_output=True, text=True, check=False)
+    done = preloaded.run(command, cwd=tmp_path, env=inherited)
     assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
     assert "'huge' did not happen in any of" in done.stdout
-    if not workers:
+    if not distributes:
         assert "%, even" in done.stdout
         assert "%, odd" in done.stdout

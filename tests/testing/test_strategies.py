@@ -2,13 +2,12 @@ from __future__ import annotations
 
 import copy
 import json
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import Phase, find, given, settings
+from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
 from kantan_agents import Prompt
@@ -19,9 +18,10 @@ from kantan_agents.testing.strategies import contexts, json_values, prompts, too
 from kantan_agents.tool_rules import ToolFacts, ToolRules, decide_call, parse_arguments
 from kantan_agents.tool_rules.calls import is_call_pattern
 from kantan_agents.tool_rules.globs import is_glob
+from tests.programs import Preloaded
 
-# Without shrinking: any example will do.
-SEARCH = settings(max_examples=5_000, database=None, deadline=None, phases=[Phase.generate])
+from .occurring import SEARCH, first_of_each
+
 RULES: dict[str, Any] = {
     "allow": ["search", "fs.*", "Bash(git:*)"],
     "deny": ["fs.delete", "Bash(git push:*)"],
@@ -33,7 +33,8 @@ RULES: dict[str, Any] = {
 
 
 def decide(rules: Any, call: tuple[str, dict[str, Any]]) -> Any:
-    return decide_call(ToolRules.parse(rules), ToolFacts((call[0],), "command"), call[1])
+    parsed = rules if isinstance(rules, ToolRules) else ToolRules.parse(rules)
+    return decide_call(parsed, ToolFacts((call[0],), "command"), call[1])
 
 
 def entries(rules: dict[str, Any]) -> list[str]:
@@ -68,13 +69,12 @@ def test_json_values_respect_the_given_sizes(value: Any) -> None:
     check(value)
 
 
-@pytest.mark.parametrize("kind", [type(None), bool, int, float, str, list, dict])
-def test_json_values_are_of_every_type(kind: type) -> None:
-    find(json_values(), lambda value: type(value) is kind, settings=SEARCH)
+def test_json_values_are_of_every_type_and_nested() -> None:
+    def is_of(kind: type) -> Callable[[Any], bool]:
+        return lambda value: type(value) is kind
 
-
-def test_json_values_are_nested() -> None:
-    find(json_values(), lambda value: depth(value) > 3, settings=SEARCH)
+    kinds = {kind.__name__: is_of(kind) for kind in (type(None), bool, int, float, str, list, dict)}
+    first_of_each(json_values(), kinds | {"nested": lambda value: depth(value) > 3})
 
 
 # Tool rules
@@ -89,33 +89,28 @@ def test_tool_rules_are_valid_and_have_the_public_shape(rules: dict[str, Any]) -
     assert json.loads(json.dumps(rules)) == rules
 
 
-@pytest.mark.parametrize("keyword", list(PARAMETER_ERRORS))
-def test_tool_rules_have_every_keyword(keyword: str) -> None:
-    def has_it(rules: dict[str, Any]) -> bool:
-        return any(keyword in rule for tool in rules["params"].values() for rule in tool.values())
+def test_tool_rules_have_every_keyword_and_every_shape() -> None:
+    def paths(rules: dict[str, Any]) -> list[str]:
+        return [path for tool in rules["params"].values() for path in tool]
 
-    find(tool_rules(), has_it, settings=SEARCH)
+    def has(keyword: str) -> Callable[[dict[str, Any]], bool]:
+        return lambda rules: any(keyword in one for tool in rules["params"].values() for one in tool.values())
 
-
-@pytest.mark.parametrize(
-    "shape",
-    [
-        lambda rules: rules["allow"] == "*",
-        lambda rules: rules["allow"] is None,
-        lambda rules: rules["allow"] == [],
-        lambda rules: rules["deny"] == "*",
-        lambda rules: rules["deny"] is None,
-        lambda rules: any(is_glob(entry) and not is_call_pattern(entry) for entry in entries(rules)),
-        lambda rules: any(entry.endswith(":*)") for entry in entries(rules)),
-        lambda rules: any(entry.endswith("(*)") for entry in entries(rules)),
-        lambda rules: any(is_call_pattern(entry) and "*" not in entry for entry in entries(rules)),
-        lambda rules: any(is_glob(tool) for tool in rules["params"]),
-        lambda rules: any("." in path for tool in rules["params"].values() for path in tool),
-        lambda rules: any("[]" in path for tool in rules["params"].values() for path in tool),
-    ],
-)
-def test_tool_rules_have_every_shape(shape: Any) -> None:
-    find(tool_rules(), shape, settings=SEARCH)
+    shapes: dict[str, Callable[[dict[str, Any]], bool]] = {
+        "everything is allowed": lambda rules: rules["allow"] == "*",
+        "allow is missing": lambda rules: rules["allow"] is None,
+        "nothing is allowed": lambda rules: rules["allow"] == [],
+        "everything is denied": lambda rules: rules["deny"] == "*",
+        "deny is missing": lambda rules: rules["deny"] is None,
+        "a glob": lambda rules: any(is_glob(one) and not is_call_pattern(one) for one in entries(rules)),
+        "a beginning of calls": lambda rules: any(entry.endswith(":*)") for entry in entries(rules)),
+        "all calls": lambda rules: any(entry.endswith("(*)") for entry in entries(rules)),
+        "one call": lambda rules: any(is_call_pattern(one) and "*" not in one for one in entries(rules)),
+        "parameters of a glob": lambda rules: any(is_glob(tool) for tool in rules["params"]),
+        "an inner parameter": lambda rules: any("." in path for path in paths(rules)),
+        "the elements of an array": lambda rules: any("[]" in path for path in paths(rules)),
+    }
+    first_of_each(tool_rules(), shapes | {keyword: has(keyword) for keyword in PARAMETER_ERRORS})
 
 
 @pytest.mark.parametrize("names", [["pay", "refund"], ("pay", "refund"), st.sampled_from(["pay", "refund"])])
@@ -155,26 +150,30 @@ def test_drawing_tool_calls_does_not_change_the_rules(rules: dict[str, Any], dat
     assert parsed == ToolRules.parse(before)
 
 
-@pytest.mark.parametrize(
-    "wanted",
-    [
-        lambda name, decision: decision.allowed,
-        lambda name, decision: decision.rule == "allow has no entry for it",
-        lambda name, decision: decision.rule == "deny: fs.delete",
-        lambda name, decision: decision.rule == "deny: Bash(git push:*)",
-        lambda name, decision: decision.rule == "allow: Bash(git:*)",
-        lambda name, decision: decision.allowed and name == "search",
-        lambda name, decision: decision.allowed and name.startswith("fs."),
-        lambda name, decision: decision.rule == "params: search.query.type",
-        lambda name, decision: decision.rule == "params: search.query.maxLength",
-        lambda name, decision: decision.rule == "params: search.filter.limit.maximum",
-        lambda name, decision: decision.rule == "params: fs.*.paths[].pattern",
-        lambda name, decision: decision.rule == "params: fs.*.mode.enum",
-        lambda name, decision: name == "Bash" and not decision.allowed and decision.key == "allow",
-    ],
-)
-def test_tool_calls_comply_with_the_rules_and_violate_each_of_them(wanted: Any) -> None:
-    find(tool_calls(RULES), lambda call: wanted(call[0], decide(RULES, call)), settings=SEARCH)
+def test_tool_calls_comply_with_the_rules_and_violate_each_of_them() -> None:
+    rules = ToolRules.parse(RULES)
+    decided = tool_calls(RULES).map(lambda call: (call[0], decide(rules, call)))
+    named = (
+        "allow has no entry for it",
+        "deny: fs.delete",
+        "deny: Bash(git push:*)",
+        "allow: Bash(git:*)",
+        "params: search.query.type",
+        "params: search.query.maxLength",
+        "params: search.filter.limit.maximum",
+        "params: fs.*.paths[].pattern",
+        "params: fs.*.mode.enum",
+    )
+
+    def by(rule: str) -> Callable[[tuple[str, Any]], bool]:
+        return lambda drawn: bool(drawn[1].rule == rule)
+
+    others: dict[str, Callable[[tuple[str, Any]], bool]] = {
+        "search": lambda drawn: drawn[1].allowed and drawn[0] == "search",
+        "fs": lambda drawn: drawn[1].allowed and drawn[0].startswith("fs."),
+        "Bash": lambda drawn: drawn[0] == "Bash" and not drawn[1].allowed and drawn[1].key == "allow",
+    }
+    first_of_each(decided, others | {rule: by(rule) for rule in named})
 
 
 @pytest.mark.parametrize("keyword", list(PARAMETER_ERRORS))
@@ -186,23 +185,25 @@ def test_tool_calls_come_near_every_limit(keyword: str, path: str) -> None:
     def is_given(arguments: Any) -> bool:
         return "value" in json.dumps(arguments)
 
-    invalid = find(tool_calls(rules), lambda call: not decide(rules, call).allowed, settings=SEARCH)
-    valid = find(
+    calls = first_of_each(
         tool_calls(rules),
-        lambda call: call[0] == "tool" and is_given(call[1]) and decide(rules, call).allowed,
-        settings=SEARCH,
+        {
+            "invalid": lambda call: not decide(rules, call).allowed,
+            "valid": lambda call: call[0] == "tool" and is_given(call[1]) and decide(rules, call).allowed,
+        },
     )
-    assert invalid[0] == valid[0] == "tool"
-    assert type(decide(rules, invalid).error) is PARAMETER_ERRORS[keyword]
+    assert calls["invalid"][0] == "tool"
+    assert type(decide(rules, calls["invalid"]).error) is PARAMETER_ERRORS[keyword]
 
 
 def test_compliant_and_violating_tool_calls_are_both_common() -> None:
     allowed = []
+    rules = ToolRules.parse(RULES)
 
     @settings(max_examples=300, database=None, deadline=None)
     @given(tool_calls(RULES))
     def count(call: tuple[str, dict[str, Any]]) -> None:
-        allowed.append(decide(RULES, call).allowed)
+        allowed.append(decide(rules, call).allowed)
 
     count()
     assert 0.15 < sum(allowed) / len(allowed) < 0.85
@@ -246,13 +247,14 @@ def test_contexts_are_accepted_by_a_run(context: dict[str, Any], keep_history: b
     assert json.loads(json.dumps(context)) == context
 
 
-@pytest.mark.parametrize("key", ["tool_rules", "history", "result", None])
-def test_contexts_come_with_and_without_each_key(key: str | None) -> None:
-    if key is None:
-        find(contexts(), lambda context: bool(set(context) - set(RESERVED_KEYS)), settings=SEARCH)
-    else:
-        find(contexts(), lambda context: bool(context.get(key)), settings=SEARCH)
-        find(contexts(), lambda context: key not in context, settings=SEARCH)
+def test_contexts_come_with_and_without_each_key() -> None:
+    kinds: dict[str, Callable[[dict[str, Any]], bool]] = {
+        "a key of the caller": lambda context: bool(set(context) - set(RESERVED_KEYS))
+    }
+    for key in ("tool_rules", "history", "result"):
+        kinds[f"with {key}"] = lambda context, key=key: bool(context.get(key))  # type: ignore[misc]
+        kinds[f"without {key}"] = lambda context, key=key: key not in context  # type: ignore[misc]
+    first_of_each(contexts(), kinds)
 
 
 @given(contexts(["pay"]))
@@ -271,30 +273,28 @@ def test_prompts_are_valid_and_can_be_recorded(prompt: Prompt) -> None:
 
 
 def test_prompts_come_with_markers_meta_and_id_and_without() -> None:
-    for wanted in (
-        lambda prompt: "{{ $ctx." in prompt.text,
-        lambda prompt: "{{" not in prompt.text,
-        lambda prompt: prompt.meta,
-        lambda prompt: prompt.meta is None,
-        lambda prompt: prompt.id,
-        lambda prompt: prompt.id is None,
-    ):
-        find(prompts(), wanted, settings=SEARCH)
+    first_of_each(
+        prompts(),
+        {
+            "a marker": lambda prompt: "{{ $ctx." in prompt.text,
+            "no marker": lambda prompt: "{{" not in prompt.text,
+            "meta": lambda prompt: prompt.meta,
+            "no meta": lambda prompt: prompt.meta is None,
+            "an id": lambda prompt: prompt.id,
+            "no id": lambda prompt: prompt.id is None,
+        },
+    )
 
 
 # Hypothesis is an extra
 
 
-def run_python(code: str) -> str:
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return done.stdout.strip()
+def test_the_testing_package_does_not_import_hypothesis(preloaded: Preloaded) -> None:
+    done = preloaded.run(["-c", "import sys, kantan_agents.testing; print('hypothesis' in sys.modules)"])
+    assert done.stdout == "False\n"
 
 
-def test_the_testing_package_does_not_import_hypothesis() -> None:
-    assert run_python("import sys, kantan_agents.testing; print('hypothesis' in sys.modules)") == "False"
-
-
-def test_without_hypothesis_the_error_says_what_to_install() -> None:
+def test_without_hypothesis_the_error_says_what_to_install(preloaded: Preloaded) -> None:
     code = (
         "import sys\n"
         "sys.modules['hypothesis'] = None\n"
@@ -303,7 +303,7 @@ def test_without_hypothesis_the_error_says_what_to_install() -> None:
         "except ImportError as error:\n"
         "    print(error)\n"
     )
-    assert "pip install hypothesis" in run_python(code)
+    assert "pip install hypothesis" in preloaded.run(["-c", code]).stdout
 
 
 def test_everything_public_is_documented() -> None:

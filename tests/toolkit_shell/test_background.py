@@ -5,9 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +14,7 @@ from agents import FunctionTool
 from kantan_agents import Agent
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from kantan_agents.toolkit.shell import ShellLimits, shell_tools
+from tests.programs import Preloaded
 
 from .calls import call, processes_with, until
 
@@ -227,14 +225,15 @@ asyncio.run(main())
 
 
 @pytest.mark.parametrize("place", ["off", "auto"])
-async def test_nothing_survives_a_process_that_is_killed(root: Path, mark: str, place: str) -> None:
-    process = subprocess.Popen(  # noqa: ASYNC220 - a loop of its own waits for it
-        [sys.executable, "-c", PROGRAM, str(root), mark, place]
-    )
+async def test_nothing_survives_a_process_that_is_killed(
+    root: Path, mark: str, place: str, preloaded: Preloaded
+) -> None:
+    with Path(os.devnull).open("wb") as nothing:  # noqa: ASYNC230 - opens at once
+        process = preloaded.popen(["-c", PROGRAM, root, mark, place], stdout=nothing, stderr=nothing)
     try:
         await until((root / "begun").exists)
         assert len(processes_with(f"sleep {mark}")) > 1
     finally:
-        os.kill(process.pid, signal.SIGKILL)
+        process.kill()
         process.wait()
     await until(lambda: not processes_with(mark))
