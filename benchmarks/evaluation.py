@@ -3,9 +3,9 @@
     python benchmarks/evaluation.py [--repeats 7] [--quick]
 
 Two sides take turns: so many runs of an agent, 50 at a time, and an evaluation of as many cases by the same
-agent with one evaluator. Both are recorded in the same way, and a model takes 50 ms. A ratio is the median of
-the ratios of neighbouring batches, and ``A/A`` the runs against themselves. Then an evaluation with 100,000
-finished cases is started again.
+agent with one evaluator. A model takes 50 ms. Both are recorded in the same way, and both end when all runs
+are in the file. A ratio is the median of the ratios of neighbouring batches, and ``A/A`` the runs against
+themselves. Then an evaluation with 100,000 finished cases is started again.
 
 Runs that start together stay in step: all wait for their models, and then all have work. An evaluation starts
 its first runs a millisecond apart, so that some work while others wait, which the first row includes. In the
@@ -28,6 +28,7 @@ from itertools import count
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 from rich.console import Console
 
 if __name__ == "__main__":
@@ -102,6 +103,8 @@ def _bare(agent: Agent, recorder: SQLiteRecorder, runs: int, *, seconds_apart: f
         async with anyio.create_task_group() as group:
             for number in range(AT_ONCE):
                 group.start_soon(_ask, agent, questions, number * seconds_apart)
+        # An evaluation, too, ends when its runs are in the file.
+        await anyio.to_thread.run_sync(recorder.force_flush, 60)
         return (time.perf_counter() - start) / runs
 
     return batch

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
 import attrs
@@ -72,7 +72,7 @@ class WholeSearch:
             await run_sync(folder.check_files, journal.files)
             self._count_journal(journal)
             journal.withholds = await _withholds(asked)
-            with _recorded_alone(asked):
+            async with _recorded_alone(asked):
                 return await self._searched(target, limits, folder, parts, journal)
 
     async def _begun(self, target: Target, limits: Limits, folder: Folder) -> tuple[Parts, Journal]:
@@ -282,14 +282,15 @@ async def _locked(folder: Folder) -> AsyncIterator[None]:
         lock.__exit__(None, None, None)
 
 
-@contextmanager
-def _recorded_alone(asked: Asked) -> Iterator[None]:
+@asynccontextmanager
+async def _recorded_alone(asked: Asked) -> AsyncIterator[None]:
     """Record the runs of the block, each in a trace of its own, also inside a trace of the caller."""
     trace, span = Scope.set_current_trace(None), Scope.set_current_span(None)
     try:
         # Of all agents: judges and the reflection model are asked too.
-        with recorded(asked.store.path), subscribe(notice):
-            yield
+        async with recorded(asked.store.path):
+            with subscribe(notice):
+                yield
     finally:
         Scope.reset_current_span(span)
         Scope.reset_current_trace(trace)

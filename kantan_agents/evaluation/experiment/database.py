@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 
 from agents.tracing import get_trace_provider
+from anyio.to_thread import run_sync
 
 from kantan_agents.errors import InvalidOptionError, TraceDatabaseError
 from kantan_agents.replay.record_too import is_recorded_too, record_too
+from kantan_agents.support.waiting import wait_for_end
 from kantan_agents.tracing import registry
 from kantan_agents.tracing.database_url import as_place, url_of
 from kantan_agents.tracing.make_database import make_database
@@ -67,9 +70,25 @@ def is_recorded_to(path: Path) -> bool:
     )
 
 
+@asynccontextmanager
+async def recorded(path: Path) -> AsyncIterator[None]:
+    """Record the traces of this process in a file until the end of the block, if they are not anyway.
+
+    The block ends when all of them are in the file, even if it is cancelled meanwhile.
+    """
+    block = _recorded(path)
+    block.__enter__()
+    try:
+        yield
+    finally:
+        # The event loop goes on: other runs of this process need not wait until a long queue is written.
+        ending = asyncio.create_task(run_sync(block.__exit__, None, None, None))
+        await wait_for_end(ending)
+        ending.result()
+
+
 @contextmanager
-def recorded(path: Path) -> Iterator[None]:
-    """Record the traces of this process in a file until the end of the block, if they are not anyway."""
+def _recorded(path: Path) -> Iterator[None]:
     if is_recorded_to(path) and not is_recorded_too(path):
         yield
         registry.flush_recorders(path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -197,9 +197,9 @@ async def evaluate_async(
     work = Work(path, row, units, total, runner, spending, progress)
     if units and spending.is_limited:
         await run_sync(_learn, spending, path, row, stored)
-    with ExitStack() as stack:
+    async with AsyncExitStack() as stack:
         if units:
-            stack.enter_context(recorded(path))
+            await stack.enter_async_context(recorded(path))
         # Of all agents: evaluators ask some too.
         stack.enter_context(subscribe(notice))
         await work.make(workers)

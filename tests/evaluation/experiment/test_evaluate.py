@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import threading
 from contextlib import closing
@@ -11,10 +12,11 @@ from typing import Any
 
 import agents
 import anyio
+import anyio.to_thread
 import pytest
 from kantan_llm.tracing.analysis import find_failed_judges
 
-from kantan_agents import Agent, Middleware, Prompt, TraceStore
+from kantan_agents import Agent, Middleware, Prompt, TraceStore, record_traces
 from kantan_agents.errors import (
     EmptyDatasetError,
     EvaluationNotFoundError,
@@ -36,6 +38,7 @@ from kantan_agents.evaluation import (
 from kantan_agents.middleware import Approve, Retry
 from kantan_agents.testing import OfflineServer, Reply, ScriptedModel, ScriptedToolCall
 from kantan_agents.tracing import registry
+from kantan_agents.tracing.recorder import SQLiteRecorder
 from tests.evaluation.experiment.counting import Asked, is_loud, length, words
 
 
@@ -388,6 +391,53 @@ async def test_a_cancelled_evaluation_keeps_what_is_done_and_goes_on(store: Trac
     evaluation = await evaluate_async(asked.agent, dataset, length, concurrency=1)
     assert len(asked.questions) == 10 - kept
     assert len(evaluation) == 10
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("ends_with", ["prepare_read", "shutdown"])
+async def test_the_event_loop_goes_on_while_the_last_traces_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends_with: str
+) -> None:
+    path, threads = tmp_path / "traces.sqlite3", list[int]()
+    recorder = record_traces(path if ends_with == "prepare_read" else tmp_path / "another.sqlite3")
+    write = getattr(SQLiteRecorder, ends_with)
+
+    def noted(self: SQLiteRecorder, *timeout: float) -> None:
+        threads.append(threading.get_ident())
+        write(self, *timeout)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SQLiteRecorder, ends_with, noted)
+        await evaluate_async(Asked().agent, words("one"), length, store=path)
+    recorder.shutdown()
+    assert threads
+    assert threading.get_ident() not in threads
+
+
+@pytest.mark.anyio
+async def test_an_evaluation_that_is_cancelled_at_its_end_still_writes_its_traces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, begun, go_on = tmp_path / "traces.sqlite3", threading.Event(), threading.Event()
+    write = SQLiteRecorder.shutdown
+
+    def held(self: SQLiteRecorder) -> None:
+        begun.set()
+        assert go_on.wait(20)
+        write(self)
+
+    monkeypatch.setattr(SQLiteRecorder, "shutdown", held)
+    task = asyncio.create_task(evaluate_async(Asked().agent, words("one"), length, store=path))
+    assert await anyio.to_thread.run_sync(begun.wait, 20)
+    for _ in range(2):
+        task.cancel()
+        await anyio.sleep(0.01)
+    assert not task.done()
+    go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    with TraceStore(path) as store:
+        assert len(store.traces()) == 1
 
 
 # ---- scores elsewhere
