@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -29,8 +29,8 @@ import time
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
+from benchmarks.measure import Rows
 from benchmarks.situations import JUDGED, PAIRED, SYMMETRIC, Floats, labelled
 from kantan_agents.evaluation.statistics import (
     Interval,
@@ -48,6 +48,7 @@ RESAMPLES = 1_000
 SECONDS, MEGABYTES = 1.0, 300.0
 QUICK, WHOLE = 200, 10_000
 _RATE = 0.6
+_WIDTHS = (28, 32, *(8 for _ in SIZES))
 
 Simulation = Callable[[int, int], float]
 """Returns a share from the number of data sets and the size of each."""
@@ -153,15 +154,14 @@ def speed() -> tuple[float, float]:
     return min(taken), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def measure(repeats: int, workers: int) -> tuple[Table, list[str]]:
-    """Return the table of all shares, and which promises are missed."""
+def measure(console: Console, repeats: int, workers: int) -> list[str]:
+    """Print all shares, each line as soon as it is known; return which promises are missed."""
     lines = rows()
-    title = f"{repeats:,} data sets each, %"
-    table = Table("statistic", "situation", *(f"n={size}" for size in SIZES), title=title)
+    console.print(f"\n{repeats:,} data sets each, %")
+    headings = ("situation", *(f"n={size}" for size in SIZES))
+    table = Rows(console, "statistic", *headings, widths=_WIDTHS)
     missed: list[str] = []
-    shares = iter(
-        _shares([partial(row.simulate, repeats, size) for row in lines for size in row.sizes], workers)
-    )
+    shares = _shares([partial(row.simulate, repeats, size) for row in lines for size in row.sizes], workers)
     for row in lines:
         cells = dict.fromkeys(SIZES, "")
         for size in row.sizes:
@@ -171,15 +171,17 @@ def measure(repeats: int, workers: int) -> tuple[Table, list[str]]:
             missed += [f"{row.statistic}, {row.situation}, n={size}"] if is_missed else []
         is_promised = row.least is not None or row.most is not None
         situation = row.situation if is_promised else f"({row.situation})"
-        table.add_row(row.statistic, situation, *cells.values())
-    return table, missed
+        table.row(row.statistic, situation, *cells.values())
+    return missed
 
 
-def _shares(simulations: Sequence[Callable[[], float]], workers: int) -> list[float]:
+def _shares(simulations: Sequence[Callable[[], float]], workers: int) -> Iterator[float]:
     if workers == 1:
-        return [simulate() for simulate in simulations]
+        yield from (simulate() for simulate in simulations)
+        return
     with ProcessPoolExecutor(workers) as pool:
-        return [future.result() for future in [pool.submit(simulate) for simulate in simulations]]
+        for future in [pool.submit(simulate) for simulate in simulations]:
+            yield future.result()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -193,11 +195,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     console = Console(width=None if sys.stdout.isatty() else 120)
     seconds, megabytes = speed()
-    table, missed = measure(options.repeats or (QUICK if options.quick else WHOLE), options.workers)
-    console.print(table)
     console.print(
         f"10,000 pairs, 10,000 resamples, interval and p: {seconds:.2f} s, {megabytes:.0f} MB at most"
     )
+    missed = measure(console, options.repeats or (QUICK if options.quick else WHOLE), options.workers)
     missed += [f"{seconds:.2f} s, promised {SECONDS}"] if seconds > SECONDS else []
     missed += [f"{megabytes:.0f} MB, promised {MEGABYTES}"] if megabytes > MEGABYTES else []
     for one in missed:
