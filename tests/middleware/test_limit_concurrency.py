@@ -28,7 +28,7 @@ from kantan_agents.errors import (
 from kantan_agents.events import Event
 from kantan_agents.middleware import Deadline, LimitConcurrency, Retry
 from kantan_agents.middleware.limit_concurrency import places as places_module
-from kantan_agents.middleware.limit_concurrency.overload import pause_after
+from kantan_agents.middleware.limit_concurrency.overload import pause_after, pause_of_answer
 from kantan_agents.middleware.limit_concurrency.places import Place, Places
 from kantan_agents.middleware.limit_concurrency.window import Window
 from kantan_agents.protocol import AnthropicProvider
@@ -544,7 +544,54 @@ async def test_rate_limits_of_a_server_lower_the_limit_and_answers_raise_it() ->
         assert limit.stats().limit == 4
 
 
-USED_UP = {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "20s"}
+USED_UP = {
+    "x-ratelimit-limit-requests": "3",
+    "x-ratelimit-remaining-requests": "0",
+    "x-ratelimit-reset-requests": "60s",
+}
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        (USED_UP, 20.0),
+        ({**USED_UP, "x-ratelimit-limit-requests": "5000"}, 0.012),
+        ({**USED_UP, "x-ratelimit-limit-requests": "0"}, 6.0),
+        ({**USED_UP, "x-ratelimit-limit-requests": "many"}, 6.0),
+        ({**USED_UP, "x-ratelimit-reset-requests": "24h"}, 60.0),
+        (
+            {
+                "x-ratelimit-limit-tokens": "3",
+                "x-ratelimit-remaining-tokens": "0",
+                "x-ratelimit-reset-tokens": "30s",
+            },
+            3.0,
+        ),
+        (
+            {
+                **USED_UP,
+                "x-ratelimit-limit-tokens": "150000",
+                "x-ratelimit-remaining-tokens": "0",
+                "x-ratelimit-reset-tokens": "4m",
+            },
+            24.0,
+        ),
+    ],
+)
+def test_how_long_a_used_up_limit_pauses_after_an_answer(headers: dict[str, str], seconds: float) -> None:
+    assert pause_of_answer(headers) == pytest.approx(seconds)
+
+
+async def test_those_who_wait_are_served_as_a_limit_is_refilled() -> None:
+    headers = {**USED_UP, "x-ratelimit-limit-requests": "600"}
+    with OfflineServer([Reply("Fine.", headers=headers)] * 4) as server:
+        limit = LimitConcurrency(1, max_wait=20)
+        agent = Agent("a", "x", model=server.bundle(), middleware=[limit])
+        async with anyio.create_task_group() as group:
+            for _ in range(4):
+                group.start_soon(agent.run_async, "q", {"tenant": "a"})
+    assert len(server.requests) == 4
+    assert limit.stats().timed_out == 0
 
 
 @pytest.mark.parametrize("of", ["model_calls", "runs"])
@@ -585,16 +632,16 @@ async def test_the_pause_begins_with_the_headers_and_not_with_the_end_of_the_ans
 
 
 async def test_a_provider_of_this_package_reports_its_limits_too() -> None:
-    in_a_minute = (datetime.now(timezone.utc) + timedelta(seconds=50)).isoformat().replace("+00:00", "Z")
+    in_some_minutes = (datetime.now(timezone.utc) + timedelta(seconds=500)).isoformat().replace("+00:00", "Z")
     headers = {
         "anthropic-ratelimit-input-tokens-remaining": "0",
-        "anthropic-ratelimit-input-tokens-reset": in_a_minute,
+        "anthropic-ratelimit-input-tokens-reset": in_some_minutes,
     }
     with WireServer([Body(recorded("anthropic_citations"), headers=headers)]) as server:
         limit = LimitConcurrency(4)
         provider = AnthropicProvider("claude-x", api_key="k", base_url=server.url)
         await Agent("a", "x", model=provider, middleware=[limit]).run_async("q", {"tenant": "a"})
-    assert limit.stats().keys["a"].paused == pytest.approx(45, abs=10)
+    assert 0 < limit.stats().keys["a"].paused <= 60
 
 
 @pytest.mark.parametrize(
@@ -616,6 +663,15 @@ async def test_an_answer_that_leaves_something_pauses_nothing(headers: dict[str,
         limit = LimitConcurrency(4)
         agent = Agent("a", "x", model=server.bundle(), middleware=[limit])
         await agent.run_async("q", {"tenant": "a"})
+    assert limit.stats().keys == {}
+
+
+async def test_without_adapting_nothing_pauses() -> None:
+    with OfflineServer([Reply("Fine.", headers=USED_UP)]) as server:
+        limit = LimitConcurrency(4, adaptive=False)
+        await Agent("a", "x", model=server.bundle(), middleware=[limit]).run_async("q", {"tenant": "a"})
+        with pytest.raises(openai.RateLimitError):
+            await service([rate_limited(retry_after="7")], limit).run_async("q", {"tenant": "a"})
     assert limit.stats().keys == {}
 
 

@@ -44,9 +44,9 @@ class LimitConcurrency(Middleware):
 
     It adapts to rate limits: after status 429, 503 or 529, half as many calls are made at once, and one more
     each time that as many were answered, up to ``n``. If the provider says how long to wait
-    (``Retry-After``), or the headers of an answer or an error say that a limit is used up and when it is
-    reset (OpenAI's ``x-ratelimit-*``, Anthropic's ``anthropic-ratelimit-*``), no call of this key begins
-    before, but at most for a minute.
+    (``Retry-After``, or when a limit is reset that is used up), no call of this key begins before, but at
+    most for a minute. If the headers of an answer say that nothing is left of a limit (OpenAI's
+    ``x-ratelimit-*``, Anthropic's ``anthropic-ratelimit-*``), none begins before a part of it is back.
 
     A replay does not wait.
 
@@ -81,8 +81,9 @@ class LimitConcurrency(Middleware):
         self.of = of
         self._key = KeyOf("LimitConcurrency", per)
         self._max_wait = None if max_wait is None else checked_number("max_wait", max_wait)
+        self._adaptive = checked_bool("adaptive", adaptive)
         self._places = Places(
-            Window(self.n, adapts=checked_bool("adaptive", adaptive)),
+            Window(self.n, adapts=self._adaptive),
             None if each is None else checked_int("each", each, 1),
             checked_int("max_waiting", max_waiting, 0),
         )
@@ -139,14 +140,14 @@ class LimitConcurrency(Middleware):
             is_overloaded = False
         except Exception as error:
             if is_overload(error):
-                is_overloaded, pause = True, pause_after(error)
+                is_overloaded, pause = True, pause_after(error) if self._adaptive else 0.0
             raise
         finally:
             self._places.leave(place, is_overloaded=is_overloaded, pause=pause)
             _held.reset(token)
 
     def _read_headers(self, key: Key, headers: Mapping[str, str]) -> None:
-        pause = pause_of_answer(headers)
+        pause = pause_of_answer(headers) if self._adaptive else 0.0
         if pause > 0:
             self._places.pause(key, pause)
 

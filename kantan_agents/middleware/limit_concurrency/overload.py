@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from kantan_agents.errors import ProviderRequestError
-from kantan_agents.middleware.limit_concurrency.used_up import until_reset
+from kantan_agents.middleware.limit_concurrency.used_up import until_refilled, until_reset
 from kantan_agents.protocol.http.error_bodies import retry_after
 
 LONGEST_PAUSE: Final = 60.0
@@ -35,7 +35,7 @@ def pause_after(error: BaseException) -> float:
 
 def pause_of_answer(headers: Mapping[str, str]) -> float:
     """Return for how many seconds no call is to begin after an answer; 0 if no limit is used up by it."""
-    return _bounded(until_reset(headers))
+    return _bounded(until_refilled(headers))
 
 
 def _bounded(seconds: float | None) -> float:

@@ -20,7 +20,8 @@ class KeyStats:
     Attributes:
         running: How many are made now.
         waiting: How many wait for a place.
-        paused: Seconds for which none of them begins, because a provider has asked for it.
+        paused: Seconds for which none of them begins, because a provider has asked for it or a limit is used
+            up.
     """
 
     running: int

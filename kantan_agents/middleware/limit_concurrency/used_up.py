@@ -1,16 +1,18 @@
-"""Reads from the headers of a provider when a limit that is used up is reset."""
+"""Reads from the headers of a provider when a limit that is used up allows a call again."""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 _OPENAI: Final = ("requests", "tokens")
 _ANTHROPIC: Final = ("requests", "tokens", "input-tokens", "output-tokens")
 _PART = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(ms|s|m|h|d)")
+# Of a limit of tokens, or of requests whose number is unknown.
+_SHARE_OF_A_CALL: Final = 0.1
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -19,17 +21,39 @@ def until_reset(headers: Mapping[str, Any]) -> float | None:
 
     Understands OpenAI's ``x-ratelimit-*`` (a duration) and Anthropic's ``anthropic-ratelimit-*`` (a time).
     """
-    found = [
-        _duration(str(headers.get(f"x-ratelimit-reset-{name}", "")))
-        for name in _OPENAI
-        if headers.get(f"x-ratelimit-remaining-{name}") == "0"
-    ]
-    found += [
-        _seconds_until(str(headers.get(f"anthropic-ratelimit-{name}-reset", "")))
-        for name in _ANTHROPIC
-        if headers.get(f"anthropic-ratelimit-{name}-remaining") == "0"
-    ]
-    return max((one for one in found if one is not None), default=None)
+    return max((limit.reset for limit in _used_up(headers)), default=None)
+
+
+def until_refilled(headers: Mapping[str, Any]) -> float | None:
+    """Return the seconds until each limit that is used up allows a call again; None if no limit is.
+
+    Limits are refilled all the time, and are reset when they are full. So one of a number of requests is back
+    after this part of the time. How many tokens a call needs is not known: a tenth of them is waited for.
+    """
+    return max((limit.reset * limit.share for limit in _used_up(headers)), default=None)
+
+
+class _Limit(NamedTuple):
+    """A limit of which nothing is left: the seconds until it is full, and the part that a call needs."""
+
+    reset: float
+    share: float
+
+
+def _used_up(headers: Mapping[str, Any]) -> Iterator[_Limit]:
+    for family, names, seconds_of in (
+        ("x-ratelimit-{part}-{name}", _OPENAI, _duration),
+        ("anthropic-ratelimit-{name}-{part}", _ANTHROPIC, _seconds_until),
+    ):
+        for name in names:
+            remaining, reset, limit = (
+                str(headers.get(family.format(name=name, part=part), ""))
+                for part in ("remaining", "reset", "limit")
+            )
+            seconds = seconds_of(reset) if remaining == "0" else None
+            if seconds is not None:
+                is_count = name == "requests" and limit.isdecimal() and int(limit) > 0
+                yield _Limit(seconds, 1 / int(limit) if is_count else _SHARE_OF_A_CALL)
 
 
 def _duration(text: str) -> float | None:
