@@ -7,8 +7,10 @@ import os
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager
+from functools import partial
 from pathlib import Path
 
+import anyio
 from agents.tracing import get_trace_provider
 from anyio.to_thread import run_sync
 
@@ -74,7 +76,7 @@ def is_recorded_to(path: Path) -> bool:
 async def recorded(path: Path) -> AsyncIterator[None]:
     """Record the traces of this process in a file until the end of the block, if they are not anyway.
 
-    The block ends when all of them are in the file, even if it is cancelled meanwhile.
+    Even if it is cancelled, the block waits until they are in the file or the time for that is over.
     """
     block = _recorded(path)
     block.__enter__()
@@ -82,9 +84,13 @@ async def recorded(path: Path) -> AsyncIterator[None]:
         yield
     finally:
         # The event loop goes on: other runs of this process need not wait until a long queue is written.
-        ending = asyncio.create_task(run_sync(block.__exit__, None, None, None))
-        await wait_for_end(ending)
-        ending.result()
+        # A thread for it alone, as those of a busy service may all be taken.
+        leave = partial(run_sync, block.__exit__, None, None, None, limiter=anyio.CapacityLimiter(1))
+        ending = asyncio.create_task(leave())
+        try:
+            await wait_for_end(ending)
+        finally:
+            ending.result()
 
 
 @contextmanager
