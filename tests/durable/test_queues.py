@@ -5,9 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from collections.abc import Sequence
+from datetime import datetime, timedelta, timezone
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import anyio
+import anyio.to_thread
 import pytest
 from dbos import _core
 
@@ -23,6 +28,7 @@ from kantan_agents.errors import (
     RunMovedError,
 )
 from kantan_agents.testing import OfflineServer, function_call
+from tests.durable.conftest import Scene
 
 pytestmark = pytest.mark.anyio
 
@@ -183,6 +189,68 @@ async def test_a_schedule_queues_runs(database: str) -> None:
                 made = await runs.list_runs(queue="support", status="finished")
             assert (await runs.result(made[0].run_id)).context["n"] == 1
             await runs.unschedule("tick")
+
+
+def _in_two_seconds() -> str:
+    """Return a cron expression that is true in two seconds, and then not for a year."""
+    return (datetime.now(timezone.utc) + timedelta(seconds=2)).strftime("%S %M %H %d %m *")
+
+
+async def test_a_run_of_a_schedule_that_is_being_queued_at_the_stop_is_made_then_or_by_the_next_worker(
+    database: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    taken = threading.Event()
+    execute = _core.execute_dequeued_workflow
+
+    def slow(*arguments: Any) -> Any:
+        taken.set()
+        time.sleep(0.5)
+        return execute(*arguments)
+
+    monkeypatch.setattr("dbos._queue.execute_dequeued_workflow", slow)
+    with OfflineServer(lambda request: "ok") as server:
+        agent = _durable(server)
+        async with DurableRuns(database, agents=[agent], look_interval=0.05) as runs:
+            await runs.schedule("tick", _in_two_seconds(), "a", "Tick.", queue="support")
+            assert await asyncio.to_thread(taken.wait, 30)
+        assert not caplog.records
+        async with DurableRuns(database, agents=[agent], queues=["support"], look_interval=0.05) as runs:
+            await _made(runs, 1)
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("scenes", ["scene", "shared_scene"])
+async def test_a_run_of_a_schedule_is_made_although_the_process_that_queues_it_is_killed(
+    request: pytest.FixtureRequest, scenes: str
+) -> None:
+    scene: Scene = request.getfixturevalue(scenes)
+    dies = """
+        from datetime import datetime, timedelta, timezone
+        from kantan_agents.durable.engines.dbos_engine import DBOSEngine
+
+        agent = Agent("a", "Help.", model="gpt-6.1-terra", middleware=[Durable()], tool_providers=None)
+        DBOSEngine.enqueue_now = lambda *_: die()
+
+        async def first(runs):
+            soon = datetime.now(timezone.utc) + timedelta(seconds=2)
+            await runs.schedule("tick", soon.strftime("%S %M %H %d %m *"), "a", "Tick.", queue="support")
+            await asyncio.sleep(30)
+    """
+    with OfflineServer(lambda request: "ok") as server:
+        await anyio.to_thread.run_sync(partial(scene.run, dies, server, first=True), abandon_on_cancel=True)
+        queues, agent = ["support"], _durable(server)
+        async with DurableRuns(scene.database, agents=[agent], queues=queues, look_interval=0.05) as runs:
+            await _made(runs, 1)
+    assert len(server.requests) == 1
+
+
+async def _made(runs: DurableRuns, count: int) -> None:
+    """Wait until so many runs of the queue are finished."""
+    finished: Sequence[Any] = ()
+    with anyio.fail_after(30):
+        while len(finished) < count:
+            await anyio.sleep(0.05)
+            finished = await runs.list_runs(queue="support", status="finished")
 
 
 async def test_what_cannot_be_queued_is_refused(tmp_path: Path) -> None:

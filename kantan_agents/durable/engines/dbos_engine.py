@@ -119,7 +119,8 @@ class DBOSEngine:
             self._workflow = _register(self._keeping_error(body), self._max_recoveries, self.enqueue_now)
             self._own_queue = next((name for name in queues if name.startswith(RESUMED)), RESUMED)
             DBOS.listen_queues(list(queues))
-            self._taking = {f"queue-worker-{name}" for name in queues}
+            # DBOS begins the runs of schedules by a queue of its own.
+            self._taking = {f"queue-worker-{name}" for name in (*queues, _INTERNAL)}
             DBOS.migrate(self._database.url)
             # Before the launch: DBOS looks for new queues only once a second.
             client = self._client()
@@ -250,15 +251,22 @@ class DBOSEngine:
     def executors(self) -> Sequence[str]:
         """Return the processes that make runs, as far as the engine knows."""
         rows = self._client().list_workflows(
-            status="PENDING", name=WORKFLOW, load_input=False, load_output=False
+            status="PENDING", name=[WORKFLOW, SCHEDULED], load_input=False, load_output=False
         )
         return sorted({row.executor_id for row in rows if row.executor_id})
 
     def recover(self, executors: Sequence[str]) -> int:
         """Give the runs of processes that have ended to others; return how many these are."""
+        ended = list(executors)
         rows = self._client().list_workflows(
-            status="PENDING", name=WORKFLOW, executor_id=list(executors), load_output=False
+            status="PENDING", name=WORKFLOW, executor_id=ended, load_output=False
         )
+        # Their queue is that of DBOS: a run of a schedule that was being queued, by its id at most once.
+        firings = self._client().list_workflows(
+            status="PENDING", name=SCHEDULED, executor_id=ended, load_input=False, load_output=False
+        )
+        for row in firings:
+            _give_to_others(row, _INTERNAL)
         return sum(self._recover(row) for row in rows)
 
     def recover_one(self, run_id: str) -> None:
@@ -268,15 +276,10 @@ class DBOSEngine:
                 self._recover(row)
 
     def _recover(self, row: Any) -> bool:
-        from dbos._dbos import _get_dbos_instance
-
-        # DBOS recovers the runs of other processes only for its Conductor, so this name is private. The run
-        # is put into a queue of this library: any process takes from that of DBOS, also without the agent.
+        # In a queue of this library: any process takes from that of DBOS, also without the agent.
         agent = agent_in(_engine_run(row).stored)
         # What cannot be read belongs to nobody: this process takes it, and sets it aside with the reason.
-        queue = resumed_queue(agent) if agent else self._own_queue
-        system = _get_dbos_instance()._sys_db
-        return bool(system.reenqueue_for_recovery(row.workflow_id, [row.executor_id], queue))
+        return _give_to_others(row, resumed_queue(agent) if agent else self._own_queue)
 
     def cancel(self, run_id: str) -> None:
         """Let nobody begin or go on with a run."""
@@ -360,6 +363,14 @@ def _forget_closed_streams() -> None:
     for handler in [*logger.handlers]:
         if getattr(getattr(handler, "stream", None), "closed", False):
             logger.removeHandler(handler)
+
+
+def _give_to_others(row: Any, queue: str) -> bool:
+    # DBOS recovers the runs of other processes only for its Conductor, so this name is private.
+    from dbos._dbos import _get_dbos_instance
+
+    system = _get_dbos_instance()._sys_db
+    return bool(system.reenqueue_for_recovery(row.workflow_id, [row.executor_id], queue))
 
 
 def _register(body: Body, max_recoveries: int, enqueue: Any) -> Any:
