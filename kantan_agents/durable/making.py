@@ -163,8 +163,8 @@ class Making(Management):
     def _set_aside(self, run_id: str, error: Exception) -> None:
         """Cancel a run that this process cannot make, so that it can be resumed in one that can."""
         self._steps.set_aside(run_id, str(error))  # before a caller can see the cancellation
+        self._steps.release(run_id)  # before another process can have resumed it
         self._engine.cancel(run_id)
-        self._steps.release(run_id)
         _log.error("durable run cancelled, because it cannot be made here", run_id=run_id, error=str(error))
 
     async def _cancelled(self, run_id: str) -> None:

@@ -167,3 +167,10 @@ def flush_at_end(seconds: float) -> bool:
     for wait in waits:
         wait(max(0.0, deadline - time.monotonic()))
     return are_written
+
+
+def log_unwritten() -> None:
+    """Log what waits in each recorder although the process ends; what logs may fail then."""
+    for recorder in recorders():
+        with suppress(Exception):
+            recorder.log_unwritten()

@@ -123,8 +123,8 @@ def _at_exit() -> None:
     bound.flush_within_bound(registry.flush_at_end, is_ending=True)
     for recorder in registry.recorders():
         recorder.shutdown(bound.remaining(is_ending=True))
-        recorder.log_unwritten()
     _Process.has_exited = True
+    registry.log_unwritten()
 
 
 def _before_fork() -> None:

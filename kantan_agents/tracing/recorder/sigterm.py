@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial, wraps
 from signal import signal as set_handler
 from types import FrameType
@@ -17,6 +18,7 @@ from kantan_agents.tracing.recorder import bound
 
 # If the process still runs this long after a SIGTERM, it is assumed to go on.
 SHUTDOWN_SECONDS = 60.0
+_LOG_SECONDS = 1.0
 
 
 # Ctrl-C usually raises KeyboardInterrupt, after which the exit functions are called. A pre-fork server sets
@@ -168,8 +170,17 @@ def _flush_and_end(number: int, frame: FrameType | None) -> None:
     again = partial(_flush_and_end, number, frame)
     if any(recorder.defer(again) for recorder in registry.recorders()):
         return
-    bound.flush_within_bound(registry.flush_at_end, is_ending=True)
-    for recorder in registry.recorders():
-        recorder.log_unwritten()
-    set_handler(number, signal.SIG_DFL)
-    signal.raise_signal(number)
+    try:
+        bound.flush_within_bound(registry.flush_at_end, is_ending=True)
+        _log_unwritten()
+    finally:
+        set_handler(number, signal.SIG_DFL)
+        signal.raise_signal(number)
+
+
+def _log_unwritten() -> None:
+    # In a thread, which is not waited for long: this one may be inside a lock or a write of what logs.
+    logging = threading.Thread(target=registry.log_unwritten, name="kantan-agents-log", daemon=True)
+    with suppress(RuntimeError):  # no more threads
+        logging.start()
+        logging.join(_LOG_SECONDS)

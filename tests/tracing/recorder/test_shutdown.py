@@ -116,6 +116,55 @@ say(len(waits))
     assert float(seconds) < 1.0
 
 
+def test_a_sigterm_inside_what_logs_ends_the_process(start: Start, file: DatabaseFile) -> None:
+    script = start(
+        _LOCKED
+        + """
+import logging
+bound.END_SECONDS = 0.5
+inside = threading.Lock()
+
+class Blocking(logging.Handler):
+    def emit(self, record):
+        with inside:
+            pass
+
+logging.getLogger().addHandler(Blocking())
+with trace("w"):
+    record("waits")
+with inside:
+    signal.raise_signal(signal.SIGTERM)
+""",
+        file.path,
+    )
+    assert script.wait() == -signal.SIGTERM, script.err
+
+
+def test_an_error_in_what_logs_does_not_reach_the_end_of_the_process(
+    start: Start, file: DatabaseFile
+) -> None:
+    script = start(
+        _LOCKED
+        + """
+import logging
+bound.END_SECONDS = 0.5
+
+class Failing(logging.Handler):
+    def handle(self, record):
+        say("asked to log")
+        raise RuntimeError("out of order")
+
+logging.getLogger().addHandler(Failing())
+with trace("w"):
+    record("waits")
+""",
+        file.path,
+    )
+    assert script.wait() == 0
+    assert "asked to log" in script.out
+    assert "out of order" not in script.err
+
+
 @given(st.lists(st.tuples(st.floats(0, 3), st.booleans()), min_size=1, max_size=30))
 def test_the_waits_of_a_process_that_ends_add_up_to_one_bound_while_the_file_fails(
     steps: list[tuple[float, bool]],
