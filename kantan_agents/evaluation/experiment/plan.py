@@ -42,14 +42,15 @@ def missing_units(
 ) -> Iterator[Unit]:
     """Yield the runs that are missing, and those that are not scored by all evaluators.
 
-    The variants take turns, so that a slow hour of a provider meets all of them.
+    The variants take turns, so that a slow hour of a provider meets all of them. Which is first is drawn for
+    each case: what is started together ends one after the other, and that would be taken for a difference.
     """
     done: list[tuple[Evaluator, Collection[int]]] = [
         (one, stored.scored.get((one.name, one.version), ())) for one in evaluators
     ]
     for repeat in range(repeats):
         for case in cases:
-            for variant in variants:
+            for variant in _in_turn(variants, case, repeat):
                 row = stored.rows.get(key_of(case, variant, repeat))
                 if row is None:
                     yield Unit(case, variant, repeat, None, evaluators)
@@ -59,6 +60,12 @@ def missing_units(
                     yield Unit(case, variant, repeat, None, evaluators, replaces=True)
                 elif left:
                     yield Unit(case, variant, repeat, row, left)
+
+
+def _in_turn(variants: Sequence[Variant], case: Case, repeat: int) -> Sequence[Variant]:
+    # By the hash of the case, so that the same evaluation is made in the same order again.
+    first = (int(case.hash, 16) + repeat) % len(variants)
+    return [*variants[first:], *variants[:first]]
 
 
 def key_of(case: Case, variant: Variant, repeat: int) -> ResultKey:

@@ -36,7 +36,7 @@ from kantan_agents.evaluation import (
     evaluator,
 )
 from kantan_agents.middleware import Approve, Retry
-from kantan_agents.testing import OfflineServer, Reply, ScriptedModel, ScriptedToolCall
+from kantan_agents.testing import OfflineServer, RecordedCall, Reply, ScriptedModel, ScriptedToolCall
 from kantan_agents.tracing import registry
 from kantan_agents.tracing.recorder import SQLiteRecorder
 from tests.evaluation.experiment.counting import Asked, is_loud, length, words
@@ -174,6 +174,24 @@ def test_prompts_are_given_to_the_agent_and_have_their_names_as_versions(store: 
     assert versions["now"]["prompt_version"] == "v1"
     assert (versions["new"]["prompt_name"], versions["new"]["prompt_version"]) == ("shout", "new")
     assert versions["other"]["prompt_name"] == "other"
+
+
+def test_which_variant_is_first_is_drawn_for_each_case(store: TraceStore) -> None:
+    first: list[str] = []
+
+    def reply(call: RecordedCall) -> str:
+        first.append(str(call.system_instructions))
+        return "Fine."
+
+    agent = Agent("a", Prompt("p", "v1", "One."), model=ScriptedModel(reply))
+    dataset = words(*map(str, range(40)))
+    variants = {f"v{number}": f"Text {number}." for number in range(3)}
+    evaluate(variants, dataset, agent=agent, concurrency=1)
+    begins = [first[place] for place in range(0, 120, 3)]
+    assert {tuple(sorted(first[place : place + 3])) for place in range(0, 120, 3)} == {
+        ("Text 0.", "Text 1.", "Text 2.")
+    }
+    assert all(5 <= begins.count(f"Text {number}.") <= 25 for number in range(3))
 
 
 @pytest.mark.anyio
