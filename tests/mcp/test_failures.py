@@ -27,7 +27,7 @@ from kantan_agents.errors import (
 from kantan_agents.events import Event
 from kantan_agents.mcp import backoff
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
-from tests.mcp.processes import SCRIPT, Processes, all_ended, is_alive, kill
+from tests.mcp.processes import SCRIPT, Processes, all_ended, kill
 from tests.mcp.session_server import SessionServer
 from tests.programs import Preloaded
 from tests.tools.conftest import outputs
@@ -80,7 +80,7 @@ async def test_a_server_that_was_killed_between_two_runs_is_connected_again(proc
         assert "content of a" in str(outputs(scripted))
         assert len(processes.pids) == 2
         assert [tool.name for tool in await server.list_tools()] == ["read", "pay"]  # the user's object works
-    assert not any(is_alive(pid) for pid in processes.pids)
+    await all_ended(processes)
 
 
 async def test_a_call_on_a_connection_that_is_known_to_be_lost_is_sent_over_a_new_one(
@@ -183,7 +183,7 @@ def test_a_server_that_nobody_has_connected_is_connected_by_the_run_and_closed_w
     clerk = agent(processes.server(), scripted=scripted)
     asyncio.run(clerk.run_async("Go"))
     assert processes.calls == ["read a"]
-    assert not any(is_alive(pid) for pid in processes.pids)
+    anyio.run(all_ended, processes)
     asyncio.run(clerk.run_async("Go"))  # another event loop: connected again
     assert len(processes.pids) == 2
 
@@ -226,7 +226,7 @@ async def test_a_server_that_is_silent_once_keeps_its_connection_and_twice_gets_
         await agent(server).run_async("Go")
         assert len(processes.pids) == 2
         os.kill(processes.pids[0], signal.SIGCONT)
-    assert not any(is_alive(pid) for pid in processes.pids)
+    await all_ended(processes)
 
 
 async def test_the_silences_of_runs_at_once_are_one(
