@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -12,14 +12,16 @@ import attrs
 from agents import set_trace_processors
 from agents.tracing import get_trace_provider
 
+from kantan_agents.support.waiting import run_to_end
 from kantan_agents.tracing.recorder import SQLiteRecorder
 from kantan_agents.tracing.recorder.record import recorder_at
 
 
 @attrs.define
 class _Shared:
-    """A recorder, and how many blocks use it."""
+    """A recorder of a file, and how many blocks use it."""
 
+    path: Path
     recorder: SQLiteRecorder
     users: int = 0
 
@@ -34,25 +36,43 @@ def record_too(path: Path) -> Iterator[SQLiteRecorder]:
 
     Blocks at the same time share the recorder of a file. Trace processors that are set meanwhile stay.
     """
+    shared = _entered(path)
+    try:
+        yield shared.recorder
+    finally:
+        _left(shared)()
+
+
+@asynccontextmanager
+async def record_too_async(path: Path) -> AsyncIterator[SQLiteRecorder]:
+    """Do the same as ``record_too``, and let the event loop go on while the last traces are written."""
+    shared = _entered(path)
+    try:
+        yield shared.recorder
+    finally:
+        await run_to_end(_left(shared))
+
+
+def _entered(path: Path) -> _Shared:
     resolved = path.resolve()
     with _lock:
         shared = _shared.get(resolved)
         if shared is None:
-            shared = _shared[resolved] = _Shared(recorder_at(path))
+            shared = _shared[resolved] = _Shared(resolved, recorder_at(path))
             _set([*_processors(), shared.recorder])
         shared.users += 1
-    try:
-        yield shared.recorder
-    finally:
-        with _lock:
-            shared.users -= 1
-            if not shared.users:
-                del _shared[resolved]
-                _set([one for one in _processors() if one is not shared.recorder])
-        if not shared.users:
-            shared.recorder.shutdown()
-        else:
-            shared.recorder.force_flush()
+    return shared
+
+
+def _left(shared: _Shared) -> Callable[[], object]:
+    """Take the recorder away after the last block; return what writes the rest, which may take seconds."""
+    with _lock:
+        shared.users -= 1
+        if shared.users:
+            return shared.recorder.force_flush
+        del _shared[shared.path]
+        _set([one for one in _processors() if one is not shared.recorder])
+    return shared.recorder.shutdown
 
 
 def _processors() -> list[Any]:
@@ -64,7 +84,10 @@ def _set(processors: list[Any]) -> None:
     set_trace_processors(processors)
 
 
-def is_recorded_too(path: Path) -> bool:
-    """Return whether a block records to the file now."""
+def is_recorded_without(path: Path) -> bool:
+    """Return whether the traces of this process are recorded in the file, and not for a while only."""
+    resolved = path.resolve()
     with _lock:
-        return path.resolve() in _shared
+        return resolved not in _shared and any(
+            isinstance(one, SQLiteRecorder) and one.path == resolved for one in _processors()
+        )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import anyio
+from anyio.to_thread import run_sync
 
 
 async def wait_for_end(*tasks: asyncio.Task[Any]) -> None:
@@ -23,3 +25,17 @@ async def wait_for_end(*tasks: asyncio.Task[Any]) -> None:
             cancelled = error
     if cancelled is not None:
         raise cancelled
+
+
+async def run_to_end(function: Callable[[], object]) -> None:
+    """Call a function in a thread of its own, and wait for its end, however often the task is cancelled.
+
+    Raises:
+        asyncio.CancelledError: The waiting task was cancelled. The function has ended nevertheless.
+    """
+    # Not one of the usual threads: those of a busy service may all be taken.
+    call = asyncio.create_task(run_sync(function, limiter=anyio.CapacityLimiter(1)))
+    try:
+        await wait_for_end(call)
+    finally:
+        call.result()

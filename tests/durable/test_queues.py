@@ -191,9 +191,9 @@ async def test_a_schedule_queues_runs(database: str) -> None:
             await runs.unschedule("tick")
 
 
-def _in_two_seconds() -> str:
-    """Return a cron expression that is true in two seconds, and then not for a year."""
-    return (datetime.now(timezone.utc) + timedelta(seconds=2)).strftime("%S %M %H %d %m *")
+def _soon() -> str:
+    """Return a cron expression that is true in some seconds, and then not for a year."""
+    return (datetime.now(timezone.utc) + timedelta(seconds=5)).strftime("%S %M %H %d %m *")
 
 
 async def test_a_run_of_a_schedule_that_is_being_queued_at_the_stop_is_made_then_or_by_the_next_worker(
@@ -211,8 +211,8 @@ async def test_a_run_of_a_schedule_that_is_being_queued_at_the_stop_is_made_then
     with OfflineServer(lambda request: "ok") as server:
         agent = _durable(server)
         async with DurableRuns(database, agents=[agent], look_interval=0.05) as runs:
-            await runs.schedule("tick", _in_two_seconds(), "a", "Tick.", queue="support")
-            assert await asyncio.to_thread(taken.wait, 30)
+            await runs.schedule("tick", _soon(), "a", "Tick.", queue="support")
+            assert await asyncio.to_thread(taken.wait, 60)
         assert not caplog.records
         async with DurableRuns(database, agents=[agent], queues=["support"], look_interval=0.05) as runs:
             await _made(runs, 1)
@@ -232,9 +232,9 @@ async def test_a_run_of_a_schedule_is_made_although_the_process_that_queues_it_i
         DBOSEngine.enqueue_now = lambda *_: die()
 
         async def first(runs):
-            soon = datetime.now(timezone.utc) + timedelta(seconds=2)
+            soon = datetime.now(timezone.utc) + timedelta(seconds=5)
             await runs.schedule("tick", soon.strftime("%S %M %H %d %m *"), "a", "Tick.", queue="support")
-            await asyncio.sleep(30)
+            await asyncio.sleep(60)
     """
     with OfflineServer(lambda request: "ok") as server:
         await anyio.to_thread.run_sync(partial(scene.run, dies, server, first=True), abandon_on_cancel=True)

@@ -29,7 +29,7 @@ from kantan_agents.events import Event
 from kantan_agents.middleware import Deadline, LimitConcurrency, Retry
 from kantan_agents.middleware.limit_concurrency import places as places_module
 from kantan_agents.middleware.limit_concurrency.overload import pause_after, pause_of_answer
-from kantan_agents.middleware.limit_concurrency.places import Place, Places
+from kantan_agents.middleware.limit_concurrency.places import Place, Places, Waiter
 from kantan_agents.middleware.limit_concurrency.window import Window
 from kantan_agents.protocol import AnthropicProvider
 from kantan_agents.testing import OfflineServer, Reply, ScriptedModel, assistant_message, function_call
@@ -582,10 +582,42 @@ def test_how_long_a_used_up_limit_pauses_after_an_answer(headers: dict[str, str]
     assert pause_of_answer(headers) == pytest.approx(seconds)
 
 
+def test_while_a_limit_is_used_up_calls_begin_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(places_module, "monotonic", lambda: now)
+
+    async def wait() -> None:
+        nonlocal now
+        places = Places(Window(8, adapts=True), None, 100)
+        places.keep_apart("a", 2.0)
+        waiting = [places.enter("a") for _ in range(12)]
+        assert all(isinstance(one, Waiter) for one in waiting)
+        assert isinstance(places.enter("b"), Place)
+        for begun in range(1, 4):
+            now += 1.9
+            places.serve()
+            assert served(waiting) == begun - 1
+            now += 0.2
+            places.serve()
+            places.serve()
+            assert served(waiting) == begun
+        places.keep_apart("a", 0.0)
+        now += 2.1
+        places.serve()
+        assert served(waiting) == 7  # and one place is that of "b"
+
+    anyio.run(wait)
+
+
+def served(waiting: list[Any]) -> int:
+    """Return how many have a place."""
+    return sum(one.place is not None for one in waiting)
+
+
 async def test_those_who_wait_are_served_as_a_limit_is_refilled() -> None:
     headers = {**USED_UP, "x-ratelimit-limit-requests": "600"}
     with OfflineServer([Reply("Fine.", headers=headers)] * 4) as server:
-        limit = LimitConcurrency(1, max_wait=20)
+        limit = LimitConcurrency(2, max_wait=20)
         agent = Agent("a", "x", model=server.bundle(), middleware=[limit])
         async with anyio.create_task_group() as group:
             for _ in range(4):

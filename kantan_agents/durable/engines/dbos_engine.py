@@ -376,10 +376,7 @@ def _give_to_others(row: Any, queue: str) -> bool:
 def _register(body: Body, max_recoveries: int, enqueue: Any) -> Any:
     from dbos import DBOS, WorkflowSerializationFormat
 
-    options: Any = {
-        "max_recovery_attempts": max_recoveries,
-        "serialization_type": WorkflowSerializationFormat.PORTABLE,
-    }
+    options: Any = {"serialization_type": WorkflowSerializationFormat.PORTABLE}
 
     async def durable_run(stored: str) -> str:
         run_id = DBOS.workflow_id
@@ -392,8 +389,9 @@ def _register(body: Body, max_recoveries: int, enqueue: Any) -> Any:
         job = uuid.uuid5(uuid.NAMESPACE_URL, f"{run_id}/{at.isoformat()}").hex
         return str(enqueue(Job(job, context["stored"], context["queue"])))
 
-    DBOS.workflow(name=SCHEDULED, **options)(scheduled_run)
-    return DBOS.workflow(name=WORKFLOW, **options)(durable_run)
+    # It does nothing but queue, by an id that stays the same, so it may be taken over as often as needed.
+    DBOS.workflow(name=SCHEDULED, max_recovery_attempts=None, **options)(scheduled_run)
+    return DBOS.workflow(name=WORKFLOW, max_recovery_attempts=max_recoveries, **options)(durable_run)
 
 
 def _queue_options(limits: Limits) -> dict[str, Any]:

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, closing, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
 from functools import partial
 from pathlib import Path
 
-import anyio
-from agents.tracing import get_trace_provider
-from anyio.to_thread import run_sync
-
 from kantan_agents.errors import InvalidOptionError, TraceDatabaseError
-from kantan_agents.replay.record_too import is_recorded_too, record_too
-from kantan_agents.support.waiting import wait_for_end
+from kantan_agents.replay.record_too import is_recorded_without, record_too_async
+from kantan_agents.support.waiting import run_to_end
 from kantan_agents.tracing import registry
 from kantan_agents.tracing.database_url import as_place, url_of
 from kantan_agents.tracing.make_database import make_database
-from kantan_agents.tracing.recorder import SQLiteRecorder
 from kantan_agents.tracing.schema import has_tables
 from kantan_agents.tracing.store import TraceStore
 from kantan_agents.tracing.store.connection import sqlite_errors
@@ -62,45 +56,20 @@ def prepare_database(path: Path) -> None:
             raise TraceDatabaseError(path=str(path), reason=error.strerror or str(error)) from error
 
 
-def is_recorded_to(path: Path) -> bool:
-    """Return whether the traces of this process are recorded in the file."""
-    # The SDK has no public function that returns its processors.
-    multi = getattr(get_trace_provider(), "_multi_processor", None)
-    resolved = path.resolve()
-    return any(
-        isinstance(one, SQLiteRecorder) and one.path == resolved for one in getattr(multi, "_processors", ())
-    )
-
-
 @asynccontextmanager
 async def recorded(path: Path) -> AsyncIterator[None]:
     """Record the traces of this process in a file until the end of the block, if they are not anyway.
 
     Even if it is cancelled, the block waits until they are in the file or the time for that is over.
     """
-    block = _recorded(path)
-    block.__enter__()
-    try:
-        yield
-    finally:
-        # The event loop goes on: other runs of this process need not wait until a long queue is written.
-        # A thread for it alone, as those of a busy service may all be taken.
-        leave = partial(run_sync, block.__exit__, None, None, None, limiter=anyio.CapacityLimiter(1))
-        ending = asyncio.create_task(leave())
+    if is_recorded_without(path):
         try:
-            await wait_for_end(ending)
+            yield
         finally:
-            ending.result()
-
-
-@contextmanager
-def _recorded(path: Path) -> Iterator[None]:
-    if is_recorded_to(path) and not is_recorded_too(path):
-        yield
-        registry.flush_recorders(path)
-        return
-    with record_too(path):
-        yield
+            await run_to_end(partial(registry.flush_recorders, path))
+    else:
+        async with record_too_async(path):
+            yield
 
 
 def redacts(path: Path) -> bool:

@@ -46,7 +46,8 @@ class LimitConcurrency(Middleware):
     each time that as many were answered, up to ``n``. If the provider says how long to wait
     (``Retry-After``, or when a limit is reset that is used up), no call of this key begins before, but at
     most for a minute. If the headers of an answer say that nothing is left of a limit (OpenAI's
-    ``x-ratelimit-*``, Anthropic's ``anthropic-ratelimit-*``), none begins before a part of it is back.
+    ``x-ratelimit-*``, Anthropic's ``anthropic-ratelimit-*``), the calls of this key begin one by one, each
+    when a part of the limit is back, until an answer says that something is left.
 
     A replay does not wait.
 
@@ -58,7 +59,7 @@ class LimitConcurrency(Middleware):
         each: How many one key may make at the same time; None for no limit of its own.
         max_waiting: How many of one key may wait. One more is E173.
         max_wait: How many seconds one may wait, which then is E174. None for no limit.
-        adaptive: Whether to adapt to rate limits.
+        adaptive: Whether to adapt to rate limits; if not, nothing pauses either.
 
     Raises:
         InvalidOptionError: E75, an option has an invalid value.
@@ -147,9 +148,8 @@ class LimitConcurrency(Middleware):
             _held.reset(token)
 
     def _read_headers(self, key: Key, headers: Mapping[str, str]) -> None:
-        pause = pause_of_answer(headers) if self._adaptive else 0.0
-        if pause > 0:
-            self._places.pause(key, pause)
+        if self._adaptive:
+            self._places.keep_apart(key, pause_of_answer(headers))
 
     async def _taken(self, run: Run, key: Key) -> Place:
         found = self._places.enter(key)

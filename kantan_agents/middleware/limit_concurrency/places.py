@@ -98,6 +98,7 @@ class Places:
         self._count = 0
         self._queues: OrderedDict[Key, deque[Waiter]] = OrderedDict()
         self._paused_until: dict[Key, float] = {}
+        self._apart: dict[Key, float] = {}  # seconds between two calls, while a limit is used up
         self._refused = self._timed_out = 0
 
     @property
@@ -158,10 +159,20 @@ class Places:
         with self._lock:
             self._serve()
 
-    def pause(self, key: Key, seconds: float) -> None:
-        """Let no call of this key begin for so many seconds."""
-        with self._lock:
-            self._pause(key, seconds)
+    def keep_apart(self, key: Key, seconds: float) -> None:
+        """Let no call of this key begin for so many seconds, and then one each time that they have passed.
+
+        Args:
+            key: The key.
+            seconds: The seconds; 0 ends this.
+        """
+        if seconds > 0:
+            with self._lock:
+                self._apart[key] = seconds
+                self._pause(key, seconds)
+        elif key in self._apart:
+            with self._lock:
+                self._apart.pop(key, None)
 
     def pause_of(self, key: Key) -> float | None:
         """Return for how many seconds a key is paused; None if it is not."""
@@ -196,6 +207,8 @@ class Places:
             now = monotonic()
             for key in [key for key, until in self._paused_until.items() if until <= now]:
                 del self._paused_until[key]
+                if key not in self._queues and key not in self._running:
+                    self._apart.pop(key, None)
         while self._count < self._window.size:
             for key in self._queues:
                 if self._may_begin(key):
@@ -216,6 +229,8 @@ class Places:
     def _given(self, key: Key) -> Place:
         self._count += 1
         self._running[key] += 1
+        if key in self._apart:
+            self._pause(key, self._apart[key])
         return Place(key, self._window.round)
 
     def _take_back(self, key: Key) -> None:

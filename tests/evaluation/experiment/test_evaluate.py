@@ -458,6 +458,28 @@ async def test_an_evaluation_that_is_cancelled_at_its_end_still_writes_its_trace
         assert len(store.traces()) == 1
 
 
+@pytest.mark.anyio
+async def test_an_evaluation_that_begins_while_another_one_ends_is_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, begun, go_on = tmp_path / "traces.sqlite3", threading.Event(), threading.Event()
+    write = SQLiteRecorder.shutdown
+
+    def held(self: SQLiteRecorder) -> None:
+        begun.set()
+        assert go_on.wait(20)
+        write(self)
+
+    monkeypatch.setattr(SQLiteRecorder, "shutdown", held)
+    first = asyncio.create_task(evaluate_async(Asked().agent, words("one"), length, store=path, name="1"))
+    assert await anyio.to_thread.run_sync(begun.wait, 20)
+    second = Asked(answer=lambda question: go_on.set() or question)
+    await evaluate_async(second.agent, words("two"), length, store=path, name="2")
+    await first
+    with TraceStore(path) as store:
+        assert len(store.traces()) == 2
+
+
 # ---- scores elsewhere
 
 
