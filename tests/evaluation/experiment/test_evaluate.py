@@ -473,8 +473,12 @@ async def test_an_evaluation_that_begins_while_another_one_ends_is_recorded(
     monkeypatch.setattr(SQLiteRecorder, "shutdown", held)
     first = asyncio.create_task(evaluate_async(Asked().agent, words("one"), length, store=path, name="1"))
     assert await anyio.to_thread.run_sync(begun.wait, 20)
-    second = Asked(answer=lambda question: go_on.set() or question)
-    await evaluate_async(second.agent, words("two"), length, store=path, name="2")
+
+    def answer(question: str) -> str:
+        go_on.set()
+        return question
+
+    await evaluate_async(Asked(answer=answer).agent, words("two"), length, store=path, name="2")
     await first
     with TraceStore(path) as store:
         assert len(store.traces()) == 2
