@@ -300,6 +300,17 @@ def test_tables_of_a_later_version_are_refused(postgres_url: str, start: Start) 
         TraceStore(postgres_url)
 
 
+def test_a_driver_that_is_imported_a_second_time_works(
+    monkeypatch: pytest.MonkeyPatch, postgres_url: str, start: Start
+) -> None:
+    import sys
+
+    assert start(postgres_url).force_flush(10)
+    monkeypatch.delitem(sys.modules, "psycopg")
+    with TraceStore(postgres_url) as store:
+        assert store.traces() == []
+
+
 def test_without_a_driver_the_command_to_install_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 

@@ -191,8 +191,13 @@ def connect(url: PostgresUrl, *, wait: float, any_thread: bool = False) -> Serve
     """
     del any_thread
     psycopg = driver()
+    # Not as attributes of the package: it has none of a module that was imported before the package itself
+    # was imported again, as by a test runner that restores the modules while a recorder connects.
+    from psycopg.conninfo import conninfo_to_dict
+    from psycopg.types.string import TextLoader
+
     try:
-        given = psycopg.conninfo.conninfo_to_dict(url.secret)
+        given = conninfo_to_dict(url.secret)
         defaults = {"connect_timeout": CONNECT_SECONDS, "application_name": "kantan-agents", **_TCP}
         options = {name: value for name, value in defaults.items() if name not in given}
         raw = psycopg.connect(
@@ -207,7 +212,7 @@ def connect(url: PostgresUrl, *, wait: float, any_thread: bool = False) -> Serve
         raise server_error(error, url) from None
     try:
         _check_version(raw, url)
-        raw.adapters.register_loader("json", psycopg.types.string.TextLoader)
+        raw.adapters.register_loader("json", TextLoader)
         # A sum of integers, which is an int in a file.
         raw.adapters.register_loader("numeric", _number_loader())
         raw.execute(f"SET lock_timeout = {max(1, int(wait * 1_000))}; SET client_encoding = 'UTF8'")
@@ -248,8 +253,6 @@ def driver() -> Any:
     """
     try:
         import psycopg
-        import psycopg.conninfo
-        import psycopg.types.string
     except ImportError as error:
         raise PostgresMissingError(reason=str(error).splitlines()[0]) from error
     return psycopg
