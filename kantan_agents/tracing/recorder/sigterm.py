@@ -172,6 +172,7 @@ def _flush_and_end(number: int, frame: FrameType | None) -> None:
         return
     try:
         bound.flush_within_bound(registry.flush_at_end, is_ending=True)
+        set_handler(number, signal.SIG_DFL)  # another signal now ends the process at once
         _log_unwritten()
     finally:
         set_handler(number, signal.SIG_DFL)
