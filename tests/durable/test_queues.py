@@ -58,6 +58,21 @@ def logged(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixtur
     logger.removeHandler(caplog.handler)
 
 
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Set when a run is being taken from a queue, which then takes half a second."""
+    event = threading.Event()
+    execute = _core.execute_dequeued_workflow
+
+    def slow(*arguments: Any) -> Any:
+        event.set()
+        time.sleep(0.5)
+        return execute(*arguments)
+
+    monkeypatch.setattr("dbos._queue.execute_dequeued_workflow", slow)
+    return event
+
+
 def _durable(server: OfflineServer, **options: Any) -> Agent[Any]:
     return Agent("a", "Help.", model=server.bundle(), middleware=[Durable()], tool_providers=None, **options)
 
@@ -103,17 +118,8 @@ async def test_a_key_keeps_a_second_run_out_of_the_queue_while_the_first_waits(d
 
 
 async def test_a_run_that_is_being_taken_at_the_stop_is_made_then_or_by_the_next_worker(
-    database: str, monkeypatch: pytest.MonkeyPatch, logged: pytest.LogCaptureFixture
+    database: str, taken: threading.Event, logged: pytest.LogCaptureFixture
 ) -> None:
-    taken = threading.Event()
-    execute = _core.execute_dequeued_workflow
-
-    def slow(*arguments: Any) -> Any:
-        taken.set()
-        time.sleep(0.5)
-        return execute(*arguments)
-
-    monkeypatch.setattr("dbos._queue.execute_dequeued_workflow", slow)
     with OfflineServer(lambda request: "ok") as server:
         agent = _durable(server)
         async with DurableRuns(database, agents=[agent], queues=["support"], look_interval=0.05) as runs:
@@ -207,17 +213,8 @@ def _soon() -> str:
 
 
 async def test_a_run_of_a_schedule_that_is_being_queued_at_the_stop_is_made_then_or_by_the_next_worker(
-    database: str, monkeypatch: pytest.MonkeyPatch, logged: pytest.LogCaptureFixture
+    database: str, taken: threading.Event, logged: pytest.LogCaptureFixture
 ) -> None:
-    taken = threading.Event()
-    execute = _core.execute_dequeued_workflow
-
-    def slow(*arguments: Any) -> Any:
-        taken.set()
-        time.sleep(0.5)
-        return execute(*arguments)
-
-    monkeypatch.setattr("dbos._queue.execute_dequeued_workflow", slow)
     with OfflineServer(lambda request: "ok") as server:
         agent = _durable(server)
         async with DurableRuns(database, agents=[agent], look_interval=0.05) as runs:

@@ -558,6 +558,7 @@ USED_UP = {
         ({**USED_UP, "x-ratelimit-limit-requests": "5000"}, 0.012),
         ({**USED_UP, "x-ratelimit-limit-requests": "0"}, 6.0),
         ({**USED_UP, "x-ratelimit-limit-requests": "many"}, 6.0),
+        ({**USED_UP, "x-ratelimit-limit-requests": "9" * 5_000}, 6.0),
         ({**USED_UP, "x-ratelimit-reset-requests": "24h"}, 60.0),
         (
             {

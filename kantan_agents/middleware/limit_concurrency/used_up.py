@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 _OPENAI: Final = ("requests", "tokens")
 _ANTHROPIC: Final = ("requests", "tokens", "input-tokens", "output-tokens")
 _PART = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(ms|s|m|h|d)")
+_COUNT = re.compile("[1-9][0-9]{0,17}")
 # Of a limit of tokens, or of requests whose number is unknown.
 _SHARE_OF_A_CALL: Final = 0.1
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -52,7 +53,7 @@ def _used_up(headers: Mapping[str, Any]) -> Iterator[_Limit]:
             )
             seconds = seconds_of(reset) if remaining == "0" else None
             if seconds is not None:
-                is_count = name == "requests" and limit.isdecimal() and int(limit) > 0
+                is_count = name == "requests" and _COUNT.fullmatch(limit)
                 yield _Limit(seconds, 1 / int(limit) if is_count else _SHARE_OF_A_CALL)
 
 

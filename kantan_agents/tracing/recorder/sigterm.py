@@ -172,10 +172,9 @@ def _flush_and_end(number: int, frame: FrameType | None) -> None:
         return
     try:
         bound.flush_within_bound(registry.flush_at_end, is_ending=True)
+    finally:
         set_handler(number, signal.SIG_DFL)  # another signal now ends the process at once
         _log_unwritten()
-    finally:
-        set_handler(number, signal.SIG_DFL)
         signal.raise_signal(number)
 
 

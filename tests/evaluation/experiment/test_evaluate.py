@@ -46,6 +46,21 @@ def scored(evaluation: Evaluation, variant: str, metric: str) -> list[float | No
     return [one.scores[metric].value for one in evaluation[variant].results]
 
 
+@pytest.fixture
+def held_shutdown(monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, threading.Event]:
+    """The first is set when a recorder is shut down, which waits for the second."""
+    begun, go_on = threading.Event(), threading.Event()
+    write = SQLiteRecorder.shutdown
+
+    def held(self: SQLiteRecorder) -> None:
+        begun.set()
+        assert go_on.wait(20)
+        write(self)
+
+    monkeypatch.setattr(SQLiteRecorder, "shutdown", held)
+    return begun, go_on
+
+
 # ---- runs and results
 
 
@@ -434,17 +449,9 @@ async def test_the_event_loop_goes_on_while_the_last_traces_are_written(
 
 @pytest.mark.anyio
 async def test_an_evaluation_that_is_cancelled_at_its_end_still_writes_its_traces(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, held_shutdown: tuple[threading.Event, threading.Event]
 ) -> None:
-    path, begun, go_on = tmp_path / "traces.sqlite3", threading.Event(), threading.Event()
-    write = SQLiteRecorder.shutdown
-
-    def held(self: SQLiteRecorder) -> None:
-        begun.set()
-        assert go_on.wait(20)
-        write(self)
-
-    monkeypatch.setattr(SQLiteRecorder, "shutdown", held)
+    path, (begun, go_on) = tmp_path / "traces.sqlite3", held_shutdown
     task = asyncio.create_task(evaluate_async(Asked().agent, words("one"), length, store=path))
     assert await anyio.to_thread.run_sync(begun.wait, 20)
     for _ in range(2):
@@ -460,17 +467,9 @@ async def test_an_evaluation_that_is_cancelled_at_its_end_still_writes_its_trace
 
 @pytest.mark.anyio
 async def test_an_evaluation_that_begins_while_another_one_ends_is_recorded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, held_shutdown: tuple[threading.Event, threading.Event]
 ) -> None:
-    path, begun, go_on = tmp_path / "traces.sqlite3", threading.Event(), threading.Event()
-    write = SQLiteRecorder.shutdown
-
-    def held(self: SQLiteRecorder) -> None:
-        begun.set()
-        assert go_on.wait(20)
-        write(self)
-
-    monkeypatch.setattr(SQLiteRecorder, "shutdown", held)
+    path, (begun, go_on) = tmp_path / "traces.sqlite3", held_shutdown
     first = asyncio.create_task(evaluate_async(Asked().agent, words("one"), length, store=path, name="1"))
     assert await anyio.to_thread.run_sync(begun.wait, 20)
 
