@@ -94,7 +94,8 @@ def real_parts(session: nox.Session) -> None:
 def hunt(session: nox.Session) -> None:
     """Test every property with many new examples; this takes half an hour."""
     session.install("-e", ".[dev]")
-    session.run(*SUITE, "-m", "hypothesis", *session.posargs, env={"HYPOTHESIS_PROFILE": "hunt"})
+    longer = ("--timeout=3600",)
+    session.run(*SUITE, "-m", "hypothesis", *longer, *session.posargs, env={"HYPOTHESIS_PROFILE": "hunt"})
 
 
 @nox.session(python=PYTHONS[-1:] or None)

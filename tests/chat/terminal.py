@@ -20,6 +20,7 @@ from typing_extensions import Self
 from tests.programs import Preloaded, Program
 
 PATIENCE = 20.0
+INTERRUPT_SECONDS = 2.0
 SCRIPT = Path(__file__).with_name("on_terminal.py")
 HISTORY = 1000
 
@@ -88,6 +89,16 @@ class Terminal:
 
     def wait_for_prompt(self) -> str:
         return self.wait_until(lambda: self.at_prompt, "the prompt")
+
+    def interrupt_until(self, text: str) -> str:
+        """Press Ctrl-C, once more if need be: Python overlooks a signal just before it waits for a line."""
+        self.type("\x03")
+        end = time.monotonic() + INTERRUPT_SECONDS
+        while not self._count(text) and self._read(end - time.monotonic()):
+            pass
+        if not self._count(text) and self._is_open:
+            self.type("\x03")
+        return self.wait_for(text)
 
     def wait_until(self, holds: Callable[[], bool], what: str) -> str:
         end = time.monotonic() + PATIENCE

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import sqlite3
 import sys
 from collections.abc import Iterator
@@ -28,7 +27,7 @@ from kantan_agents.evaluation import (
 )
 from kantan_agents.testing import ScriptedModel, ScriptedToolCall
 from kantan_agents.tracing.store import connection as connections
-from tests.chat.terminal import SCRIPT as ON_TERMINAL
+from tests.chat.terminal import Terminal
 from tests.cli.conftest import Invoke
 from tests.cli.imports import assert_none_imports_the_sdk
 from tests.cli.recorded_runs import MARKUP, STEERING, ask, recording
@@ -264,32 +263,18 @@ def test_a_locked_database_is_an_error_that_keeps_what_is_done(
     assert len(labels_of(evaluation)) == 1
 
 
-def test_in_a_real_terminal_ctrl_c_keeps_what_is_done(evaluation: Evaluation, preloaded: Preloaded) -> None:
-    terminal, inside = pty.openpty()
-    program = preloaded.popen(
-        [ON_TERMINAL, os.ttyname(inside), *COMMAND],
-        env={**os.environ, "KANTAN_AGENTS_DB": str(evaluation.path), "TERM": "xterm"},
-    )
-    try:
-        _read_until(terminal, b"q quit > ")
-        os.write(terminal, b"y\n")
-        assert b"you say 1, the judge says" in _read_until(terminal, b"q quit > ")
-        os.write(terminal, b"\x03")
-        assert b"interrupted: 1 label kept; the same command goes on" in _read_until(terminal, b"others")
-        assert program.wait(timeout=60) == 130
-    finally:
-        program.kill()
-        program.communicate(60)
-        os.close(inside)
-        os.close(terminal)
+def test_in_a_real_terminal_ctrl_c_keeps_what_is_done(
+    evaluation: Evaluation, preloaded: Preloaded, tmp_path: Path
+) -> None:
+    environment = {**os.environ, "KANTAN_AGENTS_DB": str(evaluation.path), "TERM": "xterm"}
+    with Terminal(preloaded, *COMMAND, env=environment, cwd=tmp_path) as terminal:
+        terminal.wait_for("q quit >")
+        terminal.enter("y")
+        terminal.wait_for("q quit >", count=2)
+        terminal.interrupt_until("interrupted: 1 label kept; the same command goes on with the others")
+        assert terminal.wait_for_end() == 130
+        assert "you say 1, the judge says" in terminal.shown
     assert len(labels_of(evaluation)) == 1
-
-
-def _read_until(terminal: int, end: bytes) -> bytes:
-    read = b""
-    while end not in read:
-        read += os.read(terminal, 4096)
-    return read
 
 
 def test_help_and_bad_databases_do_not_import_the_sdk(tmp_path: Path) -> None:
