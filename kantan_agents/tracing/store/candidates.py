@@ -58,7 +58,21 @@ def newest_first(
         values: The values of its parameters.
         newest: The largest rowid that is looked at.
     """
-    for window in _windows(connection, words, newest):
+    queries = [query for query in map(match_query, words) if query is not None]
+    if queries:
+        looked_at, oldest = 0, newest
+        for row in connection.execute(
+            f"SELECT t.rowid AS position, t.id AS id, {condition} AS passes FROM main.traces t "  # noqa: S608
+            "WHERE t.rowid <= :newest ORDER BY t.rowid DESC LIMIT :count",
+            {**values, "newest": newest, "count": _BEFORE_INDEX},
+        ):
+            looked_at, oldest = looked_at + 1, row["position"]
+            if row["passes"]:
+                yield row
+        if looked_at < _BEFORE_INDEX:
+            return
+        newest = oldest - 1
+    for window in _windows(connection, queries, newest):
         yield from connection.execute(
             "SELECT t.rowid AS position, t.id AS id FROM main.traces t "  # noqa: S608
             f"WHERE {window.condition} AND {condition} ORDER BY t.rowid DESC",
@@ -66,29 +80,22 @@ def newest_first(
         )
 
 
-def _windows(connection: sqlite3.Connection, words: Sequence[str], newest: int) -> Iterator[_Window]:
-    queries = [query for query in map(match_query, words) if query is not None]
+def _windows(connection: sqlite3.Connection, queries: Sequence[str], newest: int) -> Iterator[_Window]:
     size = _FIRST
     try:
-        if queries:
-            oldest = _oldest_of(connection, newest, _BEFORE_INDEX)
+        unindexed = _unindexed(connection) if queries and has_index(connection) else None
+        while unindexed is not None:
+            found = _found(connection, queries, size)
+            if found is not None:
+                positions = json.dumps([*found.union(unindexed)])
+                condition = "t.rowid IN (SELECT value FROM json_each(:positions)) AND t.rowid <= :newest"
+                yield _Window(condition, {"positions": positions, "newest": newest})
+                return
+            oldest = _oldest_of(connection, newest, size)
             if oldest is None:
                 return
             yield _between(oldest, newest)
-            newest = oldest - 1
-            unindexed = _unindexed(connection) if has_index(connection) else None
-            while unindexed is not None:
-                found = _found(connection, queries, size)
-                if found is not None:
-                    positions = json.dumps([*found.union(unindexed)])
-                    condition = "t.rowid IN (SELECT value FROM json_each(:positions)) AND t.rowid <= :newest"
-                    yield _Window(condition, {"positions": positions, "newest": newest})
-                    return
-                oldest = _oldest_of(connection, newest, size)
-                if oldest is None:
-                    return
-                yield _between(oldest, newest)
-                newest, size = oldest - 1, size * _GROWTH
+            newest, size = oldest - 1, size * _GROWTH
     except sqlite3.DatabaseError as error:
         if "no such" not in str(error):  # this SQLite lacks FTS5 or its trigrams
             _log.warning(DAMAGED, reason=str(error))

@@ -75,14 +75,16 @@ class Filters:
 
     def query(self) -> TraceQuery | None:
         """Return the query for kantan-llm's search, without keywords; None if it would match every trace."""
-        query = TraceQuery(
+        # A run that failed has a span with an error, which kantan-llm finds faster.
+        has_error = self.has_error if self.has_error is not None else self.has_failed or None
+        if not self.metadata and has_error is None and self.started_from is None and self.started_to is None:
+            return None
+        return TraceQuery(
             metadata={self._json_key(key): value for key, value in self.metadata.items()} or None,
-            # A run that failed has a span with an error, which kantan-llm finds faster.
-            has_error=self.has_error if self.has_error is not None else self.has_failed or None,
+            has_error=has_error,
             started_from=self.started_from,
             started_to=self.started_to,
         )
-        return None if query == TraceQuery() else query
 
     def _json_key(self, key: str) -> str:
         # In quotes, a key is literal: "a.b" is one key, not the key b inside a.

@@ -98,9 +98,8 @@ def looked_up(path: Path, *words: str) -> int | None:
     """Return how many traces are read for a search; None if they are all read."""
     with closing(sqlite3.connect(path)) as connection:
         connection.row_factory = sqlite3.Row
-        windows = [*candidates._windows(connection, words, candidates.NEWEST)]
-        # The first is that of the newest traces, which are read before the index is asked.
-        *_, window = windows
+        queries = [query for query in map(candidates.match_query, words) if query is not None]
+        *_, window = candidates._windows(connection, queries, candidates.NEWEST)
         return len(json.loads(window.values["positions"])) if "positions" in window.values else None
 
 
