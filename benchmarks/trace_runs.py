@@ -24,8 +24,12 @@ from kantan_agents.tracing.recorder import SQLiteRecorder
 INTERVAL: float = inspect.signature(SQLiteRecorder).parameters["flush_interval"].default
 """Seconds that a recorder collects spans before it writes them."""
 
-SHORT = INTERVAL / 4
-"""Maximum seconds of a batch that ends before anything is written."""
+SHORT = 0.6 * INTERVAL
+"""Maximum seconds of a batch that ends before anything is written.
+
+Not much less than the interval: the runs after a write find less in the processor's caches, and in a service
+there is one write an interval.
+"""
 
 FLUSH_SECONDS = 60.0
 TEXT = "It is sunny."

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from typing import Any, cast
 
 from agents import Model, ModelResponse
 from typing_extensions import Self
+
+
+def of_inner(name: str) -> Any:
+    """Return a property with an attribute of what is wrapped; None if that has no such attribute.
+
+    For attributes that the SDK looks for in every run, and that few objects have: in ``__getattr__``, each
+    would be an exception, for which every run waits.
+    """
+    return property(lambda self: getattr(self.inner, name, None))
 
 
 class ModelWrapper(Model):
@@ -18,6 +27,8 @@ class ModelWrapper(Model):
     """
 
     inner: Model
+    name = of_inner("name")
+    _supports_default_prompt_cache_key = of_inner("_supports_default_prompt_cache_key")
 
     @classmethod
     def for_model(cls, inner: Model, *args: Any) -> Self:
@@ -38,8 +49,8 @@ class ModelWrapper(Model):
         """Return the model's advice on retrying a failed request."""
         return self.inner.get_retry_advice(request)
 
-    async def _cleanup_on_run_end(self, owner: object) -> None:
-        await self.inner._cleanup_on_run_end(owner)
+    def _cleanup_on_run_end(self, owner: object) -> Coroutine[Any, Any, None]:
+        return self.inner._cleanup_on_run_end(owner)
 
     async def close(self) -> None:
         """Release the model's resources."""

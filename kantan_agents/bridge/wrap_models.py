@@ -7,23 +7,34 @@ with an output type gets a ``StructuredModel``, which is always the outer wrappe
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from agents import Model, ModelProvider, RunConfig
 
+from kantan_agents.bridge.model_wrapper import of_inner
 from kantan_agents.bridge.observed_model import ObservedModel
 from kantan_agents.bridge.structured_model import StructuredModel
 from kantan_agents.models import own_client_of
 
 
+@lru_cache(maxsize=256)
+def _kind_of(model: type) -> type[Model] | None:
+    """Return which wrapper the instances of a class are, ``Model`` if another model, None if no model.
+
+    Every run waits for this several times, and an abstract class takes long to recognise its instances.
+    """
+    return next((kind for kind in (StructuredModel, ObservedModel, Model) if issubclass(model, kind)), None)
+
+
 def observed(model: Any, agent: str) -> Any:
     """Wrap a model for a run with middleware or observers; any other value is returned unchanged."""
-    if isinstance(model, StructuredModel):
+    kind = _kind_of(model.__class__)
+    if kind is Model:
+        return ObservedModel.for_model(model, agent)
+    if kind is StructuredModel:
         return StructuredModel.for_model(observed(model.inner, agent))
-    if not isinstance(model, Model) or isinstance(model, ObservedModel):
-        return model
-    return ObservedModel.for_model(model, agent)
+    return model
 
 
 def unobserved(model: Any) -> Any:
@@ -35,9 +46,8 @@ def unobserved(model: Any) -> Any:
 
 def structured(model: Any) -> Any:
     """Wrap a model so that structured answers fit; any other value is returned unchanged."""
-    if not isinstance(model, Model) or isinstance(model, StructuredModel):
-        return model
-    return StructuredModel.for_model(model)
+    kind = _kind_of(model.__class__)
+    return model if kind is None or kind is StructuredModel else StructuredModel.for_model(model)
 
 
 class WrappingProvider(ModelProvider):
@@ -45,18 +55,27 @@ class WrappingProvider(ModelProvider):
 
     Args:
         inner: The provider.
-        wrap: Returns the wrapper of a model.
+        wrap: Return the wrapper of a model; the last one is the outermost.
     """
 
-    def __init__(self, inner: ModelProvider, wrap: Callable[[Any], Any]) -> None:
+    agent_registration = of_inner("agent_registration")
+    _agent_registration = of_inner("_agent_registration")
+    openai_provider = of_inner("openai_provider")
+
+    def __init__(self, inner: ModelProvider, *wrap: Callable[[Any], Any]) -> None:
         self.inner = inner
         self._wrap = wrap
 
+    def wrapping(self, wrap: Callable[[Any], Any]) -> WrappingProvider:
+        """Return a provider whose models have one more wrapper around them."""
+        return WrappingProvider(self.inner, *self._wrap, wrap)
+
     def get_model(self, model_name: str | None) -> Model:
         """Return the wrapped model of this name."""
-        found = self.inner.get_model(model_name)
-        own_client_of(found)
-        model: Model = self._wrap(found)
+        model = self.inner.get_model(model_name)
+        own_client_of(model)
+        for wrap in self._wrap:
+            model = wrap(model)
         return model
 
     async def aclose(self) -> None:
@@ -72,4 +91,7 @@ class WrappingProvider(ModelProvider):
 def observe_models(config: RunConfig, agent: str) -> None:
     """Wrap the models of a RunConfig for a run with middleware or observers."""
     config.model = observed(config.model, agent)
-    config.model_provider = WrappingProvider(config.model_provider, partial(observed, agent=agent))
+    provider: Any = config.model_provider
+    wrap = partial(observed, agent=agent)
+    is_ours = type(provider) is WrappingProvider
+    config.model_provider = provider.wrapping(wrap) if is_ours else WrappingProvider(provider, wrap)

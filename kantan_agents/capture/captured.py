@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from typing import Any, Protocol
 from weakref import ref
 
-import attrs
+import msgspec
 
 
 class RunRecorder(Protocol):
@@ -21,37 +21,26 @@ class RunRecorder(Protocol):
 _wanting: list[ref[RunRecorder]] = []
 
 
-@attrs.define(eq=False)
-class CapturedRun:
+# Every run waits for it to be made, and for the garbage collector to look at what it has to.
+class CapturedRun(msgspec.Struct, eq=False, gc=False):
     """The complete record of a run that has ended.
 
     Attributes:
-        run_id: Id of the run.
+        id: Id of the run.
         trace_id: Id of its trace.
         data: The record, as ``pack`` takes it; the recorder's thread packs it.
         size: About how many bytes it takes, without what other records have too.
+        record_id: Id of the trace or span that the run is.
     """
 
-    run_id: str
+    id: str
     trace_id: str
     data: Mapping[str, Any]
     size: int
+    record_id: str = ""
 
 
-@attrs.define(eq=False)
-class EndingRun:
-    """A run whose trace or span is just being ended.
-
-    Attributes:
-        record_id: Id of the trace or span.
-        captured: Its record.
-    """
-
-    record_id: str
-    captured: CapturedRun
-
-
-ending: ContextVar[EndingRun | None] = ContextVar("kantan_agents_ending_run", default=None)
+ending: ContextVar[CapturedRun | None] = ContextVar("kantan_agents_ending_run", default=None)
 """The run whose trace or span is just being ended; a recorder reads it when it is called for that end.
 
 So the record reaches exactly the recorders that get the trace, and after all spans of the run.

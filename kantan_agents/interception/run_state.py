@@ -7,7 +7,6 @@ from contextvars import ContextVar
 from typing import Any, Protocol
 
 from kantan_agents.pipeline import Run
-from kantan_agents.support.waiting import wait_for_end
 
 active_agent: ContextVar[str | None] = ContextVar("kantan_agents_active_agent", default=None)
 """Name of the agent whose turn it is. Set when the SDK lists the agent's tools, which starts each turn."""
@@ -127,27 +126,20 @@ def track_call(run: Run) -> None:
 
 
 class tracked_calls:  # noqa: N801 - used like a function
-    """Track the calls of a run; if the run fails or is cancelled, wait until all of them have ended.
-
-    After a cancellation, or when one of several tools has failed, the SDK cancels the other tools without
-    waiting for them.
-    """
+    """Track the calls of a run within a block, which gets the tasks of those that are being made."""
 
     # Not a generator: most runs wait for this.
-    __slots__ = ("_before", "_state", "_tasks")
+    __slots__ = ("_before", "_state")
 
     def __init__(self, run: Run) -> None:
         self._state = run.state
-        self._tasks: set[asyncio.Task[Any]] = set()
 
-    async def __aenter__(self) -> None:
+    def __enter__(self) -> set[asyncio.Task[Any]]:
         state = self._state
         self._before = state.get(_OPEN), state.get(_OWNER)
-        state[_OPEN], state[_OWNER] = self._tasks, asyncio.current_task()
+        tasks: set[asyncio.Task[Any]] = set()
+        state[_OPEN], state[_OWNER] = tasks, asyncio.current_task()
+        return tasks
 
-    async def __aexit__(self, kind: object, error: object, traceback: object) -> None:
-        try:
-            if error is not None:
-                await wait_for_end(*self._tasks)
-        finally:
-            self._state[_OPEN], self._state[_OWNER] = self._before
+    def __exit__(self, *_: object) -> None:
+        self._state[_OPEN], self._state[_OWNER] = self._before

@@ -21,6 +21,7 @@ from kantan_agents.interception import active_agent, tracked_calls
 from kantan_agents.models import makes_all_retries
 from kantan_agents.pipeline import Next, Run, calls_next_last, current_run
 from kantan_agents.protocol.results import set_run_id
+from kantan_agents.support.waiting import wait_for_end
 from kantan_agents.tools import (
     forget_violation,
     hidden_tool_called,
@@ -43,16 +44,19 @@ async def call_sdk(run: Run, call_next: Next) -> None:
         try:
             forget_violation(run)
             guard_resumed(run.input)
-            # Read here, because a delegated run takes the settings over from the run that started it.
-            settings = None if run.run_config is None else run.run_config.model_settings
-            if settings is not None and settings.retry is not None:
-                run.sends_once = makes_all_retries(settings)
+            _note_retries(run)
             if run.is_watched:
                 # Here, as a function of its own would be one more frame in each step of the run.
                 observe_models(run.run_config, agent.name)
-                async with tracked_calls(run):
+                with tracked_calls(run) as calls:
                     options = run.options if run.events is None else _observed_options(run)
-                    run.result = await _run_by_sdk(run, options)
+                    try:
+                        run.result = await _run_by_sdk(run, options)
+                    except BaseException:
+                        # After a cancellation, or when one of several tools has failed, the SDK cancels the
+                        # other tools without waiting for them.
+                        await wait_for_end(*calls)
+                        raise
             else:
                 run.result = await _run_by_sdk(run, run.options)
         except Exception as error:
@@ -77,6 +81,13 @@ async def call_sdk(run: Run, call_next: Next) -> None:
         for approval in getattr(run.result, "interruptions", None) or ():
             await run.events.emit(ApprovalNeeded, **_asked(approval))
     await call_next(run)
+
+
+def _note_retries(run: Run) -> None:
+    # Here, because a delegated run takes the settings over from the run that started it.
+    settings = None if run.run_config is None else run.run_config.model_settings
+    if settings is not None and settings.retry is not None:
+        run.sends_once = makes_all_retries(settings)
 
 
 def _observed_options(run: Run) -> dict[str, Any]:

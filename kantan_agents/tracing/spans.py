@@ -9,7 +9,7 @@ import agents
 from agents import Span, custom_span, get_current_trace
 from agents.tracing import get_trace_provider
 
-from kantan_agents.capture.captured import EndingRun, ending
+from kantan_agents.capture.captured import ending
 from kantan_agents.errors import KantanAgentsError
 from kantan_agents.interception import error_message, redacted_input
 from kantan_agents.pipeline import Run
@@ -66,12 +66,13 @@ class RunTrace:
             if error is not None:
                 self._record_failure(error)
         finally:
-            captured = self._run.capture.finished(error) if self._run.capture is not None else None
+            capture, self._run.capture = self._run.capture, None
+            captured = capture.finished(error) if capture is not None else None
             if captured is None:
                 self._record.__exit__(kind, error, traceback)
             else:
-                record_id = self._record.span_id if self._is_inside else self._record.trace_id
-                token = ending.set(EndingRun(record_id, captured))
+                captured.record_id = self._record.span_id if self._is_inside else self._record.trace_id
+                token = ending.set(captured)
                 try:
                     self._record.__exit__(kind, error, traceback)
                 finally:

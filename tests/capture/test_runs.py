@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -21,6 +22,7 @@ from kantan_agents.middleware import Approve, Approved, Fallback, Retry, SlashCo
 from kantan_agents.testing import OfflineServer, Reply, ScriptedModel, assistant_message, function_call
 from tests.capture.recording import Recording
 from tests.delegation.cast import Cast, definition, delegate, read, say, use
+from tests.programs import Preloaded
 
 pytestmark = pytest.mark.anyio
 
@@ -490,3 +492,32 @@ async def test_a_failed_tool_and_one_that_times_out_are_captured(recording: Reco
     assert str(by_name["fail"].output).startswith("An error occurred")
     assert "timed out" in str(by_name["slow"].output)
     assert by_name["slow"].error is not None
+
+
+# What a record leaves behind
+
+RECORDED_RUNS = """
+import asyncio, gc, sys
+from agents import set_trace_processors
+from kantan_agents import Agent, SQLiteRecorder
+from kantan_agents.pipeline import Run
+from kantan_agents.testing import ScriptedModel
+
+async def main():
+    set_trace_processors([SQLiteRecorder(sys.argv[1])])
+    agent = Agent("a", "Help.", model=ScriptedModel(["Hi."] * 5))
+    gc.collect()
+    gc.disable()
+    for _ in range(5):
+        await agent.run_async("Go", {})
+    return sum(isinstance(found, Run) for found in gc.get_objects())
+
+print(asyncio.run(main()))
+"""
+
+
+def test_a_recorded_run_is_freed_without_the_garbage_collector(preloaded: Preloaded, tmp_path: Path) -> None:
+    # In a process of its own, as pytest keeps what is logged of a run.
+    done = preloaded.run(["-c", RECORDED_RUNS, str(tmp_path / "traces.sqlite3")])
+    # The SDK's last task keeps the last run.
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", "1\n")

@@ -118,8 +118,11 @@ def _set_fields(value: Any) -> dict[str, Any]:
     """
     if not type(value).__module__.startswith("openai.types.") or value.__pydantic_extra__:
         raise TypeError(type(value).__name__)
+    values: dict[str, Any] = value.__dict__
     fields = value.__pydantic_fields_set__
-    return {name: field for name, field in value.__dict__.items() if name in fields}
+    if values.keys() == fields:
+        return values
+    return {name: field for name, field in values.items() if name in fields}
 
 
 _encode_fields = msgspec.json.Encoder(enc_hook=_set_fields).encode

@@ -212,7 +212,10 @@ class RunCapture:
         return captured
 
     def finished(self, error: BaseException | None) -> CapturedRun:
-        """Return the whole record.
+        """Return the whole record, and let go of the captures of single calls.
+
+        They refer to this capture, as the run does, which lets go of it too. So all are freed with the run,
+        and not by the garbage collector, for which every run would wait.
 
         Args:
             error: The error that ends the run.
@@ -239,6 +242,7 @@ class RunCapture:
         self._add_circumstances(data)
         if self.missing:
             data["missing"] = self.missing
+        self._model_calls, self._tool_calls = [], []
         calls = len(data["model_calls"]) + len(data["tool_calls"])
         size = self.size + self.requests.size + _RUN_BYTES + _CALL_BYTES * calls
         return CapturedRun(run.id, run.trace_id or "", data, size)

@@ -12,6 +12,7 @@ from pathlib import Path
 from sys import getsizeof
 from typing import Any, cast
 
+from kantan_agents.capture.captured import CapturedRun
 from kantan_agents.errors import KantanAgentsError, SpanNotRecordedError, TracesNotWrittenError
 from kantan_agents.support.log import get_logger
 from kantan_agents.tracing.database_url import url_of
@@ -21,7 +22,7 @@ from kantan_agents.tracing.recorder.file_errors import is_file_error, is_locked,
 from kantan_agents.tracing.recorder.index_keeper import IndexKeeper
 from kantan_agents.tracing.recorder.masking import is_length_limited
 from kantan_agents.tracing.recorder.rows import SpanRow, span_row, trace_row
-from kantan_agents.tracing.recorder.run_rows import RunRow, RunRows, RunSnapshot
+from kantan_agents.tracing.recorder.run_rows import RunRow, RunRows
 from kantan_agents.tracing.recorder.settled import SettledSpan
 from kantan_agents.tracing.recorder.snapshot import SpanSnapshot, TraceSnapshot, snapshot_settled
 from kantan_agents.tracing.recorder.span_queue import SPANS, FlushMarker, Item, SpanQueue
@@ -140,7 +141,7 @@ class BatchWriter:
                     row = span_row(snapshot, limited=limited)
                     rows.append((item, row))
                     size += _size_of(row, snapshot)
-                elif isinstance(item, RunSnapshot):
+                elif isinstance(item, CapturedRun):
                     rows.append((item, self._run_rows.row(item, limited=limited)))
                     size += item.size
             except Exception as error:  # noqa: BLE001 - one span must not cost all others
@@ -155,7 +156,7 @@ class BatchWriter:
         """
         traces = [row for item, row in rows if isinstance(item, TraceSnapshot)]
         spans = [row for item, row in rows if isinstance(item, SPANS)]
-        runs = [row for item, row in rows if isinstance(item, RunSnapshot)]
+        runs = [row for item, row in rows if isinstance(item, CapturedRun)]
         self._database.write(traces, spans, runs)
         with self._queue.modifying():
             self.written += len(spans)

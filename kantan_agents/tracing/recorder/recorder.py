@@ -31,7 +31,6 @@ from kantan_agents.tracing.recorder import bound, lifecycle, sigterm
 from kantan_agents.tracing.recorder.arguments import check_file_owner, checked_path
 from kantan_agents.tracing.recorder.redaction import Redact
 from kantan_agents.tracing.recorder.run_redaction import redact_run
-from kantan_agents.tracing.recorder.run_rows import RunSnapshot
 from kantan_agents.tracing.recorder.sections import Sections
 from kantan_agents.tracing.recorder.settled import settled_span
 from kantan_agents.tracing.recorder.snapshot import (
@@ -190,9 +189,10 @@ class SQLiteRecorder(TracingProcessor):
 
     def on_span_end(self, span: Any) -> None:
         """Record a span, unless it is one of a call that an earlier process has made and recorded."""
-        if hasattr(getattr(span, "span_data", None), REPLAYED):
+        data = getattr(span, "span_data", None)
+        if hasattr(data, REPLAYED):
             return
-        settled = settled_span(span) if self._redact is None else None
+        settled = settled_span(span, data) if self._redact is None else None
         if settled is not None:
             self._put(settled)
             return
@@ -215,10 +215,7 @@ class SQLiteRecorder(TracingProcessor):
         if run is None or run.record_id != record_id or not self._records_requests:
             return
         try:
-            captured = run.captured
-            if self._redact is not None:
-                captured = redact_run(captured, self._redact)
-            self._put(RunSnapshot(captured, captured.size))
+            self._put(run if self._redact is None else redact_run(run, self._redact))
         except RedactionError as error:
             self._log_once(error, error.reason)
         except Exception as error:  # noqa: BLE001 - recording must not make a run fail

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-import attrs
+import msgspec
 
 from kantan_agents.capture.captured import CapturedRun
 from kantan_agents.capture.reading import run_record
@@ -37,18 +37,18 @@ def redact_run(captured: CapturedRun, redact: Redact) -> CapturedRun:
     run = _read(captured)
     data = _Redaction(run, redact).data()
     try:
-        redacted = attrs.evolve(captured, data=with_shared_contents(data))
+        redacted = msgspec.structs.replace(captured, data=with_shared_contents(data))
         _read(redacted)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
         reason = f"what it returned makes no record: {type(error).__name__}: {error}"
-        raise RedactionError(span_id=captured.run_id, reason=reason) from error
+        raise RedactionError(span_id=captured.id, reason=reason) from error
     return redacted
 
 
 def _read(captured: CapturedRun) -> RunRecord:
     packed = pack(captured.data)
     contents = [decode(content.packed) for content in packed.shared]
-    return run_record(captured.run_id, captured.trace_id, decode(packed.own), contents.__getitem__)
+    return run_record(captured.id, captured.trace_id, decode(packed.own), contents.__getitem__)
 
 
 class _Redaction:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any, Final, NamedTuple
 
-import attrs
-
 from kantan_agents.capture.canonical import canonical, digest, ordered
 from kantan_agents.capture.captured import CapturedRun
 from kantan_agents.capture.shared import Shared, pack
@@ -17,23 +15,6 @@ from kantan_agents.tracing.recorder.plain_json import decode, encode
 _MOST_KNOWN: Final = 4_096
 _MOST_BYTES: Final = 16 * 1024 * 1024
 TRUNCATED: Final = "long texts were truncated: KANTAN_LLM_TRACING_MAX_CHARS is set"
-
-
-@attrs.define(eq=False)
-class RunSnapshot:
-    """The record of a run in the queue.
-
-    Attributes:
-        size: The bytes that it takes there.
-    """
-
-    captured: CapturedRun
-    size: int
-
-    @property
-    def id(self) -> str:
-        """Id of the run."""
-        return self.captured.run_id
 
 
 class Content(NamedTuple):
@@ -68,14 +49,13 @@ class RunRows:
         self._known: dict[tuple[str, str | bytes], Content] = {}
         self._bytes = 0
 
-    def row(self, snapshot: RunSnapshot, *, limited: bool) -> RunRow:
+    def row(self, captured: CapturedRun, *, limited: bool) -> RunRow:
         """Return the row of a run, with secrets masked.
 
         Args:
-            snapshot: The run.
+            captured: The run.
             limited: Whether kantan-llm limits the length of texts.
         """
-        captured = snapshot.captured
         packed = pack(captured.data)
         body = packed.own.decode()
         if limited or may_contain_secret(body):
@@ -86,7 +66,7 @@ class RunRows:
                 data["missing"] = [*data.get("missing", ()), TRUNCATED]
             body = _text(data)
         contents = tuple(self._content(content, limited=limited) for content in packed.shared)
-        return RunRow(captured.trace_id, bytes.fromhex(captured.run_id), contents, body)
+        return RunRow(captured.trace_id, bytes.fromhex(captured.id), contents, body)
 
     def _content(self, shared: Shared, *, limited: bool) -> Content:
         if limited:

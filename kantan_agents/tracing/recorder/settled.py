@@ -13,7 +13,7 @@ from time import monotonic
 from typing import Any
 
 import agents
-import attrs
+import msgspec
 from agents import (
     AgentSpanData,
     FunctionSpanData,
@@ -38,8 +38,8 @@ _MOST_MESSAGES = 100
 _FORMAT = 2
 
 
-@attrs.define(eq=False)
-class SettledSpan:
+# Every run waits for some of them to be made, and for the garbage collector to look at what it has to.
+class SettledSpan(msgspec.Struct, eq=False, gc=False):
     """A span that has ended and does not change any more, so that it is encoded when it is written.
 
     Attributes:
@@ -59,7 +59,7 @@ class SettledSpan:
         return span_id
 
 
-def settled_span(span: Any) -> SettledSpan | None:
+def settled_span(span: Any, data: Any) -> SettledSpan | None:
     """Return a span that does not change any more; None if it may, or may hold other values.
 
     Only the SDK's own classes are known well enough: a subclass, or a span with an error, is not settled.
@@ -67,7 +67,6 @@ def settled_span(span: Any) -> SettledSpan | None:
     # Every run waits for this several times.
     if type(span) is not SpanImpl or span.error is not None:
         return None
-    data = span.span_data
     kind = type(data)
     if kind is agents.GenerationSpanData:
         contents = copied_contents(data)

@@ -13,6 +13,7 @@ from sys import getsizeof
 from typing import Any
 
 import attrs
+import msgspec
 from agents.tracing.traces import TraceImpl
 
 from kantan_agents.tracing.final_span import recorded_export
@@ -41,8 +42,7 @@ _ITEM_BYTES = 256
 _TRACE_BYTES = 1_024
 
 
-@attrs.define(eq=False)
-class TraceSnapshot:
+class TraceSnapshot(msgspec.Struct, eq=False, gc=False):
     """A trace.
 
     Attributes:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 
 import attrs
 
-from kantan_agents.tracing.recorder.run_rows import RunSnapshot
+from kantan_agents.capture.captured import CapturedRun
 from kantan_agents.tracing.recorder.sections import Sections
 from kantan_agents.tracing.recorder.settled import SettledSpan
 from kantan_agents.tracing.recorder.snapshot import SpanSnapshot, TraceSnapshot
@@ -81,7 +81,7 @@ class FlushMarker:
 
 
 SPANS = (SpanSnapshot, SettledSpan)
-Snapshot = TraceSnapshot | SpanSnapshot | SettledSpan | RunSnapshot
+Snapshot = TraceSnapshot | SpanSnapshot | SettledSpan | CapturedRun
 Item = Snapshot | FlushMarker
 
 
@@ -315,11 +315,11 @@ class SpanQueue:
                 self.lock.wait(min(seconds - waited, _START_SECONDS))
         return True
 
-    def _drop_oldest(self) -> SpanSnapshot | SettledSpan | RunSnapshot | None:
+    def _drop_oldest(self) -> SpanSnapshot | SettledSpan | CapturedRun | None:
         """Drop the oldest span or record of a run and return it; keep the traces and markers before it."""
         while self._items:
             item = self._items.popleft()
-            if isinstance(item, (*SPANS, RunSnapshot)):
+            if isinstance(item, (*SPANS, CapturedRun)):
                 self._bytes -= item.size
                 self.dropped += isinstance(item, SPANS)
                 return item

@@ -157,12 +157,12 @@ def test_a_text_that_many_messages_share_counts_as_often_as_it_is_written() -> N
     text = "x" * 10_000
     with trace("w"), generation_span(input=[{"content": text}] * 6) as span:
         pass
-    found = settled_span(span)
+    found = settled_span(span, span.span_data)
     assert found is not None
     assert found.size > 6 * len(text)
     with trace("w"), generation_span(input=[{"content": text}] * 7) as longer:
         pass
-    assert settled_span(longer) is None
+    assert settled_span(longer, longer.span_data) is None
 
 
 @pytest.mark.parametrize("depth", [50, 900])
@@ -196,14 +196,14 @@ def test_long_contents_are_not_kept_twice() -> None:
             pass
         with generation_span(input=[{"content": "x"}]) as short:
             pass
-    assert settled_span(long) is None
-    copied = settled_span(short)
+    assert settled_span(long, long.span_data) is None
+    copied = settled_span(short, short.span_data)
     assert copied is not None and copied.contents is not None
     assert copied.size > len(copied.contents)
 
 
 def _size(span: Any) -> int:
-    found = settled_span(span)
+    found = settled_span(span, span.span_data)
     return 0 if found is None else found.size
 
 
