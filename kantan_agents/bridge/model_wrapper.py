@@ -14,7 +14,7 @@ def of_inner(name: str) -> Any:
     """Return a property with an attribute of what is wrapped; None if that has no such attribute.
 
     For attributes that the SDK looks for in every run, and that few objects have: in ``__getattr__``, each
-    would be an exception, for which every run waits.
+    would be an exception, for which every run waits. ``hasattr`` finds them always, and they cannot be set.
     """
     return property(lambda self: getattr(self.inner, name, None))
 

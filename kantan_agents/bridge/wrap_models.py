@@ -22,7 +22,8 @@ from kantan_agents.models import own_client_of
 def _kind_of(model: type) -> type[Model] | None:
     """Return which wrapper the instances of a class are, ``Model`` if another model, None if no model.
 
-    Every run waits for this several times, and an abstract class takes long to recognise its instances.
+    The answer is kept. Every run waits for this several times, and an abstract class takes long to recognise
+    its instances.
     """
     return next((kind for kind in (StructuredModel, ObservedModel, Model) if issubclass(model, kind)), None)
 
@@ -55,7 +56,7 @@ class WrappingProvider(ModelProvider):
 
     Args:
         inner: The provider.
-        wrap: Return the wrapper of a model; the last one is the outermost.
+        wrap: Each returns the wrapper of a model; they are called in this order.
     """
 
     agent_registration = of_inner("agent_registration")
@@ -67,7 +68,7 @@ class WrappingProvider(ModelProvider):
         self._wrap = wrap
 
     def wrapping(self, wrap: Callable[[Any], Any]) -> WrappingProvider:
-        """Return a provider whose models have one more wrapper around them."""
+        """Return a provider that also calls ``wrap``, after the others."""
         return WrappingProvider(self.inner, *self._wrap, wrap)
 
     def get_model(self, model_name: str | None) -> Model:

@@ -21,7 +21,7 @@ class RunRecorder(Protocol):
 _wanting: list[ref[RunRecorder]] = []
 
 
-# Every run waits for it to be made, and for the garbage collector to look at what it has to.
+# The garbage collector never looks at these, for which runs would wait. So nothing in them may refer to them.
 class CapturedRun(msgspec.Struct, eq=False, gc=False):
     """The complete record of a run that has ended.
 

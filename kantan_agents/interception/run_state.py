@@ -126,7 +126,10 @@ def track_call(run: Run) -> None:
 
 
 class tracked_calls:  # noqa: N801 - used like a function
-    """Track the calls of a run within a block, which gets the tasks of those that are being made."""
+    """Track the calls of a run within a block, which gets the set of the tasks that are making them.
+
+    If the run fails, the block has to wait for these tasks.
+    """
 
     # Not a generator: most runs wait for this.
     __slots__ = ("_before", "_state")

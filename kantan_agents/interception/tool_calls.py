@@ -97,9 +97,9 @@ async def _captured(call: ToolCall, made: Callable[[], Awaitable[Any]]) -> Any:
     try:
         output = await made()
     except BaseException as error:
-        call.record.ended(None, error)
+        call.record.ended(call, None, error)
         raise
-    call.record.ended(output, None)
+    call.record.ended(call, output, None)
     return output
 
 
@@ -233,7 +233,7 @@ async def emit_refusal(call: ToolCall, error: Exception) -> None:
     call.refusal = error
     capture_begun(call)
     if call.record is not None:
-        call.record.ended(None, error)
+        call.record.ended(call, None, error)
     if call.run.journal is not None:
         call.run.journal.number(call)
         await call.run.journal.refused(call, str(error))

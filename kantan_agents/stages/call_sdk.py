@@ -84,7 +84,7 @@ async def call_sdk(run: Run, call_next: Next) -> None:
 
 
 def _note_retries(run: Run) -> None:
-    # Here, because a delegated run takes the settings over from the run that started it.
+    # Read so late, because a delegated run takes the settings over from the run that started it.
     settings = None if run.run_config is None else run.run_config.model_settings
     if settings is not None and settings.retry is not None:
         run.sends_once = makes_all_retries(settings)

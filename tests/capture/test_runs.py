@@ -498,14 +498,19 @@ async def test_a_failed_tool_and_one_that_times_out_are_captured(recording: Reco
 
 RECORDED_RUNS = """
 import asyncio, gc, sys
-from agents import set_trace_processors
+from agents import function_tool, set_trace_processors
 from kantan_agents import Agent, SQLiteRecorder
 from kantan_agents.pipeline import Run
-from kantan_agents.testing import ScriptedModel
+from kantan_agents.testing import ScriptedModel, ScriptedToolCall
+
+@function_tool
+async def look() -> str:
+    "Look."
+    return "sunny"
 
 async def main():
     set_trace_processors([SQLiteRecorder(sys.argv[1])])
-    agent = Agent("a", "Help.", model=ScriptedModel(["Hi."] * 5))
+    agent = Agent("a", "Help.", model=ScriptedModel([ScriptedToolCall("look"), "Hi."] * 5), tools=[look])
     gc.collect()
     gc.disable()
     for _ in range(5):
@@ -519,5 +524,5 @@ print(asyncio.run(main()))
 def test_a_recorded_run_is_freed_without_the_garbage_collector(preloaded: Preloaded, tmp_path: Path) -> None:
     # In a process of its own, as pytest keeps what is logged of a run.
     done = preloaded.run(["-c", RECORDED_RUNS, str(tmp_path / "traces.sqlite3")])
-    # The SDK's last task keeps the last run.
-    assert (done.returncode, done.stderr, done.stdout) == (0, "", "1\n")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert int(done.stdout) <= 1  # the SDK's last task may keep the last run

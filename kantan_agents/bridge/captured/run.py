@@ -214,8 +214,8 @@ class RunCapture:
     def finished(self, error: BaseException | None) -> CapturedRun:
         """Return the whole record, and let go of the captures of single calls.
 
-        They refer to this capture, as the run does, which lets go of it too. So all are freed with the run,
-        and not by the garbage collector, for which every run would wait.
+        They refer to this object, which refers to the run. The run lets go of it as well, so that all are
+        freed as soon as nobody uses them: every run would wait for the garbage collector.
 
         Args:
             error: The error that ends the run.

@@ -30,18 +30,18 @@ _PERMITTED: dict[str, Any] = {"is_allowed": True}
 
 
 class ToolCallCapture:
-    """One tool call that has begun.
+    """One tool call that has begun. The call refers to it, so it does not refer to the call.
 
     Args:
         capture: The run's.
         call: The call.
+        data: What is known when it begins.
     """
 
-    __slots__ = ("_begun", "_call", "_capture", "_given", "_result", "data")
+    __slots__ = ("_begun", "_capture", "_given", "_result", "data")
 
     def __init__(self, capture: Collector, call: ToolCall, data: dict[str, Any]) -> None:
         self._capture = capture
-        self._call = call
         self._result: bytes | None = None
         self._given = call.arguments
         self.data = data
@@ -111,16 +111,22 @@ class ToolCallCapture:
         except Exception as raised:  # noqa: BLE001 - recording must not make a run fail
             self._capture.failed("the error of a tool", raised)
 
-    def ended(self, output: Any, error: BaseException | None) -> None:
-        """Capture what the model gets, or the error."""
+    def ended(self, call: ToolCall, output: Any, error: BaseException | None) -> None:
+        """Capture what the model gets, or the error.
+
+        Args:
+            call: The call.
+            output: What the model gets.
+            error: The error that ends the call.
+        """
         self.data["seconds"] = perf_counter() - self._begun
         try:
-            self._add_end(output, error)
+            self._add_end(call.refusal, output, error)
         except Exception as raised:  # noqa: BLE001 - recording must not make a run fail
             self._capture.failed("the result of a tool", raised)
 
-    def _add_end(self, output: Any, error: BaseException | None) -> None:
-        data, run, refusal = self.data, self._capture.run, self._call.refusal
+    def _add_end(self, refusal: Exception | None, output: Any, error: BaseException | None) -> None:
+        data, run = self.data, self._capture.run
         if refusal is not None and data.get("decision", _PERMITTED)["is_allowed"]:
             # Refused for another reason than the rules: arguments that are not JSON, an unknown tool.
             data["decision"] = {"is_allowed": False, "code": code_of(refusal)}
@@ -128,7 +134,7 @@ class ToolCallCapture:
             data["error"] = error_data(run, error)
             if isinstance(error, CancelledError):
                 # If it took too long, the SDK makes up a result, which the next request has.
-                self._capture.requests.cancelled[self._call.call_id] = data
+                self._capture.requests.cancelled[data["call_id"]] = data
         else:
             packed = encode(redacted_data(run, result_data(output)))
             self._capture.size += len(packed)

@@ -38,7 +38,7 @@ _MOST_MESSAGES = 100
 _FORMAT = 2
 
 
-# Every run waits for some of them to be made, and for the garbage collector to look at what it has to.
+# The garbage collector never looks at these, for which runs would wait. So nothing in them may refer to them.
 class SettledSpan(msgspec.Struct, eq=False, gc=False):
     """A span that has ended and does not change any more, so that it is encoded when it is written.
 

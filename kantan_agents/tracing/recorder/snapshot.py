@@ -42,6 +42,7 @@ _ITEM_BYTES = 256
 _TRACE_BYTES = 1_024
 
 
+# The garbage collector never looks at these, for which runs would wait. So nothing in them may refer to them.
 class TraceSnapshot(msgspec.Struct, eq=False, gc=False):
     """A trace.
 
