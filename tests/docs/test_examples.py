@@ -11,14 +11,15 @@ from __future__ import annotations
 import os
 import runpy
 import sys
+import threading
 from pathlib import Path
 
 import pytest
-from agents import set_trace_processors
 from hypothesis.configuration import storage_directory
 
 from kantan_agents.testing import OfflineServer
 from kantan_agents.tracing.registry import recorders
+from tests.otel.ending import end_exporters
 from tests.programs import Preloaded
 
 from .pages import PAGES, ROOT, Page
@@ -45,11 +46,12 @@ def test_the_examples_of_a_page_run_and_print_what_it_shows(
     if "sys.executable" in page.script:  # to start a script of the page
         preloaded: Preloaded = request.getfixturevalue("preloaded")
         monkeypatch.setattr(sys, "executable", str(preloaded.interpreter(tmp_path / "python")))
+    threads = threading.enumerate()
     with OfflineServer(page.replies) as server:
         for name, value in server.environment().items():
             monkeypatch.setenv(name, value)
         runpy.run_path(str(script), run_name=script.stem)
-    set_trace_processors([])
+    end_exporters(threads)
     for recorder in recorders():
         recorder.shutdown()
     assert capsys.readouterr().out == page.output

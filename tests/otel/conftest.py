@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import os
 import threading
-import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -11,11 +10,8 @@ from agents import set_trace_processors
 
 from kantan_agents import Agent, OtelExporter
 from kantan_agents.testing import OfflineServer
-from kantan_agents.tracing.registry import exporters
+from tests.otel.ending import FLUSH, end_exporters
 from tests.otel.receiver import Receiver, receiving
-
-FLUSH = 30.0
-_THREADS = ("Otel", "kantan-agents-otel")
 
 
 @pytest.fixture(autouse=True)
@@ -32,19 +28,7 @@ def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.url)
         yield receiver
         receiver.status = 200
-        _end_exporters(before)
-
-
-def _end_exporters(earlier: Collection[threading.Thread]) -> None:
-    """Wait for threads that would disturb later tests when they try to reach a collector that has gone."""
-    set_trace_processors([])
-    for exporter in exporters():
-        if isinstance(exporter, OtelExporter):
-            exporter._ending()  # as when it is collected
-    end = time.monotonic() + FLUSH
-    for thread in set(threading.enumerate()) - set(earlier):
-        if thread.name.startswith(_THREADS):
-            thread.join(max(0.0, end - time.monotonic()))
+        end_exporters(before)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from kantan_agents.middleware import Redact
 from kantan_agents.telemetry import OtelExporter
 from kantan_agents.telemetry import conventions as names
 from kantan_agents.testing import ScriptedToolCall
-from tests.otel.conftest import FLUSH
+from tests.otel.ending import FLUSH
 from tests.otel.receiver import Receiver
 
 pytestmark = pytest.mark.anyio

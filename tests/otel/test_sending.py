@@ -21,7 +21,7 @@ from agents import trace as sdk_trace
 from kantan_agents import OtelExporter, record_traces
 from kantan_agents.errors import InvalidOptionError, TelemetrySettingError
 from kantan_agents.telemetry import conventions as names
-from tests.otel.conftest import FLUSH
+from tests.otel.ending import FLUSH
 from tests.otel.receiver import Receiver
 from tests.programs import Preloaded
 
