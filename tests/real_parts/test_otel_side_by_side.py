@@ -51,6 +51,9 @@ class Side:
 def _default_settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in [name for name in os.environ if name.startswith("OTEL_")]:
         monkeypatch.delenv(name)
+    # Another test of this process may have set up OpenTelemetry, which OtelExporter would use.
+    monkeypatch.setattr("opentelemetry.trace._TRACER_PROVIDER", None)
+    monkeypatch.setattr("opentelemetry.metrics._internal._METER_PROVIDER", None)
     yield
     set_trace_processors([])
 
