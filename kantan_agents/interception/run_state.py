@@ -19,6 +19,9 @@ _REDACTORS = object()
 _OPEN = object()
 _OWNER = object()
 
+# After so many calls, the tasks that have ended are forgotten.
+_MANY_TASKS = 64
+
 
 class Redactor(Protocol):
     """Redacts what leaves a run: its errors, its metadata, and input that it gets after it has begun."""
@@ -118,11 +121,16 @@ def forget_pending_error(run: Run) -> None:
 
 def track_call(run: Run) -> None:
     """Register this task as one that makes a call for ``run``."""
-    task = asyncio.current_task()
     tasks: set[asyncio.Task[Any]] | None = run.state.get(_OPEN)
-    if task is not None and tasks is not None and task is not run.state[_OWNER] and task not in tasks:
-        tasks.add(task)
-        task.add_done_callback(tasks.discard)
+    if tasks is None:
+        return
+    task = asyncio.current_task()
+    if task is None or task is run.state[_OWNER]:
+        return
+    # Not by a callback of each task, for which most runs would wait.
+    if len(tasks) % _MANY_TASKS == _MANY_TASKS - 1:
+        tasks.difference_update([known for known in tasks if known.done()])
+    tasks.add(task)
 
 
 class tracked_calls:  # noqa: N801 - used like a function

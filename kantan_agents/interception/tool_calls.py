@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from functools import partial
 from typing import Any
@@ -13,7 +12,13 @@ from kantan_agents.events import ToolCallFinished, ToolCallRefused, ToolCallStar
 from kantan_agents.events.emitter import Emitter, Stopwatch, outcome_of
 from kantan_agents.interception.calls import ToolCall, ToolNext
 from kantan_agents.interception.chain import around_tool_call
-from kantan_agents.interception.run_state import end_run_with, error_message, redacted_error, track_call
+from kantan_agents.interception.run_state import (
+    end_run_with,
+    error_message,
+    is_redacted,
+    redacted_error,
+    track_call,
+)
 from kantan_agents.pipeline import Run
 from kantan_agents.tool_rules import Decision, RuleLayers, ToolFacts
 
@@ -32,7 +37,7 @@ Settle = Callable[[ToolCall, ToolNext], Awaitable[Any]]
 """Wraps the middleware of a tool call; turns its errors into a result for the model, or ends the run."""
 
 
-async def run_tool_call(run: Run, call: ToolCall, invoke: ToolNext, settle: Settle | None = None) -> Any:
+def run_tool_call(run: Run, call: ToolCall, invoke: ToolNext, settle: Settle | None = None) -> Awaitable[Any]:
     """Run a tool for ``run`` through its middleware, and emit the events of the call.
 
     Args:
@@ -47,6 +52,12 @@ async def run_tool_call(run: Run, call: ToolCall, invoke: ToolNext, settle: Sett
             ends the run, even if the SDK turns it into a text for the model.
     """
     track_call(run)
+    if run.is_only_captured and settle is None and not is_redacted(run):
+        return _only_captured(call, invoke)  # most runs
+    return _run_around(run, call, invoke, settle)
+
+
+async def _run_around(run: Run, call: ToolCall, invoke: ToolNext, settle: Settle | None) -> Any:
     if run.journal is not None:
         run.journal.number(call)
     capture_begun(call)  # before it is the current one: the record names the call around it
@@ -82,6 +93,24 @@ async def run_tool_call(run: Run, call: ToolCall, invoke: ToolNext, settle: Sett
         if not any(error is known for known in raised):
             end_run_with(run, error)  # raised by a middleware; the SDK would wrap it or turn it into a text
         raise
+    finally:
+        current_tool_call.reset(token)
+
+
+async def _only_captured(call: ToolCall, invoke: ToolNext) -> Any:
+    """Run a tool for a run without middleware and observers, which waits for nothing but the capture."""
+    capture_begun(call)
+    token = current_tool_call.set(call)
+    try:
+        output = await invoke(call)
+    except BaseException as error:
+        if call.record is not None:
+            call.record.ended(call, None, error)
+        raise
+    else:
+        if call.record is not None:
+            call.record.ended(call, output, None)
+        return output
     finally:
         current_tool_call.reset(token)
 
@@ -145,7 +174,20 @@ async def make_call(call: ToolCall, made: Callable[[], Awaitable[Any]]) -> Any:
         call: The call.
         made: Runs the tool.
     """
-    result = await _made_or_kept(call, made)
+    run, record = call.run, call.record
+    if run is not None:
+        if run.tape is not None and not run.tape.lets_run(call):
+            made, record = partial(run.tape.tool, call), None
+        elif run.journal is not None:
+            made = partial(run.journal.tool, call, made)
+    try:
+        result = await made()
+    except BaseException as error:
+        if record is not None:
+            record.raised(error)
+        raise
+    if record is not None:
+        record.returned(result)
     note: Callable[[ToolCall, Any], None] | None = getattr(call.tool, _NOTE, None)
     if note is not None:
         note(call, result)
@@ -160,35 +202,23 @@ def note_results(tool: Any, note: Callable[[ToolCall, Any], None]) -> None:
     setattr(tool, _NOTE, note)
 
 
-async def _made_or_kept(call: ToolCall, made: Callable[[], Awaitable[Any]]) -> Any:
-    tape = None if call.run is None else call.run.tape
-    if tape is not None and not tape.lets_run(call):
-        return await tape.tool(call)
-    journal = None if call.run is None else call.run.journal
-    if journal is not None:
-        made = partial(journal.tool, call, made)
-    if call.record is None:
-        return await made()
-    try:
-        result = await made()
-    except BaseException as error:
-        call.record.raised(error)
-        raise
-    call.record.returned(result)
-    return result
-
-
-@contextmanager
-def checking_rules(call: ToolCall | None) -> Iterator[None]:
+class checking_rules:  # noqa: N801 - used like a function
     """Record refusals by the rules on ``call`` inside the ``with`` block.
 
     Leave the block before the tool runs: a call that the tool makes has refusals of its own.
     """
-    token = _checked_call.set(call)
-    try:
-        yield
-    finally:
-        _checked_call.reset(token)
+
+    # Not a generator: most runs wait for this.
+    __slots__ = ("_call", "_token")
+
+    def __init__(self, call: ToolCall | None) -> None:
+        self._call = call
+
+    def __enter__(self) -> None:
+        self._token = _checked_call.set(self._call)
+
+    def __exit__(self, *_: object) -> None:
+        _checked_call.reset(self._token)
 
 
 def record_refusal(error: Exception) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -143,3 +144,36 @@ async def test_rules_that_change_during_the_run_are_those_of_each_call(recording
     assert first.decision is not None
     assert second.decision is not None
     assert (first.decision.is_allowed, second.decision.is_allowed) == (True, False)
+
+
+async def test_a_run_that_fails_waits_for_its_other_tools_and_records_how_they_end(
+    recording: Recording,
+) -> None:
+    has_begun, has_ended = asyncio.Event(), False
+
+    @function_tool(failure_error_function=None)
+    async def fail() -> str:
+        await has_begun.wait()
+        raise ValueError("broken")
+
+    @function_tool
+    async def wait() -> str:
+        nonlocal has_ended
+        has_begun.set()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            await asyncio.sleep(0.5)
+            has_ended = True
+        return "never"
+
+    calls = [function_call("wait", {}, call_id="c1"), function_call("fail", {}, call_id="c2")]
+    agent = Agent("a", "x", model=ScriptedModel([calls, "Done."]), tools=[fail, wait])
+    with pytest.raises(Exception, match="broken"):
+        await agent.run_async("Go")
+    assert has_ended
+    recorded = {call.tool.name: call for call in recording.run().tool_calls}
+    assert {name: call.error.type for name, call in recorded.items() if call.error is not None} == {
+        "wait": "CancelledError",
+        "fail": "ValueError",
+    }

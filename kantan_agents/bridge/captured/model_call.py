@@ -116,13 +116,21 @@ def _set_fields(value: Any) -> dict[str, Any]:
     Raises:
         TypeError: It is not one of OpenAI's own types, or it has extra fields, such as provider_data.
     """
-    if not type(value).__module__.startswith("openai.types.") or value.__pydantic_extra__:
-        raise TypeError(type(value).__name__)
+    kind = type(value)
+    if kind not in _own_types:
+        if not kind.__module__.startswith("openai.types."):
+            raise TypeError(kind.__name__)
+        _own_types.add(kind)
+    if value.__pydantic_extra__:
+        raise TypeError(kind.__name__)
     values: dict[str, Any] = value.__dict__
     fields = value.__pydantic_fields_set__
-    if values.keys() == fields:
+    if len(values) == len(fields):  # without extra fields, all that are set are among them
         return values
     return {name: field for name, field in values.items() if name in fields}
+
+
+_own_types: set[type] = set()
 
 
 _encode_fields = msgspec.json.Encoder(enc_hook=_set_fields).encode

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import ref
 
 from agents import Model, OpenAIChatCompletionsModel, OpenAIResponsesModel
 
@@ -12,7 +12,9 @@ from kantan_agents.capture.shared import Shared
 from kantan_agents.models import origin_of
 from kantan_agents.protocol import ProviderModel
 
-_known: WeakKeyDictionary[Model, Shared] = WeakKeyDictionary()
+_MOST_KNOWN = 1_024
+
+_known: dict[int, tuple[ref[Model], Shared]] = {}
 
 
 def shared_model(model: Model) -> Shared:
@@ -20,12 +22,18 @@ def shared_model(model: Model) -> Shared:
     current_model = getattr(type(model), "current_model", None)  # of a NamedModel
     if current_model is not None:
         model = current_model(model)
+    # Every run waits for this, and a dictionary of weak keys takes five times as long.
+    known = _known.get(id(model))
+    if known is not None and known[0]() is model:
+        return known[1]
+    found = Shared("model", encode(_data(model)))
     try:
-        found = _known.get(model)
-        if found is None:
-            found = _known[model] = Shared("model", encode(_data(model)))
-    except TypeError:  # it cannot be weakly referenced or hashed
-        return Shared("model", encode(_data(model)))
+        reference = ref(model)
+    except TypeError:  # it cannot be weakly referenced
+        return found
+    if len(_known) >= _MOST_KNOWN:
+        _known.clear()
+    _known[id(model)] = reference, found
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 import attrs
@@ -28,15 +28,18 @@ class DescribedAgent:
     template: str | None
 
 
-_rules: WeakKeyDictionary[RuleLayers, Shared] = WeakKeyDictionary()
+# Beside what rules compute of themselves and keep.
+_SHARED: Final = "_kantan_shared"
+
 _agents: WeakKeyDictionary[Any, DescribedAgent] = WeakKeyDictionary()
 
 
 def shared_rules(layers: RuleLayers) -> Shared:
     """Return rules as a content."""
-    known = _rules.get(layers)
+    fields = layers.__dict__
+    known: Shared | None = fields.get(_SHARED)
     if known is None:
-        known = _rules[layers] = Shared("rules", encode(_rules_data(layers)))
+        known = fields[_SHARED] = Shared("rules", encode(_rules_data(layers)))
     return known
 
 
@@ -49,9 +52,9 @@ def _rules_data(layers: RuleLayers) -> dict[str, Any]:
     }
 
 
-def described_agent(agent: Any) -> DescribedAgent:
-    """Return what the record of a run says of an agent; every run waits for this."""
-    prompt, known = agent.instructions, _agents.get(agent)
+def described_agent(agent: Any, prompt: Any) -> DescribedAgent:
+    """Return what the record of a run says of an agent with these instructions; every run waits for this."""
+    known = _agents.get(agent)
     if known is None or known.instructions is not prompt:
         data = {
             "name": agent.name,

@@ -67,11 +67,11 @@ class Requests:
             if settings:
                 data["settings"] = self._redacted("settings", settings)
         if request.tools:
-            data["tools"] = self._tools(request.tools, tool_data)
+            data["tools"] = self._tools(request.tools, tool_data, redacted=redacted)
         options = request.options
         handoffs = options.get("handoffs")
         if handoffs:
-            data["handoffs"] = self._tools(handoffs, handoff_data)
+            data["handoffs"] = self._tools(handoffs, handoff_data, redacted=redacted)
         schema = options.get("output_schema")
         if schema is not None or fetch is not None:
             self._describe_output(data, schema, fetch)
@@ -99,8 +99,10 @@ class Requests:
     def _redacted(self, kind: str, value: Any) -> Shared:
         return self._shared(kind, encode(redacted_data(self._run, value)))
 
-    def _tools(self, tools: Sequence[Any], described: Callable[[Any], dict[str, Any]]) -> Shared:
-        if is_redacted(self._run):
+    def _tools(
+        self, tools: Sequence[Any], described: Callable[[Any], dict[str, Any]], *, redacted: bool
+    ) -> Shared:
+        if redacted:
             return Shared("tools", encode(redacted_data(self._run, [described(tool) for tool in tools])))
         return shared_tools(tools, described)
 

@@ -81,6 +81,8 @@ class RunCapture:
         self._begun = perf_counter()
         self._agents: dict[str, dict[str, Any]] = {}
         self._values: dict[str, dict[str, msgspec.Raw]] = {}
+        # The latest agent whose prompt reads no values, with its instructions.
+        self._plain: tuple[Any, Any] | None = None
         self._model_calls: list[ModelCallCapture] = []
         self._tool_calls: list[ToolCallCapture] = []
         self._listings: list[Any] = []
@@ -119,8 +121,11 @@ class RunCapture:
             self.failed("a prompt", error)
 
     def _add_agent(self, agent: Any, context: Any) -> None:
+        instructions = agent.instructions
+        if self._plain is not None and self._plain[0] is agent and self._plain[1] is instructions:
+            return  # as in most turns after the first
         name = agent.name
-        described = described_agent(agent)
+        described = described_agent(agent, instructions)
         known = self._agents.get(name)
         if known is None:
             if is_redacted(self.run):
@@ -128,7 +133,10 @@ class RunCapture:
                 self._agents[name] = {**described.data, "prompt": Shared("prompt", bytes(prompt))}
             else:
                 self._agents[name] = described.data
-        if described.template is None or not isinstance(context, dict):
+        if described.template is None:
+            self._plain = agent, instructions
+            return
+        if not isinstance(context, dict):
             return
         read = values_read(described.template, context)
         values = {path: self._encoded(value) for path, value in read.items()}

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from asyncio import CancelledError
-from collections.abc import Mapping
 from time import perf_counter
 from typing import Any
 
@@ -38,11 +36,12 @@ class ToolCallCapture:
         data: What is known when it begins.
     """
 
-    __slots__ = ("_begun", "_capture", "_given", "_result", "data")
+    __slots__ = ("_begun", "_capture", "_given", "_result", "_returned", "data")
 
     def __init__(self, capture: Collector, call: ToolCall, data: dict[str, Any]) -> None:
         self._capture = capture
         self._result: bytes | None = None
+        self._returned: Any = None
         self._given = call.arguments
         self.data = data
         self._begun = perf_counter()
@@ -100,13 +99,14 @@ class ToolCallCapture:
             if _is_content(result):
                 self.data["is_content"] = True
             self._result = encode(redacted_data(self._capture.run, result_data(result)))
+            self._returned = result
         except Exception as error:  # noqa: BLE001 - recording must not make a run fail
             self._capture.failed("the result of a tool", error)
 
     def raised(self, error: BaseException) -> None:
         """Capture the error that the tool itself has raised, the last time it was run."""
         try:
-            self._result = None
+            self._result = self._returned = None
             self.data["failure"] = error_data(self._capture.run, error)
         except Exception as raised:  # noqa: BLE001 - recording must not make a run fail
             self._capture.failed("the error of a tool", raised)
@@ -136,7 +136,9 @@ class ToolCallCapture:
                 # If it took too long, the SDK makes up a result, which the next request has.
                 self._capture.requests.cancelled[data["call_id"]] = data
         else:
-            packed = encode(redacted_data(run, result_data(output)))
+            packed = self._result if type(output) is str and output is self._returned else None
+            if packed is None:
+                packed = encode(redacted_data(run, result_data(output)))
             self._capture.size += len(packed)
             data["output"] = msgspec.Raw(packed)
             if packed == self._result:
@@ -168,6 +170,8 @@ def result_data(result: Any) -> Any:
 
 def _is_content(result: Any) -> bool:
     """Return whether a result consists of content objects; dicts of the same shape are also content."""
+    if type(result) is str:
+        return False  # as of most tools
     parts = result if isinstance(result, list) else [result]
     return bool(parts) and all(isinstance(part, _CONTENT) for part in parts)
 
@@ -189,8 +193,8 @@ def _received(facts: ToolFacts, arguments: str) -> list[dict[str, Any]]:
     if facts.received is None:
         return []
     try:
-        written = json.loads(arguments or "{}")
-        if not isinstance(written, Mapping) or is_unchanged(facts.received, written):
+        written = decode(arguments or "{}")
+        if type(written) is not dict or is_unchanged(facts.received, written):
             return []
         read = facts.received(written)
         if not read:

@@ -31,14 +31,6 @@ class _Known:
     all: Shared
     first: Shared
 
-    def is_of(self, tools: Sequence[Any]) -> bool:
-        """Return whether it is the list of these tools, and none of them has changed."""
-        # Every run waits for this. The lengths are the same, as the ids were.
-        for known, fields, tool in zip(self.tools, self.fields, tools):  # noqa: B905
-            if known() is not tool or tool.__dict__ != fields:
-                return False
-        return True
-
 
 _known: dict[tuple[int, ...], _Known] = {}
 
@@ -61,8 +53,13 @@ def shared_tool(tool: Any, described: Callable[[Any], dict[str, Any]]) -> Shared
 def _look_up(tools: Sequence[Any], described: Callable[[Any], dict[str, Any]]) -> _Known:
     key = tuple(map(id, tools))
     known = _known.get(key)
-    if known is not None and known.is_of(tools):
-        return known
+    if known is not None:
+        # Every run waits for this. The lengths are the same, as the ids were.
+        for reference, before, tool in zip(known.tools, known.fields, tools):  # noqa: B905
+            if reference() is not tool or tool.__dict__ != before:
+                break  # another object, or it has changed
+        else:
+            return known
     packed = [encode(described(tool)) for tool in tools]
     both = Shared("tools", b"[" + b",".join(packed) + b"]"), Shared("tool", packed[0])
     try:
