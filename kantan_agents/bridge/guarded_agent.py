@@ -74,13 +74,13 @@ class RuledAgent(agents.Agent[Any]):
         model, run = self.__dict__.get("model"), current_run.get()
         if run is None:
             return model
-        # It refers to the agent, so that no other one has this id.
+        # A wrapper refers to its agent, so that no other one has this id.
         known = run.observed.get(id(self)) if run.observed else None
-        if known is not None and known[1] is model and known[2] == self.name:
-            return known[3]
+        if known is not None and known[0] is model:
+            return known[1]
         if run.events or run.capture or run.tape or run.journal or run.model_calls or run.sends_once:
-            known = run.observed[id(self)] = self, model, self.name, observed(model, self.name)
-            return known[3]
+            known = run.observed[id(self)] = model, observed(model, self)
+            return known[1]
         return model
 
     @model.setter

@@ -23,9 +23,13 @@ from kantan_agents.structured.requests.request import Request
 
 
 class ObservedModel(ModelWrapper):
-    """Wraps a model in a run with middleware or observers."""
+    """Wraps a model in a run with middleware or observers.
 
-    def __init__(self, agent: str) -> None:
+    Args:
+        agent: The agent that makes calls outside of a turn.
+    """
+
+    def __init__(self, agent: Any) -> None:
         self._agent = agent
 
     async def get_response(self, *args: Any, **kwargs: Any) -> ModelResponse:
@@ -35,7 +39,7 @@ class ObservedModel(ModelWrapper):
             return await self.answer(Request.of(args, kwargs))
         # Most runs come here, so they wait for nothing but the capture.
         request = Request.as_given(args, kwargs)
-        call = run.capture.model_call(active_agent.get() or self._agent, self.inner, request)
+        call = run.capture.model_call(active_agent.get() or self._agent.name, self.inner, request)
         try:
             answer = await self.inner.get_response(*args, **kwargs)
         except BaseException as error:
@@ -73,7 +77,7 @@ class ObservedModel(ModelWrapper):
     def _call(self, run: Run, request: Request, fetch: Fetch | None) -> ModelCall:
         return ModelCall(
             run,
-            active_agent.get() or self._agent,
+            active_agent.get() or self._agent.name,
             self.inner,
             request.instructions,
             request.input,

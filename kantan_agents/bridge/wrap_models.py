@@ -28,7 +28,7 @@ def _kind_of(model: type) -> type[Model] | None:
     return next((kind for kind in (StructuredModel, ObservedModel, Model) if issubclass(model, kind)), None)
 
 
-def observed(model: Any, agent: str) -> Any:
+def observed(model: Any, agent: Any) -> Any:
     """Wrap a model for a run with middleware or observers; any other value is returned unchanged."""
     kind = _kind_of(model.__class__)
     if kind is Model:
@@ -89,8 +89,8 @@ class WrappingProvider(ModelProvider):
         return getattr(self.inner, attribute)
 
 
-def observe_models(config: RunConfig, agent: str) -> None:
-    """Wrap the models of a RunConfig for a run with middleware or observers."""
+def observe_models(config: RunConfig, agent: Any) -> None:
+    """Wrap the models of a RunConfig for a run of ``agent`` with middleware or observers."""
     config.model = observed(config.model, agent)
     provider: Any = config.model_provider
     wrap = partial(observed, agent=agent)

@@ -60,7 +60,7 @@ class Run:
             unless it is durable. For the library.
         elapsed: Seconds since the run was begun, if it was begun in another process; else 0. Time limits
             count them.
-        observed: Agents with model, name and wrapped model, by the id of the agent. For the library.
+        observed: Models of agents and the wrapped models, by the id of the agent. For the library.
         closers: What ``at_end`` has registered. For the library.
     """
 
@@ -96,7 +96,7 @@ class Run:
     tape: Any = None
     journal: Any = None
     elapsed: float = 0.0
-    observed: dict[int, tuple[Any, Any, str, Any]] = attrs.field(factory=dict, repr=False)
+    observed: dict[int, tuple[Any, Any]] = attrs.field(factory=dict, repr=False)
     # Part of the constructor, so that `attrs.evolve(run, ...)` shares it with the run it came from.
     _undo: list[Callable[[], None]] = attrs.field(factory=list)
     closers: list[Callable[[], Awaitable[None]]] = attrs.field(factory=list, repr=False)

@@ -47,7 +47,7 @@ async def call_sdk(run: Run, call_next: Next) -> None:
             _note_retries(run)
             if run.is_watched:
                 # Here, as a function of its own would be one more frame in each step of the run.
-                observe_models(run.run_config, agent.name)
+                observe_models(run.run_config, agent)
                 with tracked_calls(run) as calls:
                     options = run.options if run.events is None else _observed_options(run)
                     try:

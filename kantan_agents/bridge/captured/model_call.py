@@ -39,34 +39,30 @@ class ModelCallCapture:
         """Capture the answer, with its tokens if the provider has reported any usage."""
         self.data["seconds"] = perf_counter() - self._begun
         try:
-            self._add_answer(answer, reports_usage=reports_usage)
+            # Every run waits for this: one function and one loop, as each comprehension would be a call.
+            requests, run = self._capture.requests, self._capture.run
+            items: Any = answer.output
+            encode_item: Any = _packed_item
+            if is_redacted(run):
+                items = redacted_data(run, [_item_data(item) for item in items])
+                encode_item = encode
+            packed, output = [], []
+            for item in items:
+                one = encode_item(item)
+                packed.append(one)
+                output.append(shared_item(one))
+            requests.answered, requests.answered_by = packed, self._place
+            requests.size += sum(map(len, packed))
+            usage = answer.usage
+            data: dict[str, Any] = {
+                "output": output,
+                "usage": _usage_data(usage) if reports_usage else {"requests": usage.requests},
+            }
+            if answer.response_id:
+                data["response_id"] = answer.response_id
+            self.data["answer"] = data
         except Exception as error:  # noqa: BLE001 - recording must not make a run fail
             self._capture.failed("an answer", error)
-
-    def _add_answer(self, answer: ModelResponse, *, reports_usage: bool) -> None:
-        # Every run waits for this: one loop, as each comprehension would be a call.
-        requests, run = self._capture.requests, self._capture.run
-        items: Any = answer.output
-        encode_item: Any = _packed_item
-        if is_redacted(run):
-            items = redacted_data(run, [_item_data(item) for item in items])
-            encode_item = encode
-        packed, output, size = [], [], 0
-        for item in items:
-            one = encode_item(item)
-            packed.append(one)
-            output.append(shared_item(one))
-            size += len(one)
-        requests.answered, requests.answered_by = packed, self._place
-        requests.size += size
-        usage = answer.usage
-        data: dict[str, Any] = {
-            "output": output,
-            "usage": _usage_data(usage) if reports_usage else {"requests": usage.requests},
-        }
-        if answer.response_id:
-            data["response_id"] = answer.response_id
-        self.data["answer"] = data
 
     def failed(self, error: BaseException, *, has_begun: bool = False, is_superseded: bool = False) -> None:
         """Capture the error, also that of a cancellation, and whether a part of the answer was streamed."""

@@ -66,12 +66,19 @@ class Requests:
             settings = settings_data(request.settings)
             if settings:
                 data["settings"] = self._redacted("settings", settings)
-        if request.tools:
-            data["tools"] = self._tools(request.tools, tool_data, redacted=redacted)
+        tools = request.tools
+        if tools:
+            data["tools"] = (
+                self._redacted_tools(tools, tool_data) if redacted else shared_tools(tools, tool_data).all
+            )
         options = request.options
         handoffs = options.get("handoffs")
         if handoffs:
-            data["handoffs"] = self._tools(handoffs, handoff_data, redacted=redacted)
+            data["handoffs"] = (
+                self._redacted_tools(handoffs, handoff_data)
+                if redacted
+                else shared_tools(handoffs, handoff_data).all
+            )
         schema = options.get("output_schema")
         if schema is not None or fetch is not None:
             self._describe_output(data, schema, fetch)
@@ -99,12 +106,8 @@ class Requests:
     def _redacted(self, kind: str, value: Any) -> Shared:
         return self._shared(kind, encode(redacted_data(self._run, value)))
 
-    def _tools(
-        self, tools: Sequence[Any], described: Callable[[Any], dict[str, Any]], *, redacted: bool
-    ) -> Shared:
-        if redacted:
-            return Shared("tools", encode(redacted_data(self._run, [described(tool) for tool in tools])))
-        return shared_tools(tools, described)
+    def _redacted_tools(self, tools: Sequence[Any], described: Callable[[Any], dict[str, Any]]) -> Shared:
+        return Shared("tools", encode(redacted_data(self._run, [described(tool) for tool in tools])))
 
     def _describe_output(self, data: dict[str, Any], schema: Any, fetch: Any) -> None:
         mode = "native"

@@ -115,15 +115,15 @@ class RunCapture:
             agent: The Agent.
             context: The context of that moment.
         """
-        try:
-            self._add_agent(agent, context)
-        except Exception as error:  # noqa: BLE001 - recording must not make a run fail
-            self.failed("a prompt", error)
-
-    def _add_agent(self, agent: Any, context: Any) -> None:
         instructions = agent.instructions
         if self._plain is not None and self._plain[0] is agent and self._plain[1] is instructions:
             return  # as in most turns after the first
+        try:
+            self._add_agent(agent, instructions, context)
+        except Exception as error:  # noqa: BLE001 - recording must not make a run fail
+            self.failed("a prompt", error)
+
+    def _add_agent(self, agent: Any, instructions: Any, context: Any) -> None:
         name = agent.name
         described = described_agent(agent, instructions)
         known = self._agents.get(name)

@@ -13,7 +13,7 @@ from agents import ToolOutputFileContent, ToolOutputImage, ToolOutputText
 from kantan_agents.bridge.captured.collector import Collector, error_data, parent_call
 from kantan_agents.bridge.captured.definitions import encode, tool_data
 from kantan_agents.bridge.captured.prompts_and_rules import shared_rules
-from kantan_agents.bridge.captured.tool_lists import shared_tool
+from kantan_agents.bridge.captured.tool_lists import shared_tools
 from kantan_agents.capture.canonical import canonical, decode
 from kantan_agents.capture.shared import Shared
 from kantan_agents.errors import code_of
@@ -236,4 +236,4 @@ def tool_call_data(capture: Collector, call: ToolCall) -> dict[str, Any]:
 def _shared_tool(run: Run, tool: Any) -> Shared:
     if is_redacted(run):
         return Shared("tool", encode(redacted_data(run, tool_data(tool))))
-    return shared_tool(tool, tool_data)
+    return shared_tools((tool,), tool_data).first

@@ -16,14 +16,14 @@ _MOST_KNOWN = 256
 
 
 @attrs.frozen(eq=False)
-class _Known:
-    """A list of tools that was encoded.
+class SharedTools:
+    """A list of tools, or of hand-offs, that was encoded.
 
     Attributes:
         tools: The tools.
         fields: Copies of their fields; None if they cannot be copied.
-        all: The list.
-        first: The first tool.
+        all: The list as a content.
+        first: The first tool as a content.
     """
 
     tools: tuple[ref[Any], ...]
@@ -32,25 +32,16 @@ class _Known:
     first: Shared
 
 
-_known: dict[tuple[int, ...], _Known] = {}
+_known: dict[tuple[int, ...], SharedTools] = {}
 
 
-def shared_tools(tools: Sequence[Any], described: Callable[[Any], dict[str, Any]]) -> Shared:
-    """Return a list of tools, or of hand-offs, as a content.
+def shared_tools(tools: Sequence[Any], described: Callable[[Any], dict[str, Any]]) -> SharedTools:
+    """Return a list of tools, or of hand-offs, and its first one as contents.
 
     Args:
-        tools: The tools.
+        tools: The tools, at least one.
         described: Returns the data of one.
     """
-    return _look_up(tools, described).all
-
-
-def shared_tool(tool: Any, described: Callable[[Any], dict[str, Any]]) -> Shared:
-    """Return one tool as a content; the arguments are those of ``shared_tools``."""
-    return _look_up((tool,), described).first
-
-
-def _look_up(tools: Sequence[Any], described: Callable[[Any], dict[str, Any]]) -> _Known:
     key = tuple(map(id, tools))
     known = _known.get(key)
     if known is not None:
@@ -64,9 +55,9 @@ def _look_up(tools: Sequence[Any], described: Callable[[Any], dict[str, Any]]) -
     both = Shared("tools", b"[" + b",".join(packed) + b"]"), Shared("tool", packed[0])
     try:
         fields = tuple(_copied(vars(tool)) for tool in tools)
-        found = _Known(tuple(map(ref, tools)), fields, *both)
+        found = SharedTools(tuple(map(ref, tools)), fields, *both)
     except Exception:  # noqa: BLE001 - a class without fields, or a value that cannot be copied
-        return _Known((), (), *both)
+        return SharedTools((), (), *both)
     if len(_known) >= _MOST_KNOWN:
         _known.clear()
     _known[key] = found
