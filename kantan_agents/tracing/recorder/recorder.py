@@ -146,6 +146,7 @@ class SQLiteRecorder(TracingProcessor):
             limit=self._max_queue,
             max_bytes=self._max_queue_bytes,
             max_wait=self._max_wait,
+            interval=self._interval,
             may_wait=self._may_wait,
             is_served=lambda: self._writer.is_running,
             on_drop=self._on_drop,
@@ -154,7 +155,6 @@ class SQLiteRecorder(TracingProcessor):
         self._writer = Writer(
             self._path,
             self._queue,
-            self._interval,
             self._sections,
             adopt=self._adopt,
             search_index=self._search_index,

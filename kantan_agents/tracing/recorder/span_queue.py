@@ -7,11 +7,13 @@ items out needs the lock.
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import Context
 
 import attrs
 
@@ -93,6 +95,7 @@ class SpanQueue:
         limit: How many items may wait.
         max_bytes: How many bytes the waiting and in-flight items may take, with the rows made from them.
         max_wait: Seconds that a thread waits while the queue is full; then the oldest span is dropped.
+        interval: Seconds during which items are collected before they are written together.
         may_wait: Returns whether the calling thread may wait for the writer at all; starts the writer.
         is_served: Returns whether the writer's thread runs.
         on_drop: Called after the first of a series of spans has been dropped.
@@ -102,13 +105,15 @@ class SpanQueue:
         lock: Held while items are taken out.
         version: Odd during a change. A read is consistent if it is even and the same before and after.
         wake: Wakes the writer.
-        sleeping: Whether the writer waits for work.
+        sleeping: Whether the writer waits for work, and nothing has come yet.
+        collecting_since: When the first item came while the writer was waiting; None after it was woken.
         urgent: Whether the writer should write at once.
     """
 
     limit: int
     max_bytes: int
     max_wait: float
+    interval: float
     may_wait: Callable[[], bool]
     is_served: Callable[[], bool]
     on_drop: Callable[[], None]
@@ -119,6 +124,7 @@ class SpanQueue:
     version: int = 0
     wake: Wake = attrs.field(factory=Wake)
     sleeping: bool = False
+    collecting_since: float | None = None
     urgent: bool = False
     _items: deque[Item] = attrs.field(factory=deque)
     _saved: deque[Item] = attrs.field(factory=deque)
@@ -162,16 +168,46 @@ class SpanQueue:
             self._bytes += size
             items.append(item)
             if self.sleeping:
-                self.wake.set()
+                self._begin_collecting()
             return
         if (self._is_full(size) or size > self._largest_item) and not self._free_space(item):
             return
         self._bytes += size
         items.append(item)
         if self.sleeping:
-            self.wake.set()
+            self._begin_collecting()
         elif len(items) == self.limit // 2:
             self.request_write()
+
+    def _begin_collecting(self) -> None:
+        """Have the writer woken when items have been collected, by a timer of the running event loop.
+
+        Without a loop, it is woken at once. A thread that is woken waits for the interpreter lock, often for
+        many steps of the loop, each of which takes longer meanwhile; so it is not woken only to wait for
+        more. If the timer never fires, because the loop is blocked or has ended, the writer finds the items
+        when it looks for its file.
+        """
+        self.sleeping = False
+        self.collecting_since = since = time.monotonic()
+        loop = asyncio._get_running_loop()
+        if loop is None or not self.interval:
+            self.wake.set()
+            return
+        try:
+            # In the next step of the loop: this may be a destructor in the middle of its code. In an empty
+            # context, so that the timer does not keep a run in memory.
+            loop.call_soon(loop.call_later, self.interval, self._end_collecting, since, context=Context())
+        except RuntimeError:
+            self.wake.set()
+
+    def _end_collecting(self, since: float) -> None:
+        if self.collecting_since == since:  # otherwise they are written already
+            self.wake.set()
+
+    def is_due(self) -> bool:
+        """Return whether items have been collected long enough, although nobody has woken the writer."""
+        since = self.collecting_since
+        return since is not None and time.monotonic() - since >= self.interval
 
     def put_marker(self) -> FlushMarker:
         """Append a flush marker, request a write, and return the marker."""

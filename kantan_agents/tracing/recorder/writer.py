@@ -39,7 +39,6 @@ class Writer:
         self,
         path: Path,
         queue: SpanQueue,
-        interval: float,
         sections: Sections,
         *,
         adopt: bool,
@@ -51,7 +50,6 @@ class Writer:
         self.is_stopping = False
         self._ending: threading.Thread | None = None
         self._queue = queue
-        self._interval = interval
         self._sections = sections
         self._lock = threading.RLock()  # reentrant: a destructor may run while it is held
         self._is_wanted = False
@@ -200,7 +198,7 @@ class Writer:
                 self._wait_before_retry()
 
     def _has_work(self) -> bool:
-        """Wait for items, then briefly for more; return False if none came for ``IDLE_SECONDS``."""
+        """Wait until items are collected; return False if none came for ``IDLE_SECONDS``."""
         queue = self._queue
         while not queue.take(BATCH):
             queue.sleeping = True
@@ -215,11 +213,14 @@ class Writer:
         return True
 
     def _wait_idly(self) -> bool:
-        """Wait for items for ``IDLE_SECONDS``; catch up meanwhile, and leave a file that is replaced."""
+        """Wait until items are collected, for ``IDLE_SECONDS``; return whether there are any.
+
+        Meanwhile, catch up, and leave a file that is replaced.
+        """
         deadline = time.monotonic() + IDLE_SECONDS
         pause = CHECK_SECONDS
         while (remaining := deadline - time.monotonic()) > 0:
-            if self._queue.wake.wait(min(remaining, pause)):
+            if self._queue.wake.wait(min(remaining, pause)) or self._queue.is_due():
                 return True
             self.batches.leave_replaced_file()
             pause = CATCH_UP_PAUSE if self.batches.catch_up() else CHECK_SECONDS
@@ -227,10 +228,12 @@ class Writer:
 
     def _wait_for_more(self) -> None:
         queue = self._queue
-        deadline = time.monotonic() + self._interval
+        since = queue.collecting_since
+        deadline = (time.monotonic() if since is None else since) + queue.interval
         while not queue.urgent and queue.wake.wait(deadline - time.monotonic()):
             continue
         queue.urgent = False
+        queue.collecting_since = None
 
     def _may_end(self) -> bool:
         with self._locked():
