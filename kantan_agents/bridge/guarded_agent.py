@@ -74,7 +74,8 @@ class RuledAgent(agents.Agent[Any]):
         model, run = self.__dict__.get("model"), current_run.get()
         if run is None:
             return model
-        # A wrapper refers to its agent, so that no other one has this id.
+        # A wrapper refers to its agent, so that no other one has this id. What needs no wrapper, such as a
+        # name, is kept as it is, and is the same for every agent.
         known = run.observed.get(id(self)) if run.observed else None
         if known is not None and known[0] is model:
             return known[1]

@@ -26,7 +26,7 @@ class ObservedModel(ModelWrapper):
     """Wraps a model in a run with middleware or observers.
 
     Args:
-        agent: The agent that makes calls outside of a turn.
+        agent: The agent whose name calls outside of a turn have.
     """
 
     def __init__(self, agent: Any) -> None:

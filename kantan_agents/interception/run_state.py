@@ -129,7 +129,8 @@ def track_call(run: Run) -> None:
         return
     # Not by a callback of each task, for which most runs would wait.
     if len(tasks) % _MANY_TASKS == _MANY_TASKS - 1:
-        tasks.difference_update([known for known in tasks if known.done()])
+        # Of a copy: a tool may make calls in another thread.
+        tasks.difference_update([known for known in tuple(tasks) if known.done()])
     tasks.add(task)
 
 

@@ -27,6 +27,8 @@ def shared_model(model: Model) -> Shared:
     if known is not None and known[0]() is model:
         return known[1]
     found = Shared("model", encode(_data(model)))
+    if type(model).__hash__ is None:
+        return found  # it may be a dataclass whose fields change
     try:
         reference = ref(model)
     except TypeError:  # it cannot be weakly referenced

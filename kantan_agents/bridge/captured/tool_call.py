@@ -41,7 +41,7 @@ class ToolCallCapture:
     def __init__(self, capture: Collector, call: ToolCall, data: dict[str, Any]) -> None:
         self._capture = capture
         self._result: bytes | None = None
-        self._returned: Any = None
+        self._returned: str | None = None
         self._given = call.arguments
         self.data = data
         self._begun = perf_counter()
@@ -99,7 +99,7 @@ class ToolCallCapture:
             if _is_content(result):
                 self.data["is_content"] = True
             self._result = encode(redacted_data(self._capture.run, result_data(result)))
-            self._returned = result
+            self._returned = result if type(result) is str else None
         except Exception as error:  # noqa: BLE001 - recording must not make a run fail
             self._capture.failed("the result of a tool", error)
 
@@ -136,13 +136,14 @@ class ToolCallCapture:
                 # If it took too long, the SDK makes up a result, which the next request has.
                 self._capture.requests.cancelled[data["call_id"]] = data
         else:
-            packed = self._result if type(output) is str and output is self._returned else None
+            packed = self._result if output is self._returned else None
             if packed is None:
                 packed = encode(redacted_data(run, result_data(output)))
             self._capture.size += len(packed)
             data["output"] = msgspec.Raw(packed)
             if packed == self._result:
                 self._result = None
+        self._returned = None
         if self._result is not None:
             self._capture.size += len(self._result)
             data["result"] = msgspec.Raw(self._result)

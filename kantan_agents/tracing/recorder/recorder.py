@@ -71,7 +71,8 @@ class SQLiteRecorder(TracingProcessor):
         max_wait: Seconds that a thread which ends a span waits if the queue is full. After that, or at once
             with 0, the oldest span is dropped. On an event loop, this wait blocks every task.
         flush_interval: Seconds during which spans are collected before they are written together. If the
-            process is killed, these spans are lost.
+            process is killed, these spans are lost. While the event loop is blocked, it may take half a
+            second longer.
         redact: Receives each span and trace as a dict of JSON data (the result of ``export()``, and for
             ``response`` spans also input, output and model). Returns the data to record, or None to leave the
             content out. Called in the thread that ends the span, before anything is stored. If it raises, the

@@ -36,6 +36,9 @@ _ROWS_PER_BYTE = 3
 # destructor that runs while its thread holds a lock of the ``threading`` module.
 _START_SECONDS = 2.0
 
+# Timers are not cancelled by a flush, so that many flushes would leave many of them.
+_LONGEST_TIMER = 1.0
+
 
 class Wake:
     """An event for one waiting thread; ``set`` never blocks and is safe in signal handlers."""
@@ -106,7 +109,7 @@ class SpanQueue:
         version: Odd during a change. A read is consistent if it is even and the same before and after.
         wake: Wakes the writer.
         sleeping: Whether the writer waits for work, and nothing has come yet.
-        collecting_since: When the first item came while the writer was waiting; None after it was woken.
+        collecting_since: When the first item came while the writer was waiting; None once it takes the items.
         urgent: Whether the writer should write at once.
     """
 
@@ -184,14 +187,16 @@ class SpanQueue:
 
         Without a loop, it is woken at once. A thread that is woken waits for the interpreter lock, often for
         many steps of the loop, each of which takes longer meanwhile; so it is not woken only to wait for
-        more. If the timer never fires, because the loop is blocked or has ended, the writer finds the items
-        when it looks for its file.
+        more. If no timer fires, because the loop is blocked or has ended, or because the interval is long,
+        the writer finds the items when it looks for its file.
         """
         self.sleeping = False
         self.collecting_since = since = time.monotonic()
         loop = asyncio._get_running_loop()
         if loop is None or not self.interval:
             self.wake.set()
+            return
+        if self.interval > _LONGEST_TIMER:
             return
         try:
             # In the next step of the loop: this may be a destructor in the middle of its code. In an empty

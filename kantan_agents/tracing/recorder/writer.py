@@ -15,7 +15,8 @@ from kantan_agents.tracing.recorder.span_queue import SpanQueue
 
 BATCH = 1_000
 IDLE_SECONDS = 10.0
-# How often an idle writer looks whether its file is still at its path.
+# How often an idle writer looks whether its file is still at its path, and whether there are items for which
+# no timer has woken it.
 CHECK_SECONDS = 0.5
 # How long an idle writer waits for spans before it catches up with more traces, if there are more.
 CATCH_UP_PAUSE = 0.05
@@ -224,7 +225,7 @@ class Writer:
                 return True
             self.batches.leave_replaced_file()
             pause = CATCH_UP_PAUSE if self.batches.catch_up() else CHECK_SECONDS
-        return False
+        return len(self._queue) > 0  # still being collected
 
     def _wait_for_more(self) -> None:
         queue = self._queue

@@ -13,15 +13,15 @@ from collections.abc import Callable
 import pytest
 from agents import custom_span, trace
 
-from kantan_agents.tracing.recorder import SQLiteRecorder
+from kantan_agents.tracing.recorder import SQLiteRecorder, writer
 from kantan_agents.tracing.recorder.span_queue import Wake
 from tests.tracing.recorder.database_file import DatabaseFile
 from tests.tracing.recorder.processes import wait_until
 
 RecorderAt = Callable[..., SQLiteRecorder]
 INTERVAL = 0.4
-# More than the writer takes to find spans whose timer does not fire, and less than a test should take.
-MUCH_LATER = 30.0
+# More than the writer takes to find spans whose timer does not fire, and less than until it ends.
+MUCH_LATER = writer.IDLE_SECONDS / 2
 
 
 class Value:
@@ -37,6 +37,12 @@ def asleep(recorder_at: RecorderAt, file: DatabaseFile) -> SQLiteRecorder:
     recorder = recorder_at(file.path, flush_interval=INTERVAL)
     wait_until(lambda: recorder._queue.sleeping)
     return recorder
+
+
+@pytest.fixture
+def not_looking(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have writers do nothing by themselves while they wait for work."""
+    monkeypatch.setattr(writer, "CHECK_SECONDS", 1_000.0)
 
 
 @pytest.fixture
@@ -60,6 +66,7 @@ def record(*names: str) -> None:
                 pass
 
 
+@pytest.mark.usefixtures("not_looking")
 def test_on_a_loop_the_writer_is_woken_once_when_the_interval_is_over(
     asleep: SQLiteRecorder, file: DatabaseFile, woken: list[float]
 ) -> None:
@@ -121,6 +128,7 @@ def test_spans_of_a_loop_that_was_stopped_are_written(asleep: SQLiteRecorder, fi
     loop.close()
 
 
+@pytest.mark.usefixtures("not_looking")
 def test_a_timer_of_spans_that_were_flushed_wakes_nobody(
     asleep: SQLiteRecorder, file: DatabaseFile, woken: list[float]
 ) -> None:
@@ -134,6 +142,45 @@ def test_a_timer_of_spans_that_were_flushed_wakes_nobody(
 
     asyncio.run(main())
     assert file.names() == ["a"]
+
+
+def test_flushes_leave_no_timers_of_a_long_interval(recorder_at: RecorderAt, file: DatabaseFile) -> None:
+    recorder = recorder_at(file.path, flush_interval=3600)
+
+    async def main() -> int:
+        for _ in range(20):
+            await asyncio.to_thread(wait_until, lambda: recorder._queue.sleeping)
+            record("a")
+            await asyncio.sleep(0)
+            assert await recorder.force_flush_async()
+        return len(asyncio.get_running_loop()._scheduled)
+
+    assert asyncio.run(main()) == 0
+    assert file.count() == 20
+
+
+def test_spans_that_come_just_before_the_thread_would_end_keep_the_file_open(
+    recorder_at: RecorderAt, file: DatabaseFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "IDLE_SECONDS", 1.0)
+    recorder = recorder_at(file.path, flush_interval=0.8)
+    closed: list[int] = []
+    close = recorder._writer.batches.close
+
+    def noting() -> None:
+        closed.append(1)
+        close()
+
+    monkeypatch.setattr(recorder._writer.batches, "close", noting)
+    wait_until(lambda: recorder._queue.sleeping)
+
+    async def main() -> list[int]:
+        await asyncio.sleep(0.5)
+        record("a")
+        await asyncio.to_thread(wait_until, lambda: file.count() == 1)
+        return [*closed]
+
+    assert asyncio.run(main()) == []
 
 
 def test_the_timer_keeps_nothing_of_the_run_in_memory(asleep: SQLiteRecorder) -> None:
