@@ -29,15 +29,11 @@ def sent_options(model: Model, options: Mapping[str, Any]) -> dict[str, Any]:
 
     An option that is set counts, also if it is empty.
     """
-    get = options.get
     sent: dict[str, Any] = {}
-    # Most requests have none of them, and every run waits for this.
-    if (
-        get("previous_response_id") is not None
-        or get("conversation_id") is not None
-        or get("prompt") is not None
-    ):
-        sent = {name: options[name] for name in OPTIONS if get(name) is not None}
+    for name in OPTIONS:
+        value = options.get(name)
+        if value is not None:
+            sent[name] = value
     of_provider = provider_options(model)
     if of_provider:
         sent["provider"] = of_provider

@@ -115,10 +115,10 @@ class RunCapture:
             agent: The Agent.
             context: The context of that moment.
         """
-        instructions = agent.instructions
-        if self._plain is not None and self._plain[0] is agent and self._plain[1] is instructions:
-            return  # as in most turns after the first
         try:
+            instructions = agent.instructions
+            if self._plain is not None and self._plain[0] is agent and self._plain[1] is instructions:
+                return  # as in most turns after the first
             self._add_agent(agent, instructions, context)
         except Exception as error:  # noqa: BLE001 - recording must not make a run fail
             self.failed("a prompt", error)
