@@ -91,6 +91,22 @@ def real_parts(session: nox.Session) -> None:
 
 
 @nox.session(python=PYTHONS[-1:] or None)
+@nox.parametrize("installer", ["uv", "pip"])
+def beside_frameworks(session: nox.Session, installer: str) -> None:
+    """Run an agent beside other frameworks, installed as docs/guides/beside-other-frameworks.md says."""
+    frameworks = ("langchain-openai", "pydantic-ai-slim[openai]")
+    if installer == "uv":
+        session.install("uv")
+        override = ("--override", "kantan_agents/newest-sdk.txt")
+        session.run("uv", "pip", "install", "--quiet", *override, ".", *frameworks)
+    else:
+        session.install(".")
+        session.install("--upgrade", "openai-agents", *frameworks)
+    # Not from the top of the repository: the installed package is what is run.
+    session.run("python", "-I", "tests/beside_frameworks.py")
+
+
+@nox.session(python=PYTHONS[-1:] or None)
 def hunt(session: nox.Session) -> None:
     """Test every property with many new examples; this takes half an hour."""
     session.install("-e", ".[dev]")
