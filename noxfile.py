@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import nox
@@ -107,6 +108,27 @@ def beside_frameworks(session: nox.Session, installer: str) -> None:
 
 
 @nox.session(python=PYTHONS[-1:] or None)
+def package(session: nox.Session) -> None:
+    """Build wheel and sdist, check them, and run the demo from the wheel in a clean environment."""
+    session.install("build", "check-wheel-contents", "twine")
+    built = Path(session.create_tmp()).resolve() / "dist"
+    shutil.rmtree(built, ignore_errors=True)
+    session.run("python", "-m", "build", "--outdir", str(built))
+    archives = sorted(map(str, built.iterdir()))
+    session.run("twine", "check", "--strict", *archives)
+    (wheel,) = (path for path in archives if path.endswith(".whl"))
+    session.run("check-wheel-contents", wheel)
+    clean = built / "clean"
+    session.run("python", "-m", "venv", str(clean))
+    # The SDK that a user gets who installs the package today, with nothing of this session's environment.
+    inside = clean / ("Scripts" if sys.platform == "win32" else "bin")
+    session.run(str(inside / "python"), "-m", "pip", "install", "--quiet", wheel, external=True)
+    with session.chdir(built):  # without the sources
+        session.run(str(inside / "python"), "-I", "-c", _USE_PACKAGE, external=True)
+        session.run(str(inside / "kantan-agents"), "demo", external=True)
+
+
+@nox.session(python=PYTHONS[-1:] or None)
 def hunt(session: nox.Session) -> None:
     """Test every property with many new examples; this takes half an hour."""
     session.install("-e", ".[dev]")
@@ -120,6 +142,22 @@ def statistics(session: nox.Session) -> None:
     session.install("-e", ".[dev]")
     session.run("python", "benchmarks/statistics.py", *session.posargs)
 
+
+_USE_PACKAGE = """
+import re
+from importlib.metadata import metadata
+import kantan_agents
+for name in kantan_agents.__all__:
+    try:
+        getattr(kantan_agents, name)
+    except kantan_agents.KantanAgentsError as error:
+        print(name, error)
+        assert "pip install" in str(error)
+readme = metadata("kantan-agents").get_payload()
+assert "kantan-agents demo" in readme
+needs_repository = re.findall(r"\\]\\((?!https?:)[^)]*\\)", readme)
+assert not needs_repository, needs_repository
+"""
 
 _SHOW_VERSIONS = """
 from importlib.metadata import version
