@@ -19,7 +19,6 @@ from kantan_agents.bridge.model_answers import (
     usage_of_call,
     with_output,
 )
-from kantan_agents.bridge.model_wrapper import unwrapped
 from kantan_agents.bridge.recorded_answers import model_response, stream_events
 from kantan_agents.bridge.rewritten_stream import rewritten
 from kantan_agents.bridge.structured_requests import (
@@ -48,6 +47,7 @@ from kantan_agents.models import (
     resolve_model,
     stream_sent_once,
 )
+from kantan_agents.models.model_wrapper import unwrapped
 from kantan_agents.pipeline import Run
 from kantan_agents.protocol import is_provider
 from kantan_agents.structured.requests.request import Request

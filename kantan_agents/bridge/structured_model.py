@@ -10,7 +10,6 @@ from agents import ModelResponse, custom_span
 from openai.types.responses import ResponseCompletedEvent, ResponseOutputItemDoneEvent
 
 from kantan_agents.bridge.model_answers import answer_of, completed_event, with_output
-from kantan_agents.bridge.model_wrapper import ModelWrapper
 from kantan_agents.bridge.observed_model import ObservedModel
 from kantan_agents.bridge.structured_requests import (
     FormChoice,
@@ -19,6 +18,7 @@ from kantan_agents.bridge.structured_requests import (
     request_output,
     stream_answer,
 )
+from kantan_agents.models.model_wrapper import ModelWrapper
 from kantan_agents.pipeline import current_run
 from kantan_agents.structured.requests.agent_output import AgentOutput
 from kantan_agents.structured.requests.chain import Chain

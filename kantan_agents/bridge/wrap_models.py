@@ -12,10 +12,10 @@ from typing import Any
 
 from agents import Model, ModelProvider, RunConfig
 
-from kantan_agents.bridge.model_wrapper import of_inner
 from kantan_agents.bridge.observed_model import ObservedModel
 from kantan_agents.bridge.structured_model import StructuredModel
 from kantan_agents.models import own_client_of
+from kantan_agents.models.model_wrapper import of_inner
 
 
 @lru_cache(maxsize=256)
