@@ -12,6 +12,19 @@ if TYPE_CHECKING:
     from agents import add_trace_processor, set_trace_processors
 
     from kantan_agents.agent import Agent, agent_of
+    from kantan_agents.core.events import Event, Subscription, subscribe
+    from kantan_agents.core.interception import Middleware, ModelCall, ModelNext, ToolCall, ToolNext
+    from kantan_agents.core.pipeline import (
+        Next,
+        Pipeline,
+        Run,
+        RunContext,
+        RunResult,
+        Stage,
+        run_of,
+        run_result,
+    )
+    from kantan_agents.core.prompt import Prompt
     from kantan_agents.definitions import AgentCatalog, AgentDefinition, AgentLoader
     from kantan_agents.delegation import task_tool
     from kantan_agents.durable import Durable, DurableRuns
@@ -21,8 +34,6 @@ if TYPE_CHECKING:
         OutputSchemaError,
         StructuredOutputError,
     )
-    from kantan_agents.events import Event, Subscription, subscribe
-    from kantan_agents.interception import Middleware, ModelCall, ModelNext, ToolCall, ToolNext
     from kantan_agents.judges import (
         JudgeTemplates,
         StageAttempt,
@@ -43,17 +54,6 @@ if TYPE_CHECKING:
         with_resources,
     )
     from kantan_agents.middleware import SlashCommands, UserRules
-    from kantan_agents.pipeline import (
-        Next,
-        Pipeline,
-        Run,
-        RunContext,
-        RunResult,
-        Stage,
-        run_of,
-        run_result,
-    )
-    from kantan_agents.prompt import Prompt
     from kantan_agents.protocol import (
         AnthropicProvider,
         ContentSegment,
@@ -233,7 +233,7 @@ _HOMES = {
     "ConnectionStats": "kantan_agents.support.http_pools",
     "ContentSegment": "kantan_agents.protocol",
     "CopyResult": "kantan_agents.tracing.copying",
-    "Event": "kantan_agents.events",
+    "Event": "kantan_agents.core.events",
     "Explanation": "kantan_agents.tools",
     "Flip": "kantan_agents.rule_changes",
     "FlipCounts": "kantan_agents.rule_changes",
@@ -244,17 +244,17 @@ _HOMES = {
     "JudgeTemplates": "kantan_agents.judges",
     "KantanAgentsError": "kantan_agents.errors",
     "MCPPrompt": "kantan_agents.mcp",
-    "Middleware": "kantan_agents.interception",
-    "ModelCall": "kantan_agents.interception",
-    "ModelNext": "kantan_agents.interception",
-    "Next": "kantan_agents.pipeline",
+    "Middleware": "kantan_agents.core.interception",
+    "ModelCall": "kantan_agents.core.interception",
+    "ModelNext": "kantan_agents.core.interception",
+    "Next": "kantan_agents.core.pipeline",
     "OtelExporter": "kantan_agents.telemetry",
     "OutputAttempt": "kantan_agents.structured",
     "OutputMode": "kantan_agents.structured",
     "OutputSchemaError": "kantan_agents.errors",
-    "Pipeline": "kantan_agents.pipeline",
+    "Pipeline": "kantan_agents.core.pipeline",
     "PostgresRecorder": "kantan_agents.tracing.recorder.postgres_recorder",
-    "Prompt": "kantan_agents.prompt",
+    "Prompt": "kantan_agents.core.prompt",
     "PromptStats": "kantan_agents.tracing.store",
     "Provider": "kantan_agents.protocol",
     "ProviderModel": "kantan_agents.protocol",
@@ -268,13 +268,13 @@ _HOMES = {
     "Rollout": "kantan_agents.rollout",
     "Replay": "kantan_agents.replay",
     "RuleViolation": "kantan_agents.tools",
-    "Run": "kantan_agents.pipeline",
-    "RunContext": "kantan_agents.pipeline",
-    "RunResult": "kantan_agents.pipeline",
+    "Run": "kantan_agents.core.pipeline",
+    "RunContext": "kantan_agents.core.pipeline",
+    "RunResult": "kantan_agents.core.pipeline",
     "RunStream": "kantan_agents.running.stream",
     "SQLiteRecorder": "kantan_agents.tracing.recorder",
     "SlashCommands": "kantan_agents.middleware",
-    "Stage": "kantan_agents.pipeline",
+    "Stage": "kantan_agents.core.pipeline",
     "StageAttempt": "kantan_agents.judges",
     "StatusJudge": "kantan_agents.judges",
     "StatusRule": "kantan_agents.judges",
@@ -282,9 +282,9 @@ _HOMES = {
     "StoredSpan": "kantan_agents.tracing.store",
     "StoredTrace": "kantan_agents.tracing.store",
     "StructuredOutputError": "kantan_agents.errors",
-    "Subscription": "kantan_agents.events",
-    "ToolCall": "kantan_agents.interception",
-    "ToolNext": "kantan_agents.interception",
+    "Subscription": "kantan_agents.core.events",
+    "ToolCall": "kantan_agents.core.interception",
+    "ToolNext": "kantan_agents.core.interception",
     "ToolRetrieval": "kantan_agents.retrieval",
     "ToolRulesMode": "kantan_agents.tool_rules",
     "TraceStore": "kantan_agents.tracing.store",
@@ -318,10 +318,10 @@ _HOMES = {
     "replay_async": "kantan_agents.replay",
     "resource_text": "kantan_agents.mcp",
     "rule_parameter": "kantan_agents.tools",
-    "run_of": "kantan_agents.pipeline",
-    "run_result": "kantan_agents.pipeline",
+    "run_of": "kantan_agents.core.pipeline",
+    "run_result": "kantan_agents.core.pipeline",
     "set_trace_processors": "agents",
-    "subscribe": "kantan_agents.events",
+    "subscribe": "kantan_agents.core.events",
     "task_tool": "kantan_agents.delegation",
     "to_provider_response": "kantan_agents.protocol",
     "toolkit": "kantan_agents.toolkit",

@@ -39,15 +39,15 @@ from kantan_agents.bridge import (
     SDKAgent,
 )
 from kantan_agents.capture import RunRecord
-from kantan_agents.context import Context
+from kantan_agents.core.context import Context
+from kantan_agents.core.events import Handler, Observers, Subscription
+from kantan_agents.core.interception import Middleware, layers_of
+from kantan_agents.core.pipeline import OutputT_co, Pipeline, Run, RunContext, Stage, current_run
+from kantan_agents.core.prompt import Prompt
 from kantan_agents.definitions import AgentDefinition
 from kantan_agents.errors import RendererResultError
-from kantan_agents.events import Handler, Observers, Subscription
-from kantan_agents.interception import Middleware, layers_of
 from kantan_agents.mcp.failure_policy import MCPFailurePolicy, checked_mcp_failure
 from kantan_agents.models import check_configured, resolve_model
-from kantan_agents.pipeline import OutputT_co, Pipeline, Run, RunContext, Stage, current_run
-from kantan_agents.prompt import Prompt
 from kantan_agents.retrieval import ToolRetrieval
 from kantan_agents.retrieval.options import checked_retrieval
 from kantan_agents.running.asyncio_only import no_event_loop

@@ -7,9 +7,9 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from kantan_agents.core.interception import redacted_data
+from kantan_agents.core.pipeline import current_run
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.interception import redacted_data
-from kantan_agents.pipeline import current_run
 from kantan_agents.tracing.metadata import hosted_prompt_metadata
 from kantan_agents.tracing.spans import record_metadata
 

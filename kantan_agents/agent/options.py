@@ -7,13 +7,13 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, cast
 
-from kantan_agents.context import RESERVED_KEYS, Context, is_reserved
+from kantan_agents.core.context import RESERVED_KEYS, Context, is_reserved
+from kantan_agents.core.pipeline import Pipeline
+from kantan_agents.core.prompt import Prompt
+from kantan_agents.core.templating import render_strictly, render_template
 from kantan_agents.errors import InstructionsRequiredError, InvalidOptionError
-from kantan_agents.pipeline import Pipeline
-from kantan_agents.prompt import Prompt
 from kantan_agents.support.arguments import checked_int
 from kantan_agents.support.nearest import nearest
-from kantan_agents.templating import render_strictly, render_template
 from kantan_agents.tracing.metadata import finite
 
 Renderer = Callable[..., "str | Awaitable[str]"]

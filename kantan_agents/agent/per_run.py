@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Any, Final, Protocol
 
 from kantan_agents.capture import RunRecord
-from kantan_agents.prompt import Prompt
+from kantan_agents.core.prompt import Prompt
 from kantan_agents.running.chosen import Chosen
 from kantan_agents.tool_rules import RuleLayers, ToolRules
 

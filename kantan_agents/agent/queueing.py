@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from kantan_agents.core.interception import Layers
 from kantan_agents.errors import DurableNotStartedError
-from kantan_agents.interception import Layers
 
 
 class Queueing:

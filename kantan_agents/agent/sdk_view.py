@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from agents.agent_tool_input import StructuredToolInputBuilder
     from agents.tool import ToolErrorFunction
 
-    from kantan_agents.prompt import Prompt
+    from kantan_agents.core.prompt import Prompt
 
     _SDKType = agents.Agent[Any]
 else:

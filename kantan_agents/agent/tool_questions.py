@@ -9,7 +9,7 @@ from agents import RunContextWrapper
 from typing_extensions import TypeVar
 
 from kantan_agents.bridge import SDKAgent, list_servers, offers_of
-from kantan_agents.context import check_context
+from kantan_agents.core.context import check_context
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.retrieval import ToolSelection
 from kantan_agents.retrieval.selection import select_tools

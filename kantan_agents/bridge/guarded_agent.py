@@ -18,13 +18,13 @@ import attrs
 from agents import FunctionTool, Handoff, RunContextWrapper, Tool
 
 from kantan_agents.bridge.wrap_models import observed, structured, unobserved
+from kantan_agents.core.interception import active_agent, active_sdk_agent
+from kantan_agents.core.pipeline import Run, current_run
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.interception import active_agent, active_sdk_agent
 from kantan_agents.mcp.failure_policy import MCPFailurePolicy
 from kantan_agents.mcp.served import TENDED, list_servers
 from kantan_agents.mcp.shown_names import handoff_names, named_tools
 from kantan_agents.models import own_client_of
-from kantan_agents.pipeline import Run, current_run
 from kantan_agents.support.log import get_logger
 from kantan_agents.tools import (
     NO_LAYERS,

@@ -7,8 +7,8 @@ from typing import Any
 from agents import RunHooks
 from agents.lifecycle import RunHooksBase
 
-from kantan_agents.events import HandedOff
-from kantan_agents.pipeline import Run
+from kantan_agents.core.events import HandedOff
+from kantan_agents.core.pipeline import Run
 
 _FORWARDED = [name for name in dir(RunHooks) if name.startswith("on_") and name != "on_handoff"]
 

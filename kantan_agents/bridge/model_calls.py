@@ -29,8 +29,7 @@ from kantan_agents.bridge.structured_requests import (
     with_final_tool,
 )
 from kantan_agents.capture import ModelAnswer
-from kantan_agents.errors import MiddlewareResultError
-from kantan_agents.events import (
+from kantan_agents.core.events import (
     ModelCallFinished,
     ModelCallStarted,
     RawResponseEvent,
@@ -38,8 +37,10 @@ from kantan_agents.events import (
     TextDelta,
     ToolArgumentsDelta,
 )
-from kantan_agents.events.emitter import Stopwatch, outcome_of
-from kantan_agents.interception import ModelCall, error_message, redacted_error, track_call
+from kantan_agents.core.events.emitter import Stopwatch, outcome_of
+from kantan_agents.core.interception import ModelCall, error_message, redacted_error, track_call
+from kantan_agents.core.pipeline import Run
+from kantan_agents.errors import MiddlewareResultError
 from kantan_agents.models import (
     answer_sent_once,
     makes_all_retries,
@@ -48,7 +49,6 @@ from kantan_agents.models import (
     stream_sent_once,
 )
 from kantan_agents.models.model_wrapper import unwrapped
-from kantan_agents.pipeline import Run
 from kantan_agents.protocol import is_provider
 from kantan_agents.structured.requests.request import Request
 

@@ -8,9 +8,9 @@ from typing import Any
 from agents import RunContextWrapper, Tool
 
 from kantan_agents.bridge.reach import Reach, reach_of
+from kantan_agents.core.interception import NamedTools, tool_of
+from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.interception import NamedTools, tool_of
-from kantan_agents.pipeline import Run
 from kantan_agents.support.log import get_logger
 from kantan_agents.support.nearest import nearest
 

@@ -15,9 +15,9 @@ from kantan_agents.bridge.model_calls import call_model, checked_response, strea
 from kantan_agents.bridge.streamed_run import are_deltas_discarded
 from kantan_agents.bridge.structured_requests import request_answer, stream_answer
 from kantan_agents.bridge.wrapped_stream import WrappedStream
-from kantan_agents.interception import ModelCall, active_agent, around_model_call
+from kantan_agents.core.interception import ModelCall, active_agent, around_model_call
+from kantan_agents.core.pipeline import Run, current_run
 from kantan_agents.models.model_wrapper import ModelWrapper
-from kantan_agents.pipeline import Run, current_run
 from kantan_agents.structured.requests.fetch import Fetch
 from kantan_agents.structured.requests.request import Request
 

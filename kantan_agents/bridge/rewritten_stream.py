@@ -11,7 +11,7 @@ from contextlib import aclosing
 from typing import Any
 
 from kantan_agents.bridge.model_answers import with_output
-from kantan_agents.interception import TextRewriter
+from kantan_agents.core.interception import TextRewriter
 
 _DELTA = "response.output_text.delta"
 _ITEM = "response.output_item.done"

@@ -10,9 +10,9 @@ from typing import Any
 from agents import Model, ModelProvider, MultiProvider, RunConfig, ToolErrorFormatterArgs
 
 from kantan_agents.bridge.wrap_models import WrappingProvider, structured, unobserved
+from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import InvalidOptionError, ModelNotFoundError
 from kantan_agents.models import DefaultProvider, ProviderFactory, own_client_of, resolve_model
-from kantan_agents.pipeline import Run
 from kantan_agents.tools import answer_missing
 
 # Fields that the SDK converts from a dict.

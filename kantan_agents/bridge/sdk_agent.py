@@ -18,9 +18,9 @@ from kantan_agents.bridge.named_tools import check_named_tools
 from kantan_agents.bridge.own_tools import OwnTools
 from kantan_agents.bridge.quick_agents import QuickSettings, build_quickly
 from kantan_agents.bridge.rule_names import check_rule_names
-from kantan_agents.interception import Layers, active_agent, active_sdk_agent, redacted_data
+from kantan_agents.core.interception import Layers, active_agent, active_sdk_agent, redacted_data
+from kantan_agents.core.pipeline import Run, current_run
 from kantan_agents.mcp.failure_policy import MCPFailurePolicy
-from kantan_agents.pipeline import Run, current_run
 from kantan_agents.retrieval import ToolRetrieval
 from kantan_agents.retrieval.find_tools import index_for_agent
 from kantan_agents.retrieval.index import AgentToolIndex

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from kantan_agents.events.buffer import EventBuffer
-from kantan_agents.pipeline import Run
+from kantan_agents.core.events.buffer import EventBuffer
+from kantan_agents.core.pipeline import Run
 from kantan_agents.support.cancelling import cancellations_of
 from kantan_agents.support.waiting import wait_for_end
 

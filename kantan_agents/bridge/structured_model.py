@@ -18,8 +18,8 @@ from kantan_agents.bridge.structured_requests import (
     request_output,
     stream_answer,
 )
+from kantan_agents.core.pipeline import current_run
 from kantan_agents.models.model_wrapper import ModelWrapper
-from kantan_agents.pipeline import current_run
 from kantan_agents.structured.requests.agent_output import AgentOutput
 from kantan_agents.structured.requests.chain import Chain
 from kantan_agents.structured.requests.failure import clear_failure

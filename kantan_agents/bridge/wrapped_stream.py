@@ -23,8 +23,8 @@ from kantan_agents.bridge.model_calls import (
     middleware_error,
     stream_model,
 )
-from kantan_agents.interception import ModelCall, around_model_call
-from kantan_agents.pipeline import Run
+from kantan_agents.core.interception import ModelCall, around_model_call
+from kantan_agents.core.pipeline import Run
 from kantan_agents.support.waiting import wait_for_end
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from kantan_agents.context import reserved_in
+from kantan_agents.core.context import reserved_in
 from kantan_agents.definitions.frontmatter.keys import FIELD_OF, LIMIT_OF, folded
 from kantan_agents.definitions.json_like import find_invalid_value, is_text
 from kantan_agents.definitions.tool_list_errors import allowed_list_error, denied_entry_error

@@ -19,11 +19,11 @@ from kantan_agents.agent import Agent
 from kantan_agents.agent.from_definition import is_from_file
 from kantan_agents.agent.options import checked_items
 from kantan_agents.bridge import CHILDREN, config_for_delegated
+from kantan_agents.core.pipeline import Next, Run, calls_next_last
 from kantan_agents.definitions import AgentDefinition, model_of
 from kantan_agents.delegation.chain import Delegation
 from kantan_agents.delegation.parent import Parent
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.pipeline import Next, Run, calls_next_last
 from kantan_agents.retrieval.options import checked_retrieval
 from kantan_agents.skills import SkillLoader
 from kantan_agents.tool_rules import RuleLayers

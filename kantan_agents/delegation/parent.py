@@ -10,8 +10,8 @@ import attrs
 
 from kantan_agents.agent import Agent
 from kantan_agents.bridge import SDKAgent, unobserved
+from kantan_agents.core.pipeline import Run, current_run
 from kantan_agents.mcp.failure_policy import policy_for
-from kantan_agents.pipeline import Run, current_run
 from kantan_agents.tool_rules import RuleLayers
 from kantan_agents.tools import NO_LAYERS, rules_of_run
 

@@ -15,6 +15,14 @@ from kantan_agents.bridge.model_answers import answer_of as answer_of_stream
 from kantan_agents.bridge.model_answers import with_output
 from kantan_agents.bridge.recorded_answers import model_response, stream_events
 from kantan_agents.capture import RecordedError
+from kantan_agents.core.interception import (
+    ModelCall,
+    ToolCall,
+    current_tool_call,
+    end_run_with,
+    redacted_data,
+)
+from kantan_agents.core.pipeline import Run
 from kantan_agents.durable.execution import Execution
 from kantan_agents.durable.formats import (
     answer_body,
@@ -25,15 +33,7 @@ from kantan_agents.durable.formats import (
 )
 from kantan_agents.durable.originals import Originals
 from kantan_agents.errors import KantanAgentsError, ToolOutcomeUnknownError
-from kantan_agents.interception import (
-    ModelCall,
-    ToolCall,
-    current_tool_call,
-    end_run_with,
-    redacted_data,
-)
 from kantan_agents.models import origin_of
-from kantan_agents.pipeline import Run
 from kantan_agents.replay.failures import error_of
 from kantan_agents.running.identity import InnerIdentities, next_identity
 from kantan_agents.structured.requests.final_tool import is_final_tool

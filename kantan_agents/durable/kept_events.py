@@ -10,11 +10,11 @@ from typing import Any
 
 import attrs
 
+from kantan_agents.core.events import Event
+from kantan_agents.core.interception import is_redacted, redacted_data
+from kantan_agents.core.pipeline import Run, current_run
 from kantan_agents.durable.execution import current_execution
 from kantan_agents.durable.storage.events import Events
-from kantan_agents.events import Event
-from kantan_agents.interception import is_redacted, redacted_data
-from kantan_agents.pipeline import Run, current_run
 from kantan_agents.support.log import get_logger
 from kantan_agents.support.secrets import mask
 

@@ -8,7 +8,9 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
-from kantan_agents.context import check_context
+from kantan_agents.core.context import check_context
+from kantan_agents.core.interception import redacted_error
+from kantan_agents.core.pipeline import Next, Run
 from kantan_agents.durable.again import Again
 from kantan_agents.durable.execution import Execution, current_execution
 from kantan_agents.durable.journal import Journal
@@ -28,8 +30,6 @@ from kantan_agents.errors import (
     StoredStepError,
     UnknownDurableAgentError,
 )
-from kantan_agents.interception import redacted_error
-from kantan_agents.pipeline import Next, Run
 from kantan_agents.support.log import get_logger
 from kantan_agents.tracing.recorder import sigterm
 from kantan_agents.tracing.spans import record_recovery

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
+from kantan_agents.core.interception import Middleware
+from kantan_agents.core.pipeline import Next, Run
 from kantan_agents.durable.execution import current_execution
 from kantan_agents.durable.queued import queued_job
 from kantan_agents.durable.session import check_session
 from kantan_agents.durable.started import started_runs
 from kantan_agents.durable.stored_run import owner_of
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.interception import Middleware
-from kantan_agents.pipeline import Next, Run
 
 Reload = Callable[[dict[str, Any]], "Awaitable[None] | None"]
 """Puts into a context what was not stored of it, such as a connection."""

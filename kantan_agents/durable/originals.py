@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from kantan_agents.core.pipeline import Run
 from kantan_agents.durable.stored_run import owner_of
 from kantan_agents.middleware.redact.redact import Redact
-from kantan_agents.pipeline import Run
 
 _ORIGINALS = "originals"
 

@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 import attrs
 
+from kantan_agents.core.interception import redacted_data
+from kantan_agents.core.pipeline import Run
 from kantan_agents.durable.formats import dump, is_plain, load
 from kantan_agents.durable.stored_run import kept_keys
-from kantan_agents.interception import redacted_data
-from kantan_agents.pipeline import Run
 from kantan_agents.structured import json_data
 
 Status = Literal["queued", "running", "waiting", "finished", "failed", "cancelled", "parked"]

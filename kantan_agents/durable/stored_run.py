@@ -10,15 +10,15 @@ from typing import Any, Final
 import attrs
 from agents import RunConfig, RunState
 
-from kantan_agents.context import RESERVED_KEYS
+from kantan_agents.core.context import RESERVED_KEYS
+from kantan_agents.core.interception import redacted_data
+from kantan_agents.core.pipeline import Run
 from kantan_agents.durable.formats import dump, is_plain, load
 from kantan_agents.errors import NotStorableError
-from kantan_agents.interception import redacted_data
 from kantan_agents.middleware.approve.stored import as_json, state_data
 from kantan_agents.middleware.redact.redact import Redact
 from kantan_agents.middleware.retry import GIVEN_SETTINGS
 from kantan_agents.middleware.slash_commands.user_rules import UserRules
-from kantan_agents.pipeline import Run
 from kantan_agents.tool_rules import ToolRulesMode
 
 _PLAIN_OPTIONS: Final = ("max_turns", "previous_response_id", "conversation_id", "auto_previous_response_id")

@@ -6,15 +6,15 @@ from typing import Any
 
 import attrs
 
+from kantan_agents.core.interception import redacted_data
+from kantan_agents.core.pipeline import Run
 from kantan_agents.durable.engines.engine import Job, resumed_queue
 from kantan_agents.durable.execution import Execution
 from kantan_agents.durable.journal import inner_id
 from kantan_agents.durable.storage.approvals import Approvals, WaitingRun
 from kantan_agents.durable.stored_run import StoredRun, stored_run
-from kantan_agents.interception import redacted_data
 from kantan_agents.middleware.approve.state import pending
 from kantan_agents.middleware.approve.stored import text_of
-from kantan_agents.pipeline import Run
 
 
 async def store_waiting(run: Run, approvals: Approvals, execution: Execution, *, may_leave_out: bool) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Final
 import attrs
 
 from kantan_agents.agent import Agent
+from kantan_agents.core.prompt import Prompt
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.evaluation.dataset.assignment import checked_seed
 from kantan_agents.evaluation.evaluators import judged
@@ -17,7 +18,6 @@ from kantan_agents.improve.folder import Folder, default_folder
 from kantan_agents.improve.progress import ImproveProgress
 from kantan_agents.improve.rating import RunOptions
 from kantan_agents.improve.search import SearchOptions
-from kantan_agents.prompt import Prompt
 from kantan_agents.replay.cohort import Cohort
 from kantan_agents.replay.experiment.prices import Limit, Prices
 from kantan_agents.support.arguments import checked_int, checked_number, checked_path, checked_text, shown

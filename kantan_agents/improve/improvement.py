@@ -8,10 +8,10 @@ from typing import Any
 
 import attrs
 
+from kantan_agents.core.prompt import Prompt
 from kantan_agents.evaluation.comparing import Comparison
 from kantan_agents.improve.candidate import Candidate
 from kantan_agents.improve.openings import Opening
-from kantan_agents.prompt import Prompt
 from kantan_agents.replay.cohort import Skipped
 
 

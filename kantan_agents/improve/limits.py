@@ -7,11 +7,11 @@ from typing import Any, Final
 
 import attrs
 
+from kantan_agents.core.prompt import Prompt
+from kantan_agents.core.templating import Marker, compile_template
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.improve.rated import Rated, mean
-from kantan_agents.prompt import Prompt
 from kantan_agents.support.arguments import checked_int, checked_number
-from kantan_agents.templating import Marker, compile_template
 
 NOT_UNICODE: Final = "it is not valid Unicode"
 _LEAST: Final = 2_000

@@ -10,11 +10,11 @@ import attrs
 
 from kantan_agents.capture import RunRecord
 from kantan_agents.capture.canonical import content_hash
+from kantan_agents.core.prompt import Prompt
 from kantan_agents.errors import CohortTooSmallError, EmptyDatasetError, InvalidOptionError
 from kantan_agents.evaluation.dataset import Case, Dataset, SealedDataset
 from kantan_agents.evaluation.dataset.recorded_cases import cases_of_trace
 from kantan_agents.improve.openings import Opening
-from kantan_agents.prompt import Prompt
 from kantan_agents.replay.change import plain
 from kantan_agents.replay.cohort import Cohort, Skipped, obstacle
 from kantan_agents.replay.experiment.prices import Estimate, Prices

@@ -10,6 +10,7 @@ import anyio
 import attrs
 from agents import RunConfig
 
+from kantan_agents.core.prompt import Prompt, hash_text
 from kantan_agents.errors import JudgeFailedError, ReplayBudgetError, WorkingFolderError
 from kantan_agents.evaluation.dataset import Case
 from kantan_agents.evaluation.evaluators.evaluator import Evaluator
@@ -24,7 +25,6 @@ from kantan_agents.improve.parts import Parts, Source
 from kantan_agents.improve.rated import Rated
 from kantan_agents.improve.target import Target
 from kantan_agents.improve.unscored import recorded_run, repeated_run
-from kantan_agents.prompt import Prompt, hash_text
 from kantan_agents.replay.change import Change
 from kantan_agents.replay.cohort import Cohort
 from kantan_agents.replay.experiment import RunOutcome, replay_cohort_async

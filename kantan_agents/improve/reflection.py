@@ -10,6 +10,8 @@ import attrs
 from agents import RunConfig
 
 from kantan_agents.agent import Agent
+from kantan_agents.core.pipeline import run_result
+from kantan_agents.core.prompt import Prompt, hash_text
 from kantan_agents.errors import ReflectionFailedError
 from kantan_agents.evaluation.dataset import Case
 from kantan_agents.evaluation.experiment.watching import Watch, current_watch
@@ -19,8 +21,6 @@ from kantan_agents.improve.limits import Limits
 from kantan_agents.improve.masked import masked
 from kantan_agents.improve.rated import Rated
 from kantan_agents.judges.wording import fenced
-from kantan_agents.pipeline import run_result
-from kantan_agents.prompt import Prompt, hash_text
 from kantan_agents.replay.experiment.fatal_errors import is_fatal
 from kantan_agents.replay.experiment.prices import Estimate, Prices
 from kantan_agents.support.secrets import mask

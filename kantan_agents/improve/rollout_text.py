@@ -6,7 +6,7 @@ import ast
 import shlex
 from pathlib import Path
 
-from kantan_agents.prompt import Prompt
+from kantan_agents.core.prompt import Prompt
 
 
 def rollout_code(old: Prompt, own: object, new: Prompt, file: Path) -> tuple[str, str]:

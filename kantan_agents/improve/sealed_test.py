@@ -8,6 +8,7 @@ import attrs
 from anyio.to_thread import run_sync
 
 from kantan_agents.capture.canonical import content_hash
+from kantan_agents.core.prompt import Prompt, hash_text
 from kantan_agents.evaluation.comparing import Comparison, compare
 from kantan_agents.evaluation.dataset import Case
 from kantan_agents.evaluation.evaluators.evaluator import Evaluator
@@ -19,7 +20,6 @@ from kantan_agents.improve.openings import Opening, open_sealed
 from kantan_agents.improve.parts import Parts
 from kantan_agents.improve.rated import Rated
 from kantan_agents.improve.rating import Rater
-from kantan_agents.prompt import Prompt, hash_text
 from kantan_agents.tracing.store import TraceStore
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import attrs
 
 from kantan_agents.agent import Agent
+from kantan_agents.core.prompt import Prompt
 from kantan_agents.errors import InvalidOptionError, PromptNotImprovableError
-from kantan_agents.prompt import Prompt
 from kantan_agents.support.nearest import nearest
 from kantan_agents.tracing.store import TraceStore
 from kantan_agents.tracing.store.connection import reading

@@ -10,12 +10,13 @@ import attrs
 from agents.tracing.scope import Scope
 from anyio.to_thread import run_sync
 
+from kantan_agents.core.events import subscribe
+from kantan_agents.core.prompt import Prompt, hash_text
 from kantan_agents.errors import ImproveBudgetError, WorkingFolderError
 from kantan_agents.evaluation.experiment.database import recorded, redacts
 from kantan_agents.evaluation.experiment.run_config import withholds
 from kantan_agents.evaluation.experiment.variants import Variant
 from kantan_agents.evaluation.experiment.watching import notice
-from kantan_agents.events import subscribe
 from kantan_agents.improve.asked import Asked
 from kantan_agents.improve.budget import BudgetUsedUpError, Spending
 from kantan_agents.improve.candidate import Candidate
@@ -38,7 +39,6 @@ from kantan_agents.improve.sealed_test import SealedResult, run_sealed_test
 from kantan_agents.improve.search import Search
 from kantan_agents.improve.search_key import search_key
 from kantan_agents.improve.target import Target, find_target
-from kantan_agents.prompt import Prompt, hash_text
 from kantan_agents.replay.cohort import Cohort
 from kantan_agents.replay.experiment.one_run import checked_run_config
 from kantan_agents.support.log import get_logger

@@ -10,8 +10,8 @@ from typing import Any
 import agents
 from agents import RunConfig, Span, custom_span, get_current_trace
 
+from kantan_agents.core.events.emitter import outcome_of
 from kantan_agents.errors import code_of
-from kantan_agents.events.emitter import outcome_of
 from kantan_agents.judges.stages import StageResult
 from kantan_agents.judges.verdict import Method, StageAttempt, StatusVerdict
 from kantan_agents.support.log import get_logger

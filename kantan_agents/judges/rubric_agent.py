@@ -13,10 +13,10 @@ from typing_extensions import TypeVar
 
 from kantan_agents.agent import Agent
 from kantan_agents.agent.options import checked_metadata
+from kantan_agents.core.prompt import Prompt, hash_text
 from kantan_agents.errors import InvalidOptionError, KantanAgentsError
 from kantan_agents.judges.instructions import checked_language
 from kantan_agents.judges.wording import Data, Wording, fenced
-from kantan_agents.prompt import Prompt, hash_text
 from kantan_agents.rubric import RUBRIC, Rubric
 from kantan_agents.structured import OutputType, output_schema
 from kantan_agents.tracing.metadata import JUDGE_PROMPT_ID

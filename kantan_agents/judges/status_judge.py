@@ -11,9 +11,9 @@ from agents import RunConfig
 from kantan_agents.agent import Agent
 from kantan_agents.agent.options import checked_items
 from kantan_agents.bridge import effective_run_config
-from kantan_agents.context import Context, check_context
+from kantan_agents.core.context import Context, check_context
+from kantan_agents.core.events.emitter import Stopwatch
 from kantan_agents.errors import InvalidOptionError, JudgementError
-from kantan_agents.events.emitter import Stopwatch
 from kantan_agents.judges.instructions import (
     JudgeTemplates,
     checked_language,

@@ -9,10 +9,10 @@ import attrs
 from agents.items import TResponseInputItem
 from agents.mcp import MCPServer
 
+from kantan_agents.core.prompt import Prompt, hash_text
 from kantan_agents.errors import InvalidOptionError, MCPServerLoopError, PromptNotFetchedError
 from kantan_agents.mcp.offers import as_data, check_server, reason_of
 from kantan_agents.mcp.served import ask_server
-from kantan_agents.prompt import Prompt, hash_text
 
 _VERSION_DIGITS = 12
 _ASKER = "(none)"  # in errors about event loops, in place of the name of an agent

@@ -11,16 +11,16 @@ import attrs
 from agents import RunContextWrapper, SpanError
 from agents.tracing import mcp_tools_span
 
+from kantan_agents.core.events import MCPServerLeftOut
+from kantan_agents.core.interception import error_message
+from kantan_agents.core.pipeline import Run, current_run
 from kantan_agents.errors import KantanAgentsError, MCPServerUnavailableError
-from kantan_agents.events import MCPServerLeftOut
-from kantan_agents.interception import error_message
 from kantan_agents.mcp.connection import Connection
 from kantan_agents.mcp.failure_policy import MCPFailurePolicy, choice_for
 from kantan_agents.mcp.failures import text_of
 from kantan_agents.mcp.known_connections import connection_of
 from kantan_agents.mcp.twins import has_session
 from kantan_agents.mcp.unavailable import UnavailableError
-from kantan_agents.pipeline import Run, current_run
 from kantan_agents.support.log import get_logger
 
 T = TypeVar("T")

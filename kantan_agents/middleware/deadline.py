@@ -11,9 +11,8 @@ from typing import Any
 import attrs
 from agents import ModelResponse
 
-from kantan_agents.errors import DeadlineExceededError
-from kantan_agents.events import Event, TextDelta
-from kantan_agents.interception import (
+from kantan_agents.core.events import Event, TextDelta
+from kantan_agents.core.interception import (
     Layers,
     Middleware,
     ModelCall,
@@ -22,7 +21,8 @@ from kantan_agents.interception import (
     ToolNext,
     inherited_layers,
 )
-from kantan_agents.pipeline import Next, Run
+from kantan_agents.core.pipeline import Next, Run
+from kantan_agents.errors import DeadlineExceededError
 from kantan_agents.support.arguments import checked_number
 from kantan_agents.support.waiting import wait_for_end
 

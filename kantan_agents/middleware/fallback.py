@@ -10,6 +10,7 @@ from agents import Model, ModelResponse, ModelSettings, UserError, custom_span
 from agents.models import get_default_model_settings
 
 from kantan_agents.bridge.model_calls import name_of
+from kantan_agents.core.interception import Middleware, ModelCall, ModelNext
 from kantan_agents.errors import (
     AgentPainException,
     InvalidOptionError,
@@ -19,7 +20,6 @@ from kantan_agents.errors import (
     RequestTooLongError,
     StructuredOutputError,
 )
-from kantan_agents.interception import Middleware, ModelCall, ModelNext
 from kantan_agents.models import check_configured, resolve_model
 from kantan_agents.support.log import get_logger
 

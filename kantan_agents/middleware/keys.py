@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 from uuid import UUID
 
+from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import InvalidOptionError, RunKeyError
-from kantan_agents.pipeline import Run
 from kantan_agents.support.arguments import shown
 
 Per: TypeAlias = "str | Callable[[dict[str, Any]], Any] | None"

@@ -11,11 +11,11 @@ import anyio
 from agents import ModelRetryBackoffSettings, ModelRetrySettings, ModelSettings
 from agents.exceptions import AgentsException
 
+from kantan_agents.core.interception import Middleware, ToolCall, ToolNext
+from kantan_agents.core.pipeline import Next, Run, loggable
 from kantan_agents.errors import InvalidOptionError, InvalidToolRulesError, KantanAgentsError
-from kantan_agents.interception import Middleware, ToolCall, ToolNext
 from kantan_agents.middleware.deadline import seconds_left
 from kantan_agents.middleware.retry_policy import backoff_delay, only_policy, replayed_policy, retry_policy
-from kantan_agents.pipeline import Next, Run, loggable
 from kantan_agents.support.arguments import checked_int, checked_number
 from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules import ToolRules

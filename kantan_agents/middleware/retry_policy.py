@@ -12,10 +12,10 @@ from agents import ModelRetryBackoffSettings, retry_policies
 from agents.retry import RetryDecision, RetryPolicyContext
 
 from kantan_agents.capture.playback import Tape
+from kantan_agents.core.pipeline import loggable
 from kantan_agents.errors import KantanAgentsError, ProviderRequestError
 from kantan_agents.middleware.deadline import seconds_left
 from kantan_agents.models import claim_all_retries
-from kantan_agents.pipeline import loggable
 from kantan_agents.support.log import get_logger
 
 Policy = Callable[[RetryPolicyContext], Awaitable[Any]]

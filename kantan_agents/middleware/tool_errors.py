@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from agents import ModelBehaviorError
 
+from kantan_agents.core.interception import Middleware, ToolCall, ToolNext, end_run_with
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.interception import Middleware, ToolCall, ToolNext, end_run_with
 from kantan_agents.support.secrets import mask
 
 _MAX_MESSAGE_LENGTH = 2000

@@ -12,11 +12,11 @@ from agents.models import get_default_model
 from agents.retry import ModelRetryAdvice, ModelRetryAdviceRequest
 from openai import OpenAIError
 
+from kantan_agents.core.pipeline import Run, current_run
 from kantan_agents.errors import ModelNotConfiguredError
 from kantan_agents.models.client_pool import own_connections
 from kantan_agents.models.configuration import OPENAI, check_key, check_url, missing
 from kantan_agents.models.stream_usage import stream_with_usage
-from kantan_agents.pipeline import Run, current_run
 
 
 class Clients(Protocol):

@@ -9,9 +9,9 @@ from typing import Any
 from agents import FunctionTool, Handoff, ModelSettings
 from pydantic import BaseModel
 
+from kantan_agents.core.interception import active_agent
+from kantan_agents.core.pipeline import current_run
 from kantan_agents.errors import HostedToolError, InvalidOptionError
-from kantan_agents.interception import active_agent
-from kantan_agents.pipeline import current_run
 from kantan_agents.protocol.json_data import plain
 from kantan_agents.protocol.provider import Message, ProviderContext, ToolSpec
 from kantan_agents.protocol.translate.openai_responses.items import NO_ID

@@ -9,9 +9,9 @@ from typing import Any
 
 from kantan_agents.agent import Agent
 from kantan_agents.capture import RunRecord
-from kantan_agents.context import RESERVED_KEYS
+from kantan_agents.core.context import RESERVED_KEYS
+from kantan_agents.core.events import Event, RunStarted
 from kantan_agents.errors import IncompleteRecordError, TraceDatabaseError, TraceNotFoundError
-from kantan_agents.events import Event, RunStarted
 from kantan_agents.replay.beginning import context_of, run_again
 from kantan_agents.replay.record_too import record_too
 from kantan_agents.replay.recording import Recording

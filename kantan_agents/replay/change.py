@@ -17,13 +17,13 @@ from typing_extensions import Self
 
 from kantan_agents.agent import Agent
 from kantan_agents.capture.canonical import canonical, copied, decode
-from kantan_agents.context import check_context
+from kantan_agents.core.context import check_context
+from kantan_agents.core.prompt import Prompt, hash_text
 from kantan_agents.errors import (
     InvalidChangeError,
     KantanAgentsError,
     NoChangeError,
 )
-from kantan_agents.prompt import Prompt, hash_text
 from kantan_agents.support.nearest import nearest
 from kantan_agents.tool_rules import ToolRules
 from kantan_agents.tracing.recorder.plain_json import encode_anything

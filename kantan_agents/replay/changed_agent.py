@@ -13,6 +13,7 @@ from agents import Model
 
 from kantan_agents.agent import Agent
 from kantan_agents.capture.canonical import content_hash, decode
+from kantan_agents.core.prompt import Prompt
 from kantan_agents.delegation.altered_tool import child_of_tool, with_children
 from kantan_agents.errors import (
     InvalidChangeError,
@@ -22,7 +23,6 @@ from kantan_agents.errors import (
     NoChangeError,
 )
 from kantan_agents.models import origin_of
-from kantan_agents.prompt import Prompt
 from kantan_agents.replay.agent_copies import AgentCopies
 from kantan_agents.replay.change import Change, plain
 from kantan_agents.replay.reached import Reached

@@ -8,8 +8,8 @@ from typing import Any, Final
 from kantan_agents.capture import RunRecord
 from kantan_agents.capture.canonical import canonical, decode
 from kantan_agents.capture.compare import Difference
+from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import KantanAgentsError, NotReplayableError, code_of
-from kantan_agents.pipeline import Run
 from kantan_agents.replay.checks import Checks, difference_error
 from kantan_agents.replay.recording import Recording
 from kantan_agents.replay.tape import StrictTape

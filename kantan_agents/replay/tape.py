@@ -14,9 +14,9 @@ from kantan_agents.capture import ModelCallRecord, ModelRequest, RunRecord, Tool
 from kantan_agents.capture.canonical import canonical, decode
 from kantan_agents.capture.compare import Difference
 from kantan_agents.capture.playback import IS_OWN_TOOL
-from kantan_agents.context import RESERVED_KEYS
+from kantan_agents.core.context import RESERVED_KEYS
+from kantan_agents.core.interception import ModelCall, ToolCall
 from kantan_agents.errors import NotReplayableError, ReplayDifferenceError, UnknownRecordedToolError
-from kantan_agents.interception import ModelCall, ToolCall
 from kantan_agents.models import origin_of
 from kantan_agents.replay.checks import Checks, difference_error, request_now
 from kantan_agents.replay.failures import error_of

@@ -8,7 +8,7 @@ from typing import Any
 from agents import RunState
 from agents.tool_context import ToolContext
 
-from kantan_agents.pipeline import current_run, loggable
+from kantan_agents.core.pipeline import current_run, loggable
 from kantan_agents.retrieval.query import cut, texts_of_user
 from kantan_agents.support.log import get_logger
 

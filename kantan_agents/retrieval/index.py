@@ -13,8 +13,8 @@ import attrs
 from agents import FunctionTool, RunState
 from agents.tool_context import ToolContext
 
+from kantan_agents.core.pipeline import current_run
 from kantan_agents.errors import RetrievalError
-from kantan_agents.pipeline import current_run
 from kantan_agents.retrieval.conversation import earlier_items, earlier_text
 from kantan_agents.retrieval.options import ToolRetrieval
 from kantan_agents.retrieval.query import arguments_of, calls_in, newest_text, with_calls

@@ -11,8 +11,8 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
+from kantan_agents.core.pipeline import loggable
 from kantan_agents.errors import NotReplayableError, RetrievalError
-from kantan_agents.pipeline import loggable
 from kantan_agents.retrieval.options import ToolRetrieval
 from kantan_agents.retrieval.retrievers.bm25 import BM25Index
 from kantan_agents.retrieval.retrievers.calling import in_own_task, make_index, search_index

@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 from kantan_agents.agent import Agent
 from kantan_agents.agent.per_run import Chooser, PerRun
+from kantan_agents.core.prompt import Prompt
 from kantan_agents.errors import InvalidRolloutError
 from kantan_agents.models import resolve_model
-from kantan_agents.prompt import Prompt
 from kantan_agents.replay.experiment.prices import Prices
 from kantan_agents.rollout.arm import Arm, checked_arms
 from kantan_agents.rollout.choice import ArmChooser

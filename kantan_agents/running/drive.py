@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from kantan_agents.bridge.captured import capture_run
-from kantan_agents.context import check_context
+from kantan_agents.core.context import check_context
+from kantan_agents.core.events import Delegated, RunCancelled, RunFailed, RunFinished, RunStarted
+from kantan_agents.core.events.emitter import Emitter, Stopwatch, outcome_of
+from kantan_agents.core.interception import current_tool_call, error_message
+from kantan_agents.core.pipeline import Next, Pipeline, Run, RunContext, Stage, current_run, loggable
 from kantan_agents.errors import code_of
-from kantan_agents.events import Delegated, RunCancelled, RunFailed, RunFinished, RunStarted
-from kantan_agents.events.emitter import Emitter, Stopwatch, outcome_of
-from kantan_agents.interception import current_tool_call, error_message
-from kantan_agents.pipeline import Next, Pipeline, Run, RunContext, Stage, current_run, loggable
 from kantan_agents.running.logs import bind_names, log_end, run_usage, unbind_names
 from kantan_agents.structured import json_data
 from kantan_agents.support.cancelling import cancel_later, is_about_to_be_cancelled

@@ -10,11 +10,11 @@ from typing import Any
 import structlog
 
 from kantan_agents.bridge.model_answers import usage_of_run
+from kantan_agents.core.events import Event
+from kantan_agents.core.events.emitter import outcome_of
+from kantan_agents.core.interception import current_tool_call
+from kantan_agents.core.pipeline import Run, current_run
 from kantan_agents.errors import code_of
-from kantan_agents.events import Event
-from kantan_agents.events.emitter import outcome_of
-from kantan_agents.interception import current_tool_call
-from kantan_agents.pipeline import Run, current_run
 from kantan_agents.support.log import get_logger
 
 _NAME = "kantan_agents.run"

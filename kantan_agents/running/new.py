@@ -8,12 +8,12 @@ import agents
 
 from kantan_agents.bridge import context_of, effective_run_config
 from kantan_agents.capture.playback import current_playback
-from kantan_agents.context import Context
+from kantan_agents.core.context import Context
+from kantan_agents.core.events import Emitter, Handler, Observers, emitter_for
+from kantan_agents.core.interception import Layers, current_tool_call, inherited_layers, redacted_data
+from kantan_agents.core.pipeline import Pipeline, Run, current_run
 from kantan_agents.errors import InputTypeError
-from kantan_agents.events import Emitter, Handler, Observers, emitter_for
-from kantan_agents.interception import Layers, current_tool_call, inherited_layers, redacted_data
 from kantan_agents.models import ProviderFactory, use_provider
-from kantan_agents.pipeline import Pipeline, Run, current_run
 from kantan_agents.running.chosen import Chosen, chosen_before, for_states
 from kantan_agents.running.drive import raising
 from kantan_agents.running.identity import take_identity

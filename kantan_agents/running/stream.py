@@ -10,11 +10,11 @@ from typing import Generic, Literal, TypeAlias
 from typing_extensions import Self
 
 from kantan_agents.bridge import StopAfterTurn
+from kantan_agents.core.events import Event, Handler, TextDelta
+from kantan_agents.core.events.buffer import EventBuffer
+from kantan_agents.core.events.observers import WithRawEvents
+from kantan_agents.core.pipeline import OutputT_co, Run, RunContext
 from kantan_agents.errors import InvalidOptionError, StreamUsageError
-from kantan_agents.events import Event, Handler, TextDelta
-from kantan_agents.events.buffer import EventBuffer
-from kantan_agents.events.observers import WithRawEvents
-from kantan_agents.pipeline import OutputT_co, Run, RunContext
 from kantan_agents.running.asyncio_only import no_event_loop
 from kantan_agents.support.waiting import wait_for_end
 

@@ -8,10 +8,10 @@ from typing import Any, Final
 import attrs
 from agents import custom_span
 
+from kantan_agents.core.pipeline import Run
 from kantan_agents.definitions.grants import grants_for
 from kantan_agents.definitions.skill_tools import SKILL_TOOLS
 from kantan_agents.definitions.tool_lists import ALL, ToolFilter
-from kantan_agents.pipeline import Run
 from kantan_agents.skills.command_file import CommandFile
 from kantan_agents.skills.skill import Skill
 from kantan_agents.support.log import get_logger

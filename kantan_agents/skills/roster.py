@@ -13,9 +13,9 @@ from agents import RunState
 from agents.tool_context import ToolContext
 from cachetools import LRUCache
 
+from kantan_agents.core.pipeline import current_run
 from kantan_agents.definitions.names import name_key
 from kantan_agents.errors import RetrievalError
-from kantan_agents.pipeline import current_run
 from kantan_agents.retrieval import ToolDocument, ToolRetrieval
 from kantan_agents.retrieval.query import arguments_of, cut, newest_text
 from kantan_agents.retrieval.search import ToolSearch

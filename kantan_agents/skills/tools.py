@@ -10,6 +10,8 @@ from typing import Any, Final
 import anyio.to_thread
 from agents import FunctionTool, RunState
 
+from kantan_agents.core.interception import ToolCall, note_results
+from kantan_agents.core.pipeline import Run, current_run
 from kantan_agents.definitions.skill_tools import SKILL_TOOLS, mark_of_file
 from kantan_agents.errors import (
     InvalidOptionError,
@@ -18,8 +20,6 @@ from kantan_agents.errors import (
     SkillPathError,
     ToolInputError,
 )
-from kantan_agents.interception import ToolCall, note_results
-from kantan_agents.pipeline import Run, current_run
 from kantan_agents.retrieval import Retriever, ToolRetrieval
 from kantan_agents.retrieval.retrievers.bm25 import BM25Retriever
 from kantan_agents.skills.confined import RefusedPathError, list_below, read_below

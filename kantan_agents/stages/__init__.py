@@ -1,6 +1,6 @@
 """The default stages of a run, in order."""
 
-from kantan_agents.pipeline import Stage
+from kantan_agents.core.pipeline import Stage
 from kantan_agents.stages.call_sdk import call_sdk
 from kantan_agents.stages.emit_metadata import emit_metadata
 from kantan_agents.stages.guard_tools import guard_tools

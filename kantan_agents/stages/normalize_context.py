@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kantan_agents.context import check_context, fill_defaults
-from kantan_agents.pipeline import Next, Run, calls_next_last
+from kantan_agents.core.context import check_context, fill_defaults
+from kantan_agents.core.pipeline import Next, Run, calls_next_last
 from kantan_agents.tools.context_keys import FINE_KEYS, check_context_keys
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kantan_agents.context import store
-from kantan_agents.events import OutputStored
-from kantan_agents.pipeline import Next, Run, calls_next_last
+from kantan_agents.core.context import store
+from kantan_agents.core.events import OutputStored
+from kantan_agents.core.pipeline import Next, Run, calls_next_last
 from kantan_agents.structured import as_dict
 
 

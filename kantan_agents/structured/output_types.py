@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import KeysView
 from typing import Protocol, TypeAlias
 
-from kantan_agents.pipeline import OutputT_co
+from kantan_agents.core.pipeline import OutputT_co
 
 
 class SchemaObject(Protocol[OutputT_co]):

@@ -11,8 +11,8 @@ from typing import Any
 import anyio.to_thread
 from agents.tracing import TracingProcessor
 
+from kantan_agents.core.interception import tool_call_notes
 from kantan_agents.errors import InvalidOptionError, TelemetryMissingError
-from kantan_agents.interception import tool_call_notes
 from kantan_agents.support.arguments import checked_bool
 from kantan_agents.support.log import get_logger
 from kantan_agents.telemetry import conventions as names

@@ -7,7 +7,7 @@ from typing import Any
 
 from agents import RunState
 
-from kantan_agents.pipeline import Run
+from kantan_agents.core.pipeline import Run
 from kantan_agents.telemetry import conventions as names
 from kantan_agents.telemetry.values import attribute_value, attributes_of, text_value
 

@@ -12,7 +12,7 @@ from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.trace import Span, SpanContext
 
-from kantan_agents.pipeline import Run
+from kantan_agents.core.pipeline import Run
 
 
 @attrs.define(eq=False, slots=True)

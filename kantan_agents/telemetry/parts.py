@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kantan_agents.interception import active_sdk_agent
-from kantan_agents.pipeline import current_run
+from kantan_agents.core.interception import active_sdk_agent
+from kantan_agents.core.pipeline import current_run
 from kantan_agents.support.span_names import REFUSAL_SPAN
 from kantan_agents.telemetry import conventions as names
 from kantan_agents.telemetry.open_spans import Open

@@ -9,9 +9,9 @@ from typing import Any
 import attrs
 from agents import FunctionSpanData
 
+from kantan_agents.core.interception import active_sdk_agent
+from kantan_agents.core.pipeline import current_run
 from kantan_agents.errors import RedactionError
-from kantan_agents.interception import active_sdk_agent
-from kantan_agents.pipeline import current_run
 from kantan_agents.telemetry import conventions as names
 from kantan_agents.telemetry.content import messages_of, parsed
 from kantan_agents.tracing.final_span import recorded_export

@@ -10,7 +10,7 @@ from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.trace import SpanContext, SpanKind, Tracer
 
-from kantan_agents.pipeline import current_run
+from kantan_agents.core.pipeline import current_run
 from kantan_agents.telemetry import conventions as names
 from kantan_agents.telemetry.ends import Ends, span_name
 from kantan_agents.telemetry.later import Later

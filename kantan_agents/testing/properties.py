@@ -24,8 +24,8 @@ except ModuleNotFoundError as error:
         "kantan_agents.testing.properties needs Hypothesis; install it with: pip install hypothesis"
     ) from error
 
+from kantan_agents.core.events import Event, ToolCallFinished, ToolCallRefused, subscribe
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.events import Event, ToolCallFinished, ToolCallRefused, subscribe
 
 __all__ = ["event", "expect_events"]
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from agents import FunctionTool
 
-from kantan_agents.context import is_reserved, store
+from kantan_agents.core.context import is_reserved, store
+from kantan_agents.core.pipeline import current_run
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.pipeline import current_run
 from kantan_agents.toolkit.checked_tool import bad_input, checked_tool
 
 __all__ = ["todo_write"]

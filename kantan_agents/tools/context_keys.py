@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.pipeline import Run
 from kantan_agents.support.log import get_logger
 from kantan_agents.support.near_keys import near_keys
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import attrs
 
-from kantan_agents.context import Context
+from kantan_agents.core.context import Context
+from kantan_agents.core.interception import tool_of
 from kantan_agents.errors import InvalidOptionError, KantanAgentsError, ToolInputError
-from kantan_agents.interception import tool_of
 from kantan_agents.tool_rules import (
     EXPLICIT,
     Decision,

@@ -7,8 +7,8 @@ from typing import Any
 
 import attrs
 
+from kantan_agents.core.interception import tool_of
 from kantan_agents.errors import ToolNotAllowedError
-from kantan_agents.interception import tool_of
 from kantan_agents.tool_rules import RuleLayers
 from kantan_agents.tool_rules.globs import is_glob, literal_beginning
 from kantan_agents.tool_rules.origins import SERVER_PREFIX

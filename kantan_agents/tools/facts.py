@@ -17,8 +17,8 @@ from agents import (
     WebSearchTool,
 )
 
+from kantan_agents.core.interception import ToolCall
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.interception import ToolCall
 from kantan_agents.tool_rules import ToolFacts
 from kantan_agents.tool_rules.calls import COMMAND
 from kantan_agents.tools.received import received_by

@@ -8,9 +8,9 @@ from typing import Any, Protocol, cast
 import attrs
 from cachetools import LRUCache
 
-from kantan_agents.context import empty_tool_rules
+from kantan_agents.core.context import empty_tool_rules
+from kantan_agents.core.pipeline import Run, current_run
 from kantan_agents.errors import ToolRulesTypeError
-from kantan_agents.pipeline import Run, current_run
 from kantan_agents.support.plain_data import packed, unpacked
 from kantan_agents.tool_rules import EXPLICIT, RuleLayers, ToolRules
 

@@ -20,8 +20,7 @@ from agents import (
     get_current_span,
 )
 
-from kantan_agents.errors import KantanAgentsError, UnknownToolError
-from kantan_agents.interception import (
+from kantan_agents.core.interception import (
     ToolCall,
     active_agent,
     capture_begun,
@@ -29,7 +28,8 @@ from kantan_agents.interception import (
     checking_rules,
     emit_refusal,
 )
-from kantan_agents.pipeline import current_run
+from kantan_agents.core.pipeline import current_run
+from kantan_agents.errors import KantanAgentsError, UnknownToolError
 from kantan_agents.tool_rules import RuleLayers
 from kantan_agents.tools.facts import facts_of, facts_of_listed, servers_of
 from kantan_agents.tools.guards.guard import Guard, Rulebook

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from kantan_agents.prompt import Prompt, hash_text
+from kantan_agents.core.prompt import Prompt, hash_text
 
 RUN_SPAN = "agent_run"
 """Name of the ``custom`` span of a run inside an open trace, and of a hand-off target."""

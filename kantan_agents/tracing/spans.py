@@ -10,9 +10,9 @@ from agents import Span, custom_span, get_current_trace
 from agents.tracing import get_trace_provider
 
 from kantan_agents.capture.captured import ending
+from kantan_agents.core.interception import error_message, redacted_input
+from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import KantanAgentsError
-from kantan_agents.interception import error_message, redacted_input
-from kantan_agents.pipeline import Run
 from kantan_agents.rubric import rubric_of
 from kantan_agents.structured import json_data
 from kantan_agents.tracing.final_span import GenerationSpanData

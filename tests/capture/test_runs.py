@@ -16,8 +16,8 @@ from kantan_llm import AsyncClientBundle
 from openai.types.responses import ResponseTextDeltaEvent
 
 from kantan_agents import Agent, ContentSegment, ModelCall, Prompt, ProviderResponse, judge_agent
+from kantan_agents.core.interception import Middleware
 from kantan_agents.delegation import task_tool
-from kantan_agents.interception import Middleware
 from kantan_agents.middleware import Approve, Approved, Fallback, Retry, SlashCommands, decide, to_json
 from kantan_agents.testing import OfflineServer, Reply, ScriptedModel, assistant_message, function_call
 from tests.capture.recording import Recording
@@ -500,7 +500,7 @@ RECORDED_RUNS = """
 import asyncio, gc, sys
 from agents import function_tool, set_trace_processors
 from kantan_agents import Agent, SQLiteRecorder
-from kantan_agents.pipeline import Run
+from kantan_agents.core.pipeline import Run
 from kantan_agents.testing import ScriptedModel, ScriptedToolCall
 
 @function_tool

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from kantan_agents.cli.chat.conversations import Conversations
 from kantan_agents.cli.chat.kept import LOST, Kept, Turn
 from kantan_agents.cli.chat.progress import INTERRUPTED, Progress, portable
+from kantan_agents.core.events import TextDelta, ToolCallFinished, ToolCallRefused, ToolCallStarted
 from kantan_agents.errors import ConversationNotFoundError, ConversationsFileError
-from kantan_agents.events import TextDelta, ToolCallFinished, ToolCallRefused, ToolCallStarted
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from openai import OpenAIError
 
 from kantan_agents import RUBRIC, Agent, Prompt, SQLiteRecorder
 from kantan_agents.cli.run.recording import collect_runs
-from kantan_agents.pipeline import Run
+from kantan_agents.core.pipeline import Run
 from kantan_agents.testing import OfflineServer, Reply, ScriptedToolCall
 
 STEERING = "\x1b[2J\x1b]0;owned\x07\x9b31m\x7f"

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from kantan_agents.context import is_reserved
+from kantan_agents.core.context import is_reserved
 from kantan_agents.definitions import AgentDefinition
 from kantan_agents.definitions.frontmatter.keys import FIELD_OF, looks_like
 from kantan_agents.errors import InvalidDefinitionError

@@ -10,6 +10,7 @@ import agents
 import pytest
 
 from kantan_agents import Agent, get_context_with_tool_rules
+from kantan_agents.core.events import RunCancelled
 from kantan_agents.definitions import AgentDefinition
 from kantan_agents.delegation import task_tool
 from kantan_agents.errors import (
@@ -21,7 +22,6 @@ from kantan_agents.errors import (
     DelegationLimitError,
     ToolNotAllowedError,
 )
-from kantan_agents.events import RunCancelled
 from kantan_agents.middleware import Approve, Approved, Budget, Deadline, Rejected
 from tests.clocks import ENOUGH, let_pass
 from tests.delegation.cast import Cast, boss, definition, delegate, failing, read, say, use, write

@@ -10,8 +10,8 @@ import pytest
 from agents import Usage
 
 from kantan_agents import Agent, TraceStore, record_traces
+from kantan_agents.core.events import Delegated, RunFinished, RunStarted, TextDelta
 from kantan_agents.delegation import task_tool
-from kantan_agents.events import Delegated, RunFinished, RunStarted, TextDelta
 from kantan_agents.testing import ModelStep, ScriptedModel
 from tests.delegation.cast import Cast, boss, definition, delegate, failing, say, use
 

@@ -25,7 +25,7 @@ INTERNAL = {
         *("HELP", "HELP_COMMAND", "PREFIX", "checked_aliases", "checked_prefix"),
         *("name_in", "shown_name", "unknown_command"),
     },
-    "kantan_agents.events": {"Emitter", "Observers", "Outcome", "emitter_for"},
+    "kantan_agents.core.events": {"Emitter", "Observers", "Outcome", "emitter_for"},
     "kantan_agents.errors": {"PREFIX"},
 }
 """Names in ``__all__`` that are not for users."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from kantan_agents.events import EVENT_KINDS, EventBase
+from kantan_agents.core.events import EVENT_KINDS, EventBase
 
 from .pages import ROOT, Page, code_spans, rows
 

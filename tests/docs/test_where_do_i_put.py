@@ -12,8 +12,8 @@ import typer
 import kantan_agents.middleware
 from kantan_agents import DEFAULT_STAGES, KantanAgentsError, Middleware, Pipeline, TraceSummary, errors
 from kantan_agents.cli.app import app
+from kantan_agents.core.events import EVENT_KINDS
 from kantan_agents.errors import PARAMETER_ERRORS
-from kantan_agents.events import EVENT_KINDS
 from kantan_agents.structured.requests.families import FAMILIES
 from kantan_agents.tracing.schema import COLUMNS
 

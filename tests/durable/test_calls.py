@@ -9,7 +9,7 @@ from kantan_agents.testing.recorded_request import RecordedRequest
 from tests.durable.conftest import Scene
 
 _PAY = """
-from kantan_agents.interception import current_tool_call
+from kantan_agents.core.interception import current_tool_call
 
 async def pay(amount: int) -> str:
     "Pay."

@@ -9,7 +9,7 @@ from agents import ModelResponse
 from openai import APIError
 
 from kantan_agents import Agent
-from kantan_agents.interception import Middleware, ModelCall, ModelNext, ToolCall, ToolNext
+from kantan_agents.core.interception import Middleware, ModelCall, ModelNext, ToolCall, ToolNext
 from kantan_agents.middleware import Budget, Deadline, Fallback, Retry
 from kantan_agents.testing import OfflineServer, Reply
 from kantan_agents.testing.recorded_request import RecordedRequest

@@ -11,11 +11,11 @@ import pytest
 from agents import RunConfig, SQLiteSession
 
 from kantan_agents import Agent
+from kantan_agents.core.interception import Middleware
+from kantan_agents.core.pipeline import Next, Run
 from kantan_agents.durable import Durable
 from kantan_agents.errors import NotStorableError, RedactedContentBlockedError
-from kantan_agents.interception import Middleware
 from kantan_agents.middleware import Approve, Redact
-from kantan_agents.pipeline import Next, Run
 from tests.durable.revival import Case, KilledError, call, opened, revive, stored_bytes
 
 ASKED = "asked@private.example"

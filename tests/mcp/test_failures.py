@@ -18,13 +18,13 @@ import pytest
 from agents.mcp import MCPServerManager, MCPServerStdio, MCPServerStreamableHttp
 
 from kantan_agents import Agent, KantanAgentsError, mcp_prompt, resource_text, with_resources
+from kantan_agents.core.events import Event
 from kantan_agents.errors import (
     InvalidOptionError,
     MCPServerUnavailableError,
     PromptNotFetchedError,
     ResourceNotReadError,
 )
-from kantan_agents.events import Event
 from kantan_agents.mcp import backoff
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from tests.mcp.processes import SCRIPT, Processes, all_ended, kill

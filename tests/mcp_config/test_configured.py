@@ -14,6 +14,7 @@ import anyio.to_thread
 import pytest
 
 from kantan_agents import Agent, AgentDefinition, ConfiguredServers, SlashCommands, configured_servers
+from kantan_agents.core.events import Event
 from kantan_agents.errors import (
     InvalidMCPConfigurationError,
     InvalidOptionError,
@@ -21,7 +22,6 @@ from kantan_agents.errors import (
     MCPServerUnavailableError,
     UnknownMCPServerError,
 )
-from kantan_agents.events import Event
 from kantan_agents.mcp.configuration.servers import ConfiguredServer, StdioServer, configured_server
 from kantan_agents.replay import replay_async
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call

@@ -12,8 +12,8 @@ from agents import HostedMCPTool, LocalShellTool, ShellTool, WebSearchTool, func
 from openai.types.responses.response_output_item import LocalShellCall, LocalShellCallAction
 
 from kantan_agents import Agent
+from kantan_agents.core.interception import Middleware
 from kantan_agents.errors import ApprovalStateError, InvalidOptionError, MiddlewareResultError
-from kantan_agents.interception import Middleware
 from kantan_agents.middleware import (
     Approve,
     Approved,

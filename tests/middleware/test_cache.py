@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from openai.types.responses import ResponseOutputMessage, ResponseOutputRefusal
 
 from kantan_agents import Agent, Middleware, SQLiteRecorder, TraceStore, record_traces
+from kantan_agents.core.events import ModelCallFinished, TextDelta
 from kantan_agents.errors import BudgetExceededError, InvalidOptionError, RunKeyError, StructuredOutputError
-from kantan_agents.events import ModelCallFinished, TextDelta
 from kantan_agents.middleware import (
     Budget,
     Cache,

@@ -9,8 +9,8 @@ import anyio
 import pytest
 
 from kantan_agents import Agent
+from kantan_agents.core.events import RunFailed, TextDelta
 from kantan_agents.errors import DeadlineExceededError, InvalidOptionError
-from kantan_agents.events import RunFailed, TextDelta
 from kantan_agents.middleware import Deadline, ToolErrors
 from kantan_agents.testing import (
     ModelStep,

@@ -12,8 +12,8 @@ from openai.types.responses import ResponseCreatedEvent, ResponseTextDeltaEvent
 from openai.types.shared import Reasoning
 
 from kantan_agents import Agent
+from kantan_agents.core.events import ModelCallFinished, ModelCallStarted
 from kantan_agents.errors import BudgetExceededError, InvalidOptionError, ModelNotFoundError
-from kantan_agents.events import ModelCallFinished, ModelCallStarted
 from kantan_agents.middleware import Budget, Fallback
 from kantan_agents.testing import (
     OfflineServer,

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from benchmarks.hedging import SITUATIONS, run_in_virtual_time, simulate, with_stragglers
 from kantan_agents import Agent, Middleware, TraceStore, record_traces
+from kantan_agents.core.events import ModelCallFinished, ModelCallStarted, TextDelta
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.events import ModelCallFinished, ModelCallStarted, TextDelta
 from kantan_agents.middleware import Budget, Fallback, Hedge, LimitConcurrency, Redact
 from kantan_agents.middleware.hedge.latencies import Allowance, Latencies
 from kantan_agents.replay import Recording, replay_async

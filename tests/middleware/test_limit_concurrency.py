@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kantan_agents import Agent, run_of
+from kantan_agents.core.events import Event
 from kantan_agents.errors import (
     DeadlineExceededError,
     InvalidOptionError,
@@ -25,7 +26,6 @@ from kantan_agents.errors import (
     QueueTimeoutError,
     RunKeyError,
 )
-from kantan_agents.events import Event
 from kantan_agents.middleware import Deadline, LimitConcurrency, Retry
 from kantan_agents.middleware.limit_concurrency import places as places_module
 from kantan_agents.middleware.limit_concurrency.overload import pause_after, pause_of_answer

@@ -17,8 +17,8 @@ from openai.types.responses import ResponseTextDeltaEvent
 from pydantic import BaseModel
 
 from kantan_agents import Agent
+from kantan_agents.core.interception import Middleware, ModelCall
 from kantan_agents.errors import InvalidOptionError, RedactedContentBlockedError, StructuredOutputError
-from kantan_agents.interception import Middleware, ModelCall
 from kantan_agents.middleware import Approve, Approved, Redact, resume, to_json
 from kantan_agents.middleware.redact.json_text import JsonRedaction, change_json
 from kantan_agents.middleware.redact.places import Placeholders, Replacements
@@ -33,7 +33,7 @@ from kantan_agents.testing import (
     assistant_message,
     function_call,
 )
-from tests.interception.streams import SaysItInItems
+from tests.core.interception.streams import SaysItInItems
 
 pytestmark = pytest.mark.anyio
 

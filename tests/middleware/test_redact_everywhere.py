@@ -25,7 +25,7 @@ from pydantic import BaseModel, ValidationError
 from typing_extensions import Self
 
 from kantan_agents import Agent
-from kantan_agents.interception import Middleware
+from kantan_agents.core.interception import Middleware
 from kantan_agents.middleware import Redact, Retry, ToolErrors
 from kantan_agents.middleware.redact.exceptions import redacted_exception
 from kantan_agents.testing import OfflineServer, Reply, ScriptedModel, assistant_message, function_call

@@ -18,11 +18,11 @@ from kantan_agents import (
     Middleware,
     ProviderResponse,
 )
+from kantan_agents.core.events import ModelCallFinished, RunFinished
 from kantan_agents.errors import BudgetExceededError, InvalidOptionError, UnknownUsageError
-from kantan_agents.events import ModelCallFinished, RunFinished
 from kantan_agents.middleware import Budget, Fallback
 from kantan_agents.testing import OfflineServer, Profile, ScriptedModel, assistant_message
-from tests.events.watched_runs import Passes
+from tests.core.events.watched_runs import Passes
 
 pytestmark = pytest.mark.anyio
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kantan_agents import Agent
+from kantan_agents.core.events import ToolCallRefused
 from kantan_agents.errors import ToolInputError, UnknownToolError
-from kantan_agents.events import ToolCallRefused
 from kantan_agents.protocol import ContentSegment, ProviderToolCall
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from kantan_agents.tools.guards.invalid_calls import (

@@ -8,8 +8,8 @@ import pytest
 from agents import ModelSettings, function_tool
 
 from kantan_agents import Agent, to_provider_response
+from kantan_agents.core.events import ModelCallFinished, TextDelta
 from kantan_agents.errors import ProviderRequestError
-from kantan_agents.events import ModelCallFinished, TextDelta
 from kantan_agents.protocol.http.anthropic_turn import MAX_PAUSES
 from tests.protocol.test_anthropic_gemini_agents import claude, stream_of
 from tests.protocol.wire_server import WireServer

@@ -13,8 +13,8 @@ from kantan_llm import AsyncClientBundle
 from openai import AsyncOpenAI
 
 from kantan_agents import Agent
+from kantan_agents.core.events import ReasoningDelta, TextDelta, ToolArgumentsDelta, ToolCallStarted
 from kantan_agents.errors import AgentPainException
-from kantan_agents.events import ReasoningDelta, TextDelta, ToolArgumentsDelta, ToolCallStarted
 from kantan_agents.middleware import Redact
 from kantan_agents.protocol import ArgumentsPiece, ProviderContext, ProviderModel, ReasoningPiece
 from kantan_agents.testing import OfflineServer, ScriptedToolCall

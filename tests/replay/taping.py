@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 
 from kantan_agents import Agent, SQLiteRecorder, TraceStore, record_traces, subscribe
-from kantan_agents.events import Event, ReasoningDelta, TextDelta, ToolArgumentsDelta
+from kantan_agents.core.events import Event, ReasoningDelta, TextDelta, ToolArgumentsDelta
 from kantan_agents.replay import Recording, Replay, replay_async
 from kantan_agents.replay.checks import without_generated
 

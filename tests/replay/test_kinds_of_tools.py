@@ -21,7 +21,7 @@ from kantan_agents import Agent
 from kantan_agents.errors import NotReplayableError
 from kantan_agents.replay import replay_async
 from kantan_agents.testing import ScriptedToolCall as Call
-from tests.interception.test_tool_calls import kinds
+from tests.core.interception.test_tool_calls import kinds
 from tests.replay.kinds_of_runs import scripted, tool
 from tests.replay.taping import RAN, Case, Tapes
 

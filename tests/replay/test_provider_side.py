@@ -15,8 +15,8 @@ from openai.types.responses import ResponseOutputItem
 
 from kantan_agents import Agent
 from kantan_agents.capture import ModelAnswer, ModelCallRecord, ModelRequest, ToolDefinition
+from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import NotReplayableError
-from kantan_agents.pipeline import Run
 from kantan_agents.replay import replay_async
 from kantan_agents.replay.provider_side import hosted_work
 from kantan_agents.testing import OfflineServer, assistant_message

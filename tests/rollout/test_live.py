@@ -18,9 +18,9 @@ import anyio
 import pytest
 
 from kantan_agents import Agent, TraceStore, record_traces, subscribe
+from kantan_agents.core.events import RolloutChanged
 from kantan_agents.errors import RolloutStepError, TraceDatabaseError
 from kantan_agents.evaluation.experiment.database import prepare_database
-from kantan_agents.events import RolloutChanged
 from kantan_agents.rollout import history, promote, record_score, rollouts, stop
 from kantan_agents.rollout.choice import _Process as Creating
 from kantan_agents.rollout.live.known import _Process as Known

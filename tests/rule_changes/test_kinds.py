@@ -10,7 +10,7 @@ from agents import ApplyPatchTool
 
 from kantan_agents import Agent
 from kantan_agents.testing import ScriptedModel, assistant_message
-from tests.interception.test_tool_calls import KINDS, other_kind
+from tests.core.interception.test_tool_calls import KINDS, other_kind
 from tests.rule_changes.recorded import Recording, decision
 from tests.tools.conftest import Executed
 from tests.tools.test_guard import Editor, patch_call

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kantan_agents import Agent, AgentDefinition, task_tool
-from kantan_agents.interception import Middleware
+from kantan_agents.core.interception import Middleware
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 
 EXITS: dict[str, Callable[[], BaseException]] = {

@@ -15,12 +15,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kantan_agents import Agent, Pipeline, RunStream, run_of
-from kantan_agents.events import Event
-from kantan_agents.interception import Middleware
+from kantan_agents.core.events import Event
+from kantan_agents.core.interception import Middleware
 from kantan_agents.stages import DEFAULT_STAGES
 from kantan_agents.testing import ScriptedModel, assistant_message
-from tests.events.event_checks import check_whole
-from tests.events.watched_runs import RULES, Script, built, scripts
+from tests.core.events.event_checks import check_whole
+from tests.core.events.watched_runs import RULES, Script, built, scripts
 
 ENDS = {"run_finished": "finished", "run_failed": "failed", "run_cancelled": "cancelled"}
 

@@ -14,7 +14,7 @@ import pytest
 from starlette.requests import ClientDisconnect
 
 from kantan_agents import Event, subscribe
-from kantan_agents.events import RunCancelled
+from kantan_agents.core.events import RunCancelled
 from tests.service.served import load, pass_on
 from tests.service.service_process import PAGE, QUESTION, SECONDS, until
 from tests.service.watched_server import WatchedServer, order_then_answer

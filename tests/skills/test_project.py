@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kantan_agents import Agent, project_instructions
+from kantan_agents.core.templating import render_template, without_markers
 from kantan_agents.errors import InvalidOptionError, ProjectInstructionsError
-from kantan_agents.templating import render_template, without_markers
 from kantan_agents.testing import ScriptedModel
 
 

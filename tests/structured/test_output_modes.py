@@ -12,8 +12,8 @@ from agents import RunConfig, Runner, set_default_openai_client
 from agents.models import _openai_shared
 
 from kantan_agents import Agent
+from kantan_agents.core.events import ModelCallFinished, TextDelta
 from kantan_agents.errors import InvalidOptionError, StructuredOutputError
-from kantan_agents.events import ModelCallFinished, TextDelta
 from kantan_agents.middleware import Budget, Fallback
 from kantan_agents.testing import (
     PROFILES,

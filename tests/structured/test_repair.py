@@ -10,8 +10,8 @@ import pytest
 from agents import ModelBehaviorError, RunConfig
 
 from kantan_agents import Agent
+from kantan_agents.core.events import ModelCallStarted
 from kantan_agents.errors import StructuredOutputError
-from kantan_agents.events import ModelCallStarted
 from kantan_agents.testing import OfflineServer, Reply
 from tests.structured.invoices import DATA, TEXT, invoice_agent
 

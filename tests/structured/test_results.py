@@ -31,8 +31,8 @@ from pydantic import (
 )
 
 from kantan_agents import Agent
+from kantan_agents.core.events import RunFinished
 from kantan_agents.errors import OutputSchemaError
-from kantan_agents.events import RunFinished
 from kantan_agents.protocol.results import to_provider_response
 from kantan_agents.structured import as_dict, json_data, output_schema
 from kantan_agents.testing import ScriptedModel, assistant_message

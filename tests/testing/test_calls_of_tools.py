@@ -15,8 +15,8 @@ from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 
 from kantan_agents import Agent
+from kantan_agents.core.events import ToolCallFinished, subscribe
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.events import ToolCallFinished, subscribe
 from kantan_agents.testing import ScriptedModel
 from kantan_agents.testing.properties import expect_events
 from kantan_agents.testing.strategies import tool_calls, tool_rules

@@ -11,7 +11,7 @@ from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
 from kantan_agents import Prompt
-from kantan_agents.context import RESERVED_KEYS, check_context, fill_defaults
+from kantan_agents.core.context import RESERVED_KEYS, check_context, fill_defaults
 from kantan_agents.errors import PARAMETER_ERRORS, InvalidToolRulesError, ToolRulesTypeError
 from kantan_agents.testing import strategies
 from kantan_agents.testing.strategies import contexts, json_values, prompts, tool_calls, tool_rules

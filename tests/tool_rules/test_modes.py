@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from kantan_agents.context import fill_defaults
+from kantan_agents.core.context import fill_defaults
 from kantan_agents.errors import InvalidToolRulesError, ToolRulesTypeError, UnknownToolRulesModeError
 from kantan_agents.testing.strategies import tool_rules
 from kantan_agents.tool_rules import ToolRules, ToolRulesMode, get_context_with_tool_rules, rules_of

@@ -8,7 +8,7 @@ from openai.types.responses import ResponseReasoningSummaryTextDeltaEvent
 from typing_extensions import assert_never, assert_type
 
 from kantan_agents import Agent, Next, Run, RunContext
-from kantan_agents.events import (
+from kantan_agents.core.events import (
     Event,
     EventBase,
     ModelCallFinished,
@@ -23,7 +23,7 @@ from kantan_agents.events import (
     event_schema,
     subscribe,
 )
-from kantan_agents.interception import Middleware, ModelCall, ModelNext, ToolCall, ToolNext
+from kantan_agents.core.interception import Middleware, ModelCall, ModelNext, ToolCall, ToolNext
 from kantan_agents.running.stream import RunStream
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from kantan_agents.bridge.captured.requests import Requests
+from kantan_agents.core.interception import current_tool_call, error_message
+from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import code_of
-from kantan_agents.interception import current_tool_call, error_message
-from kantan_agents.pipeline import Run
 from kantan_agents.tool_rules import RuleLayers
 
 

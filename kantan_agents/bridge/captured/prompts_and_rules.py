@@ -9,7 +9,7 @@ import attrs
 
 from kantan_agents.bridge.captured.definitions import encode
 from kantan_agents.capture.shared import Shared
-from kantan_agents.prompt import Prompt, hash_text
+from kantan_agents.core.prompt import Prompt, hash_text
 from kantan_agents.tool_rules import RuleLayers
 
 

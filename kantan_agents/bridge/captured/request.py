@@ -16,7 +16,7 @@ from kantan_agents.bridge.captured.definitions import (
 )
 from kantan_agents.bridge.captured.models import provider_options
 from kantan_agents.capture.canonical import decode
-from kantan_agents.interception import ModelCall, redacted_data
+from kantan_agents.core.interception import ModelCall, redacted_data
 from kantan_agents.protocol.translate.openai_responses.provider_data import without_media
 from kantan_agents.structured.requests.request import Request
 

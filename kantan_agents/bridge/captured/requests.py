@@ -20,8 +20,8 @@ from kantan_agents.bridge.captured.request import sent_options
 from kantan_agents.bridge.captured.tool_lists import shared_tools
 from kantan_agents.capture.canonical import decode, in_common
 from kantan_agents.capture.shared import Shared, shared_item
-from kantan_agents.interception import is_redacted, redacted_data
-from kantan_agents.pipeline import Run
+from kantan_agents.core.interception import is_redacted, redacted_data
+from kantan_agents.core.pipeline import Run
 from kantan_agents.protocol.translate.openai_responses.provider_data import without_media
 from kantan_agents.structured.requests.request import Request
 

@@ -27,12 +27,12 @@ from kantan_agents.capture.canonical import decode
 from kantan_agents.capture.captured import CapturedRun, is_record_wanted
 from kantan_agents.capture.reading import VERSION
 from kantan_agents.capture.shared import Shared, shared_item
-from kantan_agents.events.emitter import outcome_of
-from kantan_agents.interception import ToolCall, is_redacted, redacted_data, redacted_input
-from kantan_agents.pipeline import Run
+from kantan_agents.core.events.emitter import outcome_of
+from kantan_agents.core.interception import ToolCall, is_redacted, redacted_data, redacted_input
+from kantan_agents.core.pipeline import Run
+from kantan_agents.core.templating import values_read
 from kantan_agents.structured import json_data
 from kantan_agents.structured.requests.request import Request
-from kantan_agents.templating import values_read
 from kantan_agents.tool_rules import RuleLayers
 from kantan_agents.tracing.spans import user_input
 

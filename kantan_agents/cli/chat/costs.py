@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kantan_agents.cli.terminal.show_quantities import count_text, counted
-from kantan_agents.events import Event
+from kantan_agents.core.events import Event
 from kantan_agents.replay.experiment.prices import Prices
 
 

@@ -6,7 +6,7 @@ import json
 from typing import Final
 
 from kantan_agents.cli.chat.kept import Item
-from kantan_agents.events import Event
+from kantan_agents.core.events import Event
 
 INTERRUPTED: Final = "[The user interrupted this answer.]"
 FAILED: Final = "[This answer failed and was not finished.]"

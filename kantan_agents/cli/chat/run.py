@@ -27,7 +27,7 @@ from kantan_agents.cli.chat.talk import Talk
 from kantan_agents.cli.run.recording import recording_to
 from kantan_agents.cli.terminal.console import LABEL, wide_terminal
 from kantan_agents.cli.terminal.failures import EXIT_FAILED
-from kantan_agents.events import subscribe
+from kantan_agents.core.events import subscribe
 
 _SIGNALLED: Final = 128
 _PATIENCE: Final = 2.0

@@ -13,7 +13,7 @@ from kantan_agents.cli.chat.screen import Screen
 from kantan_agents.cli.terminal.console import ACCENT, BAD, LABEL, NOTICE, plain
 from kantan_agents.cli.terminal.plain import one_line
 from kantan_agents.cli.terminal.show_quantities import duration_text
-from kantan_agents.events import Event, ToolCallFinished, ToolCallRefused
+from kantan_agents.core.events import Event, ToolCallFinished, ToolCallRefused
 
 _MAX_NAME: Final = 40
 _MAX_VALUE: Final = 60

@@ -8,8 +8,8 @@ from typing import Any, Literal
 from pydantic import BaseModel
 
 from kantan_agents.agent import Agent
-from kantan_agents.pipeline import Stage
-from kantan_agents.prompt import Prompt
+from kantan_agents.core.pipeline import Stage
+from kantan_agents.core.prompt import Prompt
 from kantan_agents.rubric import RUBRIC, Rubric
 from kantan_agents.testing import ReplyLike
 

@@ -18,7 +18,7 @@ from kantan_agents.cli.traces import view as traces_view
 
 if TYPE_CHECKING:
     from kantan_agents.agent import Agent
-    from kantan_agents.pipeline import Run
+    from kantan_agents.core.pipeline import Run
     from kantan_agents.testing import OfflineServer
 
 MAX_SHOWN = 5  # enough, if the database already holds older runs

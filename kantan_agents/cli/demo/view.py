@@ -25,8 +25,8 @@ from kantan_agents.cli.terminal.console import (
     pairs,
     plain,
 )
-from kantan_agents.pipeline import Run, run_result
-from kantan_agents.prompt import Prompt
+from kantan_agents.core.pipeline import Run, run_result
+from kantan_agents.core.prompt import Prompt
 
 
 def header(model: str | None, database: Path, *, temporary: bool) -> RenderableType:

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from kantan_agents.agent import Agent
 from kantan_agents.cli.terminal.inputs import read_text
+from kantan_agents.core.prompt import Prompt
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.prompt import Prompt
 
 _OPTION: Final = "--variant"
 _BASELINE: Final = "baseline"

@@ -13,8 +13,8 @@ import attrs
 import typer
 
 from kantan_agents.cli.terminal.plain import one_line
+from kantan_agents.core.pipeline import Next, Run, Stage
 from kantan_agents.errors import FileArgumentError
-from kantan_agents.pipeline import Next, Run, Stage
 from kantan_agents.tracing.database_url import url_of
 
 if TYPE_CHECKING:

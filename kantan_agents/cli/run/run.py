@@ -17,12 +17,12 @@ from kantan_agents.cli.terminal.approvals import Answer, Approvals
 from kantan_agents.cli.terminal.plain import json_text, one_line, printable
 from kantan_agents.cli.terminal.toolkit_options import NO_TOOLKIT, ToolkitOptions
 from kantan_agents.commands import PREFIX
+from kantan_agents.core.interception import Middleware
+from kantan_agents.core.pipeline import Run, Stage, run_result
 from kantan_agents.delegation.approvals import answer_approvals
-from kantan_agents.interception import Middleware
 from kantan_agents.middleware import SlashCommands, UserRules
 from kantan_agents.middleware.approve.calls import PendingCall
 from kantan_agents.middleware.slash_commands.user_rules import USER_RULES
-from kantan_agents.pipeline import Run, Stage, run_result
 from kantan_agents.running.portal import background_loop
 from kantan_agents.skills import CommandLoader
 from kantan_agents.stages.trim_history import output_text

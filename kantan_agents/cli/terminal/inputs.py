@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
-from kantan_agents.context import meant_permission
+from kantan_agents.core.context import meant_permission
 from kantan_agents.errors import FileArgumentError, InvalidOptionError
 
 STDIN = "-"

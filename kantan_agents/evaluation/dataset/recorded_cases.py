@@ -11,7 +11,7 @@ import attrs
 
 from kantan_agents.capture import RunRecord
 from kantan_agents.capture.canonical import copied
-from kantan_agents.context import RESERVED_KEYS
+from kantan_agents.core.context import RESERVED_KEYS
 from kantan_agents.errors import EmptyDatasetError, InvalidCaseError, InvalidOptionError, KantanAgentsError
 from kantan_agents.evaluation.dataset.case import Case
 from kantan_agents.evaluation.judge_keys import JUDGE_KEY

@@ -10,12 +10,12 @@ from typing import Any, Final, Literal, overload
 import attrs
 from anyio.to_thread import run_sync
 
+from kantan_agents.core.events.emitter import Stopwatch
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.evaluation.evaluators.coerce import failed_score, scores_from
 from kantan_agents.evaluation.evaluators.versions import version_of_function
 from kantan_agents.evaluation.finished import FinishedCase
 from kantan_agents.evaluation.scores import Score, Source
-from kantan_agents.events.emitter import Stopwatch
 from kantan_agents.support.arguments import checked_bool, shown
 from kantan_agents.support.log import get_logger
 

@@ -11,13 +11,13 @@ from agents import RunConfig
 
 from kantan_agents.agent import Agent
 from kantan_agents.capture.canonical import copied, decode
-from kantan_agents.context import RESERVED_KEYS
+from kantan_agents.core.context import RESERVED_KEYS
+from kantan_agents.core.pipeline import run_result
+from kantan_agents.core.prompt import Prompt
 from kantan_agents.evaluation.dataset.case import Case
 from kantan_agents.evaluation.finished import FinishedCase
 from kantan_agents.evaluation.judge_keys import JUDGE_KEY
 from kantan_agents.judges.wording import fenced
-from kantan_agents.pipeline import run_result
-from kantan_agents.prompt import Prompt
 from kantan_agents.replay.change import plain
 from kantan_agents.structured import output_schema
 from kantan_agents.tracing.store.verdicts import JUDGED

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kantan_agents.agent import Agent
+from kantan_agents.core.prompt import Prompt
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.evaluation.evaluators.evaluator import Evaluator
 from kantan_agents.evaluation.evaluators.judge_runs import (
@@ -19,7 +20,6 @@ from kantan_agents.evaluation.evaluators.versions import version_of_options
 from kantan_agents.evaluation.finished import FinishedCase
 from kantan_agents.evaluation.scores import Score
 from kantan_agents.judges import judge_agent
-from kantan_agents.prompt import Prompt
 from kantan_agents.rubric import rubric_of
 from kantan_agents.support.arguments import shown
 

@@ -9,8 +9,8 @@ from agents import RunConfig, Tool
 
 from kantan_agents.agent import Agent
 from kantan_agents.capture.canonical import content_hash, decode
+from kantan_agents.core.prompt import Prompt
 from kantan_agents.errors import KantanAgentsError
-from kantan_agents.prompt import Prompt
 from kantan_agents.replay.change import plain
 from kantan_agents.replay.experiment.one_run import described_config
 from kantan_agents.replay.reached import Reached, tools_of

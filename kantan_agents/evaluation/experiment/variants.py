@@ -8,9 +8,9 @@ from typing import Any
 import attrs
 
 from kantan_agents.agent import Agent
+from kantan_agents.core.prompt import Prompt
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.evaluation.experiment.identity import identity_of, model_of
-from kantan_agents.prompt import Prompt
 
 Variants = Agent[Any] | Iterable[Agent[Any]] | Mapping[str, Agent[Any] | Prompt | str]
 """What ``evaluate`` takes: an agent, several, or agents and prompts by name."""

@@ -8,15 +8,15 @@ from typing import Any
 import attrs
 
 from kantan_agents.capture.canonical import decode
-from kantan_agents.evaluation.finished import ToolUse
-from kantan_agents.events import (
+from kantan_agents.core.events import (
     Event,
     ModelCallFinished,
     ToolCallFinished,
     ToolCallRefused,
     ToolCallStarted,
 )
-from kantan_agents.events.observers import OnlyKinds
+from kantan_agents.core.events.observers import OnlyKinds
+from kantan_agents.evaluation.finished import ToolUse
 from kantan_agents.replay.experiment.prices import Prices
 from kantan_agents.support.secrets import mask
 

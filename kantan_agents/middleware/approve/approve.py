@@ -9,8 +9,9 @@ from typing import Any
 import attrs
 from agents import ComputerTool
 
+from kantan_agents.core.interception import Middleware, NamedTools, ToolCall, ToolNext, end_run_with
+from kantan_agents.core.pipeline import Next, Run
 from kantan_agents.errors import ApprovalStateError, InvalidOptionError, MiddlewareResultError
-from kantan_agents.interception import Middleware, NamedTools, ToolCall, ToolNext, end_run_with
 from kantan_agents.middleware.approve.calls import (
     ApprovalHandler,
     ApprovalRule,
@@ -20,7 +21,6 @@ from kantan_agents.middleware.approve.calls import (
     Rejected,
 )
 from kantan_agents.middleware.approve.state import edits_of
-from kantan_agents.pipeline import Next, Run
 from kantan_agents.tool_rules import ToolFacts
 from kantan_agents.tool_rules.globs import may_match_beginning
 from kantan_agents.tools.facts import facts_of_call

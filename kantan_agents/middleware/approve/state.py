@@ -8,12 +8,12 @@ from typing import Any, Protocol
 
 from agents import RunState
 
+from kantan_agents.core.interception import Layers
+from kantan_agents.core.pipeline import OutputT_co, RunContext
 from kantan_agents.errors import ApprovalStateError
-from kantan_agents.interception import Layers
 from kantan_agents.middleware.approve.calls import Approved, Decision, Edit, Edits, PendingCall, Rejected
 from kantan_agents.middleware.approve.keys import Keys, given_keys, recorded_keys
 from kantan_agents.middleware.approve.stored import state_of, text_of
-from kantan_agents.pipeline import OutputT_co, RunContext
 
 _EDITS = "_kantan_edits"
 

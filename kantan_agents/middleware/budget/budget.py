@@ -11,8 +11,7 @@ from agents import ModelResponse
 from kantan_agents.bridge.model_calls import calls_begun, name_of
 from kantan_agents.bridge.named_tools import check_named_tools
 from kantan_agents.capture.playback import Playback, current_playback
-from kantan_agents.errors import BudgetExceededError, InvalidOptionError, UnknownUsageError
-from kantan_agents.interception import (
+from kantan_agents.core.interception import (
     Middleware,
     ModelCall,
     ModelNext,
@@ -21,6 +20,8 @@ from kantan_agents.interception import (
     ToolNext,
     end_run_with,
 )
+from kantan_agents.core.pipeline import Run
+from kantan_agents.errors import BudgetExceededError, InvalidOptionError, UnknownUsageError
 from kantan_agents.middleware.budget.ledger import BudgetUse, Ledger, Limits, Spent
 from kantan_agents.middleware.budget.spent import (
     cost_of,
@@ -29,7 +30,6 @@ from kantan_agents.middleware.budget.spent import (
     spent_by_broken_off,
     spent_by_other,
 )
-from kantan_agents.pipeline import Run
 from kantan_agents.support.arguments import checked_int, checked_number
 from kantan_agents.support.log import get_logger
 from kantan_agents.tools.facts import facts_of_call

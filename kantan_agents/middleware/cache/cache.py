@@ -14,8 +14,9 @@ from agents import Model, ModelResponse, custom_span
 
 from kantan_agents.bridge.model_calls import name_of, target_of
 from kantan_agents.capture import ModelAnswer
+from kantan_agents.core.interception import Middleware, ModelCall, ModelNext, end_run_with, is_redacted
+from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import InvalidOptionError, KantanAgentsError
-from kantan_agents.interception import Middleware, ModelCall, ModelNext, end_run_with, is_redacted
 from kantan_agents.middleware.cache.entry import StoredAnswer, packed, unpacked, why_not_stored
 from kantan_agents.middleware.cache.flights import Flights, Seat
 from kantan_agents.middleware.cache.key import request_key
@@ -23,7 +24,6 @@ from kantan_agents.middleware.cache.sqlite import SQLiteStore
 from kantan_agents.middleware.cache.stores import CacheStore, MemoryStore
 from kantan_agents.middleware.keys import Key, KeyOf, Per
 from kantan_agents.middleware.redact.redact import Redact
-from kantan_agents.pipeline import Run
 from kantan_agents.structured.requests.request import Request
 from kantan_agents.support.arguments import checked_number, shown
 from kantan_agents.support.log import get_logger

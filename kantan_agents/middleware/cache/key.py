@@ -12,7 +12,7 @@ from kantan_agents.bridge.captured.definitions import GENERATED_CACHE_KEY, jsona
 from kantan_agents.bridge.captured.models import shared_model
 from kantan_agents.bridge.captured.request import unredacted_request
 from kantan_agents.capture.canonical import digest
-from kantan_agents.interception import ModelCall
+from kantan_agents.core.interception import ModelCall
 from kantan_agents.middleware.keys import Key
 from kantan_agents.models import origin_of
 from kantan_agents.structured.requests.request import Request

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kantan_agents.interception import ModelCall
+from kantan_agents.core.interception import ModelCall
+from kantan_agents.core.pipeline import Run
 from kantan_agents.middleware.compact_history.memory import Counted, Memory
 from kantan_agents.middleware.compact_history.plan import WHOLE, Plan
 from kantan_agents.middleware.compact_history.recorded import RecordedPlans
 from kantan_agents.middleware.compact_history.tokens import tokens_of_tool
-from kantan_agents.pipeline import Run
 from kantan_agents.support.log import get_logger
 
 _OF_A_RUN = 64

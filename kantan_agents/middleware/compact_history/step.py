@@ -7,6 +7,9 @@ from typing import Any
 import attrs
 from agents import custom_span
 
+from kantan_agents.core.events import HistoryCompacted
+from kantan_agents.core.interception import ModelCall, ModelNext
+from kantan_agents.core.pipeline import loggable
 from kantan_agents.errors import (
     AgentPainException,
     KantanAgentsError,
@@ -15,15 +18,12 @@ from kantan_agents.errors import (
     RequestTooLongError,
     StructuredOutputError,
 )
-from kantan_agents.events import HistoryCompacted
-from kantan_agents.interception import ModelCall, ModelNext
 from kantan_agents.middleware.compact_history.plan import Plan
 from kantan_agents.middleware.compact_history.recorded import Found
 from kantan_agents.middleware.compact_history.request import CallRequest
 from kantan_agents.middleware.compact_history.results import is_stub
 from kantan_agents.middleware.compact_history.shorten import shortened
 from kantan_agents.middleware.compact_history.summarise import Summariser, summary_of
-from kantan_agents.pipeline import loggable
 from kantan_agents.support.log import get_logger
 
 SPAN = "compact_history"

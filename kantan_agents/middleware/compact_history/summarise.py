@@ -13,8 +13,8 @@ from agents.models import get_default_model_settings
 from kantan_agents.agent import Agent
 from kantan_agents.bridge.model_answers import text_of
 from kantan_agents.bridge.model_calls import name_of
+from kantan_agents.core.interception import ModelCall, ModelNext
 from kantan_agents.errors import InvalidOptionError, ModelNotConfiguredError
-from kantan_agents.interception import ModelCall, ModelNext
 from kantan_agents.middleware.compact_history.results import cut_text
 from kantan_agents.middleware.compact_history.tokens import tokens_of_text
 from kantan_agents.middleware.compact_history.transcript import parts_of, transcript_of

@@ -12,14 +12,14 @@ import attrs
 from agents import ModelResponse, custom_span
 
 from kantan_agents.bridge.model_calls import name_of, target_of
-from kantan_agents.errors import InvalidOptionError, KantanAgentsError
-from kantan_agents.interception import (
+from kantan_agents.core.interception import (
     Middleware,
     ModelCall,
     ModelNext,
     forget_pending_error,
     pending_error,
 )
+from kantan_agents.errors import InvalidOptionError, KantanAgentsError
 from kantan_agents.middleware.hedge.latencies import Allowance, Latencies
 from kantan_agents.middleware.hedge.race import Contender, Race
 from kantan_agents.models import origin_of

@@ -8,7 +8,7 @@ import anyio
 import attrs
 from agents import ModelResponse, Usage
 
-from kantan_agents.interception import ModelCall, ModelNext
+from kantan_agents.core.interception import ModelCall, ModelNext
 
 
 @attrs.define(eq=False)

@@ -12,13 +12,13 @@ from typing import Any, Literal, get_args
 import anyio
 from agents import ModelResponse, custom_span
 
+from kantan_agents.core.interception import Middleware, ModelCall, ModelNext, end_run_with
+from kantan_agents.core.pipeline import Next, Run
 from kantan_agents.errors import InvalidOptionError, KantanAgentsError, QueueFullError, QueueTimeoutError
-from kantan_agents.interception import Middleware, ModelCall, ModelNext, end_run_with
 from kantan_agents.middleware.keys import Key, KeyOf, Per
 from kantan_agents.middleware.limit_concurrency.overload import is_overload, pause_after, pause_of_answer
 from kantan_agents.middleware.limit_concurrency.places import ConcurrencyStats, Place, Places, Waiter
 from kantan_agents.middleware.limit_concurrency.window import Window
-from kantan_agents.pipeline import Next, Run
 from kantan_agents.support.answer_headers import read_answer_headers
 from kantan_agents.support.arguments import checked_bool, checked_int, checked_number
 

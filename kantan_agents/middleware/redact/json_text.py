@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 
-from kantan_agents.interception import TextRewriter
+from kantan_agents.core.interception import TextRewriter
 
 Change = Callable[[str, str], str]
 """Takes a string, or a number as text, and the key that it belongs to or "". Returns its replacement."""

@@ -7,8 +7,8 @@ from typing import Any, NoReturn
 
 import attrs
 
+from kantan_agents.core.interception import TextRewriter
 from kantan_agents.errors import RedactedContentBlockedError
-from kantan_agents.interception import TextRewriter
 from kantan_agents.middleware.redact.exceptions import redacted_exception
 from kantan_agents.middleware.redact.json_text import (
     JsonRedaction,

@@ -9,7 +9,7 @@ from typing import Any
 from agents import generation_span
 from agents.models.interface import ModelTracing
 
-from kantan_agents.interception import ModelCall
+from kantan_agents.core.interception import ModelCall
 
 Record = Callable[[Any], None]
 

@@ -26,8 +26,7 @@ from agents.tool_context import ToolContext
 from openai.types.responses import ResponseFunctionToolCall
 
 from kantan_agents.bridge import SDKAgent
-from kantan_agents.errors import CommandNotRunnableError, code_of
-from kantan_agents.interception import (
+from kantan_agents.core.interception import (
     ToolCall,
     checking_rules,
     error_message,
@@ -36,8 +35,9 @@ from kantan_agents.interception import (
     record_failure,
     run_tool_call,
 )
+from kantan_agents.core.pipeline import Run
+from kantan_agents.errors import CommandNotRunnableError, code_of
 from kantan_agents.middleware.slash_commands.rules import UserGuard
-from kantan_agents.pipeline import Run
 from kantan_agents.tools.guards.failures import Failures
 
 

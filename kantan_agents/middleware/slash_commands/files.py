@@ -9,11 +9,11 @@ from agents import RunConfig
 
 from kantan_agents.bridge import config_with_model
 from kantan_agents.commands import Command
+from kantan_agents.core.interception import redacted_new_input
+from kantan_agents.core.pipeline import Run
 from kantan_agents.definitions import model_of
 from kantan_agents.definitions.grants import grants_for
 from kantan_agents.definitions.tool_lists import ALL
-from kantan_agents.interception import redacted_new_input
-from kantan_agents.pipeline import Run
 from kantan_agents.skills import CommandFile
 from kantan_agents.skills.limits import Choice, choice_in, choice_of, head_line
 from kantan_agents.support.log import get_logger

@@ -11,10 +11,10 @@ from agents.mcp import MCPServer
 
 from kantan_agents.bridge import SDKAgent
 from kantan_agents.commands import Command
+from kantan_agents.core.pipeline import current_run
 from kantan_agents.mcp.offers import as_data, may_offer, reason_of
 from kantan_agents.mcp.served import ask_server, is_of_sdk
 from kantan_agents.middleware.slash_commands.files import facts_of_file
-from kantan_agents.pipeline import current_run
 from kantan_agents.skills import CommandFile
 from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules import ToolFacts

@@ -28,7 +28,9 @@ from kantan_agents.commands import (
     split_line,
     unknown_command,
 )
-from kantan_agents.context import check_context, fill_defaults
+from kantan_agents.core.context import check_context, fill_defaults
+from kantan_agents.core.interception import Middleware, ToolCall, emit_refusal, redacted_new_input
+from kantan_agents.core.pipeline import Next, Run
 from kantan_agents.errors import (
     CommandNotRunnableError,
     CommandSyntaxError,
@@ -36,7 +38,6 @@ from kantan_agents.errors import (
     KantanAgentsError,
     ToolNotAllowedError,
 )
-from kantan_agents.interception import Middleware, ToolCall, emit_refusal, redacted_new_input
 from kantan_agents.mcp import mcp_prompt
 from kantan_agents.mcp.served import ask_server
 from kantan_agents.middleware.slash_commands.calls import UserCall
@@ -46,7 +47,6 @@ from kantan_agents.middleware.slash_commands.results import message_result, tool
 from kantan_agents.middleware.slash_commands.rules import UserGuard, user_layers
 from kantan_agents.middleware.slash_commands.tools import AgentCommands, is_enabled
 from kantan_agents.middleware.slash_commands.user_rules import USER_RULES, UserRules
-from kantan_agents.pipeline import Next, Run
 from kantan_agents.rubric import Rubric
 from kantan_agents.skills import CommandFile, CommandLoader
 from kantan_agents.support.log import get_logger

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from kantan_agents.context import PERMISSIONS
+from kantan_agents.core.context import PERMISSIONS
 from kantan_agents.errors import ToolRulesTypeError
 from kantan_agents.tool_rules import ToolRules, ToolRulesMode, rules_of
 

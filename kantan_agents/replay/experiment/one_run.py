@@ -11,11 +11,11 @@ from agents import RunConfig
 
 from kantan_agents.capture.canonical import canonical, copied
 from kantan_agents.capture.playback import current_playback
+from kantan_agents.core.events import Event, ModelCallFinished
 from kantan_agents.errors import (
     InvalidChangeError,
     InvalidOptionError,
 )
-from kantan_agents.events import Event, ModelCallFinished
 from kantan_agents.replay.beginning import context_of, run_again
 from kantan_agents.replay.change import Change, plain
 from kantan_agents.replay.experiment.comparing import (

@@ -11,6 +11,8 @@ from agents import ComputerTool, Runner
 from kantan_agents.agent import Agent
 from kantan_agents.capture import ToolCallRecord
 from kantan_agents.capture.canonical import canonical
+from kantan_agents.core.prompt import Prompt
+from kantan_agents.core.templating import Marker, compile_template
 from kantan_agents.errors import (
     EmptyCohortError,
     InvalidChangeError,
@@ -18,7 +20,6 @@ from kantan_agents.errors import (
     NoChangeError,
     UnknownRecordedToolError,
 )
-from kantan_agents.prompt import Prompt
 from kantan_agents.replay.change import Change
 from kantan_agents.replay.changed_agent import ChangedPart
 from kantan_agents.replay.cohort import Cohort, Skipped, obstacle
@@ -27,7 +28,6 @@ from kantan_agents.replay.reached import Reached
 from kantan_agents.replay.recording import Recording
 from kantan_agents.replay.tape import was_made
 from kantan_agents.support.nearest import nearest
-from kantan_agents.templating import Marker, compile_template
 from kantan_agents.tool_rules import EXPLICIT, ToolRules
 
 

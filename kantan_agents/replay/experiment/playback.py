@@ -13,11 +13,11 @@ from agents import ApplyPatchTool, ComputerTool, FunctionTool, LocalShellTool, S
 from kantan_agents.agent import Agent
 from kantan_agents.bridge.structured_requests import open_stream
 from kantan_agents.capture import RunRecord
-from kantan_agents.context import RESERVED_KEYS
+from kantan_agents.core.context import RESERVED_KEYS
+from kantan_agents.core.interception import ModelCall, ToolCall, end_run_with
+from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import NotReplayableError
-from kantan_agents.interception import ModelCall, ToolCall, end_run_with
 from kantan_agents.models import answer_sent_once, makes_all_retries, stream_sent_once
-from kantan_agents.pipeline import Run
 from kantan_agents.replay.experiment.outcome import NewCall
 from kantan_agents.replay.experiment.seen import Seen
 from kantan_agents.replay.experiment.simulation import result_of_simulation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kantan_agents.events import (
+from kantan_agents.core.events import (
     Event,
     HandedOff,
     ModelCallFinished,
@@ -13,7 +13,7 @@ from kantan_agents.events import (
     ToolCallRefused,
     ToolCallStarted,
 )
-from kantan_agents.pipeline import Run
+from kantan_agents.core.pipeline import Run
 
 NOT_SENT: Final = ("RunStoppedError", "NotReplayableError")
 """Classes of the errors with which a request ends that was never sent."""

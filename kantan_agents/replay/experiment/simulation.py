@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from kantan_agents.agent import Agent
 from kantan_agents.capture import ToolCallRecord
+from kantan_agents.core.interception import ToolCall
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.interception import ToolCall
 from kantan_agents.structured import json_data
 
 _MOST_EXAMPLES: Final = 5

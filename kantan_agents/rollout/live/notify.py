@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import anyio
 
+from kantan_agents.core.events import Handler, RolloutChanged
+from kantan_agents.core.events.observers import OnlyKinds, WithRawEvents, everywhere
 from kantan_agents.errors import KantanAgentsError
-from kantan_agents.events import Handler, RolloutChanged
-from kantan_agents.events.observers import OnlyKinds, WithRawEvents, everywhere
 from kantan_agents.rollout.live.shared import Shared
 from kantan_agents.rollout.state.rows import RolloutChange, read_history
 from kantan_agents.running.portal import background_loop

@@ -11,9 +11,9 @@ from weakref import WeakSet
 
 import attrs
 
+from kantan_agents.core.events import Observers
 from kantan_agents.errors import KantanAgentsError, RolloutConflictError, TraceDatabaseError
 from kantan_agents.evaluation.experiment.database import prepare_database
-from kantan_agents.events import Observers
 from kantan_agents.rollout.plan import Plan
 from kantan_agents.rollout.state.change import start
 from kantan_agents.rollout.state.rows import RolloutState, read_state

@@ -9,8 +9,8 @@ import agents
 import attrs
 
 from kantan_agents.agent import agent_of
+from kantan_agents.core.pipeline import current_run
 from kantan_agents.errors import KantanAgentsError
-from kantan_agents.pipeline import current_run
 from kantan_agents.tool_rules import (
     Decision,
     RuleLayers,

@@ -12,8 +12,8 @@ import attrs
 from agents import FunctionTool
 from anyio import to_thread
 
+from kantan_agents.core.pipeline import Run, current_run
 from kantan_agents.errors import SandboxUnavailableError, ShellUnavailableError
-from kantan_agents.pipeline import Run, current_run
 from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules.keywords import compiled
 from kantan_agents.toolkit.checked_tool import bad_input

@@ -18,8 +18,8 @@ import anyio
 import attrs
 from anyio import to_thread
 
+from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import TooManyShellsError, UnknownShellError
-from kantan_agents.pipeline import Run
 from kantan_agents.toolkit.shell.command import Command, Ending
 
 _MOST_PARKED = 64

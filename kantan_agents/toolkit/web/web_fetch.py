@@ -10,8 +10,8 @@ from typing import Any
 from agents import FunctionTool
 
 from kantan_agents.bridge import SDKAgent
+from kantan_agents.core.pipeline import current_run
 from kantan_agents.errors import FetchError, URLRefusedError
-from kantan_agents.pipeline import current_run
 from kantan_agents.tool_rules import ToolFacts
 from kantan_agents.tool_rules.decide import decide_call
 from kantan_agents.toolkit.checked_tool import checked_tool

@@ -23,9 +23,9 @@ from agents import (
     Tool,
 )
 
+from kantan_agents.core.interception import end_run_with
+from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.interception import end_run_with
-from kantan_agents.pipeline import Run
 from kantan_agents.tool_rules import ToolFacts
 from kantan_agents.tools.facts import facts_of, facts_of_listed, hosted_mcp_facts, label_of
 from kantan_agents.tools.server_names import server_prefixes

@@ -10,7 +10,7 @@ from typing import Any
 
 from agents import AsyncComputer, ComputerProvider, ComputerTool
 
-from kantan_agents.interception import ToolCall, make_call
+from kantan_agents.core.interception import ToolCall, make_call
 from kantan_agents.tools.guards.described_calls import apply_rules, check_unchanged, describe_call
 from kantan_agents.tools.guards.guard import Guard
 

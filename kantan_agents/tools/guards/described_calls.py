@@ -12,8 +12,7 @@ from typing import Any
 
 from agents import Tool
 
-from kantan_agents.errors import MiddlewareResultError
-from kantan_agents.interception import (
+from kantan_agents.core.interception import (
     ToolCall,
     ToolNext,
     checking_rules,
@@ -21,7 +20,8 @@ from kantan_agents.interception import (
     run_tool_call,
     tool_call_notes,
 )
-from kantan_agents.pipeline import current_run
+from kantan_agents.core.pipeline import current_run
+from kantan_agents.errors import MiddlewareResultError
 from kantan_agents.tools.guards.repeated_failures import UnknownCall, end_call, record_failed_call
 
 _COUNT = object()

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from agents import ApplyPatchTool, ComputerTool, CustomTool, FunctionTool, LocalShellTool, ShellTool, Tool
 from agents.editor import ApplyPatchResult
 
-from kantan_agents.interception import ToolCall, make_call
+from kantan_agents.core.interception import ToolCall, make_call
 from kantan_agents.tools.facts import facts_of
 from kantan_agents.tools.guards.computer import guard_computer
 from kantan_agents.tools.guards.described_calls import apply_rules, check_unchanged, describe_call, input_of

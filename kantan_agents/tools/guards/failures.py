@@ -20,6 +20,7 @@ from agents.tool import (
     set_function_tool_failure_error_function,
 )
 
+from kantan_agents.core.interception import ToolCall, ToolNext, pending_error
 from kantan_agents.errors import (
     EditRefusedError,
     FileChangedError,
@@ -28,7 +29,6 @@ from kantan_agents.errors import (
     InvalidPatternError,
     OutsideRootError,
 )
-from kantan_agents.interception import ToolCall, ToolNext, pending_error
 
 # Errors of the toolkit, whose messages are written for the model that has made the call.
 _FOR_THE_MODEL = (

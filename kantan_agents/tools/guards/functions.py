@@ -10,7 +10,7 @@ from typing import Any
 from agents import FunctionTool
 from agents.tool import resolve_function_tool_failure_error_function
 
-from kantan_agents.interception import (
+from kantan_agents.core.interception import (
     ToolCall,
     checking_rules,
     make_call,
@@ -19,7 +19,7 @@ from kantan_agents.interception import (
     run_tool_call,
     tool_call_notes,
 )
-from kantan_agents.pipeline import Run, current_run
+from kantan_agents.core.pipeline import Run, current_run
 from kantan_agents.tool_rules import ToolFacts
 from kantan_agents.tools.facts import facts_of
 from kantan_agents.tools.guards.copies import copy_function

@@ -13,9 +13,9 @@ from typing import Any, Protocol
 
 import attrs
 
+from kantan_agents.core.interception import capture_decision
+from kantan_agents.core.pipeline import current_run
 from kantan_agents.errors import KantanAgentsError, ToolNotAllowedError
-from kantan_agents.interception import capture_decision
-from kantan_agents.pipeline import current_run
 from kantan_agents.tool_rules import Decision, RuleLayers, ToolFacts
 from kantan_agents.tools.guards.check import check_layers
 from kantan_agents.tools.guards.hints import hint_for

@@ -8,8 +8,8 @@ from typing import Any, Final
 import attrs
 from rapidfuzz import fuzz, process
 
+from kantan_agents.core.pipeline import Run, current_run
 from kantan_agents.errors import ToolInputError
-from kantan_agents.pipeline import Run, current_run
 from kantan_agents.tools.guards.repeated_failures import begin_turn_after_failures
 
 INVALID_TURNS: Final = 5

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import attrs
 
+from kantan_agents.core.interception import end_run_with, redacted_data, redacted_error
+from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import RepeatedFailureError
-from kantan_agents.interception import end_run_with, redacted_data, redacted_error
-from kantan_agents.pipeline import Run
 
 FAILED_TURNS: Final = 5
 """A run ends after this many turns in which the same call has failed in the same way, without progress."""

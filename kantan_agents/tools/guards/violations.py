@@ -9,9 +9,9 @@ from typing import Any, Literal
 import attrs
 from agents import custom_span
 
+from kantan_agents.core.interception import end_run_with, forget_pending_error, pending_error, record_refusal
+from kantan_agents.core.pipeline import Run, current_run
 from kantan_agents.errors import InvalidOptionError, KantanAgentsError
-from kantan_agents.interception import end_run_with, forget_pending_error, pending_error, record_refusal
-from kantan_agents.pipeline import Run, current_run
 from kantan_agents.support.log import get_logger
 from kantan_agents.support.span_names import REFUSAL_SPAN
 

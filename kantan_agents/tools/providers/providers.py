@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 
 from agents import HostedMCPTool
 
-from kantan_agents.context import Context, check_context
+from kantan_agents.core.context import Context, check_context
 from kantan_agents.errors import (
     DuplicateToolError,
     InvalidOptionError,

@@ -6,7 +6,7 @@ from typing import Any
 
 from agents import RunConfig
 
-from kantan_agents.pipeline import current_run
+from kantan_agents.core.pipeline import current_run
 
 WITHHELD = "not recorded"
 

@@ -13,8 +13,8 @@ from agents import SQLiteSession, set_trace_processors
 from pydantic import BaseModel
 
 from kantan_agents import Agent, Middleware
+from kantan_agents.core.events import HistoryCompacted, ModelCallFinished, ModelCallStarted, RunStarted
 from kantan_agents.errors import BudgetExceededError, InvalidOptionError, RequestTooLongError
-from kantan_agents.events import HistoryCompacted, ModelCallFinished, ModelCallStarted, RunStarted
 from kantan_agents.middleware import Budget, CompactHistory, Fallback, Redact
 from kantan_agents.testing import ScriptedModel, ScriptedToolCall
 from kantan_agents.testing.steps import RecordedCall

@@ -11,7 +11,7 @@ import pytest
 from agents import Usage
 
 from kantan_agents import Agent
-from kantan_agents.events import HistoryCompacted
+from kantan_agents.core.events import HistoryCompacted
 from kantan_agents.middleware import CompactHistory
 from kantan_agents.testing import OfflineServer, Reply, ScriptedModel, ScriptedToolCall
 from kantan_agents.testing.recorded_request import RecordedRequest

@@ -1,0 +1,71 @@
+"""Run events: their classes, the emitter of a run, and subscriptions."""
+
+from kantan_agents.core.events.base import EventBase, Outcome
+from kantan_agents.core.events.emitter import Emitter, emitter_for
+from kantan_agents.core.events.kinds import EVENT_KINDS, Event
+from kantan_agents.core.events.observers import Handler, Observers, Subscription, subscribe
+from kantan_agents.core.events.of_models import (
+    HistoryCompacted,
+    ModelCallFinished,
+    ModelCallStarted,
+    RawResponseEvent,
+    ReasoningDelta,
+    TextDelta,
+    ToolArgumentsDelta,
+)
+from kantan_agents.core.events.of_rollouts import RolloutChanged
+from kantan_agents.core.events.of_runs import (
+    Delegated,
+    HandedOff,
+    MCPServerLeftOut,
+    OutputStored,
+    RunCancelled,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    StageEntered,
+    StageLeft,
+)
+from kantan_agents.core.events.of_tools import (
+    ApprovalNeeded,
+    ToolCallFinished,
+    ToolCallRefused,
+    ToolCallStarted,
+)
+from kantan_agents.core.events.schema import event_schema
+
+__all__ = [
+    "EVENT_KINDS",
+    "ApprovalNeeded",
+    "Delegated",
+    "Emitter",
+    "Event",
+    "EventBase",
+    "HandedOff",
+    "Handler",
+    "HistoryCompacted",
+    "MCPServerLeftOut",
+    "ModelCallFinished",
+    "ModelCallStarted",
+    "Observers",
+    "Outcome",
+    "OutputStored",
+    "RawResponseEvent",
+    "ReasoningDelta",
+    "RolloutChanged",
+    "RunCancelled",
+    "RunFailed",
+    "RunFinished",
+    "RunStarted",
+    "StageEntered",
+    "StageLeft",
+    "Subscription",
+    "TextDelta",
+    "ToolArgumentsDelta",
+    "ToolCallFinished",
+    "ToolCallRefused",
+    "ToolCallStarted",
+    "emitter_for",
+    "event_schema",
+    "subscribe",
+]

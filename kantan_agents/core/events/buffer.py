@@ -1,0 +1,120 @@
+"""The bounded buffer between a streamed run and the reader of its events."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+from kantan_agents.core.events.kinds import Event
+
+
+class EventBuffer:
+    """Holds events until they are read, and makes the run wait while it is full.
+
+    An event is added before its sender waits, so no event is lost if the sender is cancelled.
+
+    Args:
+        size: The number of unread events above which a sender waits.
+    """
+
+    __slots__ = (
+        "_added",
+        "_asked",
+        "_events",
+        "_has_reader",
+        "_is_closed",
+        "_is_idle",
+        "_loop",
+        "_size",
+        "_space",
+    )
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._loop = asyncio.get_running_loop()
+        self._events: deque[Event] = deque()
+        self._added = asyncio.Event()
+        self._space = asyncio.Event()
+        self._asked = asyncio.Event()
+        self._has_reader = False
+        self._is_idle = False
+        self._is_closed = False
+
+    def put(self, event: Event) -> Awaitable[None] | None:
+        """Add an event. A closed buffer ignores it.
+
+        Returns:
+            None, or, if the buffer is over its size, an awaitable that waits for the reader. Await it before
+            the next event is added.
+        """
+        if self._is_closed:
+            return None
+        self._events.append(event)
+        if asyncio.get_running_loop() is not self._loop:
+            # A sync run inside a tool has a loop of its own. The reader's loop may be waiting for that run.
+            self._loop.call_soon_threadsafe(self._added.set)
+            return None
+        self._added.set()
+        return self._wait_for_space() if len(self._events) > self._size else None
+
+    async def _wait_for_space(self) -> None:
+        while len(self._events) > self._size and not self._is_closed:
+            self._space.clear()
+            await self._space.wait()
+
+    async def get(self) -> Event | None:
+        """Return the next event, waiting for it if necessary; None after the last one."""
+        self._has_reader = True
+        while not self._events:
+            if self._is_closed:
+                return None
+            self._is_idle = True  # the reader has handled all events that it was given
+            self._asked.set()
+            self._added.clear()
+            await self._added.wait()
+        event = self._events.popleft()
+        self._is_idle = False
+        if len(self._events) <= self._size:
+            self._space.set()
+        return event
+
+    async def wait_until_read(self, is_needless: Callable[[], bool]) -> None:
+        """Wait until the reader asks for more than there is; return at once if it has not begun to read.
+
+        Args:
+            is_needless: Returns whether nothing is to be waited for. Call ``wake`` when this changes.
+        """
+        while self._has_unhandled() and not is_needless():
+            self._asked.clear()
+            await self._asked.wait()
+
+    def _has_unhandled(self) -> bool:
+        return self._has_reader and bool(self._events or not self._is_idle) and not self._is_closed
+
+    def wake(self) -> None:
+        """Let ``wait_until_read`` look again at whether it is needless."""
+        self._asked.set()
+
+    def leave(self) -> None:
+        """Note that the reader is gone: ``wait_until_read`` would wait for ever.
+
+        Thread-safe, because a garbage collector in any thread may find that the reader is gone.
+        """
+        if not self._is_closed:
+            self._has_reader = False
+            with suppress(RuntimeError):  # the loop is closed, and no run is left in it
+                self._loop.call_soon_threadsafe(self.wake)
+
+    def close(self) -> None:
+        """Accept no more events. Those in the buffer can still be read."""
+        self._is_closed = True
+        self._added.set()
+        self._space.set()
+        self._asked.set()
+
+    def clear(self) -> None:
+        """Accept no more events, and drop those in the buffer."""
+        self.close()
+        self._events.clear()

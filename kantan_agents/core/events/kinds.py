@@ -1,0 +1,92 @@
+"""All kinds of events, as a union and as a tuple.
+
+Every start has exactly one end, also after an error or a cancellation: a run ends with ``RunFinished``,
+``RunFailed`` or ``RunCancelled``, a stage with ``StageLeft``, a model call with ``ModelCallFinished``, and a
+tool call with ``ToolCallFinished`` or ``ToolCallRefused``.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from kantan_agents.core.events.of_models import (
+    HistoryCompacted,
+    ModelCallFinished,
+    ModelCallStarted,
+    RawResponseEvent,
+    ReasoningDelta,
+    TextDelta,
+    ToolArgumentsDelta,
+)
+from kantan_agents.core.events.of_rollouts import RolloutChanged
+from kantan_agents.core.events.of_runs import (
+    Delegated,
+    HandedOff,
+    MCPServerLeftOut,
+    OutputStored,
+    RunCancelled,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    StageEntered,
+    StageLeft,
+)
+from kantan_agents.core.events.of_tools import (
+    ApprovalNeeded,
+    ToolCallFinished,
+    ToolCallRefused,
+    ToolCallStarted,
+)
+
+Event: TypeAlias = (
+    RunStarted
+    | RunFinished
+    | RunFailed
+    | RunCancelled
+    | StageEntered
+    | StageLeft
+    | ModelCallStarted
+    | TextDelta
+    | ReasoningDelta
+    | ToolArgumentsDelta
+    | RawResponseEvent
+    | ModelCallFinished
+    | HistoryCompacted
+    | ToolCallStarted
+    | ToolCallFinished
+    | ToolCallRefused
+    | HandedOff
+    | Delegated
+    | ApprovalNeeded
+    | MCPServerLeftOut
+    | OutputStored
+    | RolloutChanged
+)
+"""Any event of a run, as a union discriminated by ``type``: type checkers narrow it to ``TextDelta`` after
+``if event.type == "text_delta"`` and in ``match``."""
+
+EVENT_KINDS: tuple[type[Event], ...] = (
+    RunStarted,
+    RunFinished,
+    RunFailed,
+    RunCancelled,
+    StageEntered,
+    StageLeft,
+    ModelCallStarted,
+    TextDelta,
+    ReasoningDelta,
+    ToolArgumentsDelta,
+    RawResponseEvent,
+    ModelCallFinished,
+    HistoryCompacted,
+    ToolCallStarted,
+    ToolCallFinished,
+    ToolCallRefused,
+    HandedOff,
+    Delegated,
+    ApprovalNeeded,
+    MCPServerLeftOut,
+    OutputStored,
+    RolloutChanged,
+)
+"""All event classes."""

@@ -1,0 +1,162 @@
+"""The events of model calls, and of what a model streams."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import attrs
+
+from kantan_agents.core.events.base import EventBase, Outcome
+
+if TYPE_CHECKING:
+    from openai.types.responses import ResponseStreamEvent
+else:
+    ResponseStreamEvent = Any
+
+
+@attrs.frozen(kw_only=True)
+class ModelCallStarted(EventBase):
+    """A model call has started.
+
+    Attributes:
+        call_id: Id of the model call, the same in its other events; unique within the run.
+        model: Name of the model; None if it has no name.
+    """
+
+    type: ClassVar[Literal["model_call_started"]] = "model_call_started"
+
+    call_id: str
+    model: str | None
+
+
+@attrs.frozen(kw_only=True)
+class TextDelta(EventBase):
+    """The model has produced a piece of its answer. Only streamed runs emit it.
+
+    Attributes:
+        call_id: Id of the model call.
+        text: The new piece of text.
+    """
+
+    type: ClassVar[Literal["text_delta"]] = "text_delta"
+
+    call_id: str
+    text: str
+
+
+@attrs.frozen(kw_only=True)
+class ReasoningDelta(EventBase):
+    """The model has produced a piece of its reasoning, or of a summary of it. Only streamed runs emit it.
+
+    Attributes:
+        call_id: Id of the model call.
+        text: The new piece of text.
+    """
+
+    type: ClassVar[Literal["reasoning_delta"]] = "reasoning_delta"
+
+    call_id: str
+    text: str
+
+
+@attrs.frozen(kw_only=True)
+class ToolArgumentsDelta(EventBase):
+    """The model has produced a piece of the arguments of a tool call. Only streamed runs emit it.
+
+    Attributes:
+        call_id: The model's id for the call, the same in its other events.
+        tool: Name of the tool.
+        arguments: The new piece of the arguments, JSON text for a function tool.
+    """
+
+    type: ClassVar[Literal["tool_arguments_delta"]] = "tool_arguments_delta"
+
+    call_id: str
+    tool: str
+    arguments: str
+
+
+@attrs.frozen(kw_only=True)
+class RawResponseEvent(EventBase):
+    """The model has streamed an event. Only those who ask for raw events receive it.
+
+    Attributes:
+        call_id: Id of the model call.
+        data: The event, as the ``data`` of the SDK's event of the same type. A check of ``event.data.type``
+            narrows it to one class of ``openai.types.responses``.
+    """
+
+    type: ClassVar[Literal["raw_response_event"]] = "raw_response_event"
+
+    call_id: str
+    data: ResponseStreamEvent
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the event as JSON data, as ``EventBase.to_dict``."""
+        data = super().to_dict()
+        if hasattr(self.data, "model_dump"):  # a custom model may stream anything
+            # `warnings`: the SDK and middleware make events that were never validated.
+            data["data"] = self.data.model_dump(mode="json", warnings=False)
+        return data
+
+
+@attrs.frozen(kw_only=True)
+class ModelCallFinished(EventBase):
+    """A model call has ended.
+
+    Attributes:
+        call_id: Id of the model call.
+        model: Name of the model; None if it has no name.
+        seconds: How long it took.
+        outcome: How it ended.
+        usage: ``requests``, ``input_tokens``, ``output_tokens``, ``total_tokens`` and
+            ``requests_without_usage``, whose tokens are unknown; None without an answer.
+        error_type: Name of the exception's class; None unless the call failed.
+        message: Text of the exception; None unless the call failed.
+        from_cache: Whether ``Cache`` has given the answer. No model was asked, so its usage is zero.
+        superseded: Whether it was cancelled because another request for the same answer was faster, see
+            ``Hedge``.
+    """
+
+    type: ClassVar[Literal["model_call_finished"]] = "model_call_finished"
+
+    call_id: str
+    model: str | None
+    seconds: float
+    outcome: Outcome
+    usage: dict[str, int] | None
+    error_type: str | None = None
+    message: str | None = None
+    from_cache: bool = False
+    superseded: bool = False
+
+
+@attrs.frozen(kw_only=True)
+class HistoryCompacted(EventBase):
+    """``CompactHistory`` leaves out more of a conversation than before, as a request would be too long.
+
+    The requests that follow begin alike until the next such event.
+
+    Attributes:
+        model: Name of the model that the request goes to; None if it has no name.
+        limit: The most tokens of a request to this model.
+        tokens_before: About how many tokens the request would have had.
+        tokens_after: About how many tokens it has.
+        results_removed: How many results of tools are stubs now.
+        results_cut: How many results of tools are cut in the middle.
+        items_removed: How many messages and tool calls are left out.
+        is_summarised: Whether there is a summary of what is left out.
+        error_type: Name of the exception's class if a summary was wanted and failed; else None.
+    """
+
+    type: ClassVar[Literal["history_compacted"]] = "history_compacted"
+
+    model: str | None
+    limit: int
+    tokens_before: int
+    tokens_after: int
+    results_removed: int
+    results_cut: int
+    items_removed: int
+    is_summarised: bool
+    error_type: str | None = None

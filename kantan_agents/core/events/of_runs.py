@@ -1,0 +1,164 @@
+"""The events of a run as a whole: its beginning and end, its stages, and what it passes on."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import attrs
+
+from kantan_agents.core.events.base import EventBase, Outcome
+
+
+@attrs.frozen(kw_only=True)
+class RunStarted(EventBase):
+    """A run has started.
+
+    Attributes:
+        trace_id: Id of its trace; None without tracing.
+    """
+
+    type: ClassVar[Literal["run_started"]] = "run_started"
+
+    trace_id: str | None
+
+
+@attrs.frozen(kw_only=True)
+class RunFinished(EventBase):
+    """A run has ended without an error, or waits for an approval.
+
+    Attributes:
+        seconds: How long it took.
+        output: The final output; a structured output as a dict.
+        usage: ``requests``, ``input_tokens``, ``output_tokens`` and ``total_tokens`` of the run, and
+            ``requests_without_usage``, whose tokens are unknown.
+        waits_for_approval: Whether the run waits for an approval and has to be resumed.
+        stopped: Whether ``RunStream.cancel(mode="after_turn")`` has ended it before the answer.
+    """
+
+    type: ClassVar[Literal["run_finished"]] = "run_finished"
+
+    seconds: float
+    output: Any
+    usage: dict[str, int]
+    waits_for_approval: bool
+    stopped: bool = False
+
+
+@attrs.frozen(kw_only=True)
+class RunFailed(EventBase):
+    """A run has ended with an error.
+
+    Attributes:
+        seconds: How long it took.
+        error_type: Name of the exception's class.
+        code: E-code of the exception; None unless it is a ``KantanAgentsError``.
+        message: Text of the exception.
+    """
+
+    type: ClassVar[Literal["run_failed"]] = "run_failed"
+
+    seconds: float
+    error_type: str
+    code: str | None
+    message: str
+
+
+@attrs.frozen(kw_only=True)
+class RunCancelled(EventBase):
+    """A run was cancelled from outside.
+
+    Attributes:
+        seconds: How long it took.
+    """
+
+    type: ClassVar[Literal["run_cancelled"]] = "run_cancelled"
+
+    seconds: float
+
+
+@attrs.frozen(kw_only=True)
+class StageEntered(EventBase):
+    """A stage has started.
+
+    Attributes:
+        stage: Its name in the pipeline.
+    """
+
+    type: ClassVar[Literal["stage_entered"]] = "stage_entered"
+
+    stage: str
+
+
+@attrs.frozen(kw_only=True)
+class StageLeft(EventBase):
+    """A stage has ended.
+
+    Attributes:
+        stage: Its name in the pipeline.
+        seconds: How long it took, including everything inside its ``call_next``.
+        outcome: How it ended.
+    """
+
+    type: ClassVar[Literal["stage_left"]] = "stage_left"
+
+    stage: str
+    seconds: float
+    outcome: Outcome
+
+
+@attrs.frozen(kw_only=True)
+class HandedOff(EventBase):
+    """The run continues with another agent.
+
+    Attributes:
+        to_agent: Name of the agent that takes over; ``agent`` is the one that handed off.
+    """
+
+    type: ClassVar[Literal["handed_off"]] = "handed_off"
+
+    to_agent: str
+
+
+@attrs.frozen(kw_only=True)
+class Delegated(EventBase):
+    """An agent has started a run of another agent, which emits its own events.
+
+    Attributes:
+        to_agent: Name of the other agent.
+        child_run_id: Id of the new run.
+    """
+
+    type: ClassVar[Literal["delegated"]] = "delegated"
+
+    to_agent: str
+    child_run_id: str
+
+
+@attrs.frozen(kw_only=True)
+class MCPServerLeftOut(EventBase):
+    """An MCP server cannot be used, and the run continues without its tools.
+
+    Attributes:
+        server: Name of the server.
+        code: E-code of the error that would have ended the run, E28.
+        message: Text of the error.
+    """
+
+    type: ClassVar[Literal["mcp_server_left_out"]] = "mcp_server_left_out"
+
+    server: str
+    code: str
+    message: str
+
+
+@attrs.frozen(kw_only=True)
+class OutputStored(EventBase):
+    """A structured output has been stored in the context.
+
+    Attributes:
+        key: The context key, ``output_dest``.
+    """
+
+    type: ClassVar[Literal["output_stored"]] = "output_stored"
+
+    key: str

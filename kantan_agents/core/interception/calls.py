@@ -1,0 +1,171 @@
+"""``ModelCall`` and ``ToolCall``: the calls that a middleware receives and may change."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+import attrs
+
+from kantan_agents.core.pipeline import Run
+
+if TYPE_CHECKING:
+    from agents import ModelResponse
+
+
+class TextRewriter(Protocol):
+    """Changes a streamed text piece by piece."""
+
+    def feed(self, piece: str) -> str:
+        """Accept a piece and return the text to pass on now. It may be empty while text is held back."""
+        ...
+
+    def end(self) -> str:
+        """Return the text that is still held back. No more pieces follow."""
+        ...
+
+
+@attrs.define(eq=False, repr=False)
+class ModelCall:
+    """One call of a model. A middleware may change it before ``call_next`` sends it to the model.
+
+    Attributes:
+        run: The run. Keep per-run state in ``run.state``.
+        agent: Name of the agent that makes the call.
+        model: The SDK ``Model`` to call. Replace it with another one or with a model name for kantan-llm.
+        instructions: The system prompt.
+        input: The conversation so far: a str or a list of the SDK's input items.
+        settings: The SDK's ``ModelSettings``. They belong to the agent, so replace them, do not mutate them:
+            ``call.settings = dataclasses.replace(call.settings, temperature=0)``.
+        tools: The SDK's tools that the model may call. The list belongs to this call.
+        options: The other arguments of the SDK's ``Model.get_response``: ``output_schema``, ``handoffs``,
+            ``tracing``, ``previous_response_id``, ...
+        is_streamed: Whether the run is streamed.
+        has_begun: Whether the model has begun to stream this answer, so that the provider charges for it.
+        has_streamed: Whether text of this answer has already been streamed. It cannot be taken back.
+        broken_off: The provider's last response if the stream has ended without an answer, such as one that
+            exceeds ``max_tokens``, and the provider has reported its usage; else None.
+        internal: Whether a middleware makes the call for its own purposes. Its answer is not streamed.
+        rewriters: Functions that return a ``TextRewriter`` for each streamed text, the outermost middleware's
+            first: ``call.rewriters = (*call.rewriters, make)``. They change what is streamed, not the answer.
+        structured: The attempts so far if this call is for a structured output, else None. For the library.
+        send: Makes the call past all middleware. For the library.
+        stored: The answer that is given instead of asking the model; None if the model is asked. For the
+            library.
+        race: Decides between two requests for this call; None if there is only one. For the library.
+        was_sent: Whether a request has been sent to a model for it. For the library.
+        other_usage: The usage of requests for this call whose answers are not its answer, each with whether
+            it is complete. For the library.
+    """
+
+    run: Run
+    agent: str
+    model: Any
+    instructions: str | None
+    input: Any
+    settings: Any
+    tools: list[Any]
+    options: dict[str, Any] = attrs.field(factory=dict)
+    is_streamed: bool = False
+    has_begun: bool = False
+    has_streamed: bool = False
+    broken_off: Any = None
+    internal: bool = False
+    rewriters: tuple[Callable[[], TextRewriter], ...] = ()
+    structured: Any = None
+    send: Any = None
+    stored: Any = None
+    race: Any = None
+    was_sent: bool = False
+    other_usage: tuple[tuple[Any, bool], ...] = ()
+
+    def internally(self, **changes: Any) -> ModelCall:
+        """Return a copy for a call that the middleware makes for its own purposes.
+
+        Pass it to ``call_next``. Its events are marked as internal. Its answer is not streamed, and is plain
+        text even if the agent has an output type:
+
+            summary = await call_next(call.internally(instructions="Summarise.", tools=[]))
+
+        Args:
+            **changes: Attributes to replace in the copy.
+        """
+        options = {**self.options, "output_schema": None}
+        copied: dict[str, Any] = {
+            "tools": list(self.tools),
+            "options": options,
+            "structured": None,
+            **changes,
+        }
+        copied |= {"is_streamed": False, "has_begun": False, "has_streamed": False, "broken_off": None}
+        copied |= {"stored": None, "race": None, "was_sent": False, "other_usage": ()}
+        copied["internal"] = True
+        return attrs.evolve(self, **copied)
+
+    def __repr__(self) -> str:
+        return f"<ModelCall of {self.agent!r} in run {self.run.id}>"
+
+
+ModelNext: TypeAlias = Callable[[ModelCall], Awaitable["ModelResponse"]]
+"""Type of the ``call_next`` of ``model_call``: calls the model and returns the SDK's ``ModelResponse``."""
+
+
+@attrs.define(eq=False, repr=False)
+class ToolCall:
+    """One call of a tool. A middleware may change it before ``call_next`` runs the tool.
+
+    The tool rules check ``arguments`` after the innermost middleware has passed the call on.
+
+    Attributes:
+        run: The run. Keep per-run state in ``run.state``.
+        agent: Name of the agent whose model called the tool.
+        tool: The SDK's tool.
+        name: Name of the tool.
+        arguments: The arguments as the model wrote them: JSON text for a function tool. For other kinds of
+            tools a description of the call, which cannot be replaced.
+        call_id: The model's id for the call.
+        tool_context: The SDK's context of the call.
+        refusal: The error with which the rules have refused the call, else None.
+        error: The error that the tool raised in its last run, else None. ``call_next`` raises it unchanged.
+        record: What is captured of the call, None if nothing is. For the library.
+        again: How many calls of the run have had the same ``call_id`` before. Counted in durable runs.
+        inside: Ids of the calls of the run that this one is inside of, each with a slash, if an agent of the
+            SDK as a tool makes it. Set in durable runs.
+        tries: How often middleware has made the call, with this time. Counted in durable runs.
+    """
+
+    run: Run
+    agent: str
+    tool: Any
+    name: str
+    arguments: str
+    call_id: str
+    tool_context: Any
+    refusal: Exception | None = None
+    error: Exception | None = None
+    record: Any = None
+    again: int = 0
+    inside: str = ""
+    tries: int = 1
+
+    @property
+    def idempotency_key(self) -> str:
+        """A text that is the same if the call is made again, and different for every other call.
+
+        A durable run that goes on in another process makes a call again that had not ended. Pass this key to
+        a service that acts once for each key.
+        """
+        return f"{self.run.id}-{self.path}"
+
+    @property
+    def path(self) -> str:
+        """A text for the call that no other call of its run has."""
+        return f"{self.inside}{self.call_id}" + (f"-{self.again}" if self.again else "")
+
+    def __repr__(self) -> str:
+        return f"<ToolCall of {self.name!r} in run {self.run.id}>"
+
+
+ToolNext: TypeAlias = Callable[[ToolCall], Awaitable[Any]]
+"""Type of the ``call_next`` of ``tool_call``: runs the tool and returns the result for the model, or raises
+the tool's error. The SDK handles an error that no middleware handles."""

@@ -1,0 +1,144 @@
+"""``Middleware``: the base class for code around runs, model calls and tool calls."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from kantan_agents.core.interception.calls import ModelCall, ModelNext, ToolCall, ToolNext
+from kantan_agents.core.interception.named_tools import NamedTools
+from kantan_agents.core.pipeline import Next, Run, Stage
+from kantan_agents.core.pipeline.stage import stage_name
+from kantan_agents.errors import NotAStageError
+
+if TYPE_CHECKING:
+    from agents import ModelResponse
+
+_LEVELS = ("run", "model_call", "tool_call")
+
+
+class Middleware:
+    """Base class for code around a run, its model calls and its tool calls. Override any of the methods.
+
+    One object serves all runs of an agent, also concurrent ones. Keep per-run state in ``run.state``, for
+    example with the object itself as the key.
+    """
+
+    async def run(self, run: Run, call_next: Next) -> None:
+        """Wrap the whole run; ``await call_next(run)`` continues it."""
+        await call_next(run)
+
+    def trace_metadata(self, run: Run) -> Mapping[str, Any]:  # noqa: ARG002 - for subclasses
+        """Return more metadata for the trace of a run. Called before the trace is opened.
+
+        It overrides the metadata of the agent and of the ``RunConfig``, but never the standard keys.
+        """
+        return {}
+
+    async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
+        """Wrap each model call and return the SDK's ``ModelResponse``.
+
+        ``await call_next(call)`` calls the model. It may be awaited several times or not at all.
+        """
+        return await call_next(call)
+
+    async def tool_call(self, call: ToolCall, call_next: ToolNext) -> Any:
+        """Wrap each tool call and return the result for the model.
+
+        ``await call_next(call)`` runs the tool if the tool rules allow it. It may be awaited several times or
+        not at all.
+        """
+        return await call_next(call)
+
+
+@attrs.frozen
+class Layers:
+    """The middleware of one agent, sorted by level; on each level the outermost comes first.
+
+    Attributes:
+        stages: Stages around the run.
+        model_calls: ``model_call`` methods.
+        tool_calls: ``tool_call`` methods.
+        metadata: ``trace_metadata`` methods.
+        named_tools: The tools that middleware names.
+    """
+
+    stages: tuple[Stage | tuple[str, Stage], ...] = ()
+    model_calls: tuple[Any, ...] = ()
+    tool_calls: tuple[Any, ...] = ()
+    metadata: tuple[Callable[[Run], Mapping[str, Any]], ...] = ()
+    named_tools: tuple[NamedTools, ...] = ()
+
+
+def layers_of(middleware: Iterable[Any]) -> Layers:
+    """Sort middleware by level.
+
+    Args:
+        middleware: Stages, ``Middleware`` objects, other objects with such methods, or pairs of a name and
+            one of these.
+
+    Raises:
+        NotAStageError: E73, an entry is something else, defines no level, or has a method that is not async.
+    """
+    stages: list[Any] = []
+    model_calls: list[Any] = []
+    tool_calls: list[Any] = []
+    metadata: list[Any] = []
+    named_tools: list[NamedTools] = []
+    for entry in middleware:
+        name, value = entry if isinstance(entry, tuple) and len(entry) == 2 else (None, entry)  # noqa: PLR2004
+        levels = _levels(value)
+        if levels is None:
+            stages.append(entry)
+            continue
+        if name is not None and (not isinstance(name, str) or not name):
+            raise NotAStageError(value=repr(entry), reason="its name is empty or not a str")
+        if "run" in levels:
+            stages.append((name or stage_name(value), value.run))
+        if "model_call" in levels:
+            model_calls.append(value.model_call)
+        if "tool_call" in levels:
+            tool_calls.append(value.tool_call)
+        if isinstance(value, Middleware) and _defines(value, "trace_metadata"):
+            metadata.append(value.trace_metadata)
+        named = getattr(value, "named_tools", None)
+        if isinstance(named, NamedTools):
+            named_tools.append(named)
+    return Layers(tuple(stages), tuple(model_calls), tuple(tool_calls), tuple(metadata), tuple(named_tools))
+
+
+def _levels(value: Any) -> list[str] | None:
+    """Return the levels that an object wraps; None for a stage."""
+    if isinstance(value, type):
+        if issubclass(value, Middleware):
+            raise NotAStageError(value=repr(value), reason="it is a class; pass an instance")
+        return None
+    levels = [level for level in _LEVELS if _defines(value, level)]
+    if not isinstance(value, Middleware) and (callable(value) or not levels):
+        return None
+    if not levels:
+        reason = f"it defines none of {', '.join(_LEVELS)}"
+        raise NotAStageError(value=repr(value), reason=reason)
+    for level in levels:
+        _check(value, level)
+    return levels
+
+
+def _defines(value: Any, level: str) -> bool:
+    method = getattr(value, level, None)
+    return callable(method) and getattr(method, "__func__", None) is not getattr(Middleware, level)
+
+
+def _check(value: Any, level: str) -> None:
+    method = getattr(value, level)
+    if inspect.isroutine(method) and not inspect.iscoroutinefunction(method):
+        raise NotAStageError(value=repr(value), reason=f"its {level} is not async")
+    try:
+        inspect.signature(method).bind(None, None)
+    except TypeError as error:
+        raise NotAStageError(value=repr(value), reason=f"its {level}: {error}") from None
+    except ValueError:
+        return  # written in C: its signature cannot be read

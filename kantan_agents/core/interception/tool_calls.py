@@ -1,0 +1,283 @@
+"""``run_tool_call``: runs one tool call through its middleware and emits its events."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from functools import partial
+from typing import Any
+
+from kantan_agents.core.events import ToolCallFinished, ToolCallRefused, ToolCallStarted
+from kantan_agents.core.events.emitter import Emitter, Stopwatch, outcome_of
+from kantan_agents.core.interception.calls import ToolCall, ToolNext
+from kantan_agents.core.interception.chain import around_tool_call
+from kantan_agents.core.interception.run_state import (
+    end_run_with,
+    error_message,
+    is_redacted,
+    redacted_error,
+    track_call,
+)
+from kantan_agents.core.pipeline import Run
+from kantan_agents.errors import code_of
+from kantan_agents.tool_rules import Decision, RuleLayers, ToolFacts
+
+current_tool_call: ContextVar[ToolCall | None] = ContextVar("kantan_agents_current_tool_call", default=None)
+"""The tool call this task is in."""
+
+_checked_call: ContextVar[ToolCall | None] = ContextVar("kantan_agents_checked_call", default=None)
+"""The tool call that the tool rules are checking in this task."""
+
+_NOTE = "_kantan_note_result"
+
+tool_call_notes: list[Callable[[str], None]] = []
+"""Called with the id of each tool call that begins, in its task and inside the SDK's span. For telemetry."""
+
+Settle = Callable[[ToolCall, ToolNext], Awaitable[Any]]
+"""Wraps the middleware of a tool call; turns its errors into a result for the model, or ends the run."""
+
+
+def run_tool_call(run: Run, call: ToolCall, invoke: ToolNext, settle: Settle | None = None) -> Awaitable[Any]:
+    """Run a tool for ``run`` through its middleware, and emit the events of the call.
+
+    Args:
+        run: The run.
+        call: The call.
+        invoke: Checks the rules inside ``checking_rules(call)`` and runs the tool. Errors of the tool are
+            recorded with ``record_failure``.
+        settle: Wraps the middleware. The events report what it returns or raises.
+
+    Raises:
+        Exception: The error of the tool, of the rules' policy or of a middleware. An error of a middleware
+            ends the run, even if the SDK turns it into a text for the model.
+    """
+    track_call(run)
+    if run.is_only_captured and settle is None and not is_redacted(run):
+        return _only_captured(call, invoke)  # most runs
+    return _run_around(run, call, invoke, settle)
+
+
+async def _run_around(run: Run, call: ToolCall, invoke: ToolNext, settle: Settle | None) -> Any:
+    if run.journal is not None:
+        run.journal.number(call)
+    capture_begun(call)  # before it is the current one: the record names the call around it
+    token = current_tool_call.set(call)
+    raised: list[BaseException] = []
+    keeping_refusal = invoke if run.journal is None else partial(_keeping_refusal, run.journal, invoke)
+
+    async def attempt(passed: ToolCall) -> Any:
+        passed.refusal = passed.error = call.refusal = call.error = None  # left by an earlier attempt
+        try:
+            return await keeping_refusal(passed)
+        except Exception as error:
+            failure = redacted_error(run, error)
+            raised.append(failure)
+            if failure is error:
+                raise
+            if passed.error is error:
+                passed.error = failure
+        finally:
+            call.refusal, call.error = passed.refusal, passed.error
+        raise failure  # here, as in the `except` block the original would become its context
+
+    def intercepted(passed: ToolCall) -> Awaitable[Any]:
+        return around_tool_call(run.tool_calls, passed, attempt)
+
+    def settled() -> Awaitable[Any]:
+        return intercepted(call) if settle is None else settle(call, intercepted)
+
+    made = settled if run.events is None else partial(_with_events, run.events, call, settled)
+    try:
+        return await (made() if call.record is None else _captured(call, made))
+    except Exception as error:
+        if not any(error is known for known in raised):
+            end_run_with(run, error)  # raised by a middleware; the SDK would wrap it or turn it into a text
+        raise
+    finally:
+        current_tool_call.reset(token)
+
+
+async def _only_captured(call: ToolCall, invoke: ToolNext) -> Any:
+    """Run a tool for a run without middleware and observers, which waits for nothing but the capture."""
+    capture_begun(call)
+    token = current_tool_call.set(call)
+    try:
+        output = await invoke(call)
+    except BaseException as error:
+        if call.record is not None:
+            call.record.ended(call, None, error)
+        raise
+    else:
+        if call.record is not None:
+            call.record.ended(call, output, None)
+        return output
+    finally:
+        current_tool_call.reset(token)
+
+
+async def _keeping_refusal(journal: Any, invoke: ToolNext, call: ToolCall) -> Any:
+    output = await invoke(call)
+    if call.refusal is not None:
+        await journal.refused(call, output)
+    return output
+
+
+async def _captured(call: ToolCall, made: Callable[[], Awaitable[Any]]) -> Any:
+    try:
+        output = await made()
+    except BaseException as error:
+        call.record.ended(call, None, error)
+        raise
+    call.record.ended(call, output, None)
+    return output
+
+
+async def _with_events(events: Emitter, call: ToolCall, settled: Callable[[], Awaitable[Any]]) -> Any:
+    names: dict[str, Any] = {"agent": call.agent, "call_id": call.call_id, "tool": call.name}
+    watch = Stopwatch()
+    error: BaseException | None = None
+    output: Any = None
+    try:
+        await events.emit(ToolCallStarted, **names, arguments=call.arguments)
+        output = await settled()
+    except BaseException as raised:
+        error = raised
+        raise
+    finally:
+        if call.refusal is not None:
+            await events.emit_end(
+                ToolCallRefused,
+                **names,
+                seconds=watch.seconds,
+                code=code_of(call.refusal) or "",
+                message=error_message(call.run, call.refusal),
+            )
+        else:
+            await events.emit_end(
+                ToolCallFinished,
+                **names,
+                seconds=watch.seconds,
+                outcome=outcome_of(error),
+                output=None if output is None else str(output),
+                error_type=None if error is None else type(error).__name__,
+                message=None if error is None else error_message(call.run, error),
+            )
+    return output
+
+
+async def make_call(call: ToolCall, made: Callable[[], Awaitable[Any]]) -> Any:
+    """Make a call that the rules have allowed; if it was made before, return what it has returned then.
+
+    That is so in a replay, and in a durable run that goes on in another process.
+
+    Args:
+        call: The call.
+        made: Runs the tool.
+    """
+    run, record = call.run, call.record
+    if run is not None:
+        if run.tape is not None and not run.tape.lets_run(call):
+            made, record = partial(run.tape.tool, call), None
+        elif run.journal is not None:
+            made = partial(run.journal.tool, call, made)
+    try:
+        result = await made()
+    except BaseException as error:
+        if record is not None:
+            record.raised(error)
+        raise
+    if record is not None:
+        record.returned(result)
+    note: Callable[[ToolCall, Any], None] | None = getattr(call.tool, _NOTE, None)
+    if note is not None:
+        note(call, result)
+    return result
+
+
+def note_results(tool: Any, note: Callable[[ToolCall, Any], None]) -> None:
+    """Call ``note`` with each result of a tool, also with one that was kept from an earlier process.
+
+    For tools whose calls change something in their run.
+    """
+    setattr(tool, _NOTE, note)
+
+
+class checking_rules:  # noqa: N801 - used like a function
+    """Record refusals by the rules on ``call`` inside the ``with`` block.
+
+    Leave the block before the tool runs: a call that the tool makes has refusals of its own.
+    """
+
+    # Not a generator: most runs wait for this.
+    __slots__ = ("_call", "_token")
+
+    def __init__(self, call: ToolCall | None) -> None:
+        self._call = call
+
+    def __enter__(self) -> None:
+        self._token = _checked_call.set(self._call)
+
+    def __exit__(self, *_: object) -> None:
+        _checked_call.reset(self._token)
+
+
+def record_refusal(error: Exception) -> None:
+    """Record that the rules refuse the tool call that is being checked."""
+    call = _checked_call.get()
+    if call is not None:
+        call.refusal = error
+
+
+def record_failure(call: ToolCall, error: Exception | None) -> None:
+    """Record the error that the tool itself has raised; None clears it."""
+    call.error = error
+
+
+def capture_decision(facts: ToolFacts, layers: RuleLayers, decision: Decision | None) -> None:
+    """Capture what the rules have decided about the tool call that is being checked.
+
+    Args:
+        facts: The tool.
+        layers: The rules in force.
+        decision: The decision; None if the rules permit everything.
+    """
+    call = _checked_call.get()
+    if call is not None and call.record is not None:
+        call.record.decided(facts, layers, decision, call.arguments)
+
+
+def capture_begun(call: ToolCall) -> None:
+    """Begin to capture a call, if its run is captured."""
+    if call.record is None and call.run.capture is not None:
+        call.record = call.run.capture.tool_call(call)
+
+
+def capture_hidden_tool(call: ToolCall, tool: Any) -> None:
+    """Capture which tool a call is of that its model was not shown."""
+    if call.record is not None:
+        call.record.found(tool)
+
+
+async def emit_refusal(call: ToolCall, error: Exception) -> None:
+    """Emit the events of a call that was refused before its tool was found, and capture it."""
+    call.refusal = error
+    capture_begun(call)
+    if call.record is not None:
+        call.record.ended(call, None, error)
+    if call.run.journal is not None:
+        call.run.journal.number(call)
+        await call.run.journal.refused(call, str(error))
+    events = call.run.events
+    if events is None:
+        return
+    names: dict[str, Any] = {"agent": call.agent, "call_id": call.call_id, "tool": call.name}
+    try:
+        await events.emit(ToolCallStarted, **names, arguments=call.arguments)
+    finally:
+        await events.emit_end(
+            ToolCallRefused,
+            **names,
+            seconds=0.0,
+            code=code_of(error) or "",
+            message=error_message(call.run, error),
+        )
