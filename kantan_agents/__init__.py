@@ -54,7 +54,7 @@ if TYPE_CHECKING:
         with_resources,
     )
     from kantan_agents.middleware import SlashCommands, UserRules
-    from kantan_agents.protocol import (
+    from kantan_agents.models.protocol import (
         AnthropicProvider,
         ContentSegment,
         GeminiProvider,
@@ -63,15 +63,15 @@ if TYPE_CHECKING:
         ProviderResponse,
         to_provider_response,
     )
+    from kantan_agents.models.rubric import RUBRIC, judge
+    from kantan_agents.models.structured import OutputAttempt, OutputMode, parse_structured_output
     from kantan_agents.replay import Recording, Replay, replay, replay_async
     from kantan_agents.retrieval import ToolRetrieval
     from kantan_agents.rollout import Rollout
-    from kantan_agents.rubric import RUBRIC, judge
     from kantan_agents.rule_changes import Flip, FlipCounts, IncompleteTrace, UnjudgedCall, WhatIf, what_if
     from kantan_agents.running.stream import RunStream
     from kantan_agents.skills import CommandLoader, Skill, SkillLoader, project_instructions, skill_tools
     from kantan_agents.stages import DEFAULT_STAGES
-    from kantan_agents.structured import OutputAttempt, OutputMode, parse_structured_output
     from kantan_agents.support.http_pools import ConnectionStats, connection_stats
     from kantan_agents.telemetry import OtelExporter, mcp_trace_client, mcp_trace_meta, trace_headers
     from kantan_agents.tool_rules import ToolRulesMode, get_context_with_tool_rules
@@ -223,21 +223,21 @@ _HOMES = {
     "project_instructions": "kantan_agents.skills",
     "skill_tools": "kantan_agents.skills",
     "DEFAULT_STAGES": "kantan_agents.stages",
-    "RUBRIC": "kantan_agents.rubric",
+    "RUBRIC": "kantan_agents.models.rubric",
     "Agent": "kantan_agents.agent",
     "AgentCatalog": "kantan_agents.definitions",
     "AgentDefinition": "kantan_agents.definitions",
     "AgentLoader": "kantan_agents.definitions",
-    "AnthropicProvider": "kantan_agents.protocol",
+    "AnthropicProvider": "kantan_agents.models.protocol",
     "ConfiguredServers": "kantan_agents.mcp",
     "ConnectionStats": "kantan_agents.support.http_pools",
-    "ContentSegment": "kantan_agents.protocol",
+    "ContentSegment": "kantan_agents.models.protocol",
     "CopyResult": "kantan_agents.tracing.copying",
     "Event": "kantan_agents.core.events",
     "Explanation": "kantan_agents.tools",
     "Flip": "kantan_agents.rule_changes",
     "FlipCounts": "kantan_agents.rule_changes",
-    "GeminiProvider": "kantan_agents.protocol",
+    "GeminiProvider": "kantan_agents.models.protocol",
     "IncompleteTrace": "kantan_agents.rule_changes",
     "JudgeSpan": "kantan_agents.tracing.store",
     "JudgementError": "kantan_agents.errors",
@@ -249,16 +249,16 @@ _HOMES = {
     "ModelNext": "kantan_agents.core.interception",
     "Next": "kantan_agents.core.pipeline",
     "OtelExporter": "kantan_agents.telemetry",
-    "OutputAttempt": "kantan_agents.structured",
-    "OutputMode": "kantan_agents.structured",
+    "OutputAttempt": "kantan_agents.models.structured",
+    "OutputMode": "kantan_agents.models.structured",
     "OutputSchemaError": "kantan_agents.errors",
     "Pipeline": "kantan_agents.core.pipeline",
     "PostgresRecorder": "kantan_agents.tracing.recorder.postgres_recorder",
     "Prompt": "kantan_agents.core.prompt",
     "PromptStats": "kantan_agents.tracing.store",
-    "Provider": "kantan_agents.protocol",
-    "ProviderModel": "kantan_agents.protocol",
-    "ProviderResponse": "kantan_agents.protocol",
+    "Provider": "kantan_agents.models.protocol",
+    "ProviderModel": "kantan_agents.models.protocol",
+    "ProviderResponse": "kantan_agents.models.protocol",
     "IndexResult": "kantan_agents.tracing.store",
     "PruneResult": "kantan_agents.tracing.store",
     "RecorderStats": "kantan_agents.tracing.recorder",
@@ -303,14 +303,14 @@ _HOMES = {
     "get_context_with_tool_rules": "kantan_agents.tool_rules",
     "get_effective_tool_rules": "kantan_agents.tools",
     "get_provider_tool_rules": "kantan_agents.tools",
-    "judge": "kantan_agents.rubric",
+    "judge": "kantan_agents.models.rubric",
     "judge_agent": "kantan_agents.judges",
     "judge_status": "kantan_agents.judges",
     "list_provider_tools": "kantan_agents.tools",
     "mcp_prompt": "kantan_agents.mcp",
     "mcp_trace_client": "kantan_agents.telemetry",
     "mcp_trace_meta": "kantan_agents.telemetry",
-    "parse_structured_output": "kantan_agents.structured",
+    "parse_structured_output": "kantan_agents.models.structured",
     "record_traces": "kantan_agents.tracing.recorder",
     "redact_texts": "kantan_agents.tracing.recorder",
     "refresh_tool_providers": "kantan_agents.tools",
@@ -323,7 +323,7 @@ _HOMES = {
     "set_trace_processors": "agents",
     "subscribe": "kantan_agents.core.events",
     "task_tool": "kantan_agents.delegation",
-    "to_provider_response": "kantan_agents.protocol",
+    "to_provider_response": "kantan_agents.models.protocol",
     "toolkit": "kantan_agents.toolkit",
     "trace_headers": "kantan_agents.telemetry",
     "what_if": "kantan_agents.rule_changes",

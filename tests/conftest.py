@@ -26,7 +26,7 @@ from kantan_llm.tracing.search import SpanQuery, SpanRecord, TraceQuery, TraceRe
 
 from kantan_agents import refresh_tool_providers
 from kantan_agents.models.stream_usage import REFUSALS
-from kantan_agents.structured.requests.memory import FORMS
+from kantan_agents.models.structured.requests.memory import FORMS
 from tests.distributions import Distribution, Installed, Use
 from tests.mcp_servers import RealServers
 from tests.programs import Preloaded

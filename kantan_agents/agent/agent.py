@@ -48,6 +48,7 @@ from kantan_agents.definitions import AgentDefinition
 from kantan_agents.errors import RendererResultError
 from kantan_agents.mcp.failure_policy import MCPFailurePolicy, checked_mcp_failure
 from kantan_agents.models import check_configured, resolve_model
+from kantan_agents.models.structured import OutputMode, OutputType, agent_output, checked_delivery
 from kantan_agents.retrieval import ToolRetrieval
 from kantan_agents.retrieval.options import checked_retrieval
 from kantan_agents.running.asyncio_only import no_event_loop
@@ -56,7 +57,6 @@ from kantan_agents.running.new import new_run
 from kantan_agents.running.portal import background_loop
 from kantan_agents.running.stream import RunStream
 from kantan_agents.stages import DEFAULT_STAGES
-from kantan_agents.structured import OutputMode, OutputType, agent_output, checked_delivery
 from kantan_agents.tools import (
     AVAILABLE,
     ProviderChoice,

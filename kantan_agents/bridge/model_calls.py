@@ -49,8 +49,8 @@ from kantan_agents.models import (
     stream_sent_once,
 )
 from kantan_agents.models.model_wrapper import unwrapped
-from kantan_agents.protocol import is_provider
-from kantan_agents.structured.requests.request import Request
+from kantan_agents.models.protocol import is_provider
+from kantan_agents.models.structured.requests.request import Request
 
 _COUNT = object()
 _TEXT = "response.output_text.delta"

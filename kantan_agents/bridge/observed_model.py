@@ -18,8 +18,8 @@ from kantan_agents.bridge.wrapped_stream import WrappedStream
 from kantan_agents.core.interception import ModelCall, active_agent, around_model_call
 from kantan_agents.core.pipeline import Run, current_run
 from kantan_agents.models.model_wrapper import ModelWrapper
-from kantan_agents.structured.requests.fetch import Fetch
-from kantan_agents.structured.requests.request import Request
+from kantan_agents.models.structured.requests.fetch import Fetch
+from kantan_agents.models.structured.requests.request import Request
 
 
 class ObservedModel(ModelWrapper):

@@ -21,6 +21,7 @@ from kantan_agents.bridge.rule_names import check_rule_names
 from kantan_agents.core.interception import Layers, active_agent, active_sdk_agent, redacted_data
 from kantan_agents.core.pipeline import Run, current_run
 from kantan_agents.mcp.failure_policy import MCPFailurePolicy
+from kantan_agents.models.structured import AgentOutput
 from kantan_agents.retrieval import ToolRetrieval
 from kantan_agents.retrieval.find_tools import index_for_agent
 from kantan_agents.retrieval.index import AgentToolIndex
@@ -30,7 +31,6 @@ from kantan_agents.retrieval.provider_search import (
     with_search_tool,
 )
 from kantan_agents.retrieval.served import ServedToolIndexes
-from kantan_agents.structured import AgentOutput
 from kantan_agents.tool_rules import RuleLayers, ToolFacts
 from kantan_agents.tools import (
     Rulebook,

@@ -20,15 +20,15 @@ from kantan_agents.bridge.structured_requests import (
 )
 from kantan_agents.core.pipeline import current_run
 from kantan_agents.models.model_wrapper import ModelWrapper
-from kantan_agents.structured.requests.agent_output import AgentOutput
-from kantan_agents.structured.requests.chain import Chain
-from kantan_agents.structured.requests.failure import clear_failure
-from kantan_agents.structured.requests.fetch import Fetch
-from kantan_agents.structured.requests.forms import NATIVE
-from kantan_agents.structured.requests.memory import FORMS, Target
-from kantan_agents.structured.requests.reading import final_text
-from kantan_agents.structured.requests.refusals import REFUSALS
-from kantan_agents.structured.requests.request import Request
+from kantan_agents.models.structured.requests.agent_output import AgentOutput
+from kantan_agents.models.structured.requests.chain import Chain
+from kantan_agents.models.structured.requests.failure import clear_failure
+from kantan_agents.models.structured.requests.fetch import Fetch
+from kantan_agents.models.structured.requests.forms import NATIVE
+from kantan_agents.models.structured.requests.memory import FORMS, Target
+from kantan_agents.models.structured.requests.reading import final_text
+from kantan_agents.models.structured.requests.refusals import REFUSALS
+from kantan_agents.models.structured.requests.request import Request
 from kantan_agents.tracing.spans import set_output_mode
 
 SPAN = "structured_output"

@@ -12,15 +12,15 @@ from agents import Model, ModelResponse
 
 from kantan_agents.errors import UntranslatableError
 from kantan_agents.models import Origin, origin_of, stream_with_usage
-from kantan_agents.structured.requests.agent_output import AgentOutput
-from kantan_agents.structured.requests.encoding import Encoded, encoded
-from kantan_agents.structured.requests.failure import unfit_output
-from kantan_agents.structured.requests.families import Family, family_of
-from kantan_agents.structured.requests.fetch import Fetch, known_forms
-from kantan_agents.structured.requests.final_tool import final_calls_as_messages, without_final_calls
-from kantan_agents.structured.requests.forms import PROMPT, Form
-from kantan_agents.structured.requests.memory import FORMS, Target
-from kantan_agents.structured.requests.refusals import (
+from kantan_agents.models.structured.requests.agent_output import AgentOutput
+from kantan_agents.models.structured.requests.encoding import Encoded, encoded
+from kantan_agents.models.structured.requests.failure import unfit_output
+from kantan_agents.models.structured.requests.families import Family, family_of
+from kantan_agents.models.structured.requests.fetch import Fetch, known_forms
+from kantan_agents.models.structured.requests.final_tool import final_calls_as_messages, without_final_calls
+from kantan_agents.models.structured.requests.forms import PROMPT, Form
+from kantan_agents.models.structured.requests.memory import FORMS, Target
+from kantan_agents.models.structured.requests.refusals import (
     REFUSALS,
     RefusalError,
     bareness,
@@ -29,7 +29,7 @@ from kantan_agents.structured.requests.refusals import (
     is_about_choice,
     message_of,
 )
-from kantan_agents.structured.requests.request import Request
+from kantan_agents.models.structured.requests.request import Request
 
 
 @lru_cache(maxsize=1024)

@@ -34,10 +34,10 @@ from kantan_agents.durable.formats import (
 from kantan_agents.durable.originals import Originals
 from kantan_agents.errors import KantanAgentsError, ToolOutcomeUnknownError
 from kantan_agents.models import origin_of
+from kantan_agents.models.structured.requests.final_tool import is_final_tool
+from kantan_agents.models.structured.requests.request import Request
 from kantan_agents.replay.failures import error_of
 from kantan_agents.running.identity import InnerIdentities, next_identity
-from kantan_agents.structured.requests.final_tool import is_final_tool
-from kantan_agents.structured.requests.request import Request
 from kantan_agents.support.log import get_logger
 from kantan_agents.tracing.replayed import mark_replayed
 

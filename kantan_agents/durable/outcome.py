@@ -12,7 +12,7 @@ from kantan_agents.core.interception import redacted_data
 from kantan_agents.core.pipeline import Run
 from kantan_agents.durable.formats import dump, is_plain, load
 from kantan_agents.durable.stored_run import kept_keys
-from kantan_agents.structured import json_data
+from kantan_agents.models.structured import json_data
 
 Status = Literal["queued", "running", "waiting", "finished", "failed", "cancelled", "parked"]
 """``"waiting"`` is for people, ``"parked"`` after too many processes have ended while they made the run."""

@@ -15,8 +15,8 @@ from agents.exceptions import ModelRefusalError
 from kantan_agents.bridge.model_answers import usage_of_call
 from kantan_agents.core.interception import Middleware, ModelCall, ModelNext
 from kantan_agents.errors import code_of
-from kantan_agents.structured import json_data
-from kantan_agents.structured.requests.forms import Mode
+from kantan_agents.models.structured import json_data
+from kantan_agents.models.structured.requests.forms import Mode
 
 _UNREADABLE = "E40"
 

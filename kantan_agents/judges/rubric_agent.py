@@ -17,8 +17,8 @@ from kantan_agents.core.prompt import Prompt, hash_text
 from kantan_agents.errors import InvalidOptionError, KantanAgentsError
 from kantan_agents.judges.instructions import checked_language
 from kantan_agents.judges.wording import Data, Wording, fenced
-from kantan_agents.rubric import RUBRIC, Rubric
-from kantan_agents.structured import OutputType, output_schema
+from kantan_agents.models.rubric import RUBRIC, Rubric
+from kantan_agents.models.structured import OutputType, output_schema
 from kantan_agents.tracing.metadata import JUDGE_PROMPT_ID
 
 _REQUIRED_FIELDS = ("score", "comments")

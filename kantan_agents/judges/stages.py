@@ -13,8 +13,8 @@ from kantan_agents.agent import Agent
 from kantan_agents.judges.replies import Reply, recorded_calls, reply_of, unusable_reply
 from kantan_agents.judges.tags import read_tags
 from kantan_agents.judges.verdict import Method
-from kantan_agents.structured import AgentOutput, OutputSchema
-from kantan_agents.structured.requests.forms import Delivery
+from kantan_agents.models.structured import AgentOutput, OutputSchema
+from kantan_agents.models.structured.requests.forms import Delivery
 
 
 def _match_specification(schema: dict[str, Any]) -> None:

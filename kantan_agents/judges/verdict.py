@@ -8,7 +8,7 @@ import attrs
 
 from kantan_agents.judges.rules import StatusRule
 from kantan_agents.judges.tags import DEFAULT_TAG, tag_text
-from kantan_agents.structured.requests.forms import Mode
+from kantan_agents.models.structured.requests.forms import Mode
 
 Method = Literal["structured_output", "phase3_tag", "phase1_tag", "ai_judge", "ai_judge_fallback"]
 LogMethod = Literal["structured_output", "tag_fallback", "ai_judge"]

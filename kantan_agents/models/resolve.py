@@ -51,8 +51,8 @@ from kantan_agents.models.openai_defaults import (
     default_key,
     uses_responses,
 )
+from kantan_agents.models.protocol import AnthropicProvider, ProviderModel, is_provider
 from kantan_agents.models.unknown_names import hint_for
-from kantan_agents.protocol import AnthropicProvider, ProviderModel, is_provider
 
 _pools = RecentPools(maxsize=128)
 _anthropic: LRUCache[Hashable, AnthropicModels] = LRUCache(maxsize=128)

@@ -14,7 +14,7 @@ from agents import Model, OpenAIChatCompletionsModel, OpenAIResponsesModel
 from openai import APIStatusError
 
 from kantan_agents.models.origin import Origin, origin_of
-from kantan_agents.protocol import ProviderModel
+from kantan_agents.models.protocol import ProviderModel
 from kantan_agents.support.log import get_logger
 
 _MOST_ORIGINS = 1024

@@ -10,10 +10,10 @@ from kantan_agents.capture.canonical import canonical, decode
 from kantan_agents.capture.compare import Difference
 from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import KantanAgentsError, NotReplayableError, code_of
+from kantan_agents.models.structured import json_data
 from kantan_agents.replay.checks import Checks, difference_error
 from kantan_agents.replay.recording import Recording
 from kantan_agents.replay.tape import StrictTape
-from kantan_agents.structured import json_data
 from kantan_agents.support.secrets import mask
 from kantan_agents.tracing.recorder.masking import mask_data
 from kantan_agents.tracing.recorder.plain_json import encode_anything

@@ -6,8 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kantan_agents.capture import ModelCallRecord
-from kantan_agents.structured.requests.forms import FORCED_TOOL, JSON_OBJECT, NATIVE, PROMPT, TOOL, Form
-from kantan_agents.structured.requests.memory import FormMemory, Target
+from kantan_agents.models.structured.requests.forms import (
+    FORCED_TOOL,
+    JSON_OBJECT,
+    NATIVE,
+    PROMPT,
+    TOOL,
+    Form,
+)
+from kantan_agents.models.structured.requests.memory import FormMemory, Target
 
 
 class RecordedForms(FormMemory):

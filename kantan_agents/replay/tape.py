@@ -18,12 +18,12 @@ from kantan_agents.core.context import RESERVED_KEYS
 from kantan_agents.core.interception import ModelCall, ToolCall
 from kantan_agents.errors import NotReplayableError, ReplayDifferenceError, UnknownRecordedToolError
 from kantan_agents.models import origin_of
+from kantan_agents.models.structured.requests.request import Request
 from kantan_agents.replay.checks import Checks, difference_error, request_now
 from kantan_agents.replay.failures import error_of
 from kantan_agents.replay.recorded_forms import RecordedForms
 from kantan_agents.replay.results import result_of
 from kantan_agents.replay.stand_in import stand_in_for
-from kantan_agents.structured.requests.request import Request
 from kantan_agents.support.secrets import mask
 
 

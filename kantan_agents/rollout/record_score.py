@@ -11,7 +11,7 @@ from anyio import to_thread
 
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.evaluation.experiment.database import database_of, prepare_database
-from kantan_agents.protocol.results import run_id_of
+from kantan_agents.models.protocol.results import run_id_of
 from kantan_agents.rollout.observed.read_scores import RUBRIC
 from kantan_agents.rollout.state.tables import RUN_SCORES, create_tables, has_tables
 from kantan_agents.rollout.steer import Store

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kantan_agents.core.context import store
 from kantan_agents.core.events import OutputStored
 from kantan_agents.core.pipeline import Next, Run, calls_next_last
-from kantan_agents.structured import as_dict
+from kantan_agents.models.structured import as_dict
 
 
 @calls_next_last

@@ -8,7 +8,7 @@ from typing import Any
 
 from agents.tool import ToolOutputFileContent, ToolOutputImage, ToolOutputText
 
-from kantan_agents.structured import json_data
+from kantan_agents.models.structured import json_data
 
 _KINDS = (ToolOutputText, ToolOutputImage, ToolOutputFileContent)
 _FIELDS = {"text": ("text",), "image": ("image_url", "file_id"), "file": ("file_data", "file_url", "file_id")}

@@ -13,8 +13,8 @@ from kantan_agents.capture.captured import ending
 from kantan_agents.core.interception import error_message, redacted_input
 from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import KantanAgentsError
-from kantan_agents.rubric import rubric_of
-from kantan_agents.structured import json_data
+from kantan_agents.models.rubric import rubric_of
+from kantan_agents.models.structured import json_data
 from kantan_agents.tracing.final_span import GenerationSpanData
 from kantan_agents.tracing.ids import trace_id_of
 from kantan_agents.tracing.lost_recorder import log_lost_recorder

@@ -9,10 +9,10 @@ from agents import FunctionTool, ModelSettings, function_tool
 
 from kantan_agents import Agent, Prompt
 from kantan_agents.capture import ToolDefinition
-from kantan_agents.protocol import AnthropicProvider, GeminiProvider
+from kantan_agents.models.protocol import AnthropicProvider, GeminiProvider
 from kantan_agents.testing import ScriptedModel
 from tests.capture.recording import Recording
-from tests.protocol.wire_server import Body, WireServer
+from tests.models.protocol.wire_server import Body, WireServer
 
 pytestmark = pytest.mark.anyio
 

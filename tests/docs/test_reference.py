@@ -11,8 +11,8 @@ import typer
 import kantan_agents
 from kantan_agents import DEFAULT_STAGES, KantanAgentsError, Pipeline, Prompt, errors, testing
 from kantan_agents.cli.app import app
-from kantan_agents.structured.requests.families import FAMILIES
-from kantan_agents.structured.requests.forms import FORCED_TOOL, TOOL, Form
+from kantan_agents.models.structured.requests.families import FAMILIES
+from kantan_agents.models.structured.requests.forms import FORCED_TOOL, TOOL, Form
 from kantan_agents.tracing.metadata import origin_metadata, prompt_metadata, run_metadata
 
 from .pages import PAGES, ROOT, Page, code_spans, rows

@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 
 from kantan_agents import RUBRIC, Agent, Prompt, TraceStore, judge_agent
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.rubric import rubric_of
+from kantan_agents.models.rubric import rubric_of
 from kantan_agents.testing import ScriptedModel, assistant_message
 from tests.judges.stage_server import answering_with, bundle, instructions_of
 

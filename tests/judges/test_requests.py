@@ -12,7 +12,7 @@ from kantan_agents import JudgementError, StatusJudge, StatusVerdict
 from kantan_agents.middleware import Fallback
 from kantan_agents.testing import OfflineServer, RecordedRequest, Reply, ScriptedToolCall
 from tests.judges.stage_server import RULES, STRUCTURED, TAGGED, stage_of
-from tests.structured.form_server import FormServer
+from tests.models.structured.form_server import FormServer
 
 pytestmark = pytest.mark.anyio
 

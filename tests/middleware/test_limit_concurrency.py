@@ -31,10 +31,10 @@ from kantan_agents.middleware.limit_concurrency import places as places_module
 from kantan_agents.middleware.limit_concurrency.overload import pause_after, pause_of_answer
 from kantan_agents.middleware.limit_concurrency.places import Place, Places, Waiter
 from kantan_agents.middleware.limit_concurrency.window import Window
-from kantan_agents.protocol import AnthropicProvider
+from kantan_agents.models.protocol import AnthropicProvider
 from kantan_agents.testing import OfflineServer, Reply, ScriptedModel, assistant_message, function_call
 from tests.clocks import let_pass
-from tests.protocol.wire_server import Body, WireServer, recorded
+from tests.models.protocol.wire_server import Body, WireServer, recorded
 
 pytestmark = pytest.mark.anyio
 

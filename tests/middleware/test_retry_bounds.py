@@ -29,7 +29,7 @@ from kantan_agents.errors import (
 from kantan_agents.judges import StatusJudge
 from kantan_agents.middleware import Deadline, Fallback, Retry
 from kantan_agents.models import sent_once
-from kantan_agents.protocol import AnthropicProvider, GeminiProvider
+from kantan_agents.models.protocol import AnthropicProvider, GeminiProvider
 from kantan_agents.testing import (
     OfflineServer,
     Reply,
@@ -40,7 +40,7 @@ from kantan_agents.testing import (
 )
 from tests.clocks import ENOUGH, let_pass
 from tests.delegation.cast import definition, delegate
-from tests.protocol.wire_server import Body, WireServer
+from tests.models.protocol.wire_server import Body, WireServer
 
 NOW = {"retry-after-ms": "1"}
 BUSY = Reply("later", status=503, headers=NOW)

@@ -17,8 +17,8 @@ from kantan_agents.judges import StatusJudge
 from kantan_agents.middleware import Fallback
 from kantan_agents.models.configuration import check_key
 from kantan_agents.testing import OfflineServer, ScriptedModel
+from tests.models.protocol.wire_server import Body, WireServer
 from tests.programs import Preloaded
-from tests.protocol.wire_server import Body, WireServer
 
 NAMES_AND_KEYS = [
     ("gpt-5-mini", "OPENAI_API_KEY"),

@@ -9,8 +9,8 @@ import pytest
 from kantan_llm import AsyncClientBundle
 
 from kantan_agents import Agent
+from kantan_agents.models.structured.requests.memory import FORMS
 from kantan_agents.replay import Recording, replay_async
-from kantan_agents.structured.requests.memory import FORMS
 from kantan_agents.testing import OfflineServer
 from tests.replay.kinds_of_runs import Out, tool
 from tests.replay.taping import Case, Tapes

@@ -31,7 +31,7 @@ from pydantic import BaseModel
 from kantan_agents import Agent
 from kantan_agents.testing import OfflineServer, ScriptedToolCall
 from tests.core.events.wire_events import CODE, REASONING, deltas, streamed, summary, text
-from tests.protocol.wire_server import Body, WireServer
+from tests.models.protocol.wire_server import Body, WireServer
 
 pytestmark = pytest.mark.anyio
 

@@ -23,7 +23,7 @@ from kantan_agents.testing.strategies import tool_calls, tool_rules
 from kantan_agents.testing.strategies.schemas import valid_values, validity
 from kantan_agents.tool_rules import ToolRules, decide_call
 from kantan_agents.tools.facts import facts_of
-from tests.structured.schema_strategies import schemas
+from tests.models.structured.schema_strategies import schemas
 
 from .occurring import SEARCH, first_of_each
 

@@ -93,8 +93,9 @@ from kantan_agents.capture import (
     ToolDefinition,
 )
 from kantan_agents.commands import Command, CommandRegistry
-from kantan_agents.protocol import ArgumentsPiece, ProviderContext, ProviderToolCall, ReasoningPiece
-from kantan_agents.protocol.translate import messages_to_gemini, response_from_openai_chat
+from kantan_agents.models.protocol import ArgumentsPiece, ProviderContext, ProviderToolCall, ReasoningPiece
+from kantan_agents.models.protocol.translate import messages_to_gemini, response_from_openai_chat
+from kantan_agents.models.rubric import Rubric
 from kantan_agents.retrieval import (
     BM25Retriever,
     CombinedRetriever,
@@ -102,7 +103,6 @@ from kantan_agents.retrieval import (
     Retriever,
     ToolMatch,
 )
-from kantan_agents.rubric import Rubric
 from kantan_agents.support.example_model import EXAMPLE_MODEL
 
 

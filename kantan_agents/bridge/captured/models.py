@@ -10,7 +10,7 @@ from agents import Model, OpenAIChatCompletionsModel, OpenAIResponsesModel
 from kantan_agents.bridge.captured.definitions import encode
 from kantan_agents.capture.shared import Shared
 from kantan_agents.models import origin_of
-from kantan_agents.protocol import ProviderModel
+from kantan_agents.models.protocol import ProviderModel
 
 _MOST_KNOWN = 1_024
 

@@ -22,8 +22,8 @@ from kantan_agents.capture.canonical import decode, in_common
 from kantan_agents.capture.shared import Shared, shared_item
 from kantan_agents.core.interception import is_redacted, redacted_data
 from kantan_agents.core.pipeline import Run
-from kantan_agents.protocol.translate.openai_responses.provider_data import without_media
-from kantan_agents.structured.requests.request import Request
+from kantan_agents.models.protocol.translate.openai_responses.provider_data import without_media
+from kantan_agents.models.structured.requests.request import Request
 
 _UNSET = vars(ModelSettings())
 

@@ -31,8 +31,8 @@ from kantan_agents.core.events.emitter import outcome_of
 from kantan_agents.core.interception import ToolCall, is_redacted, redacted_data, redacted_input
 from kantan_agents.core.pipeline import Run
 from kantan_agents.core.templating import values_read
-from kantan_agents.structured import json_data
-from kantan_agents.structured.requests.request import Request
+from kantan_agents.models.structured import json_data
+from kantan_agents.models.structured.requests.request import Request
 from kantan_agents.tool_rules import RuleLayers
 from kantan_agents.tracing.spans import user_input
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from kantan_agents.agent import Agent
 from kantan_agents.core.pipeline import Stage
 from kantan_agents.core.prompt import Prompt
-from kantan_agents.rubric import RUBRIC, Rubric
+from kantan_agents.models.rubric import RUBRIC, Rubric
 from kantan_agents.testing import ReplyLike
 
 QUESTION = "Where is my order 4711? It was promised for Monday."

@@ -23,10 +23,10 @@ from kantan_agents.delegation.approvals import answer_approvals
 from kantan_agents.middleware import SlashCommands, UserRules
 from kantan_agents.middleware.approve.calls import PendingCall
 from kantan_agents.middleware.slash_commands.user_rules import USER_RULES
+from kantan_agents.models.structured import json_data
 from kantan_agents.running.portal import background_loop
 from kantan_agents.skills import CommandLoader
 from kantan_agents.stages.trim_history import output_text
-from kantan_agents.structured import json_data
 from kantan_agents.tool_rules import rules_of
 
 AGENT_NAME = "assistant"

@@ -18,8 +18,8 @@ from kantan_agents.evaluation.dataset.case import Case
 from kantan_agents.evaluation.finished import FinishedCase
 from kantan_agents.evaluation.judge_keys import JUDGE_KEY
 from kantan_agents.judges.wording import fenced
+from kantan_agents.models.structured import output_schema
 from kantan_agents.replay.change import plain
-from kantan_agents.structured import output_schema
 from kantan_agents.tracing.store.verdicts import JUDGED
 
 JUDGE_METADATA: ContextVar[Mapping[str, Any] | None] = ContextVar(

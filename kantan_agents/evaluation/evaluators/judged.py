@@ -20,7 +20,7 @@ from kantan_agents.evaluation.evaluators.versions import version_of_options
 from kantan_agents.evaluation.finished import FinishedCase
 from kantan_agents.evaluation.scores import Score
 from kantan_agents.judges import judge_agent
-from kantan_agents.rubric import rubric_of
+from kantan_agents.models.rubric import rubric_of
 from kantan_agents.support.arguments import shown
 
 

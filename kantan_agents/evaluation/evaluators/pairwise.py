@@ -16,7 +16,7 @@ from kantan_agents.evaluation.evaluators.same_data import same_data
 from kantan_agents.evaluation.evaluators.versions import version_of_options
 from kantan_agents.evaluation.finished import FinishedCase
 from kantan_agents.evaluation.judge_keys import COMPARED_A, COMPARED_B
-from kantan_agents.structured import as_dict
+from kantan_agents.models.structured import as_dict
 from kantan_agents.support.arguments import checked_text, shown
 
 Winner = Literal["a", "b", "tie"]

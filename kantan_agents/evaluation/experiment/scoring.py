@@ -18,7 +18,7 @@ from kantan_agents.evaluation.experiment.rows import RatedScore
 from kantan_agents.evaluation.experiment.watching import Watch
 from kantan_agents.evaluation.finished import FinishedCase
 from kantan_agents.evaluation.scores import Score
-from kantan_agents.rubric import judge
+from kantan_agents.models.rubric import judge
 from kantan_agents.tracing.metadata import JUDGE_SPAN
 
 

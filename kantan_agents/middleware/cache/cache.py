@@ -24,7 +24,7 @@ from kantan_agents.middleware.cache.sqlite import SQLiteStore
 from kantan_agents.middleware.cache.stores import CacheStore, MemoryStore
 from kantan_agents.middleware.keys import Key, KeyOf, Per
 from kantan_agents.middleware.redact.redact import Redact
-from kantan_agents.structured.requests.request import Request
+from kantan_agents.models.structured.requests.request import Request
 from kantan_agents.support.arguments import checked_number, shown
 from kantan_agents.support.log import get_logger
 

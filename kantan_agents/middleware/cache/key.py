@@ -15,7 +15,7 @@ from kantan_agents.capture.canonical import digest
 from kantan_agents.core.interception import ModelCall
 from kantan_agents.middleware.keys import Key
 from kantan_agents.models import origin_of
-from kantan_agents.structured.requests.request import Request
+from kantan_agents.models.structured.requests.request import Request
 
 VERSION: Final = 1
 """Part of each key. Another way to compute keys needs another version."""

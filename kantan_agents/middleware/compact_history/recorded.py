@@ -14,7 +14,7 @@ from kantan_agents.capture.canonical import canonical
 from kantan_agents.core.interception import ModelCall
 from kantan_agents.middleware.compact_history.plan import Plan, read_text
 from kantan_agents.middleware.compact_history.results import can_be_shortened
-from kantan_agents.structured.requests.request import Request
+from kantan_agents.models.structured.requests.request import Request
 from kantan_agents.support.secrets import mask
 from kantan_agents.tracing.recorder.masking import mask_data
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from kantan_agents.errors import ProviderRequestError
 from kantan_agents.middleware.limit_concurrency.used_up import until_refilled, until_reset
-from kantan_agents.protocol.http.error_bodies import retry_after
+from kantan_agents.models.protocol.http.error_bodies import retry_after
 
 LONGEST_PAUSE: Final = 60.0
 """Seconds. A provider that asks for more is asked again after this time."""

@@ -47,7 +47,7 @@ from kantan_agents.middleware.slash_commands.results import message_result, tool
 from kantan_agents.middleware.slash_commands.rules import UserGuard, user_layers
 from kantan_agents.middleware.slash_commands.tools import AgentCommands, is_enabled
 from kantan_agents.middleware.slash_commands.user_rules import USER_RULES, UserRules
-from kantan_agents.rubric import Rubric
+from kantan_agents.models.rubric import Rubric
 from kantan_agents.skills import CommandFile, CommandLoader
 from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules import Decision, RuleLayers, ToolRulesMode

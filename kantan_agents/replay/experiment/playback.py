@@ -18,6 +18,7 @@ from kantan_agents.core.interception import ModelCall, ToolCall, end_run_with
 from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import NotReplayableError
 from kantan_agents.models import answer_sent_once, makes_all_retries, stream_sent_once
+from kantan_agents.models.structured.requests.request import Request
 from kantan_agents.replay.experiment.outcome import NewCall
 from kantan_agents.replay.experiment.seen import Seen
 from kantan_agents.replay.experiment.simulation import result_of_simulation
@@ -27,7 +28,6 @@ from kantan_agents.replay.provider_side import held_by_provider, why_not_repeate
 from kantan_agents.replay.recording import Recording
 from kantan_agents.replay.results import result_of
 from kantan_agents.replay.tape import is_part_of_run
-from kantan_agents.structured.requests.request import Request
 from kantan_agents.support.secrets import mask
 
 

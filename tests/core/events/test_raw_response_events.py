@@ -20,7 +20,7 @@ from kantan_agents import Agent, subscribe
 from kantan_agents.core.events import Event, ModelCallFinished, ModelCallStarted, RawResponseEvent, TextDelta
 from kantan_agents.core.interception import Middleware
 from kantan_agents.middleware import Fallback, Redact
-from kantan_agents.protocol import (
+from kantan_agents.models.protocol import (
     ContentSegment,
     Provider,
     ProviderContext,

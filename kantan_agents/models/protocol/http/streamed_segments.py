@@ -1,0 +1,70 @@
+"""``StreamedSegments``: the segments of a streamed response, with unknown blocks kept in their ``extra``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kantan_agents.models.protocol.translate.reader import with_extra
+from kantan_agents.models.protocol.types import ContentSegment
+
+
+class StreamedSegments:
+    """Creates the segments of a response as its blocks arrive.
+
+    The consumer of a stream joins successive texts and uses the last ``extra`` among them. So each piece of
+    text that adds to ``extra`` repeats everything that earlier pieces put there.
+
+    Args:
+        owner: The API's key in ``extra``.
+    """
+
+    def __init__(self, owner: str) -> None:
+        self._owner = owner
+        self._unknown_blocks: list[dict[str, Any]] = []
+        self._pending: ContentSegment | None = None
+        self._text_extra: dict[str, Any] | None = None
+
+    def add_text(self, text: str, fields: Mapping[str, Any] | None = None) -> Iterator[ContentSegment]:
+        """Yield a piece of text.
+
+        Args:
+            text: The piece.
+            fields: Fields of the block that the protocol does not define.
+        """
+        yield from self._release()
+        own = self._text_extra or {}
+        if self._unknown_blocks:
+            own = {**own, "before": [*own.get("before", []), *self._unknown_blocks]}
+            self._unknown_blocks = []
+        if fields:
+            own = {**own, "fields": {**own.get("fields", {}), **fields}}
+        has_changed = own != (self._text_extra or {})
+        self._text_extra = own
+        if text or has_changed:
+            yield ContentSegment("text", text=text, extra={self._owner: own} if has_changed else {})
+
+    def add_segment(self, segment: ContentSegment) -> Iterator[ContentSegment]:
+        """Hold back a segment that is not text until the next one arrives; yield the one held before."""
+        yield from self._release()
+        self._text_extra = None
+        self._pending = with_extra(segment, self._owner, before=self._unknown_blocks)
+        self._unknown_blocks = []
+
+    def add_unknown(self, block: dict[str, Any]) -> None:
+        """Keep a block for which the protocol has no segment."""
+        self._unknown_blocks.append(block)
+
+    def end(self) -> Iterator[ContentSegment]:
+        """Yield the last segment, with the unknown blocks after it."""
+        after, self._unknown_blocks = self._unknown_blocks, []
+        if self._pending is not None:
+            self._pending = with_extra(self._pending, self._owner, after=after)
+            yield from self._release()
+        elif after and self._text_extra is not None:
+            yield ContentSegment("text", text="", extra={self._owner: {**self._text_extra, "after": after}})
+
+    def _release(self) -> Iterator[ContentSegment]:
+        pending, self._pending = self._pending, None
+        if pending is not None:
+            yield pending

@@ -1,0 +1,72 @@
+"""The generation span of a provider's response, with the same data as the spans of SDK models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from agents import ModelSettings, ModelTracing, SpanError, Usage
+from agents.tracing import generation_span
+
+from kantan_agents.models.protocol.responses import Item
+from kantan_agents.models.protocol.translate.openai_responses.provider_data import without_media
+from kantan_agents.models.protocol.usage import usage_of
+
+
+class ModelSpan:
+    """Records the request and the response of one model call on its generation span.
+
+    Args:
+        span: The SDK's span.
+        has_data: Whether input and output are recorded.
+    """
+
+    def __init__(self, span: Any, *, has_data: bool) -> None:
+        self._span = span
+        self._has_data = has_data
+
+    def record_input(self, instructions: str | None, input: str | Iterable[Any]) -> None:
+        """Record the instructions and the input of the request."""
+        if self._has_data:
+            system = [{"role": "system", "content": instructions}] if instructions else []
+            items = [{"role": "user", "content": input}] if isinstance(input, str) else input
+            self._span.span_data.input = [*system, *map(without_media, items)]
+
+    def record_output(self, items: Iterable[Item], usage: Usage, metadata: Any) -> None:
+        """Record the output items, and the usage and the model's name if the metadata has them."""
+        data = self._span.span_data
+        if self._has_data:
+            data.output = [without_media(item.model_dump(exclude_unset=True)) for item in items]
+        if usage_of(metadata) is not None:  # otherwise the provider sent none, which is not 0 tokens
+            data.usage = {
+                "requests": usage.requests,
+                "input_tokens": usage.input_tokens,
+                "output_tokens": usage.output_tokens,
+                "total_tokens": usage.total_tokens,
+                "input_tokens_details": usage.input_tokens_details.model_dump(),
+                "output_tokens_details": usage.output_tokens_details.model_dump(),
+            }
+        model = metadata.get("model") if isinstance(metadata, Mapping) else None
+        if isinstance(model, str) and model:
+            data.model = model
+
+    def record_error(self, error: Exception) -> None:
+        """Record the error of a call that failed."""
+        data = {"error": f"{type(error).__name__}: {error}"} if self._has_data else {}
+        self._span.set_error(SpanError(message="Error getting response", data=data or None))
+
+
+@contextmanager
+def model_span(provider: str, settings: ModelSettings, tracing: ModelTracing) -> Iterator[ModelSpan]:
+    """Open the generation span of a call to ``provider``, as far as the run's tracing options allow it."""
+    config = settings.to_traceable_dict()
+    if not tracing.include_data():
+        config.pop("metadata", None)
+    with generation_span(model=provider, model_config=config, disabled=tracing.is_disabled()) as span:
+        model_call = ModelSpan(span, has_data=tracing.include_data())
+        try:
+            yield model_call
+        except Exception as error:
+            model_call.record_error(error)
+            raise

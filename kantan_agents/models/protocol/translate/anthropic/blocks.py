@@ -1,0 +1,120 @@
+"""Content blocks of Anthropic's Messages API."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from kantan_agents.models.protocol.json_data import plain
+from kantan_agents.models.protocol.translate.anthropic.documents import document_payload, document_source
+from kantan_agents.models.protocol.translate.anthropic.tools import NAME
+from kantan_agents.models.protocol.translate.losses import Losses
+from kantan_agents.models.protocol.translate.media import Media, extra_of_file, filename_of, named
+from kantan_agents.models.protocol.translate.reader import Reader, unknown_fields
+from kantan_agents.models.protocol.types import ContentSegment, ProviderToolCall
+
+IDS = re.compile(r"[a-zA-Z0-9_-]+")
+_IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
+
+
+def blocks_of(segment: ContentSegment, role: str, losses: Losses, path: str) -> list[dict[str, Any]]:
+    """Return a segment as a block, with the unknown blocks that were kept from before and after it."""
+    own = losses.format_extra(extra_of_file(segment), path, "fields", "before", "after")
+    block: dict[str, Any] = {}
+    if segment.type == "text":
+        block = {"type": "text", "text": segment.text}
+    elif segment.tool_call is not None:
+        block = _tool_use(segment.tool_call, losses, path)
+    elif segment.type == "image" and role in ("user", "tool"):
+        block = {"type": "image", "source": _source(segment, losses, path)}
+    elif segment.type == "file" and role in ("user", "tool"):
+        name = filename_of(segment)
+        source = document_source(segment, losses, path)
+        block = {"type": "document", "source": source, **({} if name is None else {"title": name})}
+    else:
+        losses.add(path[:-1], f"a message of the role {role} cannot hold {segment.type}")
+    block = losses.with_fields(block, own, path)
+    return [*losses.blocks(own, "before", path), block, *losses.blocks(own, "after", path)]
+
+
+def surrounding_blocks(segment: ContentSegment, losses: Losses, path: str) -> list[dict[str, Any]]:
+    """Return the unknown blocks that were kept from around a segment, without the segment itself."""
+    own = losses.format_extra(segment.extra, path, "fields", "before", "after")
+    return [*losses.blocks(own, "before", path), *losses.blocks(own, "after", path)]
+
+
+def _tool_use(call: ProviderToolCall, losses: Losses, path: str) -> dict[str, Any]:
+    losses.format_extra(call.extra, f"{path}toolCall.")
+    if not isinstance(call.args, Mapping):
+        losses.add(f"{path}toolCall.args", f"must be an object, not {type(call.args).__name__}")
+    checked_id(call.id, losses, f"{path}toolCall.id")
+    name = losses.name(call.name, NAME, f"{path}toolCall.name")
+    return {"type": "tool_use", "id": call.id, "name": name, "input": plain(call.args)}
+
+
+def checked_id(call_id: str | None, losses: Losses, path: str) -> str | None:
+    """Return the id of a call; an id that the format does not allow is a loss."""
+    if not IDS.fullmatch(call_id or ""):
+        losses.add(path, f"is {call_id!r}, but an id must match {IDS.pattern}"[:200])
+    return call_id
+
+
+def _source(segment: ContentSegment, losses: Losses, path: str) -> dict[str, Any]:
+    media = Media.of(segment)
+    if media.url is not None:
+        if media.mime is not None:
+            losses.add(f"{path}mimeType", "is not allowed together with a URL")
+        return {"type": "url", "url": media.url}
+    if media.mime not in _IMAGES:
+        losses.add(f"{path}mimeType", f"must be one of {', '.join(_IMAGES)}, not {media.mime!r}"[:200])
+    return {"type": "base64", "media_type": media.mime, "data": media.base64}
+
+
+def segment_of(block: dict[str, Any], reader: Reader, path: str) -> ContentSegment | None:
+    """Return the segment of a block; None if the protocol has no segment for it."""
+    kind = reader.required(block, "type", str, path)
+    if kind == "text":
+        text = reader.required(block, "text", str, path)
+        extra = reader.extra(fields=unknown_fields(block, "type", "text"))
+        return reader.build(lambda: ContentSegment("text", text=text or "", extra=extra), path)
+    if kind == "tool_use":
+        return _call(block, reader, path)
+    source = block.get("source")
+    if kind == "image" and isinstance(source, Mapping):
+        return _image(block, source, reader, path)
+    if kind == "document" and isinstance(source, Mapping):
+        payload = document_payload(source)
+        title = named(block.get("title"))
+        known = ("type", "source", *(("title",) if title else ()))
+        extra = {**title, **reader.extra(fields=unknown_fields(block, *known))}
+        if payload is not None:
+            return reader.build(lambda: ContentSegment("file", **payload, extra=extra), path)
+    return None
+
+
+def _call(block: dict[str, Any], reader: Reader, path: str) -> ContentSegment | None:
+    name = reader.required(block, "name", str, path)
+    call_id = reader.field(block, "id", str, path) or ""
+    args = block.get("input", {})
+    extra = reader.extra(fields=unknown_fields(block, "type", "id", "name", "input"))
+    if name is None:
+        return None
+    return reader.build(
+        lambda: ContentSegment("tool_call", tool_call=ProviderToolCall(name, args, call_id), extra=extra),
+        path,
+    )
+
+
+def _image(
+    block: dict[str, Any], source: Mapping[str, Any], reader: Reader, path: str
+) -> ContentSegment | None:
+    payload: dict[str, Any] = {}
+    if source.get("type") == "base64" and set(source) == {"type", "media_type", "data"}:
+        payload = {"data": source["data"], "mime_type": source["media_type"]}
+    elif source.get("type") == "url" and set(source) == {"type", "url"}:
+        payload = {"data": source["url"]}
+    else:
+        return None
+    extra = reader.extra(fields=unknown_fields(block, "type", "source"))
+    return reader.build(lambda: ContentSegment("image", **payload, extra=extra), path)

@@ -1,0 +1,145 @@
+"""Messages in the Gemini API, which calls them contents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from kantan_agents.models.protocol.provider import Message
+from kantan_agents.models.protocol.translate.call_names import CallNames
+from kantan_agents.models.protocol.translate.gemini.function_responses import function_response, tool_message
+from kantan_agents.models.protocol.translate.gemini.parts import parts_of, segment_of
+from kantan_agents.models.protocol.translate.gemini.tools import FORMAT, OWNER
+from kantan_agents.models.protocol.translate.losses import Losses
+from kantan_agents.models.protocol.translate.reader import Reader, unknown_fields
+
+_ROLES = {"user": "user", "assistant": "model"}
+_EMPTY_TEXT = {"text": ""}
+
+
+def messages_to_gemini(messages: Iterable[Message], instructions: str | None = None) -> dict[str, Any]:
+    """Return a conversation as ``systemInstruction`` and ``contents`` of a request.
+
+    The instructions and the system messages at the beginning become ``systemInstruction``. Successive tool
+    results are joined to one content, as the API requires. Empty texts are left out, and so are messages
+    without other content.
+
+    Args:
+        messages: The messages.
+        instructions: The system prompt.
+
+    Raises:
+        UntranslatableError: E52, with everything that would be lost.
+    """
+    losses = Losses(FORMAT, OWNER)
+    names = CallNames()
+    system: list[dict[str, Any]] = [{"text": instructions}] if instructions else []
+    contents: list[dict[str, Any]] = []
+    in_results = False
+    for index, message in enumerate(messages):
+        path = f"messages[{index}]."
+        if message.role == "tool":
+            own = losses.format_extra(message.extra, path, "fields", "part", "content")
+            part = _tool_result(message, own, names, losses, path)
+            if in_results and not own.get("content"):
+                contents[-1]["parts"].append(part)
+            else:
+                wire = {"role": "user", "parts": [part]}
+                contents.append(losses.with_fields(wire, {"fields": own.get("content", {})}, path))
+            in_results = True
+            continue
+        own = losses.format_extra(message.extra, path, "fields", "before")
+        parts = [*losses.blocks(own, "before", path), *_parts(message, losses, path)]
+        names.add(message)
+        if message.role == "system":
+            if contents:
+                losses.add(f"{path}role", "a system message is only allowed at the beginning")
+            system += parts
+        elif parts:
+            wire = {"role": _ROLES[message.role], "parts": parts}
+            contents.append(losses.with_fields(wire, own, path))
+            in_results = False
+    losses.check()
+    return {**({"systemInstruction": {"parts": system}} if system else {}), "contents": contents}
+
+
+def _parts(message: Message, losses: Losses, path: str) -> list[dict[str, Any]]:
+    parts = []
+    for index, segment in enumerate(message.segments):
+        # A segment may be empty because it only carries the data of another format.
+        parts += [
+            part for part in parts_of(segment, losses, f"{path}segments[{index}].") if part != _EMPTY_TEXT
+        ]
+    return parts
+
+
+def _tool_result(
+    message: Message, own: dict[str, Any], names: CallNames, losses: Losses, path: str
+) -> dict[str, Any]:
+    response = losses.with_fields(function_response(message, names, losses, path), own, path)
+    return losses.with_fields({"functionResponse": response}, {"fields": own.get("part", {})}, path)
+
+
+def messages_from_gemini(data: Any) -> tuple[Message, ...]:
+    """Return the messages of a request (``systemInstruction`` and ``contents``).
+
+    ``systemInstruction`` becomes the first message; each tool result becomes a separate message.
+
+    Raises:
+        InvalidProtocolValueError: E50, with every problem.
+    """
+    reader = Reader("request of the Gemini API", OWNER)
+    body = reader.expect(data, dict)
+    names = CallNames()
+    messages: list[Message | None] = []
+    system = reader.field(body, "systemInstruction", dict, "")
+    if system is not None:
+        messages.append(_message("system", _blocks(system, reader, "systemInstruction."), system, reader, ""))
+    items = reader.required(body, "contents", list, "") or []
+    for path, item in reader.objects(items, "contents"):
+        for message in _messages(item, names, reader, path):
+            messages.append(message)
+            if message is not None:
+                names.add(message)
+    reader.check()
+    return tuple(message for message in messages if message is not None)
+
+
+def _blocks(item: dict[str, Any], reader: Reader, path: str) -> list[tuple[str, dict[str, Any]]]:
+    return reader.objects(reader.required(item, "parts", list, path) or [], f"{path}parts")
+
+
+def _messages(item: dict[str, Any], names: CallNames, reader: Reader, path: str) -> Iterable[Message | None]:
+    roles = {"user": "user", "model": "assistant", "function": "user", None: "user"}
+    role = item.get("role")
+    if not isinstance(role, (str, type(None))) or role not in roles:
+        reader.add(f"{path}role", f"must be user or model, not {role!r}"[:200])
+        return
+    group: list[tuple[str, dict[str, Any]]] = []
+    blocks = _blocks(item, reader, path)
+    # If a content has only results, the first of them keeps the unknown fields of the content.
+    is_results = all("functionResponse" in part for _, part in blocks)
+    of_content = unknown_fields(item, "role", "parts") if is_results else {}
+    for where, part in blocks:
+        if "functionResponse" in part and roles[role] == "user":
+            if group:
+                yield _message("user", group, item, reader, path)
+                group = []
+            yield tool_message(part, of_content, names, reader, where)
+            of_content = {}
+        else:
+            group.append((where, part))
+    if group or not blocks:
+        yield _message(roles[role], group, item, reader, path)
+
+
+def _message(
+    role: Any,
+    blocks: list[tuple[str, dict[str, Any]]],
+    item: dict[str, Any],
+    reader: Reader,
+    path: str,
+) -> Message | None:
+    segments, left = reader.segments(blocks, lambda part, where: segment_of(part, reader, where))
+    fields = unknown_fields(item, "role", "parts") if role != "system" else {}
+    return reader.message(role, segments, path, extra=reader.extra(fields=fields, before=left))

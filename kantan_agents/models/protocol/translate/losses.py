@@ -1,0 +1,88 @@
+"""``Problems`` and ``Losses``: collect everything wrong with a value, and report it in one error."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from kantan_agents.errors import UntranslatableError
+from kantan_agents.models.protocol.json_data import plain
+
+OWNERS = ("openai", "openai_responses", "anthropic", "gemini")
+"""Keys of ``extra``: under each is the data of one format for which the protocol has no field."""
+
+
+class Problems:
+    """Collects the problems of one value with their paths.
+
+    Args:
+        format: Name of the format, for the error.
+        owner: The format's key in ``extra``.
+    """
+
+    def __init__(self, format: str, owner: str) -> None:
+        self.format = format
+        self.owner = owner
+        self.problems: list[str] = []
+
+    def add(self, path: str, reason: str) -> None:
+        """Add the problem of the value at ``path``."""
+        self.problems.append(f"{path}: {reason}")
+
+
+class Losses(Problems):
+    """Collects everything that a translation to one format would lose."""
+
+    def check(self) -> None:
+        """Raise an error if something would be lost.
+
+        Raises:
+            UntranslatableError: E52, with every loss.
+        """
+        if self.problems:
+            raise UntranslatableError(format=self.format, problems=self.problems)
+
+    def format_extra(self, extra: Mapping[str, Any], path: str, *parts: str) -> dict[str, Any]:
+        """Return the data in ``extra`` that belong to this format, as a dict with some of the keys ``parts``.
+
+        Data of the other formats are left out. Any other key of ``extra`` is a loss.
+        """
+        for name in extra:
+            if name not in OWNERS:
+                self.add(f"{path}{name}", "is a field that the format cannot hold")
+        own = extra.get(self.owner)
+        if own is None:
+            return {}
+        if not isinstance(own, Mapping):
+            self.add(f"{path}extra.{self.owner}", "must be an object")
+            return {}
+        for name in own:
+            if name not in parts:
+                self.add(f"{path}extra.{self.owner}.{name}", "is not allowed here")
+        return {name: plain(part) for name, part in own.items() if name in parts}
+
+    def with_fields(self, written: dict[str, Any], own: Mapping[str, Any], path: str) -> dict[str, Any]:
+        """Return a wire object with the fields that were kept in ``own`` added."""
+        fields = own.get("fields", {})
+        if not isinstance(fields, Mapping):
+            self.add(f"{path}extra.{self.owner}.fields", "must be an object")
+            return written
+        for name in fields:
+            if name in written:
+                self.add(f"{path}extra.{self.owner}.fields.{name}", "is a field that the value itself sets")
+        return {**fields, **written}
+
+    def blocks(self, own: Mapping[str, Any], name: str, path: str) -> list[Any]:
+        """Return the wire blocks that were kept in ``own`` from before or after a segment."""
+        found = own.get(name, [])
+        if isinstance(found, list) and all(isinstance(block, Mapping) for block in found):
+            return found
+        self.add(f"{path}extra.{self.owner}.{name}", "must be a list of objects")
+        return []
+
+    def name(self, name: str, pattern: re.Pattern[str], path: str) -> str:
+        """Return the name of a tool; a name that the format does not allow is a loss."""
+        if not pattern.fullmatch(name):
+            self.add(path, f"is {name[:80]!r}, but a tool's name must match {pattern.pattern}")
+        return name

@@ -1,0 +1,146 @@
+"""``Reader``: parse the JSON of an API, and collect every problem instead of failing at the first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import attrs
+
+from kantan_agents.errors import InvalidProtocolValueError
+from kantan_agents.models.protocol.json_data import find_problem
+from kantan_agents.models.protocol.provider import Message, Role
+from kantan_agents.models.protocol.translate.losses import Problems
+from kantan_agents.models.protocol.types import ContentSegment
+
+T = TypeVar("T")
+_KINDS: dict[type, str] = {str: "a text", dict: "an object", list: "a list", int: "a whole number"}
+
+
+class Reader(Problems):
+    """Parses one wire value; fields that the protocol does not define go to ``extra`` under ``owner``."""
+
+    def check(self) -> None:
+        """Raise an error if there was a problem.
+
+        Raises:
+            InvalidProtocolValueError: E50, with every problem.
+        """
+        if self.problems:
+            raise InvalidProtocolValueError(value=self.format, problems=self.problems)
+
+    def expect(self, data: Any, kind: type[T], path: str = "it") -> T:
+        """Return ``data`` if it is JSON data of the type ``kind``, else raise at once."""
+        if not isinstance(data, kind):
+            self.add(path, f"must be {_KINDS[kind]}, not {type(data).__name__}")
+        elif (problem := find_problem(data)) is not None:
+            self.problems.append(f"{path if path != 'it' else ''}{problem}".lstrip("."))
+        self.check()
+        found: T = data
+        return found
+
+    def expect_answer(self, data: Any, content: str) -> dict[str, Any]:
+        """Return the body of an answer, which must have the list ``content``, or raise at once.
+
+        So the body of an error, or the answer of another API, is not taken for an answer without content.
+        """
+        body = self.expect(data, dict)
+        error = body.get("error")
+        if not body.get(content) and error is not None:
+            said = error.get("message") if isinstance(error, dict) else error
+            # Not cut: the text may contain an API key, and half a key cannot be masked.
+            self.add("error", f"the API reported an error: {said}")
+        self.required(body, content, list, "")
+        self.check()
+        return body
+
+    def field(self, data: Mapping[str, Any], name: str, kind: type[T], path: str) -> T | None:
+        """Return a field; None if it is missing or null, or of another type, which is a problem."""
+        value: Any = data.get(name)
+        if value is None or (isinstance(value, kind) and not isinstance(value, bool)):
+            return value
+        self.add(f"{path}{name}", f"must be {_KINDS[kind]}, not {type(value).__name__}")
+        return None
+
+    def required(self, data: Mapping[str, Any], name: str, kind: type[T], path: str) -> T | None:
+        """Return a required field; None if it is missing or invalid, which is a problem."""
+        if data.get(name) is None:
+            self.add(f"{path}{name}", "is missing")
+            return None
+        return self.field(data, name, kind, path)
+
+    def objects(self, data: Sequence[Any], path: str) -> list[tuple[str, dict[str, Any]]]:
+        """Return the objects of a list with their paths; any other item is a problem."""
+        found = []
+        for index, item in enumerate(data):
+            if isinstance(item, dict):
+                found.append((f"{path}[{index}].", item))
+            else:
+                self.add(f"{path}[{index}]", f"must be an object, not {type(item).__name__}")
+        return found
+
+    def extra(self, **parts: Any) -> dict[str, Any]:
+        """Return ``extra`` with these parts for the format; empty parts are left out."""
+        given = {name: part for name, part in parts.items() if part}
+        return {self.owner: given} if given else {}
+
+    def build(self, make: Callable[[], T], path: str) -> T | None:
+        """Return the protocol value that ``make`` creates; None if it is invalid, which is a problem."""
+        try:
+            return make()
+        except InvalidProtocolValueError as error:
+            self.problems += [f"{path}{problem}" for problem in error.problems]
+            return None
+
+    def segments(
+        self,
+        blocks: list[tuple[str, dict[str, Any]]],
+        read: Callable[[dict[str, Any], str], ContentSegment | None],
+    ) -> tuple[list[ContentSegment], list[dict[str, Any]]]:
+        """Return the segments of wire blocks, and the blocks that could not be kept in a segment.
+
+        A block for which ``read`` returns None is kept in ``extra`` of the next segment, or else of the last
+        one. If there are no segments, such blocks are returned.
+        """
+        segments: list[ContentSegment] = []
+        pending: list[dict[str, Any]] = []
+        for path, block in blocks:
+            segment = read(block, path)
+            if segment is None:
+                pending.append(block)
+                continue
+            segments.append(with_extra(segment, self.owner, before=pending))
+            pending = []
+        if pending and segments:
+            segments[-1] = with_extra(segments[-1], self.owner, after=pending)
+            pending = []
+        return segments, pending
+
+    def message(
+        self,
+        role: Role,
+        segments: Sequence[ContentSegment],
+        path: str,
+        *,
+        call_id: str | None = None,
+        tool_name: str | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> Message | None:
+        """Return a message; None if it is invalid, which is a problem at ``path``."""
+        return self.build(
+            lambda: Message(role, tuple(segments), call_id, tool_name, extra=extra or {}),
+            path,
+        )
+
+
+def with_extra(segment: ContentSegment, owner: str, **parts: Any) -> ContentSegment:
+    """Return a segment with these parts added to the format's data in ``extra``; empty parts are left out."""
+    given = {name: part for name, part in parts.items() if part}
+    if not given:
+        return segment
+    return attrs.evolve(segment, extra={**segment.extra, owner: {**segment.extra.get(owner, {}), **given}})
+
+
+def unknown_fields(data: Mapping[str, Any], *known: str) -> dict[str, Any]:
+    """Return the fields of a wire object apart from the known ones."""
+    return {name: value for name, value in data.items() if name not in known}

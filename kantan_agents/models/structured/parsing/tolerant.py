@@ -1,0 +1,300 @@
+# ruff: noqa: RUF001, RUF002 - this module handles similar-looking characters on purpose
+"""A tolerant parser for nearly valid JSON, as models send it; it never invents data."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from operator import itemgetter
+from typing import Any
+
+import attrs
+
+from kantan_agents.models.structured.parsing.strict_json import NOTHING
+from kantan_agents.models.structured.parsing.tolerant_tokens import (
+    CLOSERS,
+    COLONS,
+    COMMAS,
+    MAX_DEPTH,
+    OPENERS,
+    QUOTES,
+    BudgetSpentError,
+    Source,
+)
+
+Found = tuple[int, int, Any]
+"""The start of a value, the index from which to search for the next one, and the value."""
+
+
+@attrs.frozen
+class Partial:
+    """An incomplete value: it breaks off, or one of its members could not be read.
+
+    Attributes:
+        value: The readable part.
+    """
+
+    value: Any
+
+
+_START_STEPS = 8
+_BARE_KEY = re.compile(r"[\w$][\w$.-]*")
+_ELISION = re.compile(r"\.\.\.|…")
+_UNREADABLE = re.compile(r'[^,，{}｛｝\[\]［］"“”＂\n]*')
+_THINK = re.compile(r"<think(?:ing)?>")
+
+
+class _Open:
+    """An object or array that is still open."""
+
+    __slots__ = ("closers", "items", "key", "separated", "spoiled")
+
+    def __init__(self, opener: str) -> None:
+        self.closers = OPENERS[opener]
+        self.items: dict[str, Any] | list[Any] = {} if opener in "{｛" else []
+        self.key = ""
+        self.separated = True  # a comma precedes the next member, or none is needed
+        self.spoiled = False
+
+    def put(self, value: Any) -> None:
+        """Add the next value; an unreadable one (``NOTHING``) removes its key, or spoils the whole array."""
+        self.separated = False
+        if isinstance(self.items, list):
+            self.items.append(value)
+            self.spoiled = self.spoiled or value is NOTHING
+        elif value is NOTHING:
+            self.items.pop(self.key, None)
+            self.spoiled = True
+        else:
+            self.items[self.key] = value
+
+    def value(self) -> Any:
+        """Return the value so far; ``NOTHING`` for an array with a gap, or if no member could be read."""
+        if self.spoiled and (isinstance(self.items, list) or not self.items):
+            return NOTHING
+        return self.items
+
+
+class _StopError(Exception):
+    """The rest of a value cannot be read.
+
+    Args:
+        pos: The index from which to search for the next value.
+        cut_off: Whether the reply ends here; otherwise the text here is not JSON.
+    """
+
+    def __init__(self, pos: int, *, cut_off: bool) -> None:
+        super().__init__(pos)
+        self.pos = pos
+        self.cut_off = cut_off
+
+
+class _Reader:
+    """Reads one object or array in a single pass, without recursion."""
+
+    def __init__(self, source: Source, start: int) -> None:
+        self._source = source
+        self._start = start
+        self._open = [_Open(source.text[start])]
+        self._last: Any = NOTHING
+        self._too_deep = False
+        self._is_partial = False
+
+    def read(self) -> tuple[Any, int]:
+        """Return the value, a ``Partial`` or ``NOTHING``, and where to search for the next one."""
+        pos = self._start + 1
+        self._source.comment = None
+        try:
+            while self._open:
+                pos = self._step(pos)
+        except _StopError as stop:
+            # The skipped comment may have been ordinary text, so search again after its first character.
+            pos = stop.pos if self._source.comment is None else min(stop.pos, self._source.comment + 1)
+            return self._cut_off() if stop.cut_off else NOTHING, pos
+        if self._too_deep or self._last is NOTHING:
+            return NOTHING, pos
+        return Partial(self._last) if self._is_partial else self._last, pos
+
+    def _step(self, pos: int) -> int:
+        """Read one member, comma or closing bracket, and return where it ends."""
+        self._source.spend(1)
+        top, here = self._open[-1], self._next(pos)
+        char = self._source.text[here]
+        if char in CLOSERS:
+            if char not in top.closers:
+                raise _StopError(here, cut_off=False)
+            closed = self._open.pop()
+            self._last = closed.value()
+            self._is_partial = self._is_partial or closed.spoiled
+            if self._open:
+                self._open[-1].put(self._last)
+            return here + 1
+        if char in COMMAS:
+            top.separated = True
+            return here + 1
+        if match := _ELISION.match(self._source.text, here):
+            top.spoiled = top.separated = True
+            return match.end()
+        if isinstance(top.items, dict):
+            here = self._key(top, here)
+            if self._source.text[here] in COMMAS or self._source.text[here] in CLOSERS:
+                top.put(NOTHING)
+                return here
+        elif not top.separated and char not in OPENERS:
+            raise _StopError(here, cut_off=False)
+        return self._value(top, here)
+
+    def _next(self, pos: int) -> int:
+        """Return the index of the next character outside white space and comments."""
+        here = self._source.skip(pos)
+        if self._source.is_end(here):
+            raise _StopError(pos, cut_off=True)
+        return here
+
+    def _key(self, top: _Open, here: int) -> int:
+        """Read a key and its colon, and return the index of the value."""
+        text = self._source.text
+        if text[here] in QUOTES:
+            key, end = self._source.key(here)
+            if key is NOTHING:
+                raise _StopError(here + 1, cut_off=True)
+        elif top.separated and (match := _BARE_KEY.match(text, here)):
+            key, end = match[0], match.end()
+            self._source.spend(1 + len(key) // 64)
+        else:
+            raise _StopError(here, cut_off=False)
+        end = self._next(end)
+        if text[end] not in COLONS:
+            raise _StopError(end, cut_off=False)
+        top.key = key
+        return self._next(end + 1)
+
+    def _value(self, top: _Open, here: int) -> int:
+        source, in_object = self._source, isinstance(top.items, dict)
+        char = source.text[here]
+        if char in OPENERS:
+            value, end = source.json_at(here, MAX_DEPTH - len(self._open))
+            if value is NOTHING:
+                source.spend(1)
+                self._open.append(_Open(char))
+                self._too_deep = self._too_deep or len(self._open) > MAX_DEPTH
+                return here + 1
+        elif char in QUOTES:
+            value, end = source.string(here, in_object=in_object)
+            if value is NOTHING:  # a string that is cut off is incomplete
+                raise _StopError(end, cut_off=end >= source.end)
+        else:
+            value, end = source.scalar(here, in_object=in_object)
+            if value is NOTHING:
+                end = self._unreadable(here)
+                if source.is_end(source.skip(end)):
+                    raise _StopError(here, cut_off=True)
+        top.put(value)
+        return end
+
+    def _unreadable(self, here: int) -> int:
+        """Return the end of an unreadable value, if a delimiter separates it from the next member."""
+        match = _UNREADABLE.match(self._source.text, here)
+        end = match.end() if match else here
+        self._source.spend((end - here) // 64)
+        after = self._source.skip(end)
+        if end == here or not (
+            self._source.is_end(after)
+            or self._source.text[after] in COMMAS
+            or self._source.text[after] in CLOSERS
+        ):
+            raise _StopError(max(after, here + 1), cut_off=False)
+        return end
+
+    def _cut_off(self) -> Any:
+        """Return the complete members of a value that is cut off."""
+        value: Any = NOTHING
+        while self._open:
+            top = self._open.pop()
+            if value is not NOTHING:
+                top.put(value)
+            value = top.value() if top.items else NOTHING
+        return NOTHING if self._too_deep or value is NOTHING else Partial(value)
+
+
+def tolerant_values(source: Source, openers: str, known: Mapping[int, int] | None = None) -> Iterator[Found]:
+    """Find the values that begin with one of two brackets, in order, those in think blocks last.
+
+    Args:
+        source: The reply.
+        openers: ``"{｛"`` for objects, ``"[［"`` for arrays.
+        known: Start and end of the values that have been yielded already, to be skipped.
+
+    Yields:
+        Each value or ``Partial``, until the budget of ``source`` is spent.
+    """
+    finder = _Finder(source, openers, known or {})
+    try:
+        yield from finder.answers()
+        yield from finder.thoughts()
+    except BudgetSpentError:
+        return
+
+
+class _Finder:
+    """Finds the objects, or the arrays, of a reply."""
+
+    def __init__(self, source: Source, openers: str, known: Mapping[int, int]) -> None:
+        self._source = source
+        self._openers = openers
+        self._known = sorted(known.items())
+        self._blocks: list[tuple[int, int]] = []
+        self._before_block_end: list[Found] = []
+
+    def answers(self) -> Iterator[Found]:
+        """Yield the values outside think blocks."""
+        text = self._source.text
+        first = self._source.find("<think", 0)
+        block_end = -1
+        if self._source.find("</think", 0) < first:  # some servers omit the opening tag
+            block_end = max(text.rfind("</think>", 0, first), text.rfind("</thinking>", 0, first))
+        for found in self._between(0, self._source.end, skip_thoughts=True):
+            if found[1] <= block_end:
+                self._before_block_end.append(found)
+            else:
+                yield found
+
+    def thoughts(self) -> Iterator[Found]:
+        """Yield the values in the think blocks that ``answers`` skipped."""
+        yield from self._before_block_end
+        for begin, end in self._blocks:
+            yield from self._between(begin, end, skip_thoughts=False)
+
+    def _between(self, pos: int, stop: int, *, skip_thoughts: bool) -> Iterator[Found]:
+        source, openers = self._source, self._openers
+        while True:
+            source.spend(1)
+            start = min(source.find(openers[0], pos), source.find(openers[1], pos))
+            if skip_thoughts and (tag := source.find("<think", pos)) < start:
+                pos = self._after_thought(tag)
+                continue
+            if start >= stop:
+                return
+            if (after := self._end_of_known(start)) > start:
+                pos = after
+                continue
+            value, pos = source.json_at(start, MAX_DEPTH)
+            if value is NOTHING:
+                source.spend(_START_STEPS)
+                value, pos = _Reader(source, start).read()
+            if value is not NOTHING:
+                yield start, pos, value
+
+    def _after_thought(self, tag: int) -> int:
+        """Remember the think block at an index, and return its end."""
+        match = _THINK.match(self._source.text, tag)
+        if match is None:
+            return tag + 1
+        end = self._source.find("</think", match.end())
+        self._blocks.append((match.end(), end))
+        return end
+
+    def _end_of_known(self, start: int) -> int:
+        index = bisect_right(self._known, start, key=itemgetter(0)) - 1
+        return self._known[index][1] if index >= 0 else start

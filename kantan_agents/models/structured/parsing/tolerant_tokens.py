@@ -1,0 +1,253 @@
+# ruff: noqa: RUF001 - this module handles similar-looking characters on purpose
+"""Tokens of nearly valid JSON: white space, comments, strings, numbers and literals.
+
+Compiled code does all searching, and every search draws on one budget, so a hostile text takes no more time
+than a long one.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Container
+from typing import Any, Final
+
+from kantan_agents.models.structured.parsing.strict_json import NOTHING, decode_at, depth_of, unescape
+
+MAX_STEPS: Final = 50_000
+"""The budget for one reply. A step takes about a microsecond, so the limit is less than a tenth of a second.
+
+A member costs about five steps, and strictly valid JSON almost none. This suffices for a reply of 50,000
+characters that is damaged in every line, and for a much longer one with a few errors.
+"""
+MAX_DEPTH: Final = 200
+"""Maximum nesting of objects and arrays: validators, printers and copiers recurse."""
+
+QUOTES: Final = {'"': '"', "'": "'", "“": "”", "”": "”", "‘": "’", "’": "’", "＂": "＂"}
+"""The closing quote for each opening quote."""
+COMMAS: Final = frozenset(",，")
+COLONS: Final = frozenset(":：")
+OPENERS: Final = {"{": "}｝", "｛": "}｝", "[": "]］", "［": "]］"}
+"""The closing brackets for each opening bracket."""
+CLOSERS: Final = frozenset("}｝]］")
+
+_LITERALS: Final = {
+    "true": True,
+    "false": False,
+    "null": None,
+    "True": True,
+    "False": False,
+    "None": None,
+    "NaN": math.nan,
+    "Infinity": math.inf,
+    "-Infinity": -math.inf,
+}
+_SPACES = r"\s\ufeff\u200b-\u200f\u2060"
+_SPACE = re.compile(rf"[{_SPACES}]*")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_LITERAL = re.compile(rf"(?:{'|'.join(_LITERALS)})(?![\w$])")
+# Bounded, because it is matched many times.
+_KEY = re.compile(
+    rf"""(?:"[^"\\\n]{{0,100}}"|'[^'\\\n]{{0,100}}'|[“”][^“”\\\n]{{0,100}}”|[‘’][^‘’\\\n]{{0,100}}’"""
+    rf"""|＂[^＂\\\n]{{0,100}}＂)[{_SPACES}]{{0,100}}[:：]"""
+)
+_NEXT_MEMBER = re.compile(rf"""["'“”‘’＂}}｝,，….]|[\w$][\w$.-]{{0,100}}[{_SPACES}]{{0,100}}[:：]""")
+_PROSE = re.compile(rf"(?!(?:{'|'.join(_LITERALS)})(?![\w$]))[^\W\d_]")
+_ESCAPE = re.compile(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)", re.DOTALL
+)
+_WORD = re.compile(r"\w")
+_MAX_DIGITS = 4_000  # below Python's limit for converting text to int
+_STRICT_TRIES = 32  # the cost of a failed one grows with its position in the text
+
+
+class BudgetSpentError(Exception):
+    """The budget for this reply is spent."""
+
+
+class Source:
+    """A reply with its tokens, its cached searches, and its budget.
+
+    Args:
+        text: The reply.
+        steps: The budget.
+        broken: Indexes of brackets that are known not to begin strictly valid JSON.
+    """
+
+    def __init__(self, text: str, steps: int = MAX_STEPS, broken: Container[int] = ()) -> None:
+        self.text = text
+        self.end = len(text)
+        self.spent = 0
+        self.comment: int | None = None
+        """Index of the first comment skipped since this was last set to None."""
+        self._steps = steps
+        self._broken = broken
+        self._found: dict[str, tuple[int, int]] = {}
+        self._tries = _STRICT_TRIES
+        self._tried_length = 2 * len(text) + 10_000
+
+    def spend(self, steps: int) -> None:
+        """Charge steps to the budget.
+
+        Raises:
+            BudgetSpentError: The budget is spent.
+        """
+        self.spent += steps
+        if self.spent > self._steps:
+            raise BudgetSpentError
+
+    def find(self, needle: str, start: int) -> int:
+        """Return the index of the next occurrence, or the end; caches the last search for each needle."""
+        begin, place = self._found.get(needle, (1, 0))
+        if begin <= start <= place:
+            return place
+        place = self.text.find(needle, start)
+        if place < 0:
+            place = self.end
+        self._found[needle] = (start, place)
+        self.spend((place - start) // 4096)
+        return place
+
+    def skip(self, pos: int) -> int:
+        """Return the index after white space and comments."""
+        text = self.text
+        while pos < self.end and not ("!" <= text[pos] <= "~" and text[pos] not in "#/"):
+            begin = pos
+            match = _SPACE.match(text, pos)
+            pos = match.end() if match else pos
+            self.spend(1 + (pos - begin) // 64)
+            if text.startswith(("//", "#"), pos):
+                after = self.find("\n", pos)
+            elif text.startswith("/*", pos):
+                after = min(self.find("*/", pos + 2) + 2, self.end)
+            else:
+                break
+            if self.comment is None:
+                self.comment = pos
+            pos = after
+        return pos
+
+    def is_end(self, pos: int) -> bool:
+        """Return whether the reply ends at an index, or its code block does, with a fence on a new line."""
+        return pos >= self.end or (self.text.startswith("```", pos) and self.text[pos - 1] == "\n")
+
+    def json_at(self, pos: int, depth: int) -> tuple[Any, int]:
+        """Return the strictly valid object or array at an index, and its end; or ``NOTHING``.
+
+        Args:
+            pos: Index of its opening bracket.
+            depth: Maximum nesting depth.
+        """
+        if self._tries <= 0 or self._tried_length <= 0 or pos in self._broken:
+            return NOTHING, pos
+        value, end = decode_at(self.text, pos, constants=True)
+        end = self.end if end < 0 else end
+        self.spend(1 + (end - pos) // 256)
+        if value is not NOTHING and depth_of(value, depth) <= depth:
+            return value, end
+        self._tries -= 1
+        self._tried_length -= end - pos
+        return NOTHING, pos
+
+    def key(self, pos: int) -> tuple[Any, int]:
+        """Return the quoted key at an index, and its end; ``NOTHING`` if it is not closed.
+
+        The first quote ends it, except an apostrophe within a word. Otherwise, text that is not a key would
+        be read up to the next colon.
+        """
+        quote = QUOTES[self.text[pos]]
+        place = self._closing(quote, pos + 1)
+        while place < self.end and quote in "'’" and _WORD.match(self.text, place + 1):
+            place = self._closing(quote, place + 1)
+        if place >= self.end:
+            return NOTHING, pos
+        return self._unescaped(pos + 1, place), place + 1
+
+    def string(self, pos: int, *, in_object: bool) -> tuple[Any, int]:
+        """Return the string value at an index, and its end.
+
+        A quote ends it only if the text after the quote can follow a value.
+
+        Args:
+            pos: Index of its opening quote.
+            in_object: Whether it is a member of an object; otherwise it is an item of an array.
+
+        Returns:
+            The string and its end. ``NOTHING`` and the end of the text if no quote ends it; ``NOTHING`` and
+            ``pos`` + 1 if it seems to contain a key, so that its end is ambiguous.
+        """
+        quote = QUOTES[self.text[pos]]
+        place = self._closing(quote, pos + 1)
+        while place < self.end:
+            if self.ends_value(place + 1, in_object=in_object):
+                return self._unescaped(pos + 1, place), place + 1
+            if _KEY.match(self.text, place):
+                return NOTHING, pos + 1
+            place = self._closing(quote, place + 1)
+        return NOTHING, self.end
+
+    def scalar(self, pos: int, *, in_object: bool) -> tuple[Any, int]:
+        """Return the number or literal at an index, and its end; or ``NOTHING``.
+
+        A number at the very end of the text is not accepted, because digits may be missing.
+        """
+        text = self.text
+        if match := _LITERAL.match(text, pos):
+            value: Any = _LITERALS[match[0]]
+        elif (match := _NUMBER.match(text, pos)) and match.end() < self.end:
+            self.spend((match.end() - pos) // 64)
+            if match[1] or match[2]:
+                value = float(match[0])
+            elif match.end() - pos <= _MAX_DIGITS:
+                value = int(match[0])
+            else:
+                return NOTHING, pos
+        else:
+            return NOTHING, pos
+        if self.ends_value(match.end(), in_object=in_object):
+            return value, match.end()
+        return NOTHING, pos
+
+    def ends_value(self, pos: int, *, in_object: bool) -> bool:
+        """Return whether the text at an index can follow a value."""
+        self.spend(1)
+        pos = self.skip(pos)
+        if self.is_end(pos) or self.text[pos] in CLOSERS:
+            return True
+        if self.text[pos] not in COMMAS:
+            return in_object and _KEY.match(self.text, pos) is not None
+        pos = self.skip(pos + 1)
+        if self.is_end(pos):
+            return True
+        if in_object:
+            return _NEXT_MEMBER.match(self.text, pos) is not None
+        return _PROSE.match(self.text, pos) is None
+
+    def _closing(self, quote: str, pos: int) -> int:
+        """Return the next quote that no backslash escapes."""
+        while True:
+            self.spend(1)
+            place = self.find(quote, pos)
+            if place >= self.end:
+                return place
+            before = self.text[pos:place]
+            if (len(before) - len(before.rstrip("\\"))) % 2 == 0:
+                return place
+            pos = place + 1
+
+    def _unescaped(self, start: int, end: int) -> str:
+        body = self.text[start:end]
+        if "\\" not in body:
+            return body
+        if (value := unescape(body)) is not None:
+            return value
+        self.spend(body.count("\\"))
+        return _ESCAPE.sub(_character, body)
+
+
+def _character(escape: re.Match[str]) -> str:
+    written = escape[0]
+    if written[1] in QUOTES:
+        return written[1]
+    value = unescape(written)
+    return written if value is None else value  # not a JSON escape, but part of a path or pattern

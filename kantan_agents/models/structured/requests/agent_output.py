@@ -1,0 +1,85 @@
+"""``AgentOutput``: the output schema of one agent, with its options for requesting it."""
+
+from __future__ import annotations
+
+import json
+from functools import cached_property
+from typing import Any
+
+import attrs
+from agents import AgentOutputSchemaBase
+from typing_extensions import Self
+
+from kantan_agents.errors import InvalidOptionError
+from kantan_agents.models.structured.requests.failure import failure_for
+from kantan_agents.models.structured.requests.forms import Delivery
+from kantan_agents.models.structured.schemas.json_schema import validator_of
+from kantan_agents.models.structured.schemas.schema import OutputSchema, output_schema
+
+
+class AgentOutput(OutputSchema):
+    """The output schema of an agent.
+
+    Attributes:
+        delivery: The output mode and the number of repairs.
+    """
+
+    delivery: Delivery
+
+    @classmethod
+    def delivered(cls, schema: OutputSchema, delivery: Delivery) -> Self:
+        """Return a schema with the options of an agent."""
+        made = cls.adopt(schema)
+        made.delivery = delivery
+        return made
+
+    @cached_property
+    def key(self) -> str:
+        """The key under which successful forms are stored: the schema as JSON text, unless one is given."""
+        return self.delivery.memory_key or json.dumps(self.plain, ensure_ascii=False)
+
+    @cached_property
+    def _on_wire(self) -> Any:
+        return validator_of(self.json_schema())
+
+    def is_violated_by(self, value: Any) -> bool:
+        """Return whether a value shows that the provider does not enforce the schema.
+
+        Only the strict form is enforced, and it cannot express every constraint of a type.
+        """
+        if not self.is_strict_json_schema():
+            return False
+        try:
+            return not self._on_wire.is_valid(value)
+        except ValueError:  # the value is not JSON, such as NaN
+            return True
+
+    def validate_json(self, json_str: str) -> Any:
+        """Return the value in the output type.
+
+        Raises:
+            StructuredOutputError: E40, all attempts failed, and this is the text of the last one.
+            ModelBehaviorError: The text does not fit, and did not come from the agent's model.
+        """
+        error = failure_for(self, json_str)
+        if error is not None:
+            raise error
+        return super().validate_json(json_str)
+
+
+def agent_output(output_type: Any, delivery: Delivery) -> AgentOutputSchemaBase | None:
+    """Return the value for the SDK agent's ``output_type``.
+
+    Raises:
+        OutputSchemaError: E41, the type cannot be expressed as a JSON schema.
+        InvalidOptionError: E75, a custom schema object only supports the provider's native mode.
+    """
+    schema = output_schema(output_type)
+    if isinstance(schema, AgentOutput):
+        delivery = attrs.evolve(schema.delivery, mode=delivery.mode, repairs=delivery.repairs)
+    if isinstance(schema, OutputSchema):
+        return AgentOutput.delivered(schema, delivery)
+    if schema is not None and delivery.mode in ("tool", "prompt"):
+        reason = f"must be 'auto' or 'native' with a {type(schema).__name__}, whose values only it can check"
+        raise InvalidOptionError(option="output_mode", reason=reason)
+    return schema

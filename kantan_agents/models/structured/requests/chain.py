@@ -1,0 +1,117 @@
+"""``Chain``: decides what follows an answer: accept it, request another form, request a repair, or fail."""
+
+from __future__ import annotations
+
+import attrs
+from agents import ModelResponse, Usage
+
+from kantan_agents.models.structured.requests.failure import clear_failure, set_failure, unfit_output
+from kantan_agents.models.structured.requests.fetch import Fetch
+from kantan_agents.models.structured.requests.final_tool import text_message
+from kantan_agents.models.structured.requests.reading import Reading, final_text, read
+from kantan_agents.models.structured.requests.request import Request
+
+
+@attrs.define
+class Chain:
+    """All requests for one structured output, from the SDK's request to the answer the SDK gets.
+
+    Attributes:
+        first: The SDK's request.
+        fetch: The attempts so far.
+        next: The next request.
+        usage: The usage of all requests so far.
+    """
+
+    first: Request
+    fetch: Fetch
+    next: Request
+    usage: Usage | None = None
+
+    @classmethod
+    def of(cls, request: Request) -> Chain:
+        """Return a new chain for a request of the SDK."""
+        clear_failure()
+        return cls(request, Fetch.of(request.schema), request)
+
+    def settled(self, answer: ModelResponse) -> ModelResponse | None:
+        """Return the answer for the SDK, or None if ``next`` must be sent first.
+
+        Raises:
+            StructuredOutputError: E40, all attempts failed and the last reply contains no text.
+        """
+        answer = self._with_all_usage(answer)
+        text = final_text(answer.output)
+        if text is None:
+            return answer
+        reading = read(text, self.fetch.schema)
+        if reading.text is not None:
+            self.fetch.accepted(text)
+            return answer if reading.text == text else _with_text(answer, reading.text)
+        mode = self.fetch.mode
+        step = self.fetch.rejected(text, reading)
+        if step == "end":
+            return self._failed(answer, text)
+        # A conversation stored by the provider already contains the request.
+        is_stored = self.first.options.get("conversation_id") is not None
+        if step == "other mode" and not is_stored:
+            self.next = self.first
+        else:
+            self.next = _repair_request(self.first, answer, text, _feedback(reading, mode))
+        return None
+
+    def _failed(self, answer: ModelResponse, text: str) -> ModelResponse:
+        error = unfit_output(self.fetch.schema.name(), self.fetch.attempts)
+        if not text:  # the SDK would call the model again until the turns are used up
+            raise error
+        set_failure(self.fetch.schema, error)
+        return answer
+
+    def _with_all_usage(self, answer: ModelResponse) -> ModelResponse:
+        if self.usage is None:
+            self.usage = answer.usage
+            return answer
+        total = Usage()
+        total.add(self.usage)
+        total.add(answer.usage)
+        self.usage = total
+        return ModelResponse(answer.output, total, answer.response_id, answer.request_id)
+
+
+def _with_text(answer: ModelResponse, text: str) -> ModelResponse:
+    index = max(n for n, item in enumerate(answer.output) if getattr(item, "type", None) == "message")
+    items = list(answer.output)
+    items[index] = text_message(text)
+    return ModelResponse(items, answer.usage, answer.response_id, answer.request_id)
+
+
+def _feedback(reading: Reading, mode: str | None) -> str:
+    """Return the message to the model about a rejected reply."""
+    if reading.is_partial:
+        problem = (
+            "The JSON in your reply breaks off, or part of it cannot be read. Be brief, and write valid JSON."
+        )
+    elif reading.problems:
+        problem = "Your reply does not fit the required schema:\n" + "\n".join(
+            f"- {one}" for one in reading.problems[:20]
+        )
+    else:
+        problem = "Your reply contains no JSON object that could be read."
+    request = (
+        "Call the tool for the final answer again, with all of it, corrected."
+        if mode == "tool"
+        else "Reply again with the whole JSON object, corrected, and nothing else."
+    )
+    return f"{problem}\n{request}"
+
+
+def _repair_request(first: Request, answer: ModelResponse, text: str, feedback: str) -> Request:
+    message = {"role": "user", "content": feedback}
+    if first.options.get("conversation_id") is not None:  # the provider has stored the reply
+        return attrs.evolve(first, input=[message])
+    if first.options.get("previous_response_id") is not None and answer.response_id:
+        request = attrs.evolve(first, input=[message])
+        return request.with_options(previous_response_id=answer.response_id)
+    items = first.input if isinstance(first.input, list) else [{"role": "user", "content": first.input}]
+    reply = [{"role": "assistant", "content": text}] if text else []
+    return attrs.evolve(first, input=[*items, *reply, message])

@@ -1,0 +1,199 @@
+"""``Fetch``: the attempts for one structured output, and which form to try next."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Literal
+
+import attrs
+
+from kantan_agents.errors import InvalidOptionError
+from kantan_agents.models.structured.requests.agent_output import AgentOutput
+from kantan_agents.models.structured.requests.families import Family
+from kantan_agents.models.structured.requests.forms import FORCED_TOOL, TOOL, Form, OutputMode
+from kantan_agents.models.structured.requests.memory import FORMS, FormMemory, Target
+from kantan_agents.models.structured.requests.reading import Reading
+
+
+@attrs.frozen
+class OutputAttempt:
+    """One request for a structured output, and its result.
+
+    Attributes:
+        mode: ``"native"``, ``"tool"`` or ``"prompt"``.
+        model: Name of the model.
+        text: The model's reply; None if the provider refused the request.
+        problems: Why the reply was rejected; empty if it was accepted or contained no JSON.
+        refusal: The provider's message, if it refused the request.
+        fits: Whether the reply was accepted.
+    """
+
+    mode: str
+    model: str
+    text: str | None = None
+    problems: tuple[str, ...] = ()
+    refusal: str | None = None
+    fits: bool = False
+
+    def __str__(self) -> str:
+        if self.refusal is not None:
+            return f"{self.mode}: refused by the provider: {self.refusal}"
+        if self.fits:
+            return f"{self.mode}: fits"
+        if not (self.text or "").strip():
+            return f"{self.mode}: an empty reply"
+        return f"{self.mode}: {'; '.join(self.problems[:3]) or 'no JSON in the reply'}"
+
+    def as_dict(self, *, with_text: bool) -> dict[str, Any]:
+        """Return it as a dict for a trace; ``with_text`` includes the reply, its problems and the refusal."""
+        data: dict[str, Any] = {"mode": self.mode, "model": self.model, "fits": self.fits}
+        if with_text:
+            data |= {"text": self.text, "problems": list(self.problems), "refusal": self.refusal}
+        return data
+
+
+_NO_TOOL_MODE = (
+    "cannot be 'tool' in a conversation that the provider stores (previous_response_id, conversation_id): "
+    "the call of the final tool would never get a result, and the provider would refuse the next request"
+)
+_TOOL_FORMS = (FORCED_TOOL, TOOL)
+
+
+@lru_cache(maxsize=64)
+def known_forms(family: Family, wanted: OutputMode, has_tools: bool) -> tuple[Form, ...]:
+    """Return the forms to try for a family of providers, best first.
+
+    Args:
+        family: The family of the provider.
+        wanted: The output mode of the agent.
+        has_tools: Whether the request has tools or hand-offs.
+    """
+    known = family.forms_beside_tools if has_tools else family.forms
+    if wanted == "auto":
+        return known
+    # A mode that the user has chosen is tried even if it is known to fail.
+    return tuple(form for form in known if form.mode == wanted) or (Form(wanted),)
+
+
+@attrs.frozen
+class _Sent:
+    """The latest request: its target, its form, and the remaining forms."""
+
+    target: Target
+    form: Form
+    left: tuple[Form, ...]
+
+
+@attrs.define
+class Fetch:
+    """The attempts for one structured output.
+
+    Attributes:
+        schema: The schema of the answer.
+        repairs_left: How many more repairs may be requested.
+        attempts: The attempts so far, in order.
+        memory: What is known about forms; a replay has a memory of its own.
+    """
+
+    schema: AgentOutput
+    repairs_left: int
+    attempts: list[OutputAttempt] = attrs.field(factory=list)
+    memory: FormMemory = FORMS
+    _sent: _Sent | None = None
+    _repeated: _Sent | None = None
+    _spent: set[tuple[Target, Form]] = attrs.field(factory=set)
+    _slipped: bool = False
+
+    @classmethod
+    def of(cls, schema: AgentOutput) -> Fetch:
+        """Return a fetch without attempts."""
+        return cls(schema, schema.delivery.repairs)
+
+    @property
+    def mode(self) -> str | None:
+        """The mode of the latest request; None if a middleware answered instead of the model."""
+        return None if self._sent is None else self._sent.form.mode
+
+    def forms(self, target: Target, family: Family, *, is_kept: bool) -> tuple[Form, ...]:
+        """Return the forms to try for a target, best first.
+
+        Args:
+            target: The model, the schema, and whether there are tools.
+            family: The family of the provider.
+            is_kept: Whether the provider stores the conversation.
+
+        Raises:
+            InvalidOptionError: E75, the output mode is ``"tool"``, and the provider stores the conversation.
+        """
+        if self._repeated is not None and self._repeated.target == target:
+            return (self._repeated.form,)
+        known = known_forms(family, self.schema.delivery.mode, target.has_tools)
+        if is_kept:
+            known = tuple(form for form in known if form.mode != "tool")
+            if not known:
+                raise InvalidOptionError(option="output_mode", reason=_NO_TOOL_MODE)
+        if self._spent:
+            known = tuple(form for form in known if (target, form) not in self._spent) or known
+        return self.memory.in_order(target, known)
+
+    def sent(self, target: Target, form: Form, left: tuple[Form, ...]) -> None:
+        """Record a request and the remaining forms."""
+        self._sent = _Sent(target, form, left)
+
+    def refused(self, message: str) -> None:
+        """Record that the provider refused the request."""
+        if self._sent is not None:
+            attempt = OutputAttempt(self._sent.form.mode, self._sent.target.model, refusal=message)
+            self.attempts.append(attempt)
+
+    def slipped(self) -> None:
+        """Record that this answer's form is an exception, which says nothing about later requests."""
+        self._slipped = True
+
+    def accepted(self, text: str) -> None:
+        """Record that the reply fits."""
+        self._record(text, (), fits=True)
+        if self._sent is not None and not self._slipped:
+            self.memory.worked(self._sent.target, self._sent.form)
+
+    def rejected(self, text: str, reading: Reading) -> Literal["other mode", "repair", "end"]:
+        """Record that the reply does not fit, and return the next step.
+
+        ``"other mode"`` if the reply shows that the provider or the model does not follow the mode,
+        ``"repair"`` if the reply only needs correction, ``"end"`` if no repairs are left.
+        """
+        self._record(text, reading.problems, fits=False)
+        sent, self._sent = self._sent, None
+        if sent is not None and self._breaks_mode(sent.form, reading):
+            spent = _TOOL_FORMS if sent.form in _TOOL_FORMS else (sent.form,)
+            self._spent.update((sent.target, form) for form in spent)
+            is_single = self.schema.delivery.is_single
+            # A form that is known to be refused is no better than this one.
+            if any(form not in spent and not self.memory.is_refused(sent.target, form) for form in sent.left):
+                if self._is_unsupported(sent, text):
+                    for form in spent if is_single else (sent.form,):
+                        self.memory.refused(sent.target, form)
+                else:
+                    self._slipped = True
+                if not is_single:
+                    return "other mode"
+        if not self.repairs_left:
+            return "end"
+        self.repairs_left -= 1
+        self._repeated = sent
+        return "repair"
+
+    def _breaks_mode(self, form: Form, reading: Reading) -> bool:
+        if self._repeated is not None or reading.is_partial:
+            return False
+        return not reading.problems or (form.mode == "native" and self.schema.is_violated_by(reading.value))
+
+    def _is_unsupported(self, sent: _Sent, text: str) -> bool:
+        # An empty reply, or one bad reply in a form that has worked, must not demote the form permanently.
+        return bool(text.strip()) and not self.memory.has_worked(sent.target, sent.form)
+
+    def _record(self, text: str, problems: tuple[str, ...], *, fits: bool) -> None:
+        mode, model = "none", "none"  # a middleware answered instead of the model
+        if self._sent is not None:
+            mode, model = self._sent.form.mode, self._sent.target.model
+        self.attempts.append(OutputAttempt(mode, model, text, problems, fits=fits))

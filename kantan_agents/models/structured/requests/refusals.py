@@ -1,0 +1,119 @@
+"""What a provider's error says about the form of a request: refused, unclear, or about something else.
+
+The words of an error are evidence, not proof. An unclear error is decided by a request that carries less
+(``bareness``); see ``kantan_agents.bridge.structured_requests``.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Literal, TypeAlias
+
+from openai import APIStatusError
+
+from kantan_agents.errors import ProviderRequestError, UntranslatableError
+from kantan_agents.models.structured.requests.forms import (
+    FORCED_TOOL,
+    JSON_OBJECT,
+    NATIVE,
+    PROMPT,
+    TOOL,
+    Form,
+)
+
+RefusalError: TypeAlias = APIStatusError | UntranslatableError | ProviderRequestError
+REFUSALS = (APIStatusError, UntranslatableError, ProviderRequestError)
+"""The errors with which a provider may refuse the form of a request."""
+
+Cause = Literal["form", "unclear", "other"]
+
+_BAD_REQUEST = frozenset({400, 404, 422})
+# Some local servers fail while they build a grammar. Without such words, a server error is an outage.
+_SERVER_ERROR = frozenset({500, 501})
+
+# The size of the conversation. A schema, too, may be "too large", so these words name what is too long.
+_SIZE = re.compile(
+    r"context.{0,20}(length|window|size|limit)|(prompt|input|message|conversation|request)s? (is|are) too l"
+    r"|token (count|limit)|too many (input |prompt )?tokens|maximum .{0,40}tokens"
+    r"|exceed.{0,60}tokens|tokens.{0,40}exceed|reduce the length",
+    re.IGNORECASE,
+)
+_SCHEMA = re.compile(
+    r"response_?format|output_?(config|format)|text\.format|json[ _]?(schema|mode|object|output)"
+    r"|response mime|response_?(json_?)?schema|structured[ _]?output|formatted output|grammar|guided"
+    r"|\bschemas?\b(?! for function)|\bstrict\b|word .?json"
+    r"|requested parameters|no endpoints found that support",
+    re.IGNORECASE,
+)
+_TOOL = re.compile(r"tool|function|final_answer", re.IGNORECASE)
+_CHOICE = re.compile(r"choice|required", re.IGNORECASE)
+_OTHER = re.compile(
+    r"quota|credit|billing|balance|payment|api[ _-]?key|authenticat|unauthori[sz]ed|permission|forbidden"
+    r"|model.{0,100}(not found|not exist|unknown)|(unknown|invalid|no such) model|model_not_found"
+    r"|content[ _](policy|filter|management)|safety|flagged|moderation|location",
+    re.IGNORECASE,
+)
+_CONVERSATION = ("messages", "input[")
+_BARENESS = {NATIVE: 0, FORCED_TOOL: 1, TOOL: 2, JSON_OBJECT: 3, PROMPT: 4}
+
+
+def bareness(form: Form) -> int:
+    """Return how little a form adds to a request: the highest for the prompt, which is only text."""
+    return _BARENESS[form]
+
+
+def cause_of(error: RefusalError, form: Form) -> Cause:
+    """Return whether an error is about the form of the request, about something else, or unclear.
+
+    Args:
+        error: The provider's error.
+        form: The form of the refused request.
+    """
+    if isinstance(error, UntranslatableError):
+        # The conversation is the same in every form, the schema is not.
+        return "other" if any(one.startswith(_CONVERSATION) for one in error.problems) else "form"
+    status = error.status_code if isinstance(error, APIStatusError) else error.status
+    if status not in _BAD_REQUEST and status not in _SERVER_ERROR:
+        return "other"
+    text = f"{message_of(error)} {_details(error)}"
+    if _SIZE.search(text):
+        # A provider may count the tokens of a schema, too.
+        return "unclear" if _SCHEMA.search(text) else "other"
+    if _SCHEMA.search(text) or (form.mode == "tool" and _TOOL.search(text)):
+        return "form"
+    return "other" if status in _SERVER_ERROR or _OTHER.search(text) else "unclear"
+
+
+def is_about_choice(error: RefusalError) -> bool:
+    """Return whether an error is about being forced to call a tool, rather than about tools."""
+    return _CHOICE.search(message_of(error)) is not None
+
+
+def message_of(error: RefusalError) -> str:
+    """Return the provider's own message, which the client's error message may not contain."""
+    if not isinstance(error, APIStatusError):
+        return error.reason if isinstance(error, ProviderRequestError) else str(error)
+    inner = _inner(error)
+    message = inner.get("message") if isinstance(inner, dict) else inner
+    return message if isinstance(message, str) and message else error.message
+
+
+def described(error: RefusalError, longest: int = 500) -> str:
+    """Return the text of an error for a list of attempts."""
+    message = message_of(error)[:longest]
+    return f"HTTP {error.status_code}: {message}" if isinstance(error, APIStatusError) else message
+
+
+def _inner(error: APIStatusError) -> Any:
+    body = error.body[0] if isinstance(error.body, list) and error.body else error.body
+    return body.get("error", body) if isinstance(body, dict) else body
+
+
+def _details(error: RefusalError) -> str:
+    """Return what an error names besides its message; a gateway quotes the provider's error in ``raw``."""
+    inner = _inner(error) if isinstance(error, APIStatusError) else None
+    if not isinstance(inner, dict):
+        return ""
+    metadata = inner.get("metadata")
+    raw = metadata.get("raw") if isinstance(metadata, dict) else None
+    return " ".join(str(one) for one in (inner.get("param"), inner.get("code"), raw) if one is not None)

@@ -1,0 +1,137 @@
+"""``Restorer``: removes the nulls that represent absent properties in strict mode, and fills in defaults."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from kantan_agents.models.structured.schemas.schema_nodes import (
+    UNIONS,
+    Nodes,
+    fixed_values,
+    is_json_equal,
+    properties_of,
+)
+
+Mode = Literal["exact", "loose", "filled"]
+
+
+class Restorer:
+    """Restores values of one schema. Unchanged parts are returned as they are, not copied.
+
+    Attributes:
+        adapts: Whether any value of the schema may need restoring.
+    """
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        self._nodes = Nodes(schema)
+        self._branches: dict[int, list[dict[str, Any]]] = {}
+        self.adapts = self._nodes.adapts(schema)
+
+    def exact(self, value: Any) -> Any:
+        """Restore a value in the form of the strict schema.
+
+        In a union, only a branch with exactly the properties of the value is used. A value in another form is
+        therefore returned unchanged.
+        """
+        return self._restored(value, "exact")
+
+    def loose(self, value: Any) -> Any:
+        """Restore a value with both null and absent properties, as models write them without strict mode."""
+        return self._restored(value, "loose")
+
+    def filled(self, value: Any) -> Any:
+        """Return a value with defaults for its absent properties."""
+        return self._restored(value, "filled")
+
+    def _restored(self, value: Any, mode: Mode) -> Any:
+        try:
+            return self._walk(self._nodes.root, value, mode)
+        except RecursionError:  # deeper than JSON decoders support
+            return value
+
+    def _walk(self, node: Any, value: Any, mode: Mode) -> Any:
+        if not isinstance(value, (dict, list)):
+            return value
+        applying = self._nodes.applying(node)
+        if applying is None:
+            return value
+        if isinstance(value, dict):
+            value = self._object(applying, value, mode)
+        else:
+            value = self._array(applying, value, mode)
+        if any(union in applying for union in UNIONS):
+            branch = self._branch(applying, value, mode)
+            if branch is not None:
+                return self._walk(branch, value, mode)
+        return value
+
+    def _object(self, node: dict[str, Any], value: dict[str, Any], mode: Mode) -> dict[str, Any]:
+        properties, others = properties_of(node), node.get("additionalProperties")
+        result, changed = {}, False
+        for name, old in value.items():
+            inner = properties.get(name, others)
+            if mode != "filled" and old is None and name in properties and self._nodes.droppable(node, name):
+                changed = True
+                continue
+            new = self._walk(inner, old, mode)
+            changed = changed or new is not old
+            result[name] = new
+        if mode == "filled":
+            for name, inner in properties.items():
+                if name not in result and isinstance(inner, dict) and "default" in inner:
+                    result[name] = copy.deepcopy(inner["default"])
+                    changed = True
+        return result if changed else value
+
+    def _array(self, node: dict[str, Any], value: list[Any], mode: Mode) -> list[Any]:
+        first = node.get("prefixItems", [])
+        rest = node.get("items")
+        result = [
+            self._walk(first[index] if index < len(first) else rest, old, mode)
+            for index, old in enumerate(value)
+        ]
+        return result if any(new is not old for new, old in zip(result, value, strict=True)) else value
+
+    def _branch(self, node: dict[str, Any], value: Any, mode: Mode) -> dict[str, Any] | None:
+        """Return the branch of a union that a value belongs to; None if it is ambiguous."""
+        if id(node) not in self._branches:
+            self._branches[id(node)] = [found for found in self._nodes.branches(node) if found is not None]
+        if isinstance(value, list):
+            arrays = [branch for branch in self._branches[id(node)] if "items" in branch]
+            return arrays[0] if len(arrays) == 1 else None
+        objects = [branch for branch in self._branches[id(node)] if "properties" in branch]
+        if len(objects) == 1:
+            return objects[0]
+        keys = value.keys()
+        consistent = [branch for branch in objects if self._is_consistent(branch, value)]
+        tests: list[Callable[[dict[str, Any]], bool]] = [lambda branch: branch["properties"].keys() == keys]
+        if mode != "exact":
+            tests.append(
+                lambda branch: set(branch.get("required", ())) <= keys <= branch["properties"].keys()
+            )
+            tests.append(lambda branch: set(branch.get("required", ())) <= keys)
+        return next((branch for test in tests for branch in consistent if test(branch)), None)
+
+    def _is_consistent(self, branch: dict[str, Any], value: dict[str, Any]) -> bool:
+        """Return whether the value agrees with all listed values of the branch."""
+        for name, inner in branch["properties"].items():
+            listed = fixed_values(self._nodes.applying(inner)) if name in value else None
+            if listed is None or any(is_json_equal(value[name], one) for one in listed):
+                continue
+            if value[name] is not None or not self._nodes.droppable(branch, name):
+                return False
+        return True
+
+
+def restored(schema: Mapping[str, Any], value: Any) -> Any:
+    """Convert a value from the form of ``strict_schema(schema)`` to the form of ``schema``.
+
+    A null is removed if the property may be absent but not null, so that its default applies.
+
+    Args:
+        schema: The original JSON Schema.
+        value: A JSON value; it is not changed.
+    """
+    return Restorer(schema).exact(value)

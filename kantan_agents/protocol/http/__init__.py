@@ -1,6 +1,0 @@
-"""Ready-made providers for the native APIs of Anthropic and Google."""
-
-from kantan_agents.protocol.http.anthropic_provider import AnthropicProvider
-from kantan_agents.protocol.http.gemini_provider import GeminiProvider
-
-__all__ = ["AnthropicProvider", "GeminiProvider"]
