@@ -43,8 +43,8 @@ from kantan_agents.evaluation import Case, Dataset, FinishedCase, Score, evaluat
 from kantan_agents.evaluation.experiment.results import CaseResult
 from kantan_agents.evaluation.experiment.rows import RatedScore
 from kantan_agents.evaluation.experiment.write_rows import write_result, write_scores
-from kantan_agents.tracing.recorder import SQLiteRecorder
-from kantan_agents.tracing.store.connection import changing, transaction
+from kantan_agents.traces.recorder import SQLiteRecorder
+from kantan_agents.traces.store.connection import changing, transaction
 
 AT_ONCE = 50
 MODEL_SECONDS = 0.05

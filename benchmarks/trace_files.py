@@ -17,7 +17,7 @@ from kantan_llm.tracing import NoOpTracer, SQLiteTracer
 
 from benchmarks.measure import RunOnce
 from kantan_agents import set_trace_processors
-from kantan_agents.tracing.ids import new_run_id, trace_id_of
+from kantan_agents.traces.ids import new_run_id, trace_id_of
 
 _FILL_KIB = 500_000
 

@@ -24,7 +24,7 @@ from benchmarks.trace_runs import (
     unrecorded,
 )
 from benchmarks.trace_writing import collecting, fresh_recorders, written
-from kantan_agents.tracing.recorder import SQLiteRecorder
+from kantan_agents.traces.recorder import SQLiteRecorder
 
 FLAT = 1.10
 AT_A_TIME = 4_000

@@ -26,10 +26,10 @@ from typing import Any
 
 from typing_extensions import Self
 
-from kantan_agents.tracing.ids import new_run_id, trace_id_of
-from kantan_agents.tracing.recorder import SQLiteRecorder
-from kantan_agents.tracing.store import TraceStore
-from kantan_agents.tracing.store.keep import keep_changed
+from kantan_agents.traces.ids import new_run_id, trace_id_of
+from kantan_agents.traces.recorder import SQLiteRecorder
+from kantan_agents.traces.store import TraceStore
+from kantan_agents.traces.store.keep import keep_changed
 
 _SPANS_OF_A_RUN = 6
 _RUNS_AT_ONCE = 2_000

@@ -13,7 +13,7 @@ from benchmarks.overhead import make_tools, pair
 from benchmarks.report import Report
 from benchmarks.trace_runs import FLUSH_SECONDS, TEXT, TracedModel, flush
 from kantan_agents import set_trace_processors
-from kantan_agents.tracing.recorder import SQLiteRecorder
+from kantan_agents.traces.recorder import SQLiteRecorder
 
 GROWTH = 1.15
 THROUGHPUT = 1 / (1 - 0.15)

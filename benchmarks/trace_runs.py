@@ -19,7 +19,7 @@ from openai.types.responses import ResponseFunctionToolCall
 from benchmarks.measure import Measure, RunOnce
 from benchmarks.overhead import FakeModel, make_tools, pair
 from kantan_agents import set_trace_processors
-from kantan_agents.tracing.recorder import SQLiteRecorder
+from kantan_agents.traces.recorder import SQLiteRecorder
 
 INTERVAL: float = inspect.signature(SQLiteRecorder).parameters["flush_interval"].default
 """Seconds that a recorder collects spans before it writes them."""

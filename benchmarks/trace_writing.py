@@ -12,7 +12,7 @@ from kantan_llm.tracing import SQLiteTracer
 from benchmarks.measure import Measure
 from benchmarks.trace_files import EndedTrace, copies
 from benchmarks.trace_runs import flush
-from kantan_agents.tracing.recorder import SQLiteRecorder
+from kantan_agents.traces.recorder import SQLiteRecorder
 
 _NEVER = 3600.0
 

@@ -59,7 +59,7 @@ from benchmarks.trace_runs import (
     waiting_turn,
 )
 from benchmarks.trace_writing import fresh_recorders, written, written_by_kantan_llm
-from kantan_agents.tracing.recorder import SQLiteRecorder
+from kantan_agents.traces.recorder import SQLiteRecorder
 
 AT_THE_CALLER = 1.10
 MANY_AT_ONCE = 1.15

@@ -19,7 +19,7 @@ import agents
 from kantan_agents import Agent, SQLiteRecorder, TraceStore
 from kantan_agents.rule_changes import what_if
 from kantan_agents.testing import Reply, ScriptedModel, ScriptedToolCall
-from kantan_agents.tracing.ids import new_run_id, trace_id_of
+from kantan_agents.traces.ids import new_run_id, trace_id_of
 
 CALLS = 100_000
 CALLS_OF_RUN = 5

@@ -73,7 +73,6 @@ if TYPE_CHECKING:
     from kantan_agents.skills import CommandLoader, Skill, SkillLoader, project_instructions, skill_tools
     from kantan_agents.stages import DEFAULT_STAGES
     from kantan_agents.support.http_pools import ConnectionStats, connection_stats
-    from kantan_agents.telemetry import OtelExporter, mcp_trace_client, mcp_trace_meta, trace_headers
     from kantan_agents.tool_rules import ToolRulesMode, get_context_with_tool_rules
     from kantan_agents.toolkit import toolkit
     from kantan_agents.tools import (
@@ -87,10 +86,10 @@ if TYPE_CHECKING:
         rule_parameter,
         use_tool_providers,
     )
-    from kantan_agents.tracing.copying import CopyResult, copy_traces
-    from kantan_agents.tracing.recorder import RecorderStats, SQLiteRecorder, record_traces, redact_texts
-    from kantan_agents.tracing.recorder.postgres_recorder import PostgresRecorder
-    from kantan_agents.tracing.store import (
+    from kantan_agents.traces.copying import CopyResult, copy_traces
+    from kantan_agents.traces.recorder import RecorderStats, SQLiteRecorder, record_traces, redact_texts
+    from kantan_agents.traces.recorder.postgres_recorder import PostgresRecorder
+    from kantan_agents.traces.store import (
         IndexResult,
         JudgeSpan,
         PromptStats,
@@ -100,6 +99,7 @@ if TYPE_CHECKING:
         TraceStore,
         TraceSummary,
     )
+    from kantan_agents.traces.telemetry import OtelExporter, mcp_trace_client, mcp_trace_meta, trace_headers
 
 __all__ = [
     "DEFAULT_STAGES",
@@ -232,14 +232,14 @@ _HOMES = {
     "ConfiguredServers": "kantan_agents.mcp",
     "ConnectionStats": "kantan_agents.support.http_pools",
     "ContentSegment": "kantan_agents.models.protocol",
-    "CopyResult": "kantan_agents.tracing.copying",
+    "CopyResult": "kantan_agents.traces.copying",
     "Event": "kantan_agents.core.events",
     "Explanation": "kantan_agents.tools",
     "Flip": "kantan_agents.rule_changes",
     "FlipCounts": "kantan_agents.rule_changes",
     "GeminiProvider": "kantan_agents.models.protocol",
     "IncompleteTrace": "kantan_agents.rule_changes",
-    "JudgeSpan": "kantan_agents.tracing.store",
+    "JudgeSpan": "kantan_agents.traces.store",
     "JudgementError": "kantan_agents.errors",
     "JudgeTemplates": "kantan_agents.judges",
     "KantanAgentsError": "kantan_agents.errors",
@@ -248,20 +248,20 @@ _HOMES = {
     "ModelCall": "kantan_agents.core.interception",
     "ModelNext": "kantan_agents.core.interception",
     "Next": "kantan_agents.core.pipeline",
-    "OtelExporter": "kantan_agents.telemetry",
+    "OtelExporter": "kantan_agents.traces.telemetry",
     "OutputAttempt": "kantan_agents.models.structured",
     "OutputMode": "kantan_agents.models.structured",
     "OutputSchemaError": "kantan_agents.errors",
     "Pipeline": "kantan_agents.core.pipeline",
-    "PostgresRecorder": "kantan_agents.tracing.recorder.postgres_recorder",
+    "PostgresRecorder": "kantan_agents.traces.recorder.postgres_recorder",
     "Prompt": "kantan_agents.core.prompt",
-    "PromptStats": "kantan_agents.tracing.store",
+    "PromptStats": "kantan_agents.traces.store",
     "Provider": "kantan_agents.models.protocol",
     "ProviderModel": "kantan_agents.models.protocol",
     "ProviderResponse": "kantan_agents.models.protocol",
-    "IndexResult": "kantan_agents.tracing.store",
-    "PruneResult": "kantan_agents.tracing.store",
-    "RecorderStats": "kantan_agents.tracing.recorder",
+    "IndexResult": "kantan_agents.traces.store",
+    "PruneResult": "kantan_agents.traces.store",
+    "RecorderStats": "kantan_agents.traces.recorder",
     "Recording": "kantan_agents.replay",
     "Durable": "kantan_agents.durable",
     "DurableRuns": "kantan_agents.durable",
@@ -272,23 +272,23 @@ _HOMES = {
     "RunContext": "kantan_agents.core.pipeline",
     "RunResult": "kantan_agents.core.pipeline",
     "RunStream": "kantan_agents.running.stream",
-    "SQLiteRecorder": "kantan_agents.tracing.recorder",
+    "SQLiteRecorder": "kantan_agents.traces.recorder",
     "SlashCommands": "kantan_agents.middleware",
     "Stage": "kantan_agents.core.pipeline",
     "StageAttempt": "kantan_agents.judges",
     "StatusJudge": "kantan_agents.judges",
     "StatusRule": "kantan_agents.judges",
     "StatusVerdict": "kantan_agents.judges",
-    "StoredSpan": "kantan_agents.tracing.store",
-    "StoredTrace": "kantan_agents.tracing.store",
+    "StoredSpan": "kantan_agents.traces.store",
+    "StoredTrace": "kantan_agents.traces.store",
     "StructuredOutputError": "kantan_agents.errors",
     "Subscription": "kantan_agents.core.events",
     "ToolCall": "kantan_agents.core.interception",
     "ToolNext": "kantan_agents.core.interception",
     "ToolRetrieval": "kantan_agents.retrieval",
     "ToolRulesMode": "kantan_agents.tool_rules",
-    "TraceStore": "kantan_agents.tracing.store",
-    "TraceSummary": "kantan_agents.tracing.store",
+    "TraceStore": "kantan_agents.traces.store",
+    "TraceSummary": "kantan_agents.traces.store",
     "UnjudgedCall": "kantan_agents.rule_changes",
     "UserRules": "kantan_agents.middleware",
     "WhatIf": "kantan_agents.rule_changes",
@@ -296,7 +296,7 @@ _HOMES = {
     "agent_of": "kantan_agents.agent",
     "configured_servers": "kantan_agents.mcp",
     "connection_stats": "kantan_agents.support.http_pools",
-    "copy_traces": "kantan_agents.tracing.copying",
+    "copy_traces": "kantan_agents.traces.copying",
     "detect_matched_rule": "kantan_agents.judges",
     "explain": "kantan_agents.tools",
     "find_tag": "kantan_agents.judges",
@@ -308,11 +308,11 @@ _HOMES = {
     "judge_status": "kantan_agents.judges",
     "list_provider_tools": "kantan_agents.tools",
     "mcp_prompt": "kantan_agents.mcp",
-    "mcp_trace_client": "kantan_agents.telemetry",
-    "mcp_trace_meta": "kantan_agents.telemetry",
+    "mcp_trace_client": "kantan_agents.traces.telemetry",
+    "mcp_trace_meta": "kantan_agents.traces.telemetry",
     "parse_structured_output": "kantan_agents.models.structured",
-    "record_traces": "kantan_agents.tracing.recorder",
-    "redact_texts": "kantan_agents.tracing.recorder",
+    "record_traces": "kantan_agents.traces.recorder",
+    "redact_texts": "kantan_agents.traces.recorder",
     "refresh_tool_providers": "kantan_agents.tools",
     "replay": "kantan_agents.replay",
     "replay_async": "kantan_agents.replay",
@@ -325,7 +325,7 @@ _HOMES = {
     "task_tool": "kantan_agents.delegation",
     "to_provider_response": "kantan_agents.models.protocol",
     "toolkit": "kantan_agents.toolkit",
-    "trace_headers": "kantan_agents.telemetry",
+    "trace_headers": "kantan_agents.traces.telemetry",
     "what_if": "kantan_agents.rule_changes",
     "with_resources": "kantan_agents.mcp",
     "use_tool_providers": "kantan_agents.tools",

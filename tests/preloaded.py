@@ -76,8 +76,8 @@ import kantan_agents.cli.chat.run  # noqa: E402
 import kantan_agents.cli.run.run  # noqa: E402
 import kantan_agents.models.light_requests  # noqa: E402 - with the resources of openai
 import kantan_agents.testing  # noqa: E402
-import kantan_agents.tracing.recorder  # noqa: E402
-import kantan_agents.tracing.store  # noqa: E402
+import kantan_agents.traces.recorder  # noqa: E402
+import kantan_agents.traces.store  # noqa: E402
 from kantan_agents.testing.wire import response_events  # noqa: E402
 
 # The package imports its parts when they are first used: here, for all children.

@@ -27,7 +27,7 @@ from benchmarks.trace_runs import (
     traced_tool_turn,
 )
 from kantan_agents import TraceStore
-from kantan_agents.tracing.recorder import SQLiteRecorder
+from kantan_agents.traces.recorder import SQLiteRecorder
 
 FREQUENT, RARE = "sunny", "hurricane"
 LIMIT = 20

@@ -13,7 +13,7 @@ from benchmarks.peers.compared import OURS
 from benchmarks.trace_files import copied_file, ended_trace, fill
 from benchmarks.trace_runs import flush, traced_tool_turn
 from kantan_agents import set_trace_processors
-from kantan_agents.tracing.recorder import SQLiteRecorder
+from kantan_agents.traces.recorder import SQLiteRecorder
 
 
 def _indexed(path: Path) -> None:

@@ -38,7 +38,6 @@ from kantan_agents.bridge import (
     QuickSettings,
     SDKAgent,
 )
-from kantan_agents.capture import RunRecord
 from kantan_agents.core.context import Context
 from kantan_agents.core.events import Handler, Observers, Subscription
 from kantan_agents.core.interception import Middleware, layers_of
@@ -69,8 +68,9 @@ from kantan_agents.tools import (
     tool_origins,
     tools_with_providers,
 )
-from kantan_agents.tracing.metadata import origin_metadata, prompt_metadata, run_metadata
-from kantan_agents.tracing.sqlite import share_sqlite_tracers
+from kantan_agents.traces.capture import RunRecord
+from kantan_agents.traces.metadata import origin_metadata, prompt_metadata, run_metadata
+from kantan_agents.traces.sqlite import share_sqlite_tracers
 
 if TYPE_CHECKING:
     from kantan_agents.mcp import ConfiguredServers

@@ -10,8 +10,8 @@ from typing import Any
 from kantan_agents.core.interception import redacted_data
 from kantan_agents.core.pipeline import current_run
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.tracing.metadata import hosted_prompt_metadata
-from kantan_agents.tracing.spans import record_metadata
+from kantan_agents.traces.metadata import hosted_prompt_metadata
+from kantan_agents.traces.spans import record_metadata
 
 _RECORDED = object()
 

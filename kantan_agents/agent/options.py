@@ -14,7 +14,7 @@ from kantan_agents.core.templating import render_strictly, render_template
 from kantan_agents.errors import InstructionsRequiredError, InvalidOptionError
 from kantan_agents.support.arguments import checked_int
 from kantan_agents.support.nearest import nearest
-from kantan_agents.tracing.metadata import finite
+from kantan_agents.traces.metadata import finite
 
 Renderer = Callable[..., "str | Awaitable[str]"]
 """``(text, context)`` or ``(text, context, allow_env)``, sync or async, returning the text."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, Final, Protocol
 
-from kantan_agents.capture import RunRecord
 from kantan_agents.core.prompt import Prompt
 from kantan_agents.running.chosen import Chosen
 from kantan_agents.tool_rules import RuleLayers, ToolRules
+from kantan_agents.traces.capture import RunRecord
 
 ARM_LIMIT: Final = "arm "
 """Begins the names of the limits that a choice sets."""

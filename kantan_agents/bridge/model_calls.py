@@ -28,7 +28,6 @@ from kantan_agents.bridge.structured_requests import (
     stream_output,
     with_final_tool,
 )
-from kantan_agents.capture import ModelAnswer
 from kantan_agents.core.events import (
     ModelCallFinished,
     ModelCallStarted,
@@ -51,6 +50,7 @@ from kantan_agents.models import (
 from kantan_agents.models.model_wrapper import unwrapped
 from kantan_agents.models.protocol import is_provider
 from kantan_agents.models.structured.requests.request import Request
+from kantan_agents.traces.capture import ModelAnswer
 
 _COUNT = object()
 _TEXT = "response.output_text.delta"

@@ -10,7 +10,7 @@ from typing import Any, Final
 from agents import RunState
 
 from kantan_agents.bridge.guarded_agent import guard_agent
-from kantan_agents.tracing.metadata import chosen_metadata
+from kantan_agents.traces.metadata import chosen_metadata
 
 CHOSEN: Final = "kantan_agents_chosen"
 """Where the JSON of a state has ``PausedContext.chosen``: in what it says of the trace."""

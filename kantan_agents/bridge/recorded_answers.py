@@ -23,7 +23,7 @@ from openai.types.responses.response_usage import InputTokensDetails, OutputToke
 from pydantic import TypeAdapter, ValidationError
 
 from kantan_agents.bridge.model_answers import answer_of
-from kantan_agents.capture import ModelAnswer
+from kantan_agents.traces.capture import ModelAnswer
 
 
 @cache

@@ -45,7 +45,7 @@ from kantan_agents.tools import (
     server_of,
 )
 from kantan_agents.tools.unshown import in_view
-from kantan_agents.tracing.spans import record_metadata
+from kantan_agents.traces.spans import record_metadata
 
 
 class Owner(Protocol):

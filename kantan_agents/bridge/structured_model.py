@@ -29,7 +29,7 @@ from kantan_agents.models.structured.requests.memory import FORMS, Target
 from kantan_agents.models.structured.requests.reading import final_text
 from kantan_agents.models.structured.requests.refusals import REFUSALS
 from kantan_agents.models.structured.requests.request import Request
-from kantan_agents.tracing.spans import set_output_mode
+from kantan_agents.traces.spans import set_output_mode
 
 SPAN = "structured_output"
 _SCHEMA_PLACE = 4

@@ -10,7 +10,6 @@ from agents import FunctionTool
 
 from kantan_agents.agent import Agent
 from kantan_agents.agent.from_definition import checked_models
-from kantan_agents.capture.playback import IS_OWN_TOOL
 from kantan_agents.core.interception import end_run_with
 from kantan_agents.core.pipeline import loggable
 from kantan_agents.definitions import AgentDefinition, AgentLoader, name_key
@@ -49,6 +48,7 @@ from kantan_agents.support.arguments import checked_int
 from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules import NO_RULES, RuleLayers, ToolFacts, ToolRules, ToolRulesMode, rules_of
 from kantan_agents.tools import declare_names, facts_of, rule_parameter, show_each_turn
+from kantan_agents.traces.capture.playback import IS_OWN_TOOL
 
 _log = get_logger("kantan_agents.delegation")
 

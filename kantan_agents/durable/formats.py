@@ -10,10 +10,10 @@ from typing import Any, Final
 import attrs
 from agents import ModelResponse, ToolOutputFileContent, ToolOutputImage, ToolOutputText
 
-from kantan_agents.capture import ModelAnswer, RecordedError
 from kantan_agents.errors import KantanAgentsError, StoredStepError, code_of
 from kantan_agents.replay.failures import error_of
 from kantan_agents.replay.results import result_of
+from kantan_agents.traces.capture import ModelAnswer, RecordedError
 
 VERSION: Final = 1
 """Version of the format. Later versions of the library read the earlier ones."""

@@ -14,7 +14,6 @@ from agents import ModelResponse
 from kantan_agents.bridge.model_answers import answer_of as answer_of_stream
 from kantan_agents.bridge.model_answers import with_output
 from kantan_agents.bridge.recorded_answers import model_response, stream_events
-from kantan_agents.capture import RecordedError
 from kantan_agents.core.interception import (
     ModelCall,
     ToolCall,
@@ -39,7 +38,8 @@ from kantan_agents.models.structured.requests.request import Request
 from kantan_agents.replay.failures import error_of
 from kantan_agents.running.identity import InnerIdentities, next_identity
 from kantan_agents.support.log import get_logger
-from kantan_agents.tracing.replayed import mark_replayed
+from kantan_agents.traces.capture import RecordedError
+from kantan_agents.traces.replayed import mark_replayed
 
 _log = get_logger("kantan_agents.durable")
 

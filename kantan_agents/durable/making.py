@@ -31,8 +31,8 @@ from kantan_agents.errors import (
     UnknownDurableAgentError,
 )
 from kantan_agents.support.log import get_logger
-from kantan_agents.tracing.recorder import sigterm
-from kantan_agents.tracing.spans import record_recovery
+from kantan_agents.traces.recorder import sigterm
+from kantan_agents.traces.spans import record_recovery
 
 _log = get_logger("kantan_agents.durable")
 

@@ -9,7 +9,7 @@ from kantan_agents.durable.stored_run import StoredRun, checked_options, kept_ke
 from kantan_agents.errors import InputTypeError, InvalidOptionError, NotStorableError
 from kantan_agents.middleware.redact.redact import Redact
 from kantan_agents.support.arguments import checked_int, checked_number
-from kantan_agents.tracing.ids import new_run_id
+from kantan_agents.traces.ids import new_run_id
 
 _LONGEST = 200
 

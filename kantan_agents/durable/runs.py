@@ -31,7 +31,7 @@ from kantan_agents.errors import (
 from kantan_agents.support.arguments import checked_bool, checked_int, checked_number
 from kantan_agents.support.log import get_logger
 from kantan_agents.support.waiting import wait_for_end
-from kantan_agents.tracing.recorder import sigterm
+from kantan_agents.traces.recorder import sigterm
 
 _log = get_logger("kantan_agents.durable")
 

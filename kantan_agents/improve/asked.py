@@ -21,7 +21,7 @@ from kantan_agents.improve.search import SearchOptions
 from kantan_agents.replay.cohort import Cohort
 from kantan_agents.replay.experiment.prices import Limit, Prices
 from kantan_agents.support.arguments import checked_int, checked_number, checked_path, checked_text, shown
-from kantan_agents.tracing.store import TraceStore
+from kantan_agents.traces.store import TraceStore
 
 _SELECTION: Final = ("last", "sample", "limit")
 

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from kantan_agents.capture import RunRecord, ToolCallRecord
-from kantan_agents.capture.canonical import decode
 from kantan_agents.evaluation.finished import FinishedCase, ToolUse
 from kantan_agents.improve.parts import Source
 from kantan_agents.improve.rated import Rated
 from kantan_agents.replay.experiment.outcome import ChangedDecision, RunOutcome
 from kantan_agents.replay.tape import plain_arguments
+from kantan_agents.traces.capture import RunRecord, ToolCallRecord
+from kantan_agents.traces.capture.canonical import decode
 
 
 def finished_run(source: Source, version: str, rated: Rated, tool_calls: tuple[ToolUse, ...]) -> FinishedCase:

@@ -19,7 +19,7 @@ from kantan_agents.improve.progress import ImproveProgress
 from kantan_agents.improve.whole_search import WholeSearch
 from kantan_agents.replay.cohort import Cohort
 from kantan_agents.running.portal import background_loop
-from kantan_agents.tracing.store import TraceStore
+from kantan_agents.traces.store import TraceStore
 
 Judge = Evaluator | Agent[Any] | Prompt | Callable[..., Any]
 """What ``improve`` takes as a judge: an evaluator, a judge's agent, the prompt to judge by, or a function."""

@@ -17,7 +17,7 @@ from typing import Final
 import attrs
 
 from kantan_agents.errors import TraceDatabaseError
-from kantan_agents.tracing.store.connection import changing, reading, transaction
+from kantan_agents.traces.store.connection import changing, reading, transaction
 
 OPENINGS: Final = "kantan_agents_sealed_openings"
 """One row for each opening of sealed cases. It outlives the traces: what was seen stays seen."""

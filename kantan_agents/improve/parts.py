@@ -8,8 +8,6 @@ from typing import Any, Final
 
 import attrs
 
-from kantan_agents.capture import RunRecord
-from kantan_agents.capture.canonical import content_hash
 from kantan_agents.core.prompt import Prompt
 from kantan_agents.errors import CohortTooSmallError, EmptyDatasetError, InvalidOptionError
 from kantan_agents.evaluation.dataset import Case, Dataset, SealedDataset
@@ -19,6 +17,8 @@ from kantan_agents.replay.change import plain
 from kantan_agents.replay.cohort import Cohort, Skipped, obstacle
 from kantan_agents.replay.experiment.prices import Estimate, Prices
 from kantan_agents.replay.recording import Recording
+from kantan_agents.traces.capture import RunRecord
+from kantan_agents.traces.capture.canonical import content_hash
 
 SPLIT: Final = (0.4, 0.2, 0.4)
 """Fractions of train, validation and test. The test is large, because the verdict depends on it."""

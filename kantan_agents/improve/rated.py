@@ -8,8 +8,8 @@ from typing import Any, Literal
 import attrs
 from typing_extensions import Self
 
-from kantan_agents.capture.checking import check_types
-from kantan_agents.capture.json_values import JSONValue
+from kantan_agents.traces.capture.checking import check_types
+from kantan_agents.traces.capture.json_values import JSONValue
 
 RatedStatus = Literal["recorded", "same", "wording", "changed", "diverged", "failed", "not run"]
 

@@ -30,8 +30,8 @@ from kantan_agents.replay.cohort import Cohort
 from kantan_agents.replay.experiment import RunOutcome, replay_cohort_async
 from kantan_agents.replay.experiment.prices import Prices
 from kantan_agents.support.secrets import mask
-from kantan_agents.tracing.store import TraceStore
-from kantan_agents.tracing.store.experiment_keys import EXPERIMENT_KEY
+from kantan_agents.traces.store import TraceStore
+from kantan_agents.traces.store.experiment_keys import EXPERIMENT_KEY
 
 RECORDED: Final = "recorded"
 """What stands for the recorded runs themselves among the versions of a journal."""

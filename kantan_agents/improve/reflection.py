@@ -24,7 +24,7 @@ from kantan_agents.judges.wording import fenced
 from kantan_agents.replay.experiment.fatal_errors import is_fatal
 from kantan_agents.replay.experiment.prices import Estimate, Prices
 from kantan_agents.support.secrets import mask
-from kantan_agents.tracing.store.experiment_keys import EXPERIMENT_KEY
+from kantan_agents.traces.store.experiment_keys import EXPERIMENT_KEY
 
 _ATTEMPTS: Final = 2
 _CALL: Final = "reflection"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from kantan_agents.capture.diff_text import text_diff
 from kantan_agents.core.prompt import Prompt
 from kantan_agents.improve.improvement import Improvement
 from kantan_agents.improve.lineage import draw_lineage
+from kantan_agents.traces.capture.diff_text import text_diff
 
 
 def diff_of(old: Prompt, version: str, text: str) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import attrs
 from anyio.to_thread import run_sync
 
-from kantan_agents.capture.canonical import content_hash
 from kantan_agents.core.prompt import Prompt, hash_text
 from kantan_agents.evaluation.comparing import Comparison, compare
 from kantan_agents.evaluation.dataset import Case
@@ -20,7 +19,8 @@ from kantan_agents.improve.openings import Opening, open_sealed
 from kantan_agents.improve.parts import Parts
 from kantan_agents.improve.rated import Rated
 from kantan_agents.improve.rating import Rater
-from kantan_agents.tracing.store import TraceStore
+from kantan_agents.traces.capture.canonical import content_hash
+from kantan_agents.traces.store import TraceStore
 
 
 @attrs.frozen

@@ -6,13 +6,13 @@ from typing import Any
 
 import attrs
 
-from kantan_agents.capture.canonical import content_hash
 from kantan_agents.evaluation.experiment.identity import identity_of, run_options
 from kantan_agents.improve.asked import Asked
 from kantan_agents.improve.limits import Limits
 from kantan_agents.improve.target import Target
 from kantan_agents.replay.change import plain
 from kantan_agents.replay.experiment.one_run import checked_run_config
+from kantan_agents.traces.capture.canonical import content_hash
 
 
 async def search_key(asked: Asked, target: Target, limits: Limits) -> str:

@@ -10,9 +10,9 @@ from kantan_agents.agent import Agent
 from kantan_agents.core.prompt import Prompt
 from kantan_agents.errors import InvalidOptionError, PromptNotImprovableError
 from kantan_agents.support.nearest import nearest
-from kantan_agents.tracing.store import TraceStore
-from kantan_agents.tracing.store.connection import reading
-from kantan_agents.tracing.store.prompt_texts import texts_by_version
+from kantan_agents.traces.store import TraceStore
+from kantan_agents.traces.store.connection import reading
+from kantan_agents.traces.store.prompt_texts import texts_by_version
 
 
 @attrs.frozen

@@ -15,8 +15,8 @@ from kantan_agents.errors import code_of
 from kantan_agents.judges.stages import StageResult
 from kantan_agents.judges.verdict import Method, StageAttempt, StatusVerdict
 from kantan_agents.support.log import get_logger
-from kantan_agents.tracing.ids import new_run_id, trace_id_of
-from kantan_agents.tracing.sqlite import share_sqlite_tracers
+from kantan_agents.traces.ids import new_run_id, trace_id_of
+from kantan_agents.traces.sqlite import share_sqlite_tracers
 
 _log = get_logger("kantan_agents.judges")
 

@@ -19,7 +19,7 @@ from kantan_agents.judges.instructions import checked_language
 from kantan_agents.judges.wording import Data, Wording, fenced
 from kantan_agents.models.rubric import RUBRIC, Rubric
 from kantan_agents.models.structured import OutputType, output_schema
-from kantan_agents.tracing.metadata import JUDGE_PROMPT_ID
+from kantan_agents.traces.metadata import JUDGE_PROMPT_ID
 
 _REQUIRED_FIELDS = ("score", "comments")
 _RubricT = TypeVar("_RubricT", default=Rubric)

@@ -43,7 +43,7 @@ from kantan_agents.judges.stages import (
 from kantan_agents.judges.tags import DEFAULT_TAG, checked_content, checked_tag, read_tags, tag_text
 from kantan_agents.judges.verdict import StageAttempt, StatusVerdict
 from kantan_agents.running.portal import background_loop
-from kantan_agents.tracing.sqlite import share_sqlite_tracers
+from kantan_agents.traces.sqlite import share_sqlite_tracers
 
 Mode = Literal["structured", "tag"]
 

@@ -11,12 +11,12 @@ from typing import Any
 from agents import ModelRetryBackoffSettings, retry_policies
 from agents.retry import RetryDecision, RetryPolicyContext
 
-from kantan_agents.capture.playback import Tape
 from kantan_agents.core.pipeline import loggable
 from kantan_agents.errors import KantanAgentsError, ProviderRequestError
 from kantan_agents.middleware.deadline import seconds_left
 from kantan_agents.models import claim_all_retries
 from kantan_agents.support.log import get_logger
+from kantan_agents.traces.capture.playback import Tape
 
 Policy = Callable[[RetryPolicyContext], Awaitable[Any]]
 

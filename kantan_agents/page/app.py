@@ -24,7 +24,7 @@ from kantan_agents.page.state import PageState
 from kantan_agents.replay.experiment.prices import Prices
 from kantan_agents.support.arguments import shown
 from kantan_agents.support.log import get_logger
-from kantan_agents.tracing.store import TraceStore
+from kantan_agents.traces.store import TraceStore
 
 Authorize = Callable[[HTTPConnection], bool | Awaitable[bool]]
 """Decides about a request: whether it may see the page. It may be a coroutine function."""

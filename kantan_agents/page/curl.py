@@ -18,9 +18,9 @@ from agents import (
 )
 from openai import AsyncOpenAI
 
-from kantan_agents.capture import ModelCallRecord, ToolDefinition
-from kantan_agents.capture.model_calls import OutputRequest
 from kantan_agents.errors import InvalidOptionError
+from kantan_agents.traces.capture import ModelCallRecord, ToolDefinition
+from kantan_agents.traces.capture.model_calls import OutputRequest
 
 _APIS: Final[dict[str, Any]] = {
     "responses": OpenAIResponsesModel,

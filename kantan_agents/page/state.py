@@ -8,7 +8,7 @@ import attrs
 
 from kantan_agents.page.data.signed import token_of
 from kantan_agents.replay.experiment.prices import Prices
-from kantan_agents.tracing.store import TraceStore
+from kantan_agents.traces.store import TraceStore
 
 
 @attrs.frozen

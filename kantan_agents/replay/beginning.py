@@ -9,10 +9,10 @@ from typing import Any
 from agents import RunConfig, RunState
 
 from kantan_agents.agent import Agent
-from kantan_agents.capture import RunRecord
-from kantan_agents.capture.canonical import copied
 from kantan_agents.replay.session import RecordedSession
 from kantan_agents.tool_rules import EXPLICIT
+from kantan_agents.traces.capture import RunRecord
+from kantan_agents.traces.capture.canonical import copied
 
 
 async def run_again(

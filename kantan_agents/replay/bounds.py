@@ -8,10 +8,10 @@ from typing import Any, Final
 from agents import Runner
 
 from kantan_agents.agent import Agent
-from kantan_agents.capture import ModelCallRecord, RecordedError, RunRecord
 from kantan_agents.errors import NotReplayableError
 from kantan_agents.replay.provider_side import held_by_provider, hosted_work
 from kantan_agents.replay.recording import Recording
+from kantan_agents.traces.capture import ModelCallRecord, RecordedError, RunRecord
 
 _DEADLINE: Final = "E82"
 _HELD: Final = {

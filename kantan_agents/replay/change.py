@@ -16,7 +16,6 @@ from pydantic import ValidationError
 from typing_extensions import Self
 
 from kantan_agents.agent import Agent
-from kantan_agents.capture.canonical import canonical, copied, decode
 from kantan_agents.core.context import check_context
 from kantan_agents.core.prompt import Prompt, hash_text
 from kantan_agents.errors import (
@@ -26,7 +25,8 @@ from kantan_agents.errors import (
 )
 from kantan_agents.support.nearest import nearest
 from kantan_agents.tool_rules import ToolRules
-from kantan_agents.tracing.recorder.plain_json import encode_anything
+from kantan_agents.traces.capture.canonical import canonical, copied, decode
+from kantan_agents.traces.recorder.plain_json import encode_anything
 
 RULES: Final = "rules"
 MIDDLEWARE: Final = "middleware"

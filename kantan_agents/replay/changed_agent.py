@@ -12,7 +12,6 @@ import attrs
 from agents import Model
 
 from kantan_agents.agent import Agent
-from kantan_agents.capture.canonical import content_hash, decode
 from kantan_agents.core.prompt import Prompt
 from kantan_agents.delegation.altered_tool import child_of_tool, with_children
 from kantan_agents.errors import (
@@ -27,6 +26,7 @@ from kantan_agents.replay.agent_copies import AgentCopies
 from kantan_agents.replay.change import Change, plain
 from kantan_agents.replay.reached import Reached
 from kantan_agents.support.nearest import nearest
+from kantan_agents.traces.capture.canonical import content_hash, decode
 
 
 @attrs.frozen

@@ -8,13 +8,13 @@ from typing import Any, Final
 import attrs
 
 from kantan_agents.bridge.captured.definitions import GENERATED_CACHE_KEY
-from kantan_agents.capture import ModelCallRecord, ModelRequest
-from kantan_agents.capture.compare import Difference, differences
-from kantan_agents.capture.reading import model_request
 from kantan_agents.errors import InvalidOptionError, ReplayDifferenceError
 from kantan_agents.support.nearest import nearest
 from kantan_agents.support.secrets import mask
-from kantan_agents.tracing.recorder.masking import mask_data
+from kantan_agents.traces.capture import ModelCallRecord, ModelRequest
+from kantan_agents.traces.capture.compare import Difference, differences
+from kantan_agents.traces.capture.reading import model_request
+from kantan_agents.traces.recorder.masking import mask_data
 
 PARTS: Final = (
     "model",

@@ -10,14 +10,14 @@ from typing import Any, Final
 import attrs
 from typing_extensions import Self, Unpack
 
-from kantan_agents.capture import ModelCallRecord, RunRecord
 from kantan_agents.errors import EmptyCohortError, InvalidOptionError, KantanAgentsError
 from kantan_agents.replay.provider_side import held_by_provider, runs_here, why_not_repeated
 from kantan_agents.replay.recording import Recording
 from kantan_agents.support.arguments import checked_int
-from kantan_agents.tracing.store import TraceStore
-from kantan_agents.tracing.store.experiment_keys import EXPERIMENT_KEY
-from kantan_agents.tracing.store.filters import TraceFilters
+from kantan_agents.traces.capture import ModelCallRecord, RunRecord
+from kantan_agents.traces.store import TraceStore
+from kantan_agents.traces.store.experiment_keys import EXPERIMENT_KEY
+from kantan_agents.traces.store.filters import TraceFilters
 
 _HELD_LATER: Final = "auto_previous_response_id"
 

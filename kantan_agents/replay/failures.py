@@ -12,8 +12,8 @@ import httpx
 import openai
 
 import kantan_agents.errors
-from kantan_agents.capture import RecordedError
 from kantan_agents.errors import KantanAgentsError, ReplayedFailureError
+from kantan_agents.traces.capture import RecordedError
 
 _NOWHERE = httpx.Request("POST", "http://replay.invalid/")
 

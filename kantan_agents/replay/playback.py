@@ -5,9 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from kantan_agents.capture import RunRecord
-from kantan_agents.capture.canonical import canonical, decode
-from kantan_agents.capture.compare import Difference
 from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import KantanAgentsError, NotReplayableError, code_of
 from kantan_agents.models.structured import json_data
@@ -15,8 +12,11 @@ from kantan_agents.replay.checks import Checks, difference_error
 from kantan_agents.replay.recording import Recording
 from kantan_agents.replay.tape import StrictTape
 from kantan_agents.support.secrets import mask
-from kantan_agents.tracing.recorder.masking import mask_data
-from kantan_agents.tracing.recorder.plain_json import encode_anything
+from kantan_agents.traces.capture import RunRecord
+from kantan_agents.traces.capture.canonical import canonical, decode
+from kantan_agents.traces.capture.compare import Difference
+from kantan_agents.traces.recorder.masking import mask_data
+from kantan_agents.traces.recorder.plain_json import encode_anything
 
 _ADDRESS: Final = re.compile(r"\b0x[0-9a-fA-F]+\b")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from kantan_agents.capture import ModelCallRecord, ToolDefinition
+from kantan_agents.traces.capture import ModelCallRecord, ToolDefinition
 
 LOCAL_KINDS: Final = ("function", "handoff", "custom", "shell", "local_shell", "apply_patch")
 """Kinds of tools whose calls pass through this process; any other runs at the provider or is unknown."""

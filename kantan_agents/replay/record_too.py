@@ -13,8 +13,8 @@ from agents import set_trace_processors
 from agents.tracing import get_trace_provider
 
 from kantan_agents.support.waiting import run_to_end
-from kantan_agents.tracing.recorder import SQLiteRecorder
-from kantan_agents.tracing.recorder.record import recorder_at
+from kantan_agents.traces.recorder import SQLiteRecorder
+from kantan_agents.traces.recorder.record import recorder_at
 
 
 @attrs.define

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kantan_agents.capture import ModelCallRecord
 from kantan_agents.models.structured.requests.forms import (
     FORCED_TOOL,
     JSON_OBJECT,
@@ -15,6 +14,7 @@ from kantan_agents.models.structured.requests.forms import (
     Form,
 )
 from kantan_agents.models.structured.requests.memory import FormMemory, Target
+from kantan_agents.traces.capture import ModelCallRecord
 
 
 class RecordedForms(FormMemory):

@@ -12,12 +12,12 @@ from typing import Any, Final
 import attrs
 from typing_extensions import Self
 
-from kantan_agents.capture import RunRecord
-from kantan_agents.capture.checking import check_types
-from kantan_agents.capture.reading import UnknownVersionError, run_record
-from kantan_agents.capture.writing import data_of, with_contents_apart
 from kantan_agents.errors import IncompleteRecordError, NotReplayableError, RecordingFileError
-from kantan_agents.tracing.store import StoredTrace, TraceStore
+from kantan_agents.traces.capture import RunRecord
+from kantan_agents.traces.capture.checking import check_types
+from kantan_agents.traces.capture.reading import UnknownVersionError, run_record
+from kantan_agents.traces.capture.writing import data_of, with_contents_apart
+from kantan_agents.traces.store import StoredTrace, TraceStore
 
 FORMAT: Final = "kantan_agents recording"
 VERSION: Final = 1

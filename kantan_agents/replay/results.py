@@ -16,7 +16,7 @@ from agents import (
 from agents.editor import ApplyPatchResult
 from agents.tool import ShellCallOutcome, ShellCommandOutput, ShellResult
 
-from kantan_agents.capture import ToolCallRecord
+from kantan_agents.traces.capture import ToolCallRecord
 
 _CONTENT: Final[Mapping[str, Any]] = {
     "text": ToolOutputText,

@@ -6,8 +6,8 @@ from typing import Any
 
 from agents.memory import SessionABC
 
-from kantan_agents.capture import RunRecord
-from kantan_agents.capture.canonical import copied
+from kantan_agents.traces.capture import RunRecord
+from kantan_agents.traces.capture.canonical import copied
 
 
 class RecordedSession(SessionABC):

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from agents import Model, OpenAIChatCompletionsModel, OpenAIResponsesModel
 from openai import AsyncOpenAI
 
-from kantan_agents.capture import ModelCallRecord
 from kantan_agents.models.origin import register_origin
+from kantan_agents.traces.capture import ModelCallRecord
 
 _NOWHERE = "http://replay.invalid/"
 

@@ -10,10 +10,6 @@ from anyio import lowlevel
 
 from kantan_agents.bridge.captured.request import plain_request_data
 from kantan_agents.bridge.recorded_answers import model_response, stream_events
-from kantan_agents.capture import ModelCallRecord, ModelRequest, RunRecord, ToolCallRecord
-from kantan_agents.capture.canonical import canonical, decode
-from kantan_agents.capture.compare import Difference
-from kantan_agents.capture.playback import IS_OWN_TOOL
 from kantan_agents.core.context import RESERVED_KEYS
 from kantan_agents.core.interception import ModelCall, ToolCall
 from kantan_agents.errors import NotReplayableError, ReplayDifferenceError, UnknownRecordedToolError
@@ -25,6 +21,10 @@ from kantan_agents.replay.recorded_forms import RecordedForms
 from kantan_agents.replay.results import result_of
 from kantan_agents.replay.stand_in import stand_in_for
 from kantan_agents.support.secrets import mask
+from kantan_agents.traces.capture import ModelCallRecord, ModelRequest, RunRecord, ToolCallRecord
+from kantan_agents.traces.capture.canonical import canonical, decode
+from kantan_agents.traces.capture.compare import Difference
+from kantan_agents.traces.capture.playback import IS_OWN_TOOL
 
 
 class StrictTape:

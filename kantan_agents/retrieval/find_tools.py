@@ -8,7 +8,6 @@ from typing import Any
 
 from agents import FunctionTool
 
-from kantan_agents.capture.playback import IS_OWN_TOOL
 from kantan_agents.errors import InvalidOptionError, KantanAgentsError, RetrievalError
 from kantan_agents.retrieval.index import AgentToolIndex, RunView
 from kantan_agents.retrieval.options import ToolRetrieval, known_names, own_names
@@ -16,6 +15,7 @@ from kantan_agents.retrieval.query import cut
 from kantan_agents.support.log import get_logger
 from kantan_agents.tools import rules_in_force
 from kantan_agents.tools.unshown import in_view
+from kantan_agents.traces.capture.playback import IS_OWN_TOOL
 
 _LINE = 200
 _DESCRIPTION = (

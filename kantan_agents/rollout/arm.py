@@ -9,11 +9,11 @@ import attrs
 from agents import ModelSettings
 
 from kantan_agents.agent.per_run import ARM_LIMIT
-from kantan_agents.capture.canonical import content_hash
 from kantan_agents.core.prompt import Prompt
 from kantan_agents.errors import InvalidRolloutError, KantanAgentsError
 from kantan_agents.replay.change import plain
 from kantan_agents.tool_rules import ToolRules
+from kantan_agents.traces.capture.canonical import content_hash
 
 
 @attrs.frozen

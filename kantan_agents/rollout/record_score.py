@@ -17,8 +17,8 @@ from kantan_agents.rollout.state.tables import RUN_SCORES, create_tables, has_ta
 from kantan_agents.rollout.steer import Store
 from kantan_agents.support.arguments import shown
 from kantan_agents.support.secrets import mask
-from kantan_agents.tracing.ids import trace_id_of
-from kantan_agents.tracing.store.connection import changing, transaction
+from kantan_agents.traces.ids import trace_id_of
+from kantan_agents.traces.store.connection import changing, transaction
 
 _ID_DIGITS: Final = 32
 

@@ -9,7 +9,7 @@ from agents import RunState
 from kantan_agents.bridge.paused import chosen_in
 from kantan_agents.rollout.live.known import limits_of
 from kantan_agents.running.chosen import Chosen, for_states
-from kantan_agents.tracing.metadata import ARM, ROLLOUT
+from kantan_agents.traces.metadata import ARM, ROLLOUT
 
 
 def chosen_for_state(state: RunState[Any, Any], agent: Any) -> Chosen | None:

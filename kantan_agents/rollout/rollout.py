@@ -20,8 +20,8 @@ from kantan_agents.rollout.live.known import shared_for
 from kantan_agents.rollout.live.shared import OnVerdict
 from kantan_agents.rollout.plan import Plan, checked_shares
 from kantan_agents.rollout.unit import Unit, checked_unit, shown_unit
-from kantan_agents.tracing.database_url import as_place, url_of
-from kantan_agents.tracing.store import TraceStore
+from kantan_agents.traces.database_url import as_place, url_of
+from kantan_agents.traces.store import TraceStore
 
 
 class Rollout(PerRun):

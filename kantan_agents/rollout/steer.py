@@ -22,8 +22,8 @@ from kantan_agents.rollout.verdict.judge import judge_rollout
 from kantan_agents.rollout.verdict.status import RolloutStatus, evidence_of
 from kantan_agents.support.arguments import checked_text
 from kantan_agents.support.secrets import mask
-from kantan_agents.tracing.registry import flush_recorders
-from kantan_agents.tracing.store import TraceStore
+from kantan_agents.traces.registry import flush_recorders
+from kantan_agents.traces.store import TraceStore
 
 Store = TraceStore | str | os.PathLike[str] | None
 

@@ -9,7 +9,6 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from kantan_agents.capture import RecordedDecision
 from kantan_agents.errors import KantanAgentsError
 from kantan_agents.tool_rules import (
     Decision,
@@ -24,6 +23,7 @@ from kantan_agents.tool_rules import (
 )
 from kantan_agents.tool_rules.decide import received_arguments
 from kantan_agents.tool_rules.worker import LIFETIME_SECONDS, decision_of, task_of, worker_command
+from kantan_agents.traces.capture import RecordedDecision
 
 Arguments: TypeAlias = "str | Mapping[str, Any]"
 """The arguments of a call: the model's JSON text, or what the rules see of a call of another kind."""

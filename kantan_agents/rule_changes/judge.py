@@ -6,7 +6,6 @@ from typing import Final
 
 import attrs
 
-from kantan_agents.capture import RecordedDecision, RuleSet, ToolCallRecord
 from kantan_agents.errors import KantanAgentsError, ToolInputError, UnknownToolError
 from kantan_agents.rule_changes.decide import CheckFailedError, decide, depends_on_arguments
 from kantan_agents.rule_changes.recorded import (
@@ -19,6 +18,7 @@ from kantan_agents.rule_changes.recorded import (
 )
 from kantan_agents.rule_changes.replace import Callers, RecordedRun, Replacement, UnknownLimitsError
 from kantan_agents.tool_rules import USER, RuleLayers, ToolFacts
+from kantan_agents.traces.capture import RecordedDecision, RuleSet, ToolCallRecord
 
 _LONG: Final = 1_000
 _NO_RULES = ("is_enabled ", "tool_rules ")

@@ -8,12 +8,12 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
-from kantan_agents.capture import RuleSet, ToolCallRecord
-from kantan_agents.capture.canonical import canonical, ordered
 from kantan_agents.definitions.names import name_key
 from kantan_agents.rule_changes.decide import Arguments
 from kantan_agents.support.secrets import MASK
 from kantan_agents.tool_rules import Origin, RuleLayers, ToolFacts, ToolRules
+from kantan_agents.traces.capture import RuleSet, ToolCallRecord
+from kantan_agents.traces.capture.canonical import canonical, ordered
 
 _MOST_KNOWN: Final = 16_384
 _FOLDS: Final = "folds_denials"

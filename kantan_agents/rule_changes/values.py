@@ -7,7 +7,7 @@ from datetime import datetime
 
 import attrs
 
-from kantan_agents.capture import RecordedDecision
+from kantan_agents.traces.capture import RecordedDecision
 
 
 @attrs.frozen

@@ -7,13 +7,13 @@ from typing import Any, Protocol
 
 import attrs
 
-from kantan_agents.capture import ToolCallRecord
 from kantan_agents.errors import InvalidOptionError, NoRecordedCallsError
 from kantan_agents.rule_changes.judge import Judge, Judgement, NotJudgedError
 from kantan_agents.rule_changes.recorded import RecordedRules
 from kantan_agents.rule_changes.replace import Callers, RecordedRun, Replacement
 from kantan_agents.rule_changes.values import Flip, IncompleteTrace, UnjudgedCall, WhatIf
 from kantan_agents.tool_rules import BASE, EXPLICIT, ToolRules, ToolRulesMode, rules_of
+from kantan_agents.traces.capture import ToolCallRecord
 
 
 class RecordedTrace(Protocol):

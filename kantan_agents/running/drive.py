@@ -19,7 +19,7 @@ from kantan_agents.running.logs import bind_names, log_end, run_usage, unbind_na
 from kantan_agents.support.cancelling import cancel_later, is_about_to_be_cancelled
 from kantan_agents.support.log import get_logger
 from kantan_agents.support.waiting import wait_for_end
-from kantan_agents.tracing.spans import RunTrace
+from kantan_agents.traces.spans import RunTrace
 
 _log = get_logger("kantan_agents.run")
 

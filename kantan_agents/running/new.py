@@ -7,7 +7,6 @@ from typing import Any, Protocol
 import agents
 
 from kantan_agents.bridge import context_of, effective_run_config
-from kantan_agents.capture.playback import current_playback
 from kantan_agents.core.context import Context
 from kantan_agents.core.events import Emitter, Handler, Observers, emitter_for
 from kantan_agents.core.interception import Layers, current_tool_call, inherited_layers, redacted_data
@@ -18,8 +17,9 @@ from kantan_agents.running.chosen import Chosen, chosen_before, for_states
 from kantan_agents.running.drive import raising
 from kantan_agents.running.identity import take_identity
 from kantan_agents.running.logs import is_debugged, log_event
-from kantan_agents.tracing.ids import new_run_id
-from kantan_agents.tracing.metadata import finite, run_metadata
+from kantan_agents.traces.capture.playback import current_playback
+from kantan_agents.traces.ids import new_run_id
+from kantan_agents.traces.metadata import finite, run_metadata
 
 
 class RunnableAgent(Protocol):

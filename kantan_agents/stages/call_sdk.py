@@ -28,7 +28,7 @@ from kantan_agents.tools import (
     pending_violation,
     refuse_hosted_calls,
 )
-from kantan_agents.tracing.metadata import chosen_metadata
+from kantan_agents.traces.metadata import chosen_metadata
 
 
 @calls_next_last

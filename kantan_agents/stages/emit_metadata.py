@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kantan_agents.core.pipeline import Next, Run, calls_next_last
-from kantan_agents.tracing.spans import record_final_output, record_stop
+from kantan_agents.traces.spans import record_final_output, record_stop
 
 
 @calls_next_last

@@ -10,7 +10,7 @@ from kantan_agents.core.context import append_history, check_history
 from kantan_agents.core.pipeline import Next, Run, calls_next_last
 from kantan_agents.models.structured import json_data
 from kantan_agents.tools.output_text import tool_output_text
-from kantan_agents.tracing.spans import user_input
+from kantan_agents.traces.spans import user_input
 
 
 @calls_next_last

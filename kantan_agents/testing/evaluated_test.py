@@ -22,7 +22,7 @@ from kantan_agents.running.portal import background_loop
 from kantan_agents.support.arguments import checked_number
 from kantan_agents.testing.pass_rate import PassRate, is_failed_check, pass_rate, passes, shortfall
 from kantan_agents.testing.pytest_plugin import PASS_RATE
-from kantan_agents.tracing.store import TraceStore
+from kantan_agents.traces.store import TraceStore
 
 _TestT = TypeVar("_TestT", bound=Callable[..., Any])
 _MOST: Final = 10

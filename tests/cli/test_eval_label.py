@@ -26,7 +26,7 @@ from kantan_agents.evaluation import (
     labels_of,
 )
 from kantan_agents.testing import ScriptedModel, ScriptedToolCall
-from kantan_agents.tracing.store import connection as connections
+from kantan_agents.traces.store import connection as connections
 from tests.chat.terminal import Terminal
 from tests.cli.conftest import Invoke
 from tests.cli.imports import assert_none_imports_the_sdk

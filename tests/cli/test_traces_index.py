@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kantan_agents.tracing.store import TraceStore, index
+from kantan_agents.traces.store import TraceStore, index
 from tests.cli.recorded_runs import Recorded
 
 

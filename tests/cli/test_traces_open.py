@@ -19,7 +19,7 @@ import pytest
 from tests.cli.conftest import Invoke
 from tests.cli.recorded_runs import Recorded
 from tests.programs import Program
-from tests.tracing.store.sample_database import open_sample
+from tests.traces.store.sample_database import open_sample
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="no SIGINT for another process there")
 

@@ -32,8 +32,8 @@ from kantan_agents.cli.terminal.show_quantities import (
 from kantan_agents.cli.traces.span_details import draw_span, readable
 from kantan_agents.cli.traces.span_tree import Guides, tree_lines
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.tracing.input_items import newest_item, question_in
-from kantan_agents.tracing.sdk_spans import is_sdk_span, without_sdk_spans
+from kantan_agents.traces.input_items import newest_item, question_in
+from kantan_agents.traces.sdk_spans import is_sdk_span, without_sdk_spans
 
 COLUMNS = (
     Column("id"),

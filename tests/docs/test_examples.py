@@ -18,9 +18,9 @@ import pytest
 from hypothesis.configuration import storage_directory
 
 from kantan_agents.testing import OfflineServer
-from kantan_agents.tracing.registry import recorders
-from tests.otel.ending import end_exporters
+from kantan_agents.traces.registry import recorders
 from tests.programs import Preloaded
+from tests.traces.telemetry.ending import end_exporters
 
 from .pages import PAGES, ROOT, Page
 

@@ -18,7 +18,7 @@ from openai import AsyncOpenAI
 from kantan_agents import TraceStore, subscribe
 from kantan_agents.testing import OfflineServer, RecordedRequest, Reply, ScriptedToolCall
 from kantan_agents.testing.wire import ReplyLike
-from kantan_agents.tracing.registry import recorders
+from kantan_agents.traces.registry import recorders
 from tests.clocks import let_pass
 
 from .pages import ROOT, Page

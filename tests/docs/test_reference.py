@@ -13,7 +13,7 @@ from kantan_agents import DEFAULT_STAGES, KantanAgentsError, Pipeline, Prompt, e
 from kantan_agents.cli.app import app
 from kantan_agents.models.structured.requests.families import FAMILIES
 from kantan_agents.models.structured.requests.forms import FORCED_TOOL, TOOL, Form
-from kantan_agents.tracing.metadata import origin_metadata, prompt_metadata, run_metadata
+from kantan_agents.traces.metadata import origin_metadata, prompt_metadata, run_metadata
 
 from .pages import PAGES, ROOT, Page, code_spans, rows
 

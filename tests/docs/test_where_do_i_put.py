@@ -15,7 +15,7 @@ from kantan_agents.cli.app import app
 from kantan_agents.core.events import EVENT_KINDS
 from kantan_agents.errors import PARAMETER_ERRORS
 from kantan_agents.models.structured.requests.families import FAMILIES
-from kantan_agents.tracing.schema import COLUMNS
+from kantan_agents.traces.schema import COLUMNS
 
 from .pages import PAGES, ROOT, Page, code_spans, rows
 from .test_reference import standard_keys

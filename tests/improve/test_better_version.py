@@ -16,8 +16,8 @@ from kantan_agents.improve import improve_async
 from kantan_agents.improve.parts import SPLIT, parts_of
 from kantan_agents.replay import Cohort
 from kantan_agents.replay.experiment.prices import Prices
-from kantan_agents.tracing import registry
-from kantan_agents.tracing.store.experiment_keys import EXPERIMENT_KEY
+from kantan_agents.traces import registry
+from kantan_agents.traces.store.experiment_keys import EXPERIMENT_KEY
 from tests.improve.shops import JUDGES, OLD, POLITE, REFLECTS, Shop, last_text, scripted, sealed_orders, shop
 
 

@@ -29,7 +29,7 @@ from kantan_agents.core.interception import Middleware
 from kantan_agents.middleware import Redact, Retry, ToolErrors
 from kantan_agents.middleware.redact.exceptions import redacted_exception
 from kantan_agents.testing import OfflineServer, Reply, ScriptedModel, assistant_message, function_call
-from kantan_agents.tracing.recorder import SQLiteRecorder
+from kantan_agents.traces.recorder import SQLiteRecorder
 from tests.middleware.test_redact import Recorded
 
 pytestmark = pytest.mark.anyio

@@ -23,7 +23,7 @@ from kantan_agents.middleware import Approve, Approved, decide, pending, resume,
 from kantan_agents.middleware.approve.keys import recorded_keys
 from kantan_agents.middleware.approve.signature import read_signed, signed
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
-from kantan_agents.tracing import registry
+from kantan_agents.traces import registry
 from tests.programs import Preloaded
 
 pytestmark = pytest.mark.anyio

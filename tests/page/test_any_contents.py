@@ -15,7 +15,7 @@ from kantan_agents.page import traces_app
 from kantan_agents.testing.strategies import json_values
 from tests.page.served import served
 from tests.page.settled import Settling
-from tests.tracing.store.sample_database import SampleDatabase, open_sample
+from tests.traces.store.sample_database import SampleDatabase, open_sample
 
 KINDS = ["function", "generation", "response", "agent", "handoff", "guardrail", "custom"]
 LOADING = "main :is(img, iframe, script, object, embed, link, form[action])"

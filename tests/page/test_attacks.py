@@ -27,7 +27,7 @@ from kantan_agents.page.listening import Place
 from kantan_agents.page.serve import local_app
 from kantan_agents.page.state import PageState
 from tests.page.served import served
-from tests.tracing.store.sample_database import open_sample
+from tests.traces.store.sample_database import open_sample
 
 SECRET = "a secret question"
 TOKEN = "a-token-of-32-characters-12345678"

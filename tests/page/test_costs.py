@@ -21,7 +21,7 @@ from kantan_agents.replay.experiment.prices import Prices
 from kantan_agents.testing import OfflineServer, Profile, ScriptedToolCall
 from tests.page.sample import make
 from tests.page.served import apart, served
-from tests.tracing.store.sample_database import open_sample
+from tests.traces.store.sample_database import open_sample
 
 PRICES = {"gpt": (2_000.0, 10_000.0)}
 

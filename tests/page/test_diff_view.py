@@ -15,7 +15,7 @@ from kantan_agents.page import traces_app
 from kantan_agents.replay import Change, Cohort, replay_cohort
 from kantan_agents.testing import RecordedCall, ScriptedModel, ScriptedToolCall
 from tests.page.served import apart, served
-from tests.tracing.store.sample_database import open_sample
+from tests.traces.store.sample_database import open_sample
 
 V1 = Prompt("p", "v1", "Be brief.")
 V2 = Prompt("p", "v2", "Be brief, and <b>kind</b>.")

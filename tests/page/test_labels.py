@@ -245,7 +245,7 @@ def test_a_damaged_evaluation_is_named_as_one(evaluation: Evaluation, asking: Wi
 
 
 def test_an_older_file_without_evaluations_has_nothing_to_label(tmp_path: Path, asking: Window) -> None:
-    from tests.tracing.store.sample_database import open_sample
+    from tests.traces.store.sample_database import open_sample
 
     with open_sample(tmp_path / "old.sqlite3") as database:
         database.run("hello")

@@ -14,7 +14,7 @@ from starlette.routing import Mount
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.page import traces_app
 from tests.page.served import served
-from tests.tracing.store.sample_database import open_sample
+from tests.traces.store.sample_database import open_sample
 
 
 def starlette(page: Any) -> Any:

@@ -17,7 +17,7 @@ from kantan_agents.page.data.prompt_versions import changed_lines
 from kantan_agents.page.data.scores_over_time import _periods, _unit
 from kantan_agents.testing import ScriptedModel
 from tests.page.served import apart, served
-from tests.tracing.store.sample_database import open_sample
+from tests.traces.store.sample_database import open_sample
 
 HOSTILE = '<img src=x onerror="window.hit=1">/a b'
 TEXTS = {

@@ -20,7 +20,7 @@ from kantan_agents.page.report import report_page, write_run_report
 from kantan_agents.page.report.script import MODULES, joined_script, read_static
 from tests.page.sample import make
 from tests.page.served import apart
-from tests.tracing.store.sample_database import open_sample
+from tests.traces.store.sample_database import open_sample
 
 
 @pytest.fixture(scope="module")

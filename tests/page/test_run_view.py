@@ -17,7 +17,7 @@ from kantan_agents.page import traces_app
 from kantan_agents.replay import Recording
 from tests.page.sample import make
 from tests.page.served import apart, served
-from tests.tracing.store.sample_database import open_sample
+from tests.traces.store.sample_database import open_sample
 
 HOSTILE = [
     '<img src=x onerror="window.hit=1">',

@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, Page, expect
 from kantan_agents.page import traces_app
 from tests.page.sample import make
 from tests.page.served import apart, served
-from tests.tracing.store.sample_database import SampleDatabase, open_sample
+from tests.traces.store.sample_database import SampleDatabase, open_sample
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from kantan_agents.page.listening import Place, listen
 from kantan_agents.page.serve import local_app
 from kantan_agents.page.state import PageState
 from tests.page.served import served
-from tests.tracing.store.sample_database import open_sample
+from tests.traces.store.sample_database import open_sample
 
 TOKEN = "a-token-of-32-characters-12345678"
 

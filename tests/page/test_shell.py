@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from kantan_agents.page import traces_app
 from tests.page.served import served
-from tests.tracing.store.sample_database import open_sample
+from tests.traces.store.sample_database import open_sample
 
 
 def test_every_view_opens_from_the_frame(tmp_path: Path, page: Page) -> None:

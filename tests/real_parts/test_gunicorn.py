@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from kantan_agents.testing import OfflineServer
-from kantan_agents.tracing.store import TraceStore
+from kantan_agents.traces.store import TraceStore
 
 WORKERS = 2
 QUESTIONS = 12

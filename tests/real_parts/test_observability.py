@@ -31,7 +31,7 @@ from pydantic import BaseModel
 from kantan_agents import RUBRIC, Agent, SQLiteRecorder, TraceStore, record_traces
 from kantan_agents.middleware import Redact
 from kantan_agents.testing import OfflineServer
-from kantan_agents.tracing.registry import recorders
+from kantan_agents.traces.registry import recorders
 from tests.docs.pages import ROOT
 
 SRC = Path(__file__).resolve().parents[2]

@@ -20,7 +20,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
 from kantan_agents import Agent, OtelExporter, Prompt
 from kantan_agents.testing import OfflineServer
-from tests.otel.receiver import Receiver, receiving
+from tests.traces.telemetry.receiver import Receiver, receiving
 
 
 @function_tool

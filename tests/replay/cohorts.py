@@ -14,7 +14,7 @@ from agents import set_trace_processors
 from kantan_agents import Agent, SQLiteRecorder, TraceStore
 from kantan_agents.replay import Change, Cohort, Experiment, RunOutcome, replay_cohort
 from kantan_agents.testing import ScriptedModel
-from kantan_agents.tracing.store.experiment_keys import EXPERIMENT_KEY
+from kantan_agents.traces.store.experiment_keys import EXPERIMENT_KEY
 
 HARMLESS = Change.settings(temperature=0.3)
 """A change that a scripted model does not notice."""

@@ -34,8 +34,8 @@ from kantan_agents.replay import (
     replay_cohort_async,
 )
 from kantan_agents.testing import OfflineServer, ScriptedModel, ScriptedToolCall
-from kantan_agents.tracing.store import connection as connections
-from kantan_agents.tracing.store.experiment_keys import EXPERIMENT_KEY, REPLAYED_KEY
+from kantan_agents.traces.store import connection as connections
+from kantan_agents.traces.store.experiment_keys import EXPERIMENT_KEY, REPLAYED_KEY
 from tests.replay.cohorts import HARMLESS, Recorder, recording
 
 QUESTIONS = ("order 5", "order 6", "order 7")

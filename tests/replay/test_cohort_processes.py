@@ -14,8 +14,8 @@ from kantan_agents import Agent
 from kantan_agents.replay import Cohort, Experiment, replay_cohort
 from kantan_agents.testing import ScriptedModel
 from tests.replay.cohorts import HARMLESS, recording
-from tests.tracing.recorder.conftest import folder, start
-from tests.tracing.recorder.processes import Process, Start, wait_until
+from tests.traces.recorder.conftest import folder, start
+from tests.traces.recorder.processes import Process, Start, wait_until
 
 __all__ = ["folder", "start"]
 

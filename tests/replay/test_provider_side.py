@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from openai.types.responses import ResponseOutputItem
 
 from kantan_agents import Agent
-from kantan_agents.capture import ModelAnswer, ModelCallRecord, ModelRequest, ToolDefinition
 from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import NotReplayableError
 from kantan_agents.replay import replay_async
 from kantan_agents.replay.provider_side import hosted_work
 from kantan_agents.testing import OfflineServer, assistant_message
 from kantan_agents.testing.pytest_plugin import Replayed
+from kantan_agents.traces.capture import ModelAnswer, ModelCallRecord, ModelRequest, ToolDefinition
 from tests.replay.kinds_of_runs import scripted
 from tests.replay.taping import Case, Taped, Tapes
 

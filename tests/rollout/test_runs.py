@@ -22,7 +22,7 @@ from kantan_agents.evaluation import Case, Dataset, evaluate_async
 from kantan_agents.middleware import Approve
 from kantan_agents.rollout import Arm, promote, status, stop
 from kantan_agents.testing import ScriptedModel, ScriptedToolCall
-from kantan_agents.tracing.registry import Main
+from kantan_agents.traces.registry import Main
 from tests.delegation.cast import Cast, definition, delegate, say, use
 from tests.rollout.trial import V1, V2, echo, rollout, support, user
 

@@ -30,8 +30,8 @@ from kantan_agents.rollout import (
 )
 from kantan_agents.rollout.state.change import start
 from kantan_agents.rollout.state.lease import LEASE_SECONDS, take_check
-from kantan_agents.tracing.database_url import as_place
-from kantan_agents.tracing.store.connection import changing
+from kantan_agents.traces.database_url import as_place
+from kantan_agents.traces.store.connection import changing
 from tests.rollout.trial import V1, V2, rollout
 
 

@@ -24,8 +24,8 @@ from kantan_agents.errors import InvalidOptionError
 from kantan_agents.evaluation import Case, Dataset, evaluate_async, evaluator
 from kantan_agents.rollout import record_score, record_score_async, status, status_async
 from kantan_agents.testing import ModelStep, ScriptedModel, assistant_message
-from kantan_agents.tracing.database_url import as_place
-from kantan_agents.tracing.store.connection import changing
+from kantan_agents.traces.database_url import as_place
+from kantan_agents.traces.store.connection import changing
 from tests.rollout.trial import V1, V2, echo, rollout, support, user
 
 pytestmark = pytest.mark.anyio

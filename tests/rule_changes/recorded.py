@@ -11,8 +11,8 @@ import agents
 import attrs
 
 from kantan_agents import Agent, KantanAgentsError, SQLiteRecorder, TraceStore
-from kantan_agents.capture import RecordedDecision, ToolCallRecord
 from kantan_agents.rule_changes import WhatIf, what_if
+from kantan_agents.traces.capture import RecordedDecision, ToolCallRecord
 
 
 @attrs.frozen(eq=False)

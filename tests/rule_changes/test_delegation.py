@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kantan_agents import Agent
-from kantan_agents.capture import TraceCalls
 from kantan_agents.errors import NoRecordedCallsError
 from kantan_agents.rule_changes import what_if
+from kantan_agents.traces.capture import TraceCalls
 from tests.delegation.cast import Cast, boss, definition, delegate, say, use
 from tests.rule_changes.recorded import Recording, decision, predicted
 

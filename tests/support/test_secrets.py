@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from kantan_agents.support.secrets import mask, may_contain_secret, scan
 from kantan_agents.support.secrets.formats import FORMATS
-from kantan_agents.tracing.recorder.masking import mask_data
+from kantan_agents.traces.recorder.masking import mask_data
 
 # Made-up values in the right format. Prefixes are written in two parts, so that scanners of source code do
 # not take them for leaked keys.

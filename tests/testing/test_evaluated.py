@@ -12,7 +12,7 @@ from kantan_agents.errors import InvalidOptionError
 from kantan_agents.evaluation import Evaluation
 from kantan_agents.evaluation.evaluators import exact, latency
 from kantan_agents.testing import ScriptedModel, evaluated
-from kantan_agents.tracing.store import TraceStore
+from kantan_agents.traces.store import TraceStore
 from tests.programs import Preloaded
 
 from .workers import on_two_workers

@@ -12,7 +12,7 @@ from kantan_agents import (
     record_traces,
     trace_headers,
 )
-from kantan_agents.telemetry import OtelStats
+from kantan_agents.traces.telemetry import OtelStats
 
 
 def send(provider: TracerProvider) -> None:

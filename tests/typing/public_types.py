@@ -79,19 +79,6 @@ from kantan_agents import (
     to_provider_response,
     what_if,
 )
-from kantan_agents.capture import (
-    ModelAnswer,
-    ModelCallRecord,
-    ModelRequest,
-    OutputRequest,
-    PromptRecord,
-    RecordedDecision,
-    RecordedError,
-    RuleSet,
-    RunRecord,
-    ToolCallRecord,
-    ToolDefinition,
-)
 from kantan_agents.commands import Command, CommandRegistry
 from kantan_agents.models.protocol import ArgumentsPiece, ProviderContext, ProviderToolCall, ReasoningPiece
 from kantan_agents.models.protocol.translate import messages_to_gemini, response_from_openai_chat
@@ -104,6 +91,19 @@ from kantan_agents.retrieval import (
     ToolMatch,
 )
 from kantan_agents.support.example_model import EXAMPLE_MODEL
+from kantan_agents.traces.capture import (
+    ModelAnswer,
+    ModelCallRecord,
+    ModelRequest,
+    OutputRequest,
+    PromptRecord,
+    RecordedDecision,
+    RecordedError,
+    RuleSet,
+    RunRecord,
+    ToolCallRecord,
+    ToolDefinition,
+)
 
 
 async def stage(run: Run, call_next: Next) -> None:

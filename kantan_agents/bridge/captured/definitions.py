@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from agents import FunctionTool, Handoff, HostedMCPTool
 
-from kantan_agents.capture.encoding import encoder
 from kantan_agents.tools.facts import label_of
 from kantan_agents.tools.server_names import bound_to, server_of
+from kantan_agents.traces.capture.encoding import encoder
 
 GENERATED_CACHE_KEY: Final = "agents-sdk:"
 """Beginning of a ``prompt_cache_key`` that the SDK makes up for each run, so that it says nothing."""

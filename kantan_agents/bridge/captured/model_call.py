@@ -10,9 +10,9 @@ from agents import ModelResponse
 
 from kantan_agents.bridge.captured.collector import Collector, error_data
 from kantan_agents.bridge.captured.definitions import encode
-from kantan_agents.capture.shared import shared_item
 from kantan_agents.core.interception import is_redacted, redacted_data
 from kantan_agents.models.protocol.translate.openai_responses.provider_data import without_media
+from kantan_agents.traces.capture.shared import shared_item
 
 
 class ModelCallCapture:

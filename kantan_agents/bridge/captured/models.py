@@ -8,9 +8,9 @@ from weakref import ref
 from agents import Model, OpenAIChatCompletionsModel, OpenAIResponsesModel
 
 from kantan_agents.bridge.captured.definitions import encode
-from kantan_agents.capture.shared import Shared
 from kantan_agents.models import origin_of
 from kantan_agents.models.protocol import ProviderModel
+from kantan_agents.traces.capture.shared import Shared
 
 _MOST_KNOWN = 1_024
 

@@ -8,9 +8,9 @@ from weakref import WeakKeyDictionary
 import attrs
 
 from kantan_agents.bridge.captured.definitions import encode
-from kantan_agents.capture.shared import Shared
 from kantan_agents.core.prompt import Prompt, hash_text
 from kantan_agents.tool_rules import RuleLayers
+from kantan_agents.traces.capture.shared import Shared
 
 
 @attrs.frozen(eq=False)

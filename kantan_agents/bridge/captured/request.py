@@ -15,10 +15,10 @@ from kantan_agents.bridge.captured.definitions import (
     tool_data,
 )
 from kantan_agents.bridge.captured.models import provider_options
-from kantan_agents.capture.canonical import decode
 from kantan_agents.core.interception import ModelCall, redacted_data
 from kantan_agents.models.protocol.translate.openai_responses.provider_data import without_media
 from kantan_agents.models.structured.requests.request import Request
+from kantan_agents.traces.capture.canonical import decode
 
 OPTIONS = ("previous_response_id", "conversation_id", "prompt")
 """The options of a request that shape it, apart from those that have a place of their own."""

@@ -18,12 +18,12 @@ from kantan_agents.bridge.captured.definitions import (
 from kantan_agents.bridge.captured.models import shared_model
 from kantan_agents.bridge.captured.request import sent_options
 from kantan_agents.bridge.captured.tool_lists import shared_tools
-from kantan_agents.capture.canonical import decode, in_common
-from kantan_agents.capture.shared import Shared, shared_item
 from kantan_agents.core.interception import is_redacted, redacted_data
 from kantan_agents.core.pipeline import Run
 from kantan_agents.models.protocol.translate.openai_responses.provider_data import without_media
 from kantan_agents.models.structured.requests.request import Request
+from kantan_agents.traces.capture.canonical import decode, in_common
+from kantan_agents.traces.capture.shared import Shared, shared_item
 
 _UNSET = vars(ModelSettings())
 

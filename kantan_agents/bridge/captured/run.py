@@ -23,10 +23,6 @@ from kantan_agents.bridge.captured.model_call import ModelCallCapture
 from kantan_agents.bridge.captured.prompts_and_rules import described_agent, shared_rules
 from kantan_agents.bridge.captured.requests import Requests
 from kantan_agents.bridge.captured.tool_call import ToolCallCapture, tool_call_data
-from kantan_agents.capture.canonical import decode
-from kantan_agents.capture.captured import CapturedRun, is_record_wanted
-from kantan_agents.capture.reading import VERSION
-from kantan_agents.capture.shared import Shared, shared_item
 from kantan_agents.core.events.emitter import outcome_of
 from kantan_agents.core.interception import ToolCall, is_redacted, redacted_data, redacted_input
 from kantan_agents.core.pipeline import Run
@@ -34,7 +30,11 @@ from kantan_agents.core.templating import values_read
 from kantan_agents.models.structured import json_data
 from kantan_agents.models.structured.requests.request import Request
 from kantan_agents.tool_rules import RuleLayers
-from kantan_agents.tracing.spans import user_input
+from kantan_agents.traces.capture.canonical import decode
+from kantan_agents.traces.capture.captured import CapturedRun, is_record_wanted
+from kantan_agents.traces.capture.reading import VERSION
+from kantan_agents.traces.capture.shared import Shared, shared_item
+from kantan_agents.traces.spans import user_input
 
 # What the objects of a record take in memory, beside the texts that belong to it alone.
 _RUN_BYTES = 2_000

@@ -14,13 +14,13 @@ from kantan_agents.bridge.captured.collector import Collector, error_data, paren
 from kantan_agents.bridge.captured.definitions import encode, tool_data
 from kantan_agents.bridge.captured.prompts_and_rules import shared_rules
 from kantan_agents.bridge.captured.tool_lists import shared_tools
-from kantan_agents.capture.canonical import canonical, decode
-from kantan_agents.capture.shared import Shared
 from kantan_agents.core.interception import ToolCall, is_redacted, redacted_data
 from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import code_of
 from kantan_agents.tool_rules import Decision, RuleLayers, ToolFacts
 from kantan_agents.tools.received import is_unchanged
+from kantan_agents.traces.capture.canonical import canonical, decode
+from kantan_agents.traces.capture.shared import Shared
 
 _CONTENT = (ToolOutputText, ToolOutputImage, ToolOutputFileContent)
 _RESULTS = ("ShellResult", "ApplyPatchResult")

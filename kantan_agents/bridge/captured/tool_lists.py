@@ -10,7 +10,7 @@ from weakref import ref
 import attrs
 
 from kantan_agents.bridge.captured.definitions import encode
-from kantan_agents.capture.shared import Shared
+from kantan_agents.traces.capture.shared import Shared
 
 _MOST_KNOWN = 256
 

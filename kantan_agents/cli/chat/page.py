@@ -14,7 +14,7 @@ from anyio.streams.text import TextReceiveStream
 
 from kantan_agents.cli.terminal.database import DATABASE_VARIABLE
 from kantan_agents.errors import ChatCommandError
-from kantan_agents.tracing.database_url import url_of
+from kantan_agents.traces.database_url import url_of
 
 _PROGRAM: Final = "kantan-agents"
 _PATIENCE: Final = 30.0

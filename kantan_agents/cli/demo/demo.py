@@ -87,7 +87,7 @@ def _search(console: Console, path: Path, support: Run) -> None:
     from kantan_llm.tracing.analysis import group_failed_by_bucket
 
     from kantan_agents.cli.demo import agents as cast
-    from kantan_agents.tracing.store import TraceStore
+    from kantan_agents.traces.store import TraceStore
 
     store = TraceStore(path)
     console.print(view.heading(5, "Found again", "In the trace database, which is kantan-llm's."))

@@ -13,7 +13,7 @@ from kantan_agents.support.nearest import nearest
 
 if TYPE_CHECKING:
     from kantan_agents.evaluation import VariantResults
-    from kantan_agents.tracing.store import TraceStore
+    from kantan_agents.traces.store import TraceStore
 
 NEWEST: Final = "LAST"
 

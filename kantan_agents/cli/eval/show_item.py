@@ -10,7 +10,7 @@ from rich.console import Console
 
 from kantan_agents.cli.terminal.console import LABEL, STRONG, pairs, plain
 from kantan_agents.cli.terminal.plain import one_line
-from kantan_agents.tracing.input_items import item_text
+from kantan_agents.traces.input_items import item_text
 
 if TYPE_CHECKING:
     from kantan_agents.evaluation import LabelItem, LabelledItem

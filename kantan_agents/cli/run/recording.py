@@ -15,10 +15,10 @@ import typer
 from kantan_agents.cli.terminal.plain import one_line
 from kantan_agents.core.pipeline import Next, Run, Stage
 from kantan_agents.errors import FileArgumentError
-from kantan_agents.tracing.database_url import url_of
+from kantan_agents.traces.database_url import url_of
 
 if TYPE_CHECKING:
-    from kantan_agents.tracing.recorder import SQLiteRecorder
+    from kantan_agents.traces.recorder import SQLiteRecorder
 
 # The SDK's own switch. Only --db overrides it.
 DISABLING_VARIABLE = "OPENAI_AGENTS_DISABLE_TRACING"
@@ -88,7 +88,7 @@ def check_database(path: Path | None) -> None:
         raise FileArgumentError(path=str(path), reason="its directory does not exist")
     if not path.exists():
         return
-    from kantan_agents.tracing.schema import check_owner
+    from kantan_agents.traces.schema import check_owner
 
     try:
         connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=rw", uri=True)
@@ -160,7 +160,7 @@ def recording(path: Path | None) -> Iterator[SQLiteRecorder | None]:
         set_trace_processors([])
         yield None
         return
-    from kantan_agents.tracing.recorder.record import recorder_at
+    from kantan_agents.traces.recorder.record import recorder_at
 
     _check_tables(path)
     recorder = recorder_at(path)
@@ -176,7 +176,7 @@ def recording(path: Path | None) -> Iterator[SQLiteRecorder | None]:
 
 def _check_tables(path: Path) -> None:
     """Create the tables if they are missing; refuse tables that are not kantan-llm's."""
-    from kantan_agents.tracing.make_database import make_database
+    from kantan_agents.traces.make_database import make_database
 
     try:
         make_database(path)

@@ -20,7 +20,7 @@ def place_of(given: str | Path) -> Path:
     if not isinstance(given, str) or not given.startswith(("postgresql://", "postgres://")):
         return Path(given)
     from kantan_agents.errors import InvalidOptionError
-    from kantan_agents.tracing.database_url import as_url
+    from kantan_agents.traces.database_url import as_url
 
     try:
         return cast("Path", as_url(given))

@@ -14,7 +14,7 @@ from kantan_agents.cli.terminal.show_quantities import counted
 from kantan_agents.cli.traces.open_store import open_store
 
 if TYPE_CHECKING:
-    from kantan_agents.tracing.copying import CopyResult
+    from kantan_agents.traces.copying import CopyResult
 
 
 def copy_runs(source: Path, target: Path, *, adopt: bool, as_json: bool) -> None:
@@ -26,7 +26,7 @@ def copy_runs(source: Path, target: Path, *, adopt: bool, as_json: bool) -> None
         KeyboardInterrupt: The user interrupted it; what was copied stays so.
     """
     store = open_store(source)
-    from kantan_agents.tracing.copying import copy_traces
+    from kantan_agents.traces.copying import copy_traces
 
     done = total = 0
 

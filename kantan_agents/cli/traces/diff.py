@@ -23,9 +23,9 @@ from kantan_agents.cli.traces.records import short_id, status, summary_data
 from kantan_agents.cli.traces.view import prompt_label
 
 if TYPE_CHECKING:
-    from kantan_agents.capture import RunRecord
-    from kantan_agents.capture.compare_runs import Parting
-    from kantan_agents.tracing.store import StoredTrace
+    from kantan_agents.traces.capture import RunRecord
+    from kantan_agents.traces.capture.compare_runs import Parting
+    from kantan_agents.traces.store import StoredTrace
 
 _INDENT = "    "
 _SHOWN = 10
@@ -57,7 +57,7 @@ def diff_runs(path: Path, run: str, other: str, *, as_json: bool) -> None:
         TraceNotFoundError: E61, no trace matches, or more than one.
         Exit: With code 1, the runs differ, or it cannot be known.
     """
-    from kantan_agents.capture.compare_runs import parting
+    from kantan_agents.traces.capture.compare_runs import parting
 
     store = open_store(path)
     one, two = (_side(store.trace(wanted), wanted) for wanted in (run, other))

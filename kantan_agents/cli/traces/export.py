@@ -19,7 +19,7 @@ from kantan_agents.cli.terminal.show_quantities import counted
 from kantan_agents.cli.traces.open_store import open_store
 from kantan_agents.errors import FileArgumentError, InvalidOptionError
 from kantan_agents.support.private_files import open_private
-from kantan_agents.tracing.database_url import url_of
+from kantan_agents.traces.database_url import url_of
 
 
 def export_traces(

@@ -44,7 +44,7 @@ def failures_data(
     buckets: Mapping[str, Sequence[SpanRecord]], judged: Mapping[str, TraceRecord | None]
 ) -> list[dict[str, Any]]:
     """Return failed verdicts as JSON data, one flat object each."""
-    from kantan_agents.tracing.metadata import finite  # replaces NaN and infinities, which JSON does not have
+    from kantan_agents.traces.metadata import finite  # replaces NaN and infinities, which JSON does not have
 
     return [
         finite({"bucket": bucket, **_failure_data(span, judged.get(span.trace_id))})

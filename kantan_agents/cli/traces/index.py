@@ -14,7 +14,7 @@ from kantan_agents.cli.terminal.show_quantities import counted, size_text
 from kantan_agents.cli.traces.open_store import open_store
 
 if TYPE_CHECKING:
-    from kantan_agents.tracing.store import IndexResult
+    from kantan_agents.traces.store import IndexResult
 
 
 def index_traces(path: Path, *, remove: bool, as_json: bool) -> None:

@@ -9,7 +9,7 @@ from kantan_agents.cli.terminal.database import DATABASE_VARIABLE
 from kantan_agents.errors import TraceDatabaseError
 
 if TYPE_CHECKING:
-    from kantan_agents.tracing.store import TraceStore
+    from kantan_agents.traces.store import TraceStore
 
 
 def path_exists(path: Path) -> bool:
@@ -34,6 +34,6 @@ def open_store(path: Path) -> TraceStore:
     if not path_exists(path):
         reason = f"there is no such file; name another with --db or {DATABASE_VARIABLE}"
         raise TraceDatabaseError(path=str(path), reason=reason)
-    from kantan_agents.tracing.store import TraceStore
+    from kantan_agents.traces.store import TraceStore
 
     return TraceStore(path)

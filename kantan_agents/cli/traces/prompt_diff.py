@@ -19,7 +19,7 @@ from kantan_agents.cli.traces.open_store import open_store
 from kantan_agents.errors import InvalidOptionError
 
 if TYPE_CHECKING:
-    from kantan_agents.tracing.store import PromptStats, TraceStore
+    from kantan_agents.traces.store import PromptStats, TraceStore
 
 _TWO = 2
 

@@ -23,7 +23,7 @@ from kantan_agents.cli.terminal.show_quantities import (
 from kantan_agents.cli.traces.open_store import open_store
 
 if TYPE_CHECKING:
-    from kantan_agents.tracing.store import PromptStats
+    from kantan_agents.traces.store import PromptStats
 
 _NAME = 40
 _VERSION = 24

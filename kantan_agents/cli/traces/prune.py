@@ -18,7 +18,7 @@ from kantan_agents.cli.traces.open_store import open_store
 from kantan_agents.errors import InvalidOptionError
 
 if TYPE_CHECKING:
-    from kantan_agents.tracing.store import PruneResult
+    from kantan_agents.traces.store import PruneResult
 
 
 def read_limits(*, older_than: str | None, keep: int | None, max_size: str | None) -> dict[str, Any]:

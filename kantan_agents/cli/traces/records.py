@@ -12,10 +12,10 @@ from rich.text import Text
 from kantan_agents.cli.terminal.console import ACCENT, BAD, GOOD, NOTICE
 from kantan_agents.cli.terminal.rows import Column, cell
 from kantan_agents.cli.terminal.show_quantities import count_text, duration_text, local_time, short_time
-from kantan_agents.tracing.input_items import question_in
+from kantan_agents.traces.input_items import question_in
 
 if TYPE_CHECKING:
-    from kantan_agents.tracing.store import StoredTrace, TraceSummary
+    from kantan_agents.traces.store import StoredTrace, TraceSummary
 
 COLUMNS = (
     Column("trace"),
@@ -90,14 +90,14 @@ def status(trace: TraceSummary) -> Text:
 
 def trace_data(trace: StoredTrace) -> dict[str, Any]:
     """Return a run as one flat object, including its complete record and its spans."""
-    from kantan_agents.tracing.store.export import as_plain_data
+    from kantan_agents.traces.store.export import as_plain_data
 
     return as_plain_data(trace)
 
 
 def summary_data(trace: TraceSummary) -> dict[str, Any]:
     """Return a run as one flat object, without its spans and its complete record."""
-    from kantan_agents.tracing.store import StoredTrace
+    from kantan_agents.traces.store import StoredTrace
 
     data = trace_data(StoredTrace(trace, ()))
     for key in ("missing", "runs", "spans"):

@@ -17,8 +17,8 @@ from kantan_agents.cli.traces.span_details import readable, text_of
 from kantan_agents.cli.traces.span_tree import hanging
 
 if TYPE_CHECKING:
-    from kantan_agents.capture import ModelCallRecord, RunRecord, ToolCallRecord, ToolDefinition
-    from kantan_agents.tracing.store import StoredTrace
+    from kantan_agents.traces.capture import ModelCallRecord, RunRecord, ToolCallRecord, ToolDefinition
+    from kantan_agents.traces.store import StoredTrace
 
 _INDENT = "  "
 _LABEL_WIDTH = 14

@@ -16,10 +16,10 @@ from kantan_agents.cli.terminal.plain import json_text, one_line
 from kantan_agents.cli.terminal.rows import Column, cell, line_width, print_lines, row_lines
 from kantan_agents.cli.traces.open_store import open_store
 from kantan_agents.cli.traces.records import COLUMNS, EMPTY, rows_of, summary_data
-from kantan_agents.tracing.input_items import question_in
+from kantan_agents.traces.input_items import question_in
 
 if TYPE_CHECKING:
-    from kantan_agents.tracing.store import TraceStore, TraceSummary
+    from kantan_agents.traces.store import TraceStore, TraceSummary
 
 _INPUT = "input"
 _COLUMNS_IN_A_PIPE = (*COLUMNS[:-1], Column("found", longest=140, own_line=True), COLUMNS[-1])

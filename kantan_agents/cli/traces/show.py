@@ -21,11 +21,11 @@ from kantan_agents.cli.traces.requests import RequestLines
 from kantan_agents.cli.traces.span_details import draw_span, readable, rubric_view, text_of
 from kantan_agents.cli.traces.span_tree import ASCII_GUIDES, Guides, hanging, tree_lines
 from kantan_agents.cli.traces.view import prompt_label
-from kantan_agents.tracing.input_items import question_in
-from kantan_agents.tracing.sdk_spans import without_sdk_spans
+from kantan_agents.traces.input_items import question_in
+from kantan_agents.traces.sdk_spans import without_sdk_spans
 
 if TYPE_CHECKING:
-    from kantan_agents.tracing.store import StoredTrace, TraceSummary
+    from kantan_agents.traces.store import StoredTrace, TraceSummary
 
 _GAP = 2
 # Metadata with its own lines above the other metadata.

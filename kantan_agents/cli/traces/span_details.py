@@ -13,8 +13,8 @@ from kantan_agents.cli.terminal.plain import one_line, printable
 from kantan_agents.cli.terminal.show_quantities import count_text, counted
 from kantan_agents.cli.traces.span_tree import Block
 from kantan_agents.cli.traces.view import span_head
-from kantan_agents.tracing.input_items import newest_item
-from kantan_agents.tracing.sdk_spans import is_sdk_span
+from kantan_agents.traces.input_items import newest_item
+from kantan_agents.traces.sdk_spans import is_sdk_span
 
 if TYPE_CHECKING:
     from kantan_llm.tracing import SpanRecord

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from kantan_agents.cli.terminal.console import LABEL
 from kantan_agents.cli.terminal.show_quantities import counted
-from kantan_agents.tracing.sdk_spans import without_sdk_spans
+from kantan_agents.traces.sdk_spans import without_sdk_spans
 
 if TYPE_CHECKING:
     from kantan_llm.tracing import SpanRecord

@@ -18,10 +18,10 @@ from kantan_agents.cli.terminal.rows import cut, fitted, line_width, table_line
 from kantan_agents.cli.traces.open_store import path_exists
 from kantan_agents.cli.traces.records import COLUMNS, rows_of, summary_data
 from kantan_agents.errors import TraceDatabaseError
-from kantan_agents.tracing.database_url import url_of
+from kantan_agents.traces.database_url import url_of
 
 if TYPE_CHECKING:
-    from kantan_agents.tracing.store import TraceStore, TraceSummary
+    from kantan_agents.traces.store import TraceStore, TraceSummary
 
 POLL = 0.5
 _PATIENCE = 10.0
@@ -59,7 +59,7 @@ def _open(path: Path, *, waiting: bool) -> TraceStore:
         typer.echo(f"waiting for {one_line(str(path))} ...", err=True)
         while not _has_content(path):
             time.sleep(POLL)
-    from kantan_agents.tracing.store import TraceStore
+    from kantan_agents.traces.store import TraceStore
 
     deadline = time.monotonic() + _PATIENCE
     while waiting and time.monotonic() < deadline:

@@ -18,7 +18,7 @@ from kantan_agents.cli.traces.span_tree import SpanTree
 if TYPE_CHECKING:
     from kantan_llm.tracing import SpanRecord, TraceRecord
 
-    from kantan_agents.tracing.store import TraceSummary
+    from kantan_agents.traces.store import TraceSummary
 
 _SNIPPET = 24
 

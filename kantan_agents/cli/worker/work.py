@@ -15,7 +15,7 @@ from kantan_agents.cli.worker.read_agents import read_agents
 from kantan_agents.cli.worker.signals import EndingSignal
 from kantan_agents.durable import DurableRuns, Limits
 from kantan_agents.support.arguments import checked_number
-from kantan_agents.tracing.recorder import record_traces
+from kantan_agents.traces.recorder import record_traces
 
 
 def work(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from kantan_agents.capture.canonical import content_hash
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.evaluation.comparing.paired_values import CaseKey, runs_of_cases
 from kantan_agents.evaluation.evaluators import Evaluator, PairwiseJudge
@@ -12,6 +11,7 @@ from kantan_agents.evaluation.experiment.results import CaseResult, VariantResul
 from kantan_agents.evaluation.finished import FinishedCase
 from kantan_agents.evaluation.scores import Score
 from kantan_agents.support.arguments import shown
+from kantan_agents.traces.capture.canonical import content_hash
 
 _VALUES: Final = {"b": 1.0, "tie": 0.5, "a": 0.0}
 

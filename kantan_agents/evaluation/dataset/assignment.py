@@ -7,10 +7,10 @@ from typing import Final, Literal
 
 import attrs
 
-from kantan_agents.capture.canonical import canonical, digest
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.evaluation.dataset.case import Case
 from kantan_agents.support.arguments import checked_number, shown
+from kantan_agents.traces.capture.canonical import canonical, digest
 
 Part = Literal["train", "validation", "test"]
 

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import attrs
 
-from kantan_agents.capture.canonical import content_hash
 from kantan_agents.errors import InvalidCaseError
 from kantan_agents.evaluation.dataset.json_data import NotJSONDataError, json_copy
 from kantan_agents.support.arguments import shown
+from kantan_agents.traces.capture.canonical import content_hash
 
 _ID_LENGTH: Final = 16
 

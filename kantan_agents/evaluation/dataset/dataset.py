@@ -12,7 +12,6 @@ from typing import Any, NoReturn
 import attrs
 from typing_extensions import Self, Unpack
 
-from kantan_agents.capture.canonical import content_hash
 from kantan_agents.errors import DatasetFileError, InvalidCaseError, InvalidOptionError, SealedDatasetError
 from kantan_agents.evaluation.dataset.assignment import Fractions, checked_seed, part_of
 from kantan_agents.evaluation.dataset.case import Case
@@ -22,8 +21,9 @@ from kantan_agents.evaluation.dataset.recorded_cases import Wanted, recorded_cas
 from kantan_agents.replay.cohort import Skipped
 from kantan_agents.support.arguments import checked_int, checked_text, shown
 from kantan_agents.support.log import get_logger
-from kantan_agents.tracing.store import TraceStore
-from kantan_agents.tracing.store.filters import TraceFilters
+from kantan_agents.traces.capture.canonical import content_hash
+from kantan_agents.traces.store import TraceStore
+from kantan_agents.traces.store.filters import TraceFilters
 
 _log = get_logger("kantan_agents.evaluation")
 

@@ -9,8 +9,6 @@ from typing import Any, Final
 
 import attrs
 
-from kantan_agents.capture import RunRecord
-from kantan_agents.capture.canonical import copied
 from kantan_agents.core.context import RESERVED_KEYS
 from kantan_agents.errors import EmptyDatasetError, InvalidCaseError, InvalidOptionError, KantanAgentsError
 from kantan_agents.evaluation.dataset.case import Case
@@ -19,11 +17,13 @@ from kantan_agents.replay.cohort import Skipped
 from kantan_agents.replay.recording import Recording
 from kantan_agents.support.arguments import checked_int
 from kantan_agents.tool_rules import EXPLICIT
-from kantan_agents.tracing.metadata import JUDGE_PROMPT_ID, RUN_SPAN
-from kantan_agents.tracing.store import StoredTrace, TraceStore
-from kantan_agents.tracing.store.experiment_keys import EXPERIMENT_KEY
-from kantan_agents.tracing.store.filters import TraceFilters
-from kantan_agents.tracing.store.verdicts import JUDGED
+from kantan_agents.traces.capture import RunRecord
+from kantan_agents.traces.capture.canonical import copied
+from kantan_agents.traces.metadata import JUDGE_PROMPT_ID, RUN_SPAN
+from kantan_agents.traces.store import StoredTrace, TraceStore
+from kantan_agents.traces.store.experiment_keys import EXPERIMENT_KEY
+from kantan_agents.traces.store.filters import TraceFilters
+from kantan_agents.traces.store.verdicts import JUDGED
 
 _LOW_SCORE: Final = 0.5
 """The lowest score that is not a failure, as for ``TraceStore.failed``."""

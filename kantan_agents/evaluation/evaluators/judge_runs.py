@@ -10,7 +10,6 @@ from typing import Any, Final
 from agents import RunConfig
 
 from kantan_agents.agent import Agent
-from kantan_agents.capture.canonical import copied, decode
 from kantan_agents.core.context import RESERVED_KEYS
 from kantan_agents.core.pipeline import run_result
 from kantan_agents.core.prompt import Prompt
@@ -20,7 +19,8 @@ from kantan_agents.evaluation.judge_keys import JUDGE_KEY
 from kantan_agents.judges.wording import fenced
 from kantan_agents.models.structured import output_schema
 from kantan_agents.replay.change import plain
-from kantan_agents.tracing.store.verdicts import JUDGED
+from kantan_agents.traces.capture.canonical import copied, decode
+from kantan_agents.traces.store.verdicts import JUDGED
 
 JUDGE_METADATA: ContextVar[Mapping[str, Any] | None] = ContextVar(
     "kantan_agents_judge_metadata", default=None

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
-from kantan_agents.capture.canonical import content_hash
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.evaluation.dataset.json_data import NotJSONDataError, json_copy
+from kantan_agents.traces.capture.canonical import content_hash
 
 _LENGTH: Final = 16
 

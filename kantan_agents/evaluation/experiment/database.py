@@ -12,12 +12,12 @@ from pathlib import Path
 from kantan_agents.errors import InvalidOptionError, TraceDatabaseError
 from kantan_agents.replay.record_too import is_recorded_without, record_too_async
 from kantan_agents.support.waiting import run_to_end
-from kantan_agents.tracing import registry
-from kantan_agents.tracing.database_url import as_place, url_of
-from kantan_agents.tracing.make_database import make_database
-from kantan_agents.tracing.schema import has_tables
-from kantan_agents.tracing.store import TraceStore
-from kantan_agents.tracing.store.connection import sqlite_errors
+from kantan_agents.traces import registry
+from kantan_agents.traces.database_url import as_place, url_of
+from kantan_agents.traces.make_database import make_database
+from kantan_agents.traces.schema import has_tables
+from kantan_agents.traces.store import TraceStore
+from kantan_agents.traces.store.connection import sqlite_errors
 
 
 def database_of(store: TraceStore | str | os.PathLike[str] | None) -> Path:

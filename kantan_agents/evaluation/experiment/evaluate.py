@@ -39,7 +39,7 @@ from kantan_agents.middleware import Retry
 from kantan_agents.replay.experiment.prices import Limit, Prices
 from kantan_agents.running.portal import background_loop
 from kantan_agents.support.arguments import checked_int, checked_text, shown
-from kantan_agents.tracing.store import TraceStore
+from kantan_agents.traces.store import TraceStore
 
 Evaluators = Evaluator | Callable[..., Any] | Iterable[Evaluator | Callable[..., Any]]
 """What ``evaluate`` takes: an evaluator or a function, or several."""

@@ -19,7 +19,7 @@ from kantan_agents.evaluation.experiment.rows import (
     read_results,
 )
 from kantan_agents.support.nearest import nearest
-from kantan_agents.tracing.store import TraceStore
+from kantan_agents.traces.store import TraceStore
 
 
 @attrs.frozen(slots=False, eq=False)

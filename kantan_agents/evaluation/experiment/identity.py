@@ -8,13 +8,13 @@ from typing import Any
 from agents import RunConfig, Tool
 
 from kantan_agents.agent import Agent
-from kantan_agents.capture.canonical import content_hash, decode
 from kantan_agents.core.prompt import Prompt
 from kantan_agents.errors import KantanAgentsError
 from kantan_agents.models.structured import output_schema
 from kantan_agents.replay.change import plain
 from kantan_agents.replay.experiment.one_run import described_config
 from kantan_agents.replay.reached import Reached, tools_of
+from kantan_agents.traces.capture.canonical import content_hash, decode
 
 
 async def identity_of(name: str, agent: Agent[Any], options: Mapping[str, Any]) -> str:

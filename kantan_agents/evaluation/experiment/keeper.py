@@ -14,7 +14,7 @@ from kantan_agents.evaluation.dataset.case import Case
 from kantan_agents.evaluation.experiment.results import CaseResult
 from kantan_agents.evaluation.experiment.rows import EvaluationRow, RatedScore
 from kantan_agents.evaluation.experiment.write_rows import write_result, write_scores
-from kantan_agents.tracing.store.connection import changing, transaction
+from kantan_agents.traces.store.connection import changing, transaction
 
 # What ends within this time is written together. A process that is killed loses no more.
 _GATHER_SECONDS = 0.1

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from agents import RunConfig
 
-from kantan_agents.capture.canonical import copied
 from kantan_agents.core.pipeline import Run
 from kantan_agents.evaluation.experiment.plan import Unit
 from kantan_agents.evaluation.experiment.results import CaseResult
@@ -20,7 +19,8 @@ from kantan_agents.replay.playback import output_of
 from kantan_agents.running.drive import drive
 from kantan_agents.running.new import new_run
 from kantan_agents.support.secrets import mask
-from kantan_agents.tracing.store.experiment_keys import EXPERIMENT_KEY
+from kantan_agents.traces.capture.canonical import copied
+from kantan_agents.traces.store.experiment_keys import EXPERIMENT_KEY
 
 CASE_KEY: Final = "kantan_agents_case"
 """In the metadata of a run: id of its case."""

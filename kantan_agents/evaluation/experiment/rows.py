@@ -24,7 +24,7 @@ from kantan_agents.evaluation.experiment.tables import (
     has_tables,
 )
 from kantan_agents.evaluation.scores import Score
-from kantan_agents.tracing.store.connection import reading
+from kantan_agents.traces.store.connection import reading
 
 _NOT_APPLICABLE: Final = " "
 """Begins the metric of a row that says that an evaluator does not apply."""

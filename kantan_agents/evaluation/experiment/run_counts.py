@@ -6,7 +6,7 @@ import attrs
 
 from kantan_agents.evaluation.experiment.evaluation import Evaluation
 from kantan_agents.evaluation.experiment.tables import CASES, RESULTS
-from kantan_agents.tracing.store.connection import reading
+from kantan_agents.traces.store.connection import reading
 
 
 @attrs.frozen

@@ -11,7 +11,6 @@ import attrs
 from agents import CustomSpanData
 from agents.tracing import get_trace_provider
 
-from kantan_agents.capture.canonical import copied
 from kantan_agents.evaluation.evaluators.evaluator import Evaluator
 from kantan_agents.evaluation.evaluators.judge_runs import JUDGE_METADATA, JUDGE_RECORDS_CONTENTS
 from kantan_agents.evaluation.experiment.rows import RatedScore
@@ -19,7 +18,8 @@ from kantan_agents.evaluation.experiment.watching import Watch
 from kantan_agents.evaluation.finished import FinishedCase
 from kantan_agents.evaluation.scores import Score
 from kantan_agents.models.rubric import judge
-from kantan_agents.tracing.metadata import JUDGE_SPAN
+from kantan_agents.traces.capture.canonical import copied
+from kantan_agents.traces.metadata import JUDGE_SPAN
 
 
 async def scores_of(

@@ -7,7 +7,6 @@ from typing import Any
 
 import attrs
 
-from kantan_agents.capture.canonical import decode
 from kantan_agents.core.events import (
     Event,
     ModelCallFinished,
@@ -19,6 +18,7 @@ from kantan_agents.core.events.observers import OnlyKinds
 from kantan_agents.evaluation.finished import ToolUse
 from kantan_agents.replay.experiment.prices import Prices
 from kantan_agents.support.secrets import mask
+from kantan_agents.traces.capture.canonical import decode
 
 current_watch: ContextVar[Watch | None] = ContextVar("kantan_agents_current_watch", default=None)
 """The watch of the run of a case that the current task belongs to."""

@@ -10,7 +10,6 @@ from typing import Any
 
 import attrs
 
-from kantan_agents.capture.canonical import decode
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.evaluation.dataset.case import Case
 from kantan_agents.evaluation.experiment.results import CaseResult
@@ -25,9 +24,10 @@ from kantan_agents.evaluation.experiment.tables import (
 )
 from kantan_agents.evaluation.scores import Score
 from kantan_agents.support.secrets import mask
-from kantan_agents.tracing.recorder.masking import mask_data
-from kantan_agents.tracing.recorder.plain_json import encode_anything
-from kantan_agents.tracing.store.connection import changing, transaction
+from kantan_agents.traces.capture.canonical import decode
+from kantan_agents.traces.recorder.masking import mask_data
+from kantan_agents.traces.recorder.plain_json import encode_anything
+from kantan_agents.traces.store.connection import changing, transaction
 
 
 def open_evaluation(path: Path, name: str, body: Mapping[str, Any]) -> EvaluationRow:

@@ -20,7 +20,7 @@ from kantan_agents.evaluation.labels.selection import RatedResult, given_by, lab
 from kantan_agents.evaluation.labels.stored_labels import labels_of
 from kantan_agents.evaluation.labels.wording import counted
 from kantan_agents.support.arguments import checked_number, shown
-from kantan_agents.tracing.store import TraceStore
+from kantan_agents.traces.store import TraceStore
 
 FEWEST_LABELS: Final = 30
 """The coverage of the interval is measured from this number of labels on."""

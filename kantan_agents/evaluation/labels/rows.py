@@ -15,7 +15,7 @@ from kantan_agents.errors import TraceDatabaseError
 from kantan_agents.evaluation.experiment.rows import EvaluationRow, ResultKey
 from kantan_agents.evaluation.experiment.tables import CASES, REPLACE_SCORE, RESULTS, SCORES
 from kantan_agents.evaluation.labels.label import Label
-from kantan_agents.tracing.store.connection import changing, reading, transaction
+from kantan_agents.traces.store.connection import changing, reading, transaction
 
 _KEY: Final = "c.case_id, c.case_hash, r.variant_hash, r.repeat"
 

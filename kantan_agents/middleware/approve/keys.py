@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from kantan_agents.errors import ApprovalStateError, InvalidOptionError
 from kantan_agents.support.key_variable import KEY_VARIABLE
-from kantan_agents.tracing import registry
+from kantan_agents.traces import registry
 
 Key = bytes | str
 """A secret of at least ``MIN_BYTES`` bytes; a str counts as its UTF-8 bytes."""

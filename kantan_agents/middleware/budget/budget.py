@@ -10,7 +10,6 @@ from agents import ModelResponse
 
 from kantan_agents.bridge.model_calls import calls_begun, name_of
 from kantan_agents.bridge.named_tools import check_named_tools
-from kantan_agents.capture.playback import Playback, current_playback
 from kantan_agents.core.interception import (
     Middleware,
     ModelCall,
@@ -34,6 +33,7 @@ from kantan_agents.support.arguments import checked_int, checked_number
 from kantan_agents.support.log import get_logger
 from kantan_agents.tools.facts import facts_of_call
 from kantan_agents.tools.guards.check import denies
+from kantan_agents.traces.capture.playback import Playback, current_playback
 
 Prices = Mapping[str, tuple[float, float]]
 """Price of a million input and output tokens, by model name. ``"*"`` is the price of all other models."""

@@ -13,7 +13,6 @@ import attrs
 from agents import Model, ModelResponse, custom_span
 
 from kantan_agents.bridge.model_calls import name_of, target_of
-from kantan_agents.capture import ModelAnswer
 from kantan_agents.core.interception import Middleware, ModelCall, ModelNext, end_run_with, is_redacted
 from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import InvalidOptionError, KantanAgentsError
@@ -27,6 +26,7 @@ from kantan_agents.middleware.redact.redact import Redact
 from kantan_agents.models.structured.requests.request import Request
 from kantan_agents.support.arguments import checked_number, shown
 from kantan_agents.support.log import get_logger
+from kantan_agents.traces.capture import ModelAnswer
 
 SPAN = "cache"
 

@@ -8,11 +8,11 @@ from typing import Any, Final
 import attrs
 from agents import ModelResponse
 
-from kantan_agents.capture import ModelAnswer
-from kantan_agents.capture.canonical import digest
 from kantan_agents.core.interception import ModelCall, redacted_data
 from kantan_agents.models.structured.requests.agent_output import AgentOutput
 from kantan_agents.models.structured.requests.reading import final_text
+from kantan_agents.traces.capture import ModelAnswer
+from kantan_agents.traces.capture.canonical import digest
 
 _DIGEST: Final = 16
 

@@ -11,11 +11,11 @@ from agents import Model
 from kantan_agents.bridge.captured.definitions import GENERATED_CACHE_KEY, jsonable
 from kantan_agents.bridge.captured.models import shared_model
 from kantan_agents.bridge.captured.request import unredacted_request
-from kantan_agents.capture.canonical import digest
 from kantan_agents.core.interception import ModelCall
 from kantan_agents.middleware.keys import Key
 from kantan_agents.models import origin_of
 from kantan_agents.models.structured.requests.request import Request
+from kantan_agents.traces.capture.canonical import digest
 
 VERSION: Final = 1
 """Part of each key. Another way to compute keys needs another version."""

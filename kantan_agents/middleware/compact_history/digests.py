@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from kantan_agents.capture.canonical import canonical
+from kantan_agents.traces.capture.canonical import canonical
 
 _SIZE = 20
 

@@ -9,14 +9,14 @@ import attrs
 
 from kantan_agents.bridge.captured.request import plain_request_data
 from kantan_agents.bridge.model_calls import target_of
-from kantan_agents.capture import RunRecord
-from kantan_agents.capture.canonical import canonical
 from kantan_agents.core.interception import ModelCall
 from kantan_agents.middleware.compact_history.plan import Plan, read_text
 from kantan_agents.middleware.compact_history.results import can_be_shortened
 from kantan_agents.models.structured.requests.request import Request
 from kantan_agents.support.secrets import mask
-from kantan_agents.tracing.recorder.masking import mask_data
+from kantan_agents.traces.capture import RunRecord
+from kantan_agents.traces.capture.canonical import canonical
+from kantan_agents.traces.recorder.masking import mask_data
 
 
 @attrs.frozen

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kantan_agents.capture.canonical import canonical
+from kantan_agents.traces.capture.canonical import canonical
 
 IMAGE = 1_000
 """Tokens of an image, whatever its size: providers scale images down, and count from 85 to about 1,600."""

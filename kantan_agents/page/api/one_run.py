@@ -16,8 +16,8 @@ from kantan_agents.page.api.answers import json_endpoint, state_of
 from kantan_agents.page.curl import curl_command
 from kantan_agents.page.data.read_run import read_run
 from kantan_agents.replay import Recording
-from kantan_agents.tracing.store import TraceStore
-from kantan_agents.tracing.store.records import StoredSpan
+from kantan_agents.traces.store import TraceStore
+from kantan_agents.traces.store.records import StoredSpan
 
 
 async def _run(request: Request) -> Any:

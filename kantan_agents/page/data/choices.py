@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Final
 
-from kantan_agents.tracing.store.connection import reading
-from kantan_agents.tracing.store.span_records import mapping_of
+from kantan_agents.traces.store.connection import reading
+from kantan_agents.traces.store.span_records import mapping_of
 
 # Names of all runs would take seconds to collect in a large file, and old ones are hardly looked for.
 _NEWEST: Final = 1_000

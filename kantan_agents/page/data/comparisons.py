@@ -13,7 +13,7 @@ from kantan_agents.evaluation.experiment.results import CaseResult
 from kantan_agents.page.data.label_choices import check_evaluation
 from kantan_agents.page.data.parts import cut
 from kantan_agents.replay import Experiment, RunOutcome
-from kantan_agents.tracing.store import TraceStore
+from kantan_agents.traces.store import TraceStore
 
 _MOST: Final = 100
 _MOST_CASES: Final = 2_000

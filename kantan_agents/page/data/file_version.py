@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kantan_agents.tracing.database_url import url_of
-from kantan_agents.tracing.store.connection import check_file, reading
+from kantan_agents.traces.database_url import url_of
+from kantan_agents.traces.store.connection import check_file, reading
 
 
 def file_version(path: Path) -> str:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from kantan_agents.errors import TraceDatabaseError
 from kantan_agents.evaluation import Evaluation
 from kantan_agents.evaluation.labels.rows import MetricRow, read_finished, read_labelled, read_metrics
-from kantan_agents.tracing.store import TraceStore
+from kantan_agents.traces.store import TraceStore
 
 SCALES: Final = ("yesno", "0-1", "1-5", "1-10")
 """The scales that the page offers; a request may name any other."""

@@ -30,7 +30,7 @@ from kantan_agents.page.data.label_choices import check_evaluation
 from kantan_agents.page.data.label_item import item_data
 from kantan_agents.page.data.signed import name_of, sign
 from kantan_agents.support.arguments import checked_int
-from kantan_agents.tracing.store import TraceStore
+from kantan_agents.traces.store import TraceStore
 
 PASSES: Final = 0.5
 """From this value on a result has passed, for people and judges, as for ``judge_quality``."""

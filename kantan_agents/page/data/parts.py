@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from kantan_agents.capture.canonical import canonical
+from kantan_agents.traces.capture.canonical import canonical
 
 MOST: Final = 20_000
 """So many characters of a text are sent to the page; the whole text is on demand."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from kantan_agents.page.data.parts import cut
-from kantan_agents.tracing.store import PromptStats, TraceStore
+from kantan_agents.traces.store import PromptStats, TraceStore
 
 
 def prompt_list(store: TraceStore) -> list[dict[str, Any]]:

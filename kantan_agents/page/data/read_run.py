@@ -7,7 +7,7 @@ from typing import Any
 from kantan_agents.page.data.run_view import run_view
 from kantan_agents.page.data.scores import scores_of
 from kantan_agents.replay.experiment.prices import Prices
-from kantan_agents.tracing.store import TraceStore
+from kantan_agents.traces.store import TraceStore
 
 
 def read_run(store: TraceStore, trace_id: str, prices: Prices | None = None) -> dict[str, Any]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kantan_agents.tracing.input_items import question_in
-from kantan_agents.tracing.store import TraceSummary
+from kantan_agents.traces.input_items import question_in
+from kantan_agents.traces.store import TraceSummary
 
 _MOST: Final = 300
 """So many characters of a text are in a row."""

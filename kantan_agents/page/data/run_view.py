@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kantan_agents.capture import RunRecord
 from kantan_agents.page.data.calls import Pools, cost_of, model_call_data, tokens_of, tool_call_data
 from kantan_agents.page.data.parts import cut
 from kantan_agents.page.data.run_rows import run_row
 from kantan_agents.page.data.timeline import timeline
 from kantan_agents.replay.experiment.prices import Prices
-from kantan_agents.tracing.store import StoredTrace
+from kantan_agents.traces.capture import RunRecord
+from kantan_agents.traces.store import StoredTrace
 
 # They are shown by themselves.
 _OWN_FACTS = frozenset({"agent_name", "prompt_name", "prompt_version"})

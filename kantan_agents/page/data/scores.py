@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from kantan_agents.evaluation.experiment.tables import EVALUATIONS, RESULTS, SCORES, has_tables
 from kantan_agents.page.data.parts import cut
-from kantan_agents.tracing.store.connection import reading
+from kantan_agents.traces.store.connection import reading
 
 _QUERY: Final = f"""SELECT e.name, s.metric, s.rater, s.source, s.value, s.label, s.comment, s.error
 FROM {RESULTS} r JOIN {EVALUATIONS} e ON e.id = r.evaluation JOIN {SCORES} s ON s.result = r.id

@@ -9,7 +9,7 @@ from statistics import fmean, stdev
 from typing import Any, Final
 
 from kantan_agents.evaluation.statistics.student_t import t_quantile
-from kantan_agents.tracing.store import TraceStore
+from kantan_agents.traces.store import TraceStore
 
 _UNITS: Final = (timedelta(minutes=1), timedelta(hours=1), timedelta(days=1), timedelta(weeks=1))
 _MOST_PERIODS: Final = 60

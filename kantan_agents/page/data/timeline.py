@@ -8,12 +8,12 @@ from typing import Any, Final
 
 from kantan_llm.tracing import SpanRecord
 
-from kantan_agents.capture import ModelCallRecord, ToolCallRecord
 from kantan_agents.page.data.parts import cut
 from kantan_agents.support.span_names import REFUSAL_SPAN
-from kantan_agents.tracing.metadata import JUDGE_SPAN, RUN_SPAN
-from kantan_agents.tracing.sdk_spans import without_sdk_spans, without_spans
-from kantan_agents.tracing.store.records import StoredTrace
+from kantan_agents.traces.capture import ModelCallRecord, ToolCallRecord
+from kantan_agents.traces.metadata import JUDGE_SPAN, RUN_SPAN
+from kantan_agents.traces.sdk_spans import without_sdk_spans, without_spans
+from kantan_agents.traces.store.records import StoredTrace
 
 _MODEL: Final = frozenset({"response", "generation"})
 # A span and the record of its call begin a moment apart; a busy machine makes it long.

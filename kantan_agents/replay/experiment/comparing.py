@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from kantan_agents.capture import RunRecord
-from kantan_agents.capture.canonical import canonical
 from kantan_agents.errors import code_of
 from kantan_agents.replay.experiment.outcome import ChangedDecision, DecisionKind, Figures
 from kantan_agents.replay.experiment.prices import Prices
@@ -15,6 +13,8 @@ from kantan_agents.replay.experiment.seen import Seen, tokens_of
 from kantan_agents.replay.recording import Recording
 from kantan_agents.replay.tape import plain_arguments
 from kantan_agents.support.secrets import mask
+from kantan_agents.traces.capture import RunRecord
+from kantan_agents.traces.capture.canonical import canonical
 
 Decision = tuple[DecisionKind, str, str, bytes]
 """Kind, agent, name, and canonical arguments."""

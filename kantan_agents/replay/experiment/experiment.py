@@ -14,7 +14,7 @@ from kantan_agents.replay.cohort import Skipped
 from kantan_agents.replay.experiment.outcome import STATUSES, Figures, RunOutcome
 from kantan_agents.replay.experiment.rows import ExperimentRow, read_experiments, read_runs
 from kantan_agents.support.nearest import nearest
-from kantan_agents.tracing.store import TraceStore
+from kantan_agents.traces.store import TraceStore
 
 _COVERED = ("same", "wording", "changed")
 

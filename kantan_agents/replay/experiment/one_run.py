@@ -9,8 +9,6 @@ from typing import Any
 import attrs
 from agents import RunConfig
 
-from kantan_agents.capture.canonical import canonical, copied
-from kantan_agents.capture.playback import current_playback
 from kantan_agents.core.events import Event, ModelCallFinished
 from kantan_agents.errors import (
     InvalidChangeError,
@@ -34,7 +32,9 @@ from kantan_agents.replay.experiment.prices import Ledger
 from kantan_agents.replay.experiment.seen import tokens_of
 from kantan_agents.replay.playback import output_of
 from kantan_agents.replay.recording import Recording
-from kantan_agents.tracing.store.experiment_keys import EXPERIMENT_KEY, REPLAYED_KEY
+from kantan_agents.traces.capture.canonical import canonical, copied
+from kantan_agents.traces.capture.playback import current_playback
+from kantan_agents.traces.store.experiment_keys import EXPERIMENT_KEY, REPLAYED_KEY
 
 
 @attrs.frozen

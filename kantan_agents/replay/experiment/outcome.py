@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 import attrs
 from typing_extensions import Self
 
-from kantan_agents.capture.json_values import JSONValue
+from kantan_agents.traces.capture.json_values import JSONValue
 
 Status = Literal["same", "wording", "changed", "diverged", "failed"]
 STATUSES: Final[tuple[Status, ...]] = ("same", "wording", "changed", "diverged", "failed")

@@ -9,8 +9,6 @@ import attrs
 from agents import ComputerTool, Runner
 
 from kantan_agents.agent import Agent
-from kantan_agents.capture import ToolCallRecord
-from kantan_agents.capture.canonical import canonical
 from kantan_agents.core.prompt import Prompt
 from kantan_agents.core.templating import Marker, compile_template
 from kantan_agents.errors import (
@@ -29,6 +27,8 @@ from kantan_agents.replay.recording import Recording
 from kantan_agents.replay.tape import was_made
 from kantan_agents.support.nearest import nearest
 from kantan_agents.tool_rules import EXPLICIT, ToolRules
+from kantan_agents.traces.capture import ToolCallRecord
+from kantan_agents.traces.capture.canonical import canonical
 
 
 @attrs.frozen

@@ -12,7 +12,6 @@ from agents import ApplyPatchTool, ComputerTool, FunctionTool, LocalShellTool, S
 
 from kantan_agents.agent import Agent
 from kantan_agents.bridge.structured_requests import open_stream
-from kantan_agents.capture import RunRecord
 from kantan_agents.core.context import RESERVED_KEYS
 from kantan_agents.core.interception import ModelCall, ToolCall, end_run_with
 from kantan_agents.core.pipeline import Run
@@ -29,6 +28,7 @@ from kantan_agents.replay.recording import Recording
 from kantan_agents.replay.results import result_of
 from kantan_agents.replay.tape import is_part_of_run
 from kantan_agents.support.secrets import mask
+from kantan_agents.traces.capture import RunRecord
 
 
 class RunStoppedError(Exception):

@@ -14,8 +14,8 @@ import attrs
 
 from kantan_agents.errors import TraceDatabaseError
 from kantan_agents.replay.experiment.outcome import RunOutcome
-from kantan_agents.tracing.recorder.plain_json import encode_anything
-from kantan_agents.tracing.store.connection import changing, reading, transaction
+from kantan_agents.traces.recorder.plain_json import encode_anything
+from kantan_agents.traces.store.connection import changing, reading, transaction
 
 EXPERIMENTS: Final = "kantan_agents_experiments"
 """One row for each name and hash of an experiment; it is deleted together with the last of its runs."""

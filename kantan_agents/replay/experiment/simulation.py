@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from kantan_agents.agent import Agent
-from kantan_agents.capture import ToolCallRecord
 from kantan_agents.core.interception import ToolCall
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.models.structured import json_data
+from kantan_agents.traces.capture import ToolCallRecord
 
 _MOST_EXAMPLES: Final = 5
 

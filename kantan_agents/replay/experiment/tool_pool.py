@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kantan_agents.capture import RunRecord, ToolCallRecord
 from kantan_agents.core.interception import ToolCall
 from kantan_agents.replay.tape import plain_arguments, was_made
 from kantan_agents.support.secrets import mask
+from kantan_agents.traces.capture import RunRecord, ToolCallRecord
 
 
 class ToolPool:

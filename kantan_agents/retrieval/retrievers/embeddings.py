@@ -11,12 +11,12 @@ from typing import Any, TypeAlias
 import anyio.to_thread
 import attrs
 
-from kantan_agents.capture.playback import current_playback
 from kantan_agents.errors import InvalidOptionError, RetrievalError
 from kantan_agents.models import embedding_clients
 from kantan_agents.retrieval.retrievers.retriever import StaleIndexError, ToolDocument, ToolIndex, ToolMatch
 from kantan_agents.retrieval.retrievers.vector_cache import VectorCache
 from kantan_agents.support.arguments import checked_int
+from kantan_agents.traces.capture.playback import current_playback
 
 Vectors: TypeAlias = Sequence[Sequence[float]]
 Embed: TypeAlias = Callable[[list[str]], "Vectors | Awaitable[Vectors]"]

@@ -13,7 +13,7 @@ from kantan_agents.rollout.live.shared import Limits, OnVerdict, Shared
 from kantan_agents.rollout.live.watcher import watch
 from kantan_agents.rollout.plan import Plan
 from kantan_agents.rollout.state.rows import RolloutState
-from kantan_agents.tracing import registry
+from kantan_agents.traces import registry
 
 
 class _Process:

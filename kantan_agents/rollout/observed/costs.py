@@ -9,11 +9,11 @@ from typing import Any
 
 import attrs
 
-from kantan_agents.capture.canonical import decode
 from kantan_agents.replay.experiment.prices import Prices
-from kantan_agents.tracing.kept_records import RUNS
-from kantan_agents.tracing.store.run_records import READING_ERRORS, Contents, has_run_tables
-from kantan_agents.tracing.store.used_tokens import whole_number
+from kantan_agents.traces.capture.canonical import decode
+from kantan_agents.traces.kept_records import RUNS
+from kantan_agents.traces.store.run_records import READING_ERRORS, Contents, has_run_tables
+from kantan_agents.traces.store.used_tokens import whole_number
 
 
 @attrs.frozen

@@ -10,9 +10,9 @@ from typing import Any, Final
 from kantan_agents.rollout.observed.costs import CostReader
 from kantan_agents.rollout.observed.run import Drawn, ObservedRun, drawn_of, reason_not_drawn
 from kantan_agents.rollout.plan import Plan
-from kantan_agents.tracing.metadata import RUN_SPAN
-from kantan_agents.tracing.store.runs import run_data
-from kantan_agents.tracing.store.span_records import light_span, mapping_of, parse_time
+from kantan_agents.traces.metadata import RUN_SPAN
+from kantan_agents.traces.store.runs import run_data
+from kantan_agents.traces.store.span_records import light_span, mapping_of, parse_time
 
 # The span that ends a run, and the span of a run inside another trace. The word is only looked for: the
 # metadata decide whether a run is of this rollout.

@@ -10,9 +10,9 @@ from typing import Final
 import attrs
 
 from kantan_agents.rollout.state.tables import RUN_SCORES, has_tables
-from kantan_agents.tracing.metadata import JUDGE_SPAN
-from kantan_agents.tracing.store.span_records import mapping_of, parse_time
-from kantan_agents.tracing.store.verdicts import Answers
+from kantan_agents.traces.metadata import JUDGE_SPAN
+from kantan_agents.traces.store.span_records import mapping_of, parse_time
+from kantan_agents.traces.store.verdicts import Answers
 
 RUBRIC: Final = "rubric"
 """The metric of the scores that judges give."""

@@ -9,8 +9,8 @@ from typing import Any, Final
 import attrs
 
 from kantan_agents.rollout.plan import Plan
-from kantan_agents.tracing.metadata import ARM, ARM_SHARE, NOT_DRAWN, ROLLOUT, ROLLOUT_UNIT
-from kantan_agents.tracing.store.experiment_keys import EXPERIMENT_KEY
+from kantan_agents.traces.metadata import ARM, ARM_SHARE, NOT_DRAWN, ROLLOUT, ROLLOUT_UNIT
+from kantan_agents.traces.store.experiment_keys import EXPERIMENT_KEY
 
 _RUN_ID: Final = re.compile(r"[0-9a-f]{32}")
 _DIGITS: Final = 12

@@ -14,7 +14,7 @@ from kantan_agents.rollout.observed.sample import Sample, sample_of
 from kantan_agents.rollout.observed.unit_scores import UnitScores
 from kantan_agents.rollout.observed.units import Units
 from kantan_agents.rollout.plan import Plan
-from kantan_agents.tracing.store.connection import reading
+from kantan_agents.traces.store.connection import reading
 
 Measure = Callable[[ObservedRun], "float | None"]
 """Returns a value of a run; None if it has none."""

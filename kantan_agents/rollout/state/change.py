@@ -10,12 +10,12 @@ from typing import Any
 
 import attrs
 
-from kantan_agents.capture.canonical import ordered
 from kantan_agents.errors import RolloutConflictError, RolloutNotFoundError, RolloutStepError
 from kantan_agents.rollout.plan import Plan
 from kantan_agents.rollout.state.rows import Action, RolloutState, state_of, states_in
 from kantan_agents.rollout.state.tables import HISTORY, ROLLOUTS, create_tables, has_tables
-from kantan_agents.tracing.store.connection import changing, transaction
+from kantan_agents.traces.capture.canonical import ordered
+from kantan_agents.traces.store.connection import changing, transaction
 
 
 def start(path: Path, name: str, plan: Plan, *, wait: float | None = None) -> RolloutState:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from kantan_agents.rollout.state.tables import ROLLOUTS
-from kantan_agents.tracing.store.connection import changing, transaction
+from kantan_agents.traces.store.connection import changing, transaction
 
 LEASE_SECONDS: Final = 5.0
 """A process that has not checked for so long has ended, or has something else to do."""

@@ -10,11 +10,11 @@ from typing import Any, Literal
 
 import attrs
 
-from kantan_agents.capture.canonical import decode
 from kantan_agents.errors import RolloutNotFoundError, TraceDatabaseError
 from kantan_agents.rollout.plan import Plan
 from kantan_agents.rollout.state.tables import HISTORY, ROLLOUTS, has_tables
-from kantan_agents.tracing.store.connection import reading
+from kantan_agents.traces.capture.canonical import decode
+from kantan_agents.traces.store.connection import reading
 
 Status = Literal["running", "promoted", "stopped"]
 Action = Literal["start", "promote", "stop", "return"]

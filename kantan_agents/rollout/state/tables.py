@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from typing import Final
 
-from kantan_agents.tracing.schema import count_existing
+from kantan_agents.traces.schema import count_existing
 
 ROLLOUTS: Final = "kantan_agents_rollouts"
 """One row for each rollout. ``step`` counts the steps of its ramp, ``revision`` its changes."""

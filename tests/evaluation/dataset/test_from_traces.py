@@ -20,7 +20,7 @@ from kantan_agents.evaluation import Dataset
 from kantan_agents.middleware import Redact
 from kantan_agents.testing import ScriptedModel
 from kantan_agents.testing import ScriptedToolCall as Call
-from kantan_agents.tracing.store.experiment_keys import EXPERIMENT_KEY
+from kantan_agents.traces.store.experiment_keys import EXPERIMENT_KEY
 from tests.replay.cohorts import Recorder, recording
 
 PROMPT = Prompt("support", "v1", "Help {{ $ctx.user.name }} in {{ $ctx.language }}.")

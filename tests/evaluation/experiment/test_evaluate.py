@@ -37,8 +37,8 @@ from kantan_agents.evaluation import (
 )
 from kantan_agents.middleware import Approve, Retry
 from kantan_agents.testing import OfflineServer, RecordedCall, Reply, ScriptedModel, ScriptedToolCall
-from kantan_agents.tracing import registry
-from kantan_agents.tracing.recorder import SQLiteRecorder
+from kantan_agents.traces import registry
+from kantan_agents.traces.recorder import SQLiteRecorder
 from tests.evaluation.experiment.counting import Asked, is_loud, length, words
 
 

@@ -31,8 +31,8 @@ from kantan_agents.evaluation.experiment.rows import RatedScore
 from kantan_agents.evaluation.experiment.write_rows import write_result, write_scores
 from kantan_agents.middleware import Redact
 from kantan_agents.testing import OfflineServer, ScriptedModel, ScriptedToolCall
-from kantan_agents.tracing.database_url import url_of
-from kantan_agents.tracing.store.connection import changing, transaction
+from kantan_agents.traces.database_url import url_of
+from kantan_agents.traces.store.connection import changing, transaction
 from tests.evaluation.experiment.counting import Asked, length, words
 from tests.postgres_server import execute
 

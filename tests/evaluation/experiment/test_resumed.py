@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from kantan_agents import TraceStore, record_traces
 from kantan_agents.evaluation import CaseResult, Evaluation, Progress, evaluate, evaluate_async
 from tests.evaluation.experiment.counting import Asked, is_loud, length, words
-from tests.tracing.recorder.conftest import folder, start
-from tests.tracing.recorder.processes import Start, wait_until
+from tests.traces.recorder.conftest import folder, start
+from tests.traces.recorder.processes import Start, wait_until
 
 __all__ = ["folder", "start"]
 

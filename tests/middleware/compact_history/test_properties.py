@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kantan_agents import Agent
-from kantan_agents.capture.canonical import canonical
 from kantan_agents.middleware import CompactHistory
 from kantan_agents.middleware.compact_history.limits import Limits
 from kantan_agents.middleware.compact_history.plan import WHOLE, Plan, read_text
@@ -21,6 +20,7 @@ from kantan_agents.middleware.compact_history.results import can_be_shortened, c
 from kantan_agents.middleware.compact_history.shorten import Conversation, shortened
 from kantan_agents.middleware.compact_history.tokens import tokens_of_item, tokens_of_text
 from kantan_agents.middleware.compact_history.turns import turns_of
+from kantan_agents.traces.capture.canonical import canonical
 from tests.middleware.compact_history.conversations import (
     Answering,
     belonging_together,

@@ -1,0 +1,227 @@
+"""Names the parts in which two requests to a model differ.
+
+Two requests have no difference exactly if their hashes are equal: equal values have equal canonical JSON.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from typing import Any, Final, Literal
+
+import attrs
+
+from kantan_agents.traces.capture.canonical import canonical, in_common
+from kantan_agents.traces.capture.diff_text import ABSENT, short_diff
+from kantan_agents.traces.capture.json_values import JSONValue
+from kantan_agents.traces.capture.model_calls import ModelAnswer, ModelRequest, OutputRequest
+from kantan_agents.traces.capture.tool_calls import ToolDefinition
+
+_TOOL_FIELDS: Final = (
+    "kind",
+    "description",
+    "parameters",
+    "is_strict",
+    "server",
+    "name_on_server",
+    "names",
+)
+_OUTPUT_FIELDS: Final = ("name", "schema", "mode", "is_strict")
+
+
+@attrs.frozen
+class Difference:
+    """One part in which two requests differ.
+
+    Attributes:
+        part: The part: ``"instructions"``, ``"input"`` for a text, ``"input[3]"`` for the item at index 3,
+            ``"settings.temperature"``, ``"tools.look"``, ``"tools.look.description"``, ``"tools.order"``,
+            ``"handoffs.…"`` likewise, ``"output.schema"``, ``"options.previous_response_id"``. A tool with
+            the name of an earlier one is ``"tools.look#2"``. The index of an added item is its place in the
+            later input.
+        before: The earlier value; None for an added part.
+        after: The later value; None for a removed part.
+        kind: ``"changed"``, ``"added"`` or ``"removed"``.
+    """
+
+    part: str
+    before: JSONValue
+    after: JSONValue
+    kind: Literal["changed", "added", "removed"] = "changed"
+
+    @property
+    def diff(self) -> str:
+        """The lines that differ, each after ``-`` or ``+``; of a long value only the beginning."""
+        return short_diff(
+            ABSENT if self.kind == "added" else self.before,
+            ABSENT if self.kind == "removed" else self.after,
+        )
+
+    def __str__(self) -> str:
+        """Return the part, how it differs, and below it the lines that differ."""
+        return f"{self.part} {self.kind}\n{self.diff}"
+
+
+def differences(recorded: ModelRequest, now: ModelRequest) -> list[Difference]:
+    """Return the parts in which two requests differ; an empty list if their hashes are equal.
+
+    The order is that in which a person would look: instructions, tools, hand-offs, output, settings, options,
+    and last the input, which also differs if something before it does.
+
+    Args:
+        recorded: The earlier request.
+        now: The later one.
+    """
+    if recorded is now or recorded.hash == now.hash:
+        return []
+    return [
+        *_value("instructions", recorded.instructions, now.instructions),
+        *_tools("tools", recorded.tools, now.tools),
+        *_tools("handoffs", recorded.handoffs, now.handoffs),
+        *_output(recorded.output, now.output),
+        *_mapping("settings", recorded.settings, now.settings),
+        *_mapping("options", recorded.options, now.options),
+        *_input(recorded.input, now.input),
+    ]
+
+
+def answer_differences(recorded: ModelAnswer | None, now: ModelAnswer | None) -> list[Difference]:
+    """Return the output items in which two answers differ, as the parts ``"answer[0]"`` and so on.
+
+    Args:
+        recorded: The earlier answer; None for a call that failed.
+        now: The later one.
+    """
+    before = () if recorded is None else recorded.output
+    return [*_items("answer", before, () if now is None else now.output)]
+
+
+def same(one: Any, other: Any) -> bool:
+    """Return whether two values have the same canonical JSON; ``1``, ``1.0`` and ``True`` do not."""
+    return one is other or canonical(one) == canonical(other)
+
+
+def _value(part: str, before: Any, after: Any) -> Iterator[Difference]:
+    if not same(before, after):
+        yield Difference(part, before, after)
+
+
+def _mapping(part: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Difference]:
+    for key in (*before, *(key for key in after if key not in before)):
+        inner = f"{part}.{key}"
+        if key not in after:
+            yield Difference(inner, before[key], None, "removed")
+        elif key not in before:
+            yield Difference(inner, None, after[key], "added")
+        elif isinstance(before[key], Mapping) and isinstance(after[key], Mapping):
+            yield from _mapping(inner, before[key], after[key])
+        else:
+            yield from _value(inner, before[key], after[key])
+
+
+def _output(before: OutputRequest | None, after: OutputRequest | None) -> Iterator[Difference]:
+    if before is None or after is None:
+        yield from _present("output", before, after)
+        return
+    for name in _OUTPUT_FIELDS:
+        yield from _value(f"output.{name}", getattr(before, name), getattr(after, name))
+
+
+def _present(part: str, before: Any, after: Any) -> Iterator[Difference]:
+    """Yield a difference if only one of two attrs values is there."""
+    if before is None and after is not None:
+        yield Difference(part, None, attrs.asdict(after), "added")
+    elif before is not None and after is None:
+        yield Difference(part, attrs.asdict(before), None, "removed")
+
+
+def _tools(
+    part: str, before: Sequence[ToolDefinition], after: Sequence[ToolDefinition]
+) -> Iterator[Difference]:
+    old, new = _by_label(before), _by_label(after)
+    renamed = _renamed(old, new)
+    for label, tool in old.items():
+        if label in new:
+            yield from _tool(f"{part}.{label}", tool, new[label])
+        elif label in renamed:
+            yield Difference(f"{part}.{label}.name", tool.name, new[renamed[label]].name)
+        else:
+            yield from _present(f"{part}.{label}", tool, None)
+    targets = {*renamed.values()}
+    for label, tool in new.items():
+        if label not in old and label not in targets:
+            yield from _present(f"{part}.{label}", None, tool)
+    back = {later: earlier for earlier, later in renamed.items()}
+    order = [label for label in old if label in new or label in renamed]
+    order_now = [back.get(label, label) for label in new if label in old or label in targets]
+    if order != order_now:
+        yield Difference(f"{part}.order", order, order_now)
+
+
+def _by_label(tools: Sequence[ToolDefinition]) -> dict[str, ToolDefinition]:
+    """Return tools by their names; a tool with the name of an earlier one has its number beside it."""
+    seen: Counter[str] = Counter()
+    labelled: dict[str, ToolDefinition] = {}
+    for tool in tools:
+        seen[tool.name] += 1
+        label = tool.name if seen[tool.name] == 1 else f"{tool.name}#{seen[tool.name]}"
+        while label in labelled:
+            seen[tool.name] += 1
+            label = f"{tool.name}#{seen[tool.name]}"
+        labelled[label] = tool
+    return labelled
+
+
+def _renamed(old: Mapping[str, ToolDefinition], new: Mapping[str, ToolDefinition]) -> dict[str, str]:
+    """Return the labels of tools that differ in nothing but their names, the old to the new one."""
+    gone = [label for label in old if label not in new]
+    come = [label for label in new if label not in old]
+    renamed: dict[str, str] = {}
+    for label in gone:
+        for other in come:
+            if other not in renamed.values() and _differ_in_name_only(old[label], new[other]):
+                renamed[label] = other
+                break
+    return renamed
+
+
+def _differ_in_name_only(one: ToolDefinition, other: ToolDefinition) -> bool:
+    named = attrs.evolve(other, name=one.name, names=one.names)
+    return one.name != other.name and same(attrs.asdict(one), attrs.asdict(named))
+
+
+def _tool(part: str, before: ToolDefinition, after: ToolDefinition) -> Iterator[Difference]:
+    for name in _TOOL_FIELDS:
+        yield from _value(f"{part}.{name}", getattr(before, name), getattr(after, name))
+    yield from _mapping(f"{part}.options", before.options, after.options)
+    # The number beside the name of a later tool of the same name may also be part of a name.
+    yield from _value(f"{part}.name", before.name, after.name)
+
+
+def _input(before: Any, after: Any) -> Iterator[Difference]:
+    if isinstance(before, str) or isinstance(after, str):
+        yield from _value("input", before, after)
+    else:
+        yield from _items("input", before, after)
+
+
+def _items(part: str, before: Sequence[Any], after: Sequence[Any]) -> Iterator[Difference]:
+    """Yield the items that differ; those in between that are equal may be at other places."""
+    old, new = [*map(canonical, before)], [*map(canonical, after)]
+    # What both begin and end with has not changed, also if it occurs in between: the matcher looks for the
+    # longest part in common.
+    first = in_common(old, new)
+    last = in_common(old[first:][::-1], new[first:][::-1])
+    middle = SequenceMatcher(None, old[first : len(old) - last], new[first : len(new) - last], autojunk=False)
+    for change, *ends in middle.get_opcodes():
+        if change == "equal":
+            continue
+        i, i_end, j, j_end = (first + end for end in ends)
+        changed = min(i_end - i, j_end - j)
+        for at in range(changed):
+            yield Difference(f"{part}[{i + at}]", before[i + at], after[j + at])
+        for at in range(i + changed, i_end):
+            yield Difference(f"{part}[{at}]", before[at], None, "removed")
+        for at in range(j + changed, j_end):
+            yield Difference(f"{part}[{at}]", None, after[at], "added")

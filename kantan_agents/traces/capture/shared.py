@@ -1,0 +1,117 @@
+"""Sets apart what many records have in common, and packs the rest of a record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from kantan_agents.traces.capture.canonical import decode
+from kantan_agents.traces.capture.encoding import encoder
+from kantan_agents.traces.capture.reading import text_of_items
+
+
+def _refuse(value: Any) -> Any:
+    raise TypeError(type(value).__name__)
+
+
+_encode = encoder(_refuse)
+
+# An item of a conversation with more bytes is a content, because later runs have it too.
+_LONG_ITEM: Final = 200
+
+
+class Shared:
+    """A content that many records may have in common, such as a prompt, tools, settings or rules.
+
+    Most are encoded once and then are part of many records as the same object.
+
+    Attributes:
+        kind: What it is.
+        value: A text as it is; anything else as JSON.
+        stored: The form in which a recorder stores it, which is computed once.
+    """
+
+    # No class of attrs, which msgspec would encode by itself.
+    __slots__ = ("kind", "stored", "value")
+
+    def __init__(self, kind: str, value: str | bytes) -> None:
+        self.kind = kind
+        self.value = value
+        self.stored: Any = None
+
+    @property
+    def packed(self) -> bytes:
+        """The content as JSON."""
+        return self.value if isinstance(self.value, bytes) else _encode(self.value)
+
+
+class PackedRun(NamedTuple):
+    """A record with what records have in common apart.
+
+    Attributes:
+        own: The part that only this run has, as JSON. Where it has an index of ``shared``, the record has
+            that content.
+        shared: The contents.
+    """
+
+    own: bytes
+    shared: tuple[Shared, ...]
+
+
+def pack(data: Mapping[str, Any]) -> PackedRun:
+    """Return the record of a run as it is stored.
+
+    Args:
+        data: The record as JSON data, in which contents are ``Shared``, and what was encoded before is
+            ``msgspec.Raw``. Its start may be a ``datetime``, and its seconds need not be rounded.
+    """
+    own = {
+        **data,
+        "model_calls": [_rounded(call) for call in data["model_calls"]],
+        "tool_calls": [_rounded(call) for call in data["tool_calls"]],
+    }
+    if isinstance(own["started_at"], datetime):
+        own["started_at"] = own["started_at"].isoformat()
+    if isinstance(own.get("output"), str) and own["output"] == _last_answer(own["model_calls"]):
+        del own["output"]
+        own["output_is_answer"] = True  # as in most runs
+    places: dict[int, int] = {}
+    shared: list[Shared] = []
+
+    def place(value: Any) -> int:
+        if not isinstance(value, Shared):
+            raise TypeError(type(value).__name__)
+        found = places.setdefault(id(value), len(shared))
+        if found == len(shared):
+            shared.append(value)
+        return found
+
+    return PackedRun(encoder(place)(_rounded(own)), tuple(shared))
+
+
+def _rounded(data: Mapping[str, Any]) -> dict[str, Any]:
+    rounded = dict(data)
+    for name in ("at", "seconds"):
+        if rounded.get(name) is not None:
+            rounded[name] = round(rounded[name], 6)
+    return rounded
+
+
+def _last_answer(model_calls: Sequence[Mapping[str, Any]]) -> str | None:
+    for call in reversed(model_calls):
+        if call.get("answer") is not None:
+            return text_of_items([decode(packed_item(item)) for item in call["answer"]["output"]])
+    return None
+
+
+def shared_item(packed: bytes) -> Shared | msgspec.Raw:
+    """Return an item of a conversation as a record has it; a long one is a content."""
+    return Shared("item", packed) if len(packed) > _LONG_ITEM else msgspec.Raw(packed)
+
+
+def packed_item(item: Shared | msgspec.Raw) -> bytes:
+    """Return what ``shared_item`` has got."""
+    return item.packed if isinstance(item, Shared) else bytes(item)

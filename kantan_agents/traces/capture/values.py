@@ -1,0 +1,132 @@
+"""The complete record of a run, as it is read from a trace database: typed values that need no file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+import attrs
+
+from kantan_agents.traces.capture.json_values import Items, JSONValue
+from kantan_agents.traces.capture.model_calls import ModelCallRecord
+from kantan_agents.traces.capture.recorded_errors import RecordedError
+from kantan_agents.traces.capture.tool_calls import RuleSet, ToolCallRecord
+
+
+@attrs.frozen
+class PromptRecord:
+    """One version of a prompt.
+
+    Attributes:
+        id: ``prompt_id`` of the traces.
+        name: Its name; the agent's name for instructions that are a plain text.
+        version: Its version; None for a plain text.
+        text: The template.
+        meta: Its meta data.
+        is_literal: Whether its markers are not filled.
+        is_strict: Whether a marker without a value is an error.
+    """
+
+    id: str
+    name: str
+    version: str | None
+    text: str
+    meta: Mapping[str, JSONValue] = attrs.field(factory=dict)
+    is_literal: bool = False
+    is_strict: bool = False
+
+
+@attrs.frozen
+class AgentRecord:
+    """One agent that took part in a run.
+
+    Attributes:
+        name: Its name.
+        prompt: Its prompt.
+        context: The context values that the prompt's template has read, by path. If a value has changed
+            during the run, its first one.
+        options: The options of the agent that shape requests.
+    """
+
+    name: str
+    prompt: PromptRecord | None = None
+    context: Mapping[str, JSONValue] = attrs.field(factory=dict)
+    options: Mapping[str, JSONValue] = attrs.field(factory=dict)
+
+
+@attrs.frozen
+class ToolListing:
+    """What an MCP server has listed.
+
+    Attributes:
+        server: Name of the server.
+        before_call: Number of model calls of the run that had begun by then.
+        tools: The tools as the protocol has them; None if the server could not be used.
+        reason: Why it could not be used.
+    """
+
+    server: str
+    before_call: int
+    tools: Sequence[Mapping[str, JSONValue]] | None
+    reason: str | None = None
+
+
+@attrs.frozen
+class RunRecord:
+    """The complete record of one run.
+
+    Attributes:
+        id: ``agent_run_id`` of the run.
+        trace_id: Id of its trace.
+        agent: Name of the agent that was run.
+        input: The user's input; None for a run that was resumed from a stored state.
+        output: The final output as JSON data; None if there is none.
+        error: The error that ended the run.
+        outcome: ``"finished"``, ``"failed"``, ``"cancelled"``, or ``"stopped"`` if the reader of its stream
+            has ended it after a turn.
+        agents: The agents that took part, the one that was run first.
+        rules: The tool rules in force when the run began.
+        options: The caller's options of the run, such as ``max_turns``, as far as they are JSON data.
+        model_calls: The model calls in the order in which they began.
+        tool_calls: The tool calls in the order in which they began.
+        parent_run: Id of the run inside which this one began.
+        parent_call: Id of the tool call inside which this one began.
+        state: The stored state that the run was resumed from; None for a new run.
+        started_at: When the run began, in UTC.
+        seconds: How long it took.
+        is_streamed: Whether the run was streamed.
+        has_session: Whether it had a session, whose items are in the input of its first model call.
+        listings: What its MCP servers have listed, whenever that had changed.
+        missing: What could not be recorded; empty if the record is complete.
+        inner_runs: Ids of the runs of the same trace that began inside this one, each with its own record.
+        arm: Name of its arm, if a ``Rollout`` has chosen one.
+    """
+
+    id: str
+    trace_id: str
+    agent: str
+    input: Items | None
+    output: JSONValue
+    error: RecordedError | None
+    outcome: str
+    agents: Sequence[AgentRecord]
+    rules: RuleSet
+    options: Mapping[str, JSONValue]
+    model_calls: Sequence[ModelCallRecord]
+    tool_calls: Sequence[ToolCallRecord]
+    parent_run: str | None
+    parent_call: str | None
+    state: Mapping[str, JSONValue] | None
+    started_at: datetime
+    seconds: float
+    is_streamed: bool = False
+    has_session: bool = False
+    listings: Sequence[ToolListing] = ()
+    missing: Sequence[str] = ()
+    inner_runs: Sequence[str] = ()
+    arm: str | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether everything that a replay needs is recorded."""
+        return not self.missing

@@ -1,0 +1,114 @@
+"""``copy_traces``: the traces of one database, with their spans and complete records, in another one."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from kantan_agents.errors import TraceCopyError
+from kantan_agents.traces.copying.source import Page, Source, State
+from kantan_agents.traces.copying.target import Target, open_target
+from kantan_agents.traces.database_url import PostgresUrl, as_place, url_of
+from kantan_agents.traces.registry import flush_recorders
+from kantan_agents.traces.store.connection import check_path, reading, sqlite_errors
+
+Progress = Callable[[int, int], None]
+
+PAGE: Final = 100
+"""Traces of one transaction."""
+
+
+@attrs.frozen
+class CopyResult:
+    """The result of a copy.
+
+    Attributes:
+        traces: Number of traces that were copied now.
+        spans: Number of their spans.
+        runs: Number of their complete records.
+        known: Number of traces that the target had already, as they are in the source.
+        left_out: What is in the source and is not copied, such as ``"evaluations"``; empty if all was copied.
+    """
+
+    traces: int
+    spans: int
+    runs: int
+    known: int
+    left_out: Sequence[str]
+
+
+def copy_traces(
+    source: str | PathLike[str] | PostgresUrl,
+    target: str | PathLike[str] | PostgresUrl,
+    *,
+    adopt: bool = False,
+    progress: Progress | None = None,
+) -> CopyResult:
+    """Copy the traces of a database that another one lacks, the oldest first, with their complete records.
+
+    A trace that the target has already is left as it is, unless the source has changed since. So the same
+    call can be repeated, and goes on where an earlier one stopped. Evaluations, scores, experiments and
+    rollouts are not copied; ``left_out`` names those that the source has.
+
+    Args:
+        source: The path of a file, or the URL of a database in Postgres. It is not changed.
+        target: The same; it is created if it is missing.
+        adopt: Whether the target may be the database of another program.
+        progress: Called with the number of traces done so far, and of all.
+
+    Raises:
+        TraceCopyError: E142, both are the same database.
+        TraceDatabaseError: E60, one of them cannot be used. What was copied stays so.
+    """
+    given, wanted = as_place(source), as_place(target)
+    for place in (given, wanted):
+        if url_of(place) is None:
+            check_path(place)
+    if given.resolve() == wanted.resolve():
+        raise TraceCopyError(source=str(given), target=str(wanted), reason="they are the same database")
+    flush_recorders(given)
+    flush_recorders(wanted)
+    with reading(given) as connection, open_target(wanted, adopt=adopt) as opened:
+        return _copied(given, connection, wanted, opened, progress)
+
+
+def _copied(
+    given: Path,
+    connection: sqlite3.Connection,
+    wanted: Path,
+    target: Target,
+    progress: Progress | None,
+) -> CopyResult:
+    source = Source(connection)
+    total, done = source.count(), 0
+    traces = spans = runs = known = 0
+    for page in source.pages(PAGE):
+        with sqlite_errors(given):
+            states = source.states(page)
+        with sqlite_errors(wanted):
+            theirs = target.states(page)
+        changed = [row for row in page if theirs.get(row[0]) != _as_stored(target, states.get(row[0]))]
+        known += len(page) - len(changed)
+        if changed:
+            content: Page = source.read(changed)
+            with sqlite_errors(wanted):
+                target.write(content)
+            traces += len(changed)
+            spans += len(content.spans)
+            runs += len(content.runs)
+        done += len(page)
+        if progress is not None:
+            progress(done, max(done, total))
+    if traces:
+        with sqlite_errors(wanted):
+            target.finish()
+    return CopyResult(traces, spans, runs, known, source.left_out())
+
+
+def _as_stored(target: Target, state: State | None) -> State | None:
+    return None if state is None else state._replace(row=target.as_stored(state.row))

@@ -1,0 +1,295 @@
+"""A connection to Postgres that takes the statements of the readers and writers of a file.
+
+It has the part of ``sqlite3.Connection`` that they use. Statements are translated (``dialect.py``), rows are
+read by name and by number, and the driver's errors become those of sqlite3, without the password.
+
+One lock of the server takes the place of the file's: a transaction that writes (``BEGIN IMMEDIATE``) waits
+for it. So traces and spans are numbered in the order in which they become visible, which followers, pages and
+rollouts rely on, whatever the clocks of the writers say.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from kantan_agents.errors import PostgresMissingError, TraceDatabaseError
+from kantan_agents.traces.database_url import PostgresUrl
+from kantan_agents.traces.postgres.dialect import translated
+from kantan_agents.traces.postgres.server_error import ServerError
+
+if TYPE_CHECKING:
+    import psycopg
+
+OLDEST: Final = 160_000
+"""The oldest version of the server: 16."""
+
+CONNECT_SECONDS: Final = 5
+WRITE_LOCK: Final = 0x6B616E74616E
+"""The advisory lock of transactions that write."""
+
+# A server that is gone is noticed after about half a minute, and not after the hours that TCP takes.
+_TCP: Final = {
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+}
+
+_BEGINNINGS: Final = {
+    "BEGIN IMMEDIATE": f"BEGIN; SELECT pg_advisory_xact_lock({WRITE_LOCK})",
+    "BEGIN": "BEGIN ISOLATION LEVEL REPEATABLE READ",
+}
+
+
+class Row(tuple[Any, ...]):
+    """A row whose values are found by number and by name."""
+
+    __slots__ = ()
+    names: Mapping[str, int]
+
+    def __getitem__(self, key: Any) -> Any:
+        return super().__getitem__(self.names[key] if isinstance(key, str) else key)
+
+    def keys(self) -> list[str]:
+        """Return the names of the values, as ``sqlite3.Row`` does."""
+        return [*self.names]
+
+
+@lru_cache(maxsize=256)
+def _row_type(names: tuple[str, ...]) -> type[Row]:
+    return type("Row", (Row,), {"__slots__": (), "names": {name: place for place, name in enumerate(names)}})
+
+
+class ServerCursor:
+    """The part of ``sqlite3.Cursor`` that is used; all rows of a result are in memory.
+
+    Attributes:
+        row_factory: None for rows that are plain tuples.
+    """
+
+    def __init__(self, connection: ServerConnection) -> None:
+        self.row_factory: Any = Row
+        self._connection = connection
+        self._cursor = connection.raw.cursor()
+        self._rows: Iterator[Any] = iter(())
+
+    def execute(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> ServerCursor:
+        """Execute a statement that is written for both databases."""
+        with self._connection.errors():
+            text = _BEGINNINGS.get(sql)
+            self._cursor.execute(cast("Any", text or translated(sql)), _bound(values))
+            self._rows = iter(self._fetched() if self._cursor.description and text is None else ())
+        return self
+
+    def executemany(self, sql: str, values: Iterable[Sequence[Any]]) -> ServerCursor:
+        """Execute a statement for each of several values."""
+        with self._connection.errors():
+            self._cursor.executemany(cast("Any", translated(sql)), [_bound(one) for one in values])
+        return self
+
+    def _fetched(self) -> list[Any]:
+        rows: list[Any] = self._cursor.fetchall()
+        if self.row_factory is None:
+            return rows
+        kind = _row_type(tuple(column.name for column in self._cursor.description or ()))
+        return [kind(row) for row in rows]
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._rows
+
+    def fetchone(self) -> Any:
+        """Return the next row; None after the last one."""
+        return next(self._rows, None)
+
+    def fetchall(self) -> list[Any]:
+        """Return the rows that are left."""
+        return [*self._rows]
+
+    @property
+    def rowcount(self) -> int:
+        """How many rows the last statement has changed."""
+        return self._cursor.rowcount
+
+    @property
+    def lastrowid(self) -> int | None:
+        """The number that the last row of this connection got from a sequence."""
+        with self._connection.errors():
+            row = self._connection.raw.execute("SELECT lastval()").fetchone()
+        return int(row[0]) if row else None
+
+    def close(self) -> None:
+        """Close it."""
+        self._cursor.close()
+
+
+class ServerConnection:
+    """The part of ``sqlite3.Connection`` that is used.
+
+    Args:
+        raw: The driver's connection, in autocommit mode.
+        url: Where it leads to.
+    """
+
+    def __init__(self, raw: psycopg.Connection[Any], url: PostgresUrl) -> None:
+        self.raw = raw
+        self.url = url
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Turn the driver's errors into ``ServerError``."""
+        import psycopg
+
+        try:
+            yield
+        except psycopg.Error as error:
+            raise server_error(error, self.url) from None
+
+    def execute(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> ServerCursor:
+        """Execute a statement that is written for both databases."""
+        return self.cursor().execute(sql, values)
+
+    def executemany(self, sql: str, values: Iterable[Sequence[Any]]) -> ServerCursor:
+        """Execute a statement for each of several values."""
+        return self.cursor().executemany(sql, values)
+
+    def cursor(self) -> ServerCursor:
+        """Return a cursor."""
+        return ServerCursor(self)
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction has begun and not ended, also if it has failed."""
+        import psycopg
+
+        return self.raw.info.transaction_status not in (
+            psycopg.pq.TransactionStatus.IDLE,
+            psycopg.pq.TransactionStatus.UNKNOWN,
+        )
+
+    def close(self) -> None:
+        """Close it."""
+        with suppress(Exception):  # it may be lost already
+            self.raw.close()
+
+
+def connect(url: PostgresUrl, *, wait: float, any_thread: bool = False) -> ServerConnection:
+    """Return a connection; the caller controls its transactions.
+
+    Args:
+        url: The database.
+        wait: Seconds to wait for locks of other connections.
+        any_thread: Ignored: every thread may use it, one at a time.
+
+    Raises:
+        PostgresMissingError: E140, the driver is not installed.
+        TraceDatabaseError: E60, the version of the server is too old.
+        ServerError: The server cannot be reached, or refuses.
+    """
+    del any_thread
+    psycopg = driver()
+    # Not as attributes of the package: it has none of a module that was imported before the package itself
+    # was imported again, as by a test runner that restores the modules while a recorder connects.
+    from psycopg.conninfo import conninfo_to_dict
+    from psycopg.types.string import TextLoader
+
+    try:
+        given = conninfo_to_dict(url.secret)
+        defaults = {"connect_timeout": CONNECT_SECONDS, "application_name": "kantan-agents", **_TCP}
+        options = {name: value for name, value in defaults.items() if name not in given}
+        raw = psycopg.connect(
+            url.secret,
+            autocommit=True,
+            # Values are written into the statement: a server infers the types of literals, and not those of
+            # parameters.
+            cursor_factory=psycopg.ClientCursor,
+            **options,
+        )
+    except psycopg.Error as error:
+        raise server_error(error, url) from None
+    try:
+        _check_version(raw, url)
+        raw.adapters.register_loader("json", TextLoader)
+        # A sum of integers, which is an int in a file.
+        raw.adapters.register_loader("numeric", _number_loader())
+        raw.execute(f"SET lock_timeout = {max(1, int(wait * 1_000))}; SET client_encoding = 'UTF8'")
+    except psycopg.Error as error:
+        raw.close()
+        raise server_error(error, url) from None
+    except BaseException:
+        raw.close()
+        raise
+    return ServerConnection(raw, url)
+
+
+@lru_cache(maxsize=1)
+def _number_loader() -> Any:
+    """Return what reads a ``numeric``: as an int or a float, as from a file, and not as a Decimal."""
+    from psycopg.adapt import Loader
+
+    class NumberLoader(Loader):
+        def load(self, data: Any) -> int | float:
+            text = bytes(data).decode()
+            return float(text) if "." in text or not text.lstrip("-").isdigit() else int(text)
+
+    return NumberLoader
+
+
+def _check_version(raw: psycopg.Connection[Any], url: PostgresUrl) -> None:
+    found = raw.info.server_version
+    if found < OLDEST:
+        reason = f"the server has version {found // 10_000}; 16 is the oldest that works"
+        raise TraceDatabaseError(path=str(url), reason=reason)
+
+
+def driver() -> Any:
+    """Return the driver.
+
+    Raises:
+        PostgresMissingError: E140, it is not installed.
+    """
+    try:
+        import psycopg
+    except ImportError as error:
+        raise PostgresMissingError(reason=str(error).splitlines()[0]) from error
+    return psycopg
+
+
+def server_error(error: psycopg.Error, url: PostgresUrl) -> ServerError:
+    """Return an error without the password."""
+    lines = [line.strip() for line in url.masked(str(error)).splitlines() if line.strip()]
+    message = " ".join(line for line in lines if not line.startswith(("LINE ", "^", "HINT")))
+    return ServerError(message or type(error).__name__, error.sqlstate)
+
+
+def as_sqlite(connection: ServerConnection) -> sqlite3.Connection:
+    """Return the connection with the type that the readers and writers name."""
+    return cast("sqlite3.Connection", connection)
+
+
+def server_of(connection: sqlite3.Connection) -> ServerConnection | None:
+    """Return the connection if it is one to a server; None if it is one to a file."""
+    return connection if isinstance(connection, ServerConnection) else None
+
+
+def _bound(values: Sequence[Any] | Mapping[str, Any]) -> Any:
+    """Return values with numbers for booleans, as SQLite stores them."""
+    if isinstance(values, Mapping):
+        return {name: _value(value) for name, value in values.items()}
+    return [_value(value) for value in values]
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, str) and "\0" in value:
+        return without_zero(value)
+    return value
+
+
+def without_zero(text: str) -> str:
+    """Return a text that Postgres can store: with U+2400, the symbol for it, in place of a zero character."""
+    return text.replace("\0", "\N{SYMBOL FOR NULL}")

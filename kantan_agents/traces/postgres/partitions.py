@@ -1,0 +1,85 @@
+"""The partitions of ``spans``: one for each week, so that old spans are dropped and not deleted.
+
+A span belongs to the week of its start, by the clock of the machine that recorded it. It is only where the
+span is kept: nothing is found or ordered by it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from contextlib import suppress
+from datetime import date, timedelta
+from typing import Final
+
+from kantan_agents.traces.postgres.connection import ServerConnection
+from kantan_agents.traces.postgres.server_error import ServerError
+
+UNDATED: Final = "kantan_agents_spans_undated"
+"""Spans without a start, or with one that cannot be right."""
+_NAMED: Final = "kantan_agents_spans_w"
+
+NO_WEEK: Final = date(1, 1, 1)
+_FIRST: Final = date(2020, 1, 6)
+# A clock may be wrong. Each week beyond it would become a partition for ever.
+_AHEAD: Final = timedelta(weeks=5)
+
+
+def week_of(started_at: str | None, today: date) -> date:
+    """Return the Monday of the week in which a span started; ``NO_WEEK`` for a time that cannot be right."""
+    try:
+        day = date.fromisoformat((started_at or "")[:10])
+    except ValueError:
+        return NO_WEEK
+    if not _FIRST <= day <= today + _AHEAD:
+        return NO_WEEK
+    return day - timedelta(days=day.weekday())
+
+
+def name_of(week: date) -> str:
+    """Return the name of the partition of a week."""
+    return f"{_NAMED}{week:%Y%m%d}"
+
+
+def weeks_in(connection: ServerConnection) -> dict[date, str]:
+    """Return the names of the partitions by week, the oldest first, without the one of undated spans."""
+    query = """SELECT c.relname FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid
+    WHERE i.inhparent = 'spans'::regclass ORDER BY c.relname"""
+    with connection.errors():
+        names = [name for (name,) in connection.raw.execute(query)]
+    found: dict[date, str] = {}
+    for name in names:
+        with suppress(ValueError):
+            text = name.removeprefix(_NAMED)
+            found[date(int(text[:4]), int(text[4:6]), int(text[6:8]))] = name
+    return found
+
+
+def bytes_of_tables(connection: sqlite3.Connection) -> int:
+    """Return the bytes that the tables of the database take, with their indexes."""
+    query = """SELECT COALESCE(SUM(pg_total_relation_size(c.oid)), 0) FROM pg_catalog.pg_class c
+    WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'
+    AND (c.relname = 'traces' OR starts_with(c.relname, 'kantan_agents_'))"""
+    return int(connection.execute(query).fetchone()[0])
+
+
+def create_partitions(connection: ServerConnection, weeks: Iterable[date]) -> None:
+    """Create the partitions that are missing, outside a transaction.
+
+    The spans of a week without a partition are among the undated ones.
+
+    Raises:
+        ServerError: The server cannot be reached.
+    """
+    for week in sorted(set(weeks) - {NO_WEEK}):
+        statement = (
+            f"CREATE TABLE IF NOT EXISTS {name_of(week)} PARTITION OF spans "
+            f"FOR VALUES FROM ('{week}') TO ('{week + timedelta(days=7)}')"
+        )
+        try:
+            with connection.errors():
+                connection.raw.execute(statement)
+        except ServerError as error:
+            # 23514: the undated spans have some of this week. 42P17: another process was faster.
+            if error.sqlstate not in ("23514", "42P17", "42P07", "23505"):
+                raise

@@ -1,0 +1,231 @@
+"""The tables of a trace database in Postgres, and the migrations that make them.
+
+They are kantan-llm's tables and those of this library, with the same columns as in a file. Three things
+differ: ``rowid`` is a column, ``spans`` is partitioned by week, and ``folded_input`` and ``folded_output``
+have the texts for words with letters outside ASCII that have a case, if these texts differ.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Final
+
+from kantan_agents.support.log import get_logger
+from kantan_agents.traces.kept_figures import CHANGED
+from kantan_agents.traces.kept_figures import TABLES as FIGURE_TABLES
+from kantan_agents.traces.kept_records import STATEMENTS as RECORDS
+from kantan_agents.traces.postgres.connection import ServerConnection
+from kantan_agents.traces.postgres.functions import FUNCTIONS
+from kantan_agents.traces.postgres.server_error import ServerError
+from kantan_agents.traces.schema import COLUMNS, ForeignDatabaseError
+
+VERSION: Final = 1
+VERSIONS: Final = "kantan_agents_schema"
+"""One row with the version of the tables; it marks them as those of this library."""
+
+_MIGRATION_LOCK: Final = 0x6B616E74616F
+
+# Tables of durable runs in the same schema. Another thread of a worker, or another process, may create them
+# before or after those of traces.
+_DURABLE: Final = "kantan_agents_durable_"
+
+_TEXT: Final = 'text COLLATE "C"'
+
+OWN_COLUMNS: Final = ("folded_input", "folded_output", "week")
+
+STATEMENTS: Final = (
+    "CREATE SEQUENCE kantan_agents_traces_rowid",
+    "CREATE SEQUENCE kantan_agents_spans_rowid",
+    (
+        f"CREATE TABLE traces(id {_TEXT} PRIMARY KEY, workflow_name {_TEXT}, group_id {_TEXT}, "
+        f"metadata_json {_TEXT}, rowid bigint NOT NULL UNIQUE DEFAULT nextval('kantan_agents_traces_rowid'))"
+    ),
+    "CREATE TABLE spans("
+    + ", ".join(f"{column} {'bigint' if column == 'ingest_seq' else _TEXT}" for column in COLUMNS["spans"])
+    + f", folded_input {_TEXT}, folded_output {_TEXT}, week date NOT NULL, "
+    "rowid bigint NOT NULL DEFAULT nextval('kantan_agents_spans_rowid'), PRIMARY KEY (id, week)"
+    ") PARTITION BY RANGE (week)",
+    "CREATE TABLE kantan_agents_spans_undated PARTITION OF spans DEFAULT",
+    # As in a file; see `schema.INDEXES`.
+    "CREATE INDEX kantan_agents_spans_of_trace ON spans(trace_id, ingest_seq)",
+    "CREATE INDEX kantan_agents_spans_by_name ON spans(name, span_type, trace_id)",
+    (
+        "CREATE INDEX kantan_agents_spans_with_error ON spans(trace_id) "
+        "WHERE error_json IS NOT NULL AND error_json != 'null'"
+    ),
+    "CREATE INDEX kantan_agents_spans_in_order ON spans(rowid)",
+    *FUNCTIONS,
+)
+
+_FIGURES: Final = tuple(f"CREATE TABLE {name}({columns})" for name, columns in FIGURE_TABLES.items())
+
+
+def _noting(name: str, event: str, table: str, rows: str) -> str:
+    return (
+        f"CREATE TRIGGER {name} AFTER {event} ON {table} REFERENCING {rows} TABLE AS changed_rows "
+        f"FOR EACH STATEMENT EXECUTE FUNCTION kantan_agents_note_{table}()"
+    )
+
+
+def _note(table: str, trace_id: str) -> str:
+    return (
+        f"CREATE OR REPLACE FUNCTION kantan_agents_note_{table}() RETURNS trigger LANGUAGE plpgsql AS $$ "  # noqa: S608
+        f"BEGIN INSERT INTO {CHANGED}(trace_id) SELECT DISTINCT {trace_id} FROM changed_rows "
+        f"WHERE {trace_id} IS NOT NULL ON CONFLICT DO NOTHING; RETURN NULL; END $$"
+    )
+
+
+# The traces that change are noted, as in a file: once for each statement, and not for each row.
+_NOTES: Final = (
+    _note("spans", "trace_id"),
+    _note("traces", "id"),
+    _noting("kantan_agents_span_added", "INSERT", "spans", "NEW"),
+    _noting("kantan_agents_span_replaced", "UPDATE", "spans", "OLD"),
+    _noting("kantan_agents_span_updated", "UPDATE", "spans", "NEW"),
+    _noting("kantan_agents_span_deleted", "DELETE", "spans", "OLD"),
+    _noting("kantan_agents_trace_added", "INSERT", "traces", "NEW"),
+    _noting("kantan_agents_trace_updated", "UPDATE", "traces", "NEW"),
+    _noting("kantan_agents_trace_deleted", "DELETE", "traces", "OLD"),
+)
+
+TRIGRAMS: Final = {
+    f"kantan_agents_trigrams_of_{name}": f"ON spans USING gin ({expression} gin_trgm_ops)"
+    for name, expression in {
+        "input": "lower(input)",
+        "output": "lower(output)",
+        "folded_input": "folded_input",
+        "folded_output": "folded_output",
+    }.items()
+}
+
+_log = get_logger("kantan_agents.tracing")
+
+
+class _Warned:
+    has_no_trigrams = False
+
+
+def version_of(connection: ServerConnection) -> int | None:
+    """Return the version of the tables; None if they are missing."""
+    query = "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = ?"
+    if not connection.execute(query, (VERSIONS,)).fetchone()[0]:
+        return None
+    row = connection.execute(f"SELECT MAX(version) FROM {VERSIONS}").fetchone()  # noqa: S608
+    return None if row is None else row[0]
+
+
+def migrate(connection: ServerConnection, *, adopt: bool, search_index: bool = True) -> None:
+    """Create the tables, or bring them to this version; several processes may start at once.
+
+    Args:
+        connection: A connection outside a transaction.
+        adopt: Whether the schema may have tables of another program too.
+        search_index: Whether new tables get an index for searches.
+
+    Raises:
+        ForeignDatabaseError: The schema has tables of another program.
+        ServerError: The server cannot be used, or the user may not create tables.
+    """
+    found = version_of(connection)
+    if found == VERSION:
+        return
+    is_new = False
+    _plain(connection, "BEGIN")
+    try:
+        _plain(connection, f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})")
+        found = version_of(connection)  # another process may have been first
+        if found is not None and found > VERSION:
+            reason = f"its tables have version {found}, and this library knows {VERSION}; upgrade it"
+            raise ServerError(reason)  # noqa: TRY301
+        if found is None:
+            is_new = True
+            _check_owner(connection, adopt=adopt)
+            for statement in STATEMENTS:
+                _plain(connection, statement)
+            for statement in (*RECORDS.values(), *_FIGURES):
+                connection.execute(statement)
+            for statement in _NOTES:
+                _plain(connection, statement)
+            _plain(connection, f"CREATE TABLE {VERSIONS}(version bigint NOT NULL)")
+            _plain(connection, f"INSERT INTO {VERSIONS} VALUES ({VERSION})")  # noqa: S608
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    if is_new and search_index:
+        _index_if_possible(connection)
+
+
+def _plain(connection: ServerConnection, statement: str) -> None:
+    """Execute a statement that is written for Postgres."""
+    with connection.errors():
+        connection.raw.execute(statement)
+
+
+def _check_owner(connection: ServerConnection, *, adopt: bool) -> None:
+    query = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name"
+    found = [name for (name,) in connection.execute(query) if not name.startswith(_DURABLE)]
+    taken = [name for name in found if name in COLUMNS or name.startswith("kantan_agents_")]
+    if taken:
+        reason = (
+            f"it has a table {taken[0]} that is not a table of traces; "
+            "name another schema, such as ?options=-csearch_path%3Dtraces"
+        )
+        raise ForeignDatabaseError(reason, can_adopt=False)
+    if found and not adopt:
+        listed = ", ".join(found[:3]) + (", ..." if len(found) > 3 else "")  # noqa: PLR2004
+        reason = f"it is the database of another program, with {listed}"
+        raise ForeignDatabaseError(f"{reason}; adopt=True adds the tables for traces to it", can_adopt=True)
+
+
+def has_trigrams(connection: ServerConnection) -> bool:
+    """Return whether the index for searches exists."""
+    marks = ",".join("?" * len(TRIGRAMS))
+    query = f"SELECT COUNT(*) FROM sqlite_master WHERE name IN ({marks})"  # noqa: S608
+    return bool(connection.execute(query, [*TRIGRAMS]).fetchone()[0] == len(TRIGRAMS))
+
+
+def create_trigrams(connection: ServerConnection) -> None:
+    """Create the index for searches; for a large database this takes long, and stops writers.
+
+    Raises:
+        ServerError: The extension is missing, or the user may not create it.
+    """
+    _plain(connection, "CREATE EXTENSION IF NOT EXISTS pg_trgm")
+    for name, definition in TRIGRAMS.items():
+        _plain(connection, f"CREATE INDEX IF NOT EXISTS {name} {definition}")
+
+
+def drop_trigrams(connection: ServerConnection) -> None:
+    """Remove the index for searches."""
+    for name in TRIGRAMS:
+        _plain(connection, f"DROP INDEX IF EXISTS {name}")
+
+
+def _index_if_possible(connection: ServerConnection) -> None:
+    try:
+        create_trigrams(connection)
+    except ServerError as error:
+        if not _Warned.has_no_trigrams:
+            _Warned.has_no_trigrams = True
+            _log.warning(
+                "searches in Postgres read all texts, because there is no trigram index",
+                path=str(connection.url),
+                reason=str(error),
+            )
+
+
+def check_readable(connection: ServerConnection) -> None:
+    """Check that the database has the tables, of a version that this library can read.
+
+    Raises:
+        sqlite3.OperationalError: It has not.
+    """
+    found = version_of(connection)
+    if found is None:
+        raise sqlite3.OperationalError('it is not a trace database: no table "traces"')
+    if found > VERSION:
+        raise sqlite3.OperationalError(
+            f"its tables have version {found}, and this library knows {VERSION}; upgrade it"
+        )

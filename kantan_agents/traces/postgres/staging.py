@@ -1,0 +1,137 @@
+"""Writes many spans at once: COPY into a table of the connection, then one statement into ``spans``."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from datetime import date
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+
+from kantan_agents.traces.metadata import finite
+from kantan_agents.traces.postgres.connection import without_zero
+from kantan_agents.traces.schema import COLUMNS
+from kantan_agents.traces.trigrams import lower_ascii
+
+if TYPE_CHECKING:
+    import psycopg
+
+_COLUMNS: Final = COLUMNS["spans"][:-1]  # without ingest_seq, which is assigned in the server
+_JSON: Final = tuple(place for place, name in enumerate(_COLUMNS) if name.endswith("_json"))
+_INPUT, _OUTPUT = _COLUMNS.index("input"), _COLUMNS.index("output")
+_ALL: Final = (*_COLUMNS, "folded_input", "folded_output", "week")
+
+# A zero character and half of a surrogate pair are valid in JSON, and cannot be stored as JSON of Postgres.
+_UNSTORABLE: Final = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
+# Python writes these, and they are not JSON.
+_NOT_JSON: Final = re.compile(r"\b(?:NaN|Infinity)\b")
+
+STAGING: Final = (
+    "CREATE TEMP TABLE IF NOT EXISTS kantan_agents_staging("
+    + ", ".join(f"{name} {'date' if name == 'week' else 'text'}" for name in _ALL)
+    + ", place bigint) ON COMMIT DELETE ROWS"
+)
+
+_COPY: Final = f"COPY kantan_agents_staging({', '.join(_ALL)}, place) FROM STDIN"
+
+_CHANGED: Final = (*(name for name in _ALL if name not in ("id", "week")), "ingest_seq", "rowid")
+_MERGE: Final = (
+    f"INSERT INTO spans({', '.join(_ALL)}, ingest_seq) "  # noqa: S608
+    f"SELECT {', '.join(f'n.{name}' for name in _ALL)}, COALESCE(last.seq, 0) + n.number FROM ("
+    "SELECT s.*, row_number() OVER (PARTITION BY s.trace_id ORDER BY s.place) AS number "
+    "FROM kantan_agents_staging s) n "
+    # For each trace, because the planner would otherwise read whole partitions.
+    "LEFT JOIN (SELECT t.trace_id, "
+    "(SELECT MAX(o.ingest_seq) FROM spans o WHERE o.trace_id = t.trace_id) AS seq "
+    "FROM (SELECT DISTINCT trace_id FROM kantan_agents_staging) t) last ON last.trace_id = n.trace_id "
+    "ORDER BY n.place "
+    "ON CONFLICT (id, week) DO UPDATE SET " + ", ".join(f"{name} = EXCLUDED.{name}" for name in _CHANGED)
+)
+
+
+class Row(Protocol):
+    """A span as the recorder makes it."""
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """The values of the columns, without ``ingest_seq``."""
+
+
+class SpanValues(NamedTuple):
+    """A span as another database has it."""
+
+    values: tuple[Any, ...]
+
+
+def copy_spans(raw: psycopg.Connection[Any], spans: Iterable[tuple[Row, date]]) -> None:
+    """Send spans to the server, inside a transaction; nobody else waits for that.
+
+    Args:
+        raw: The driver's connection.
+        spans: Each with the week of its partition.
+    """
+    with raw.cursor() as cursor, cursor.copy(_COPY) as copy:
+        for place, (span, week) in enumerate(spans):
+            copy.write_row((*stored_values(span.values), week, place))
+
+
+def merge_spans(raw: psycopg.Connection[Any]) -> None:
+    """Move what was sent into ``spans``, numbered in its order; a span with a known id takes its place."""
+    raw.execute(_MERGE)
+
+
+def stored_trace(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the row of a trace as Postgres can store it."""
+    texts = [without_zero(value) if isinstance(value, str) else value for value in row]
+    metadata = texts[-1]
+    if isinstance(metadata, str) and is_unstorable(metadata):
+        texts[-1] = storable_json(metadata)
+    return (*texts,)
+
+
+def stored_values(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the values of a span that Postgres can store, and the texts for words that must be folded."""
+    stored = [without_zero(value) if isinstance(value, str) and "\0" in value else value for value in values]
+    for place in _JSON:
+        text = stored[place]
+        if isinstance(text, str) and is_unstorable(text):
+            stored[place] = storable_json(text)
+    return (*stored, folded(stored[_INPUT]), folded(stored[_OUTPUT]))
+
+
+def is_unstorable(text: str) -> bool:
+    """Return whether JSON text may have something that Postgres does not accept."""
+    if "\\u" in text and _UNSTORABLE.search(text):
+        return True
+    return ("NaN" in text or "Infinity" in text) and bool(_NOT_JSON.search(text))
+
+
+def storable_json(text: str) -> str:
+    """Return JSON text without NaN, zero characters and halves of surrogate pairs."""
+    try:
+        data = json.loads(text)
+    except ValueError:
+        return text
+    clean = json.dumps(_without_zeros(finite(data)), ensure_ascii=False)
+    return clean.encode("utf-8", "replace").decode("utf-8")
+
+
+def _without_zeros(value: Any) -> Any:
+    if isinstance(value, str):
+        return without_zero(value)
+    if isinstance(value, list):
+        return [_without_zeros(one) for one in value]
+    if isinstance(value, dict):
+        return {without_zero(key): _without_zeros(one) for key, one in value.items()}
+    return value
+
+
+def folded(text: str | None) -> str | None:
+    """Return the text with all letters folded; None if that is what the server's ``lower`` gives.
+
+    A server folds letters outside ASCII by the rules of its locale, so it is done here.
+    """
+    if text is None or text.isascii():
+        return None
+    result = text.casefold()
+    return None if result == lower_ascii(text) else result

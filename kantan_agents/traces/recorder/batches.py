@@ -1,0 +1,274 @@
+"""Writes batches of spans from the queue to the file, and handles the spans that cannot be stored."""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from sys import getsizeof
+from typing import Any, cast
+
+from kantan_agents.errors import KantanAgentsError, SpanNotRecordedError, TracesNotWrittenError
+from kantan_agents.support.log import get_logger
+from kantan_agents.traces.capture.captured import CapturedRun
+from kantan_agents.traces.database_url import url_of
+from kantan_agents.traces.recorder.database import Database
+from kantan_agents.traces.recorder.figure_keeper import FigureKeeper
+from kantan_agents.traces.recorder.file_errors import is_file_error, is_locked, may_be_file_error
+from kantan_agents.traces.recorder.index_keeper import IndexKeeper
+from kantan_agents.traces.recorder.masking import is_length_limited
+from kantan_agents.traces.recorder.rows import SpanRow, span_row, trace_row
+from kantan_agents.traces.recorder.run_rows import RunRow, RunRows
+from kantan_agents.traces.recorder.settled import SettledSpan
+from kantan_agents.traces.recorder.snapshot import SpanSnapshot, TraceSnapshot, snapshot_settled
+from kantan_agents.traces.recorder.span_queue import SPANS, FlushMarker, Item, SpanQueue
+
+_log = get_logger("kantan_agents.tracing")
+
+LOCKED_SECONDS = 2.0
+
+# After this many rows, the writer releases the GIL. Otherwise the event loop would wait for it up to 5 ms.
+_ROWS_PER_SLICE = 20
+
+# While so many items wait, the writer does nothing but write them.
+_BUSY = 500
+
+# The texts of a row of a span this small are not measured.
+_SMALL = 4_096
+
+_LARGEST_INTEGER = 2**63 - 1
+
+
+class BatchWriter:
+    """Writes the in-flight items of a queue, one batch after another.
+
+    Attributes:
+        written: Number of spans written so far.
+        failed: Number of spans discarded so far because they cannot be stored.
+    """
+
+    def __init__(self, path: Path, queue: SpanQueue, *, adopt: bool, search_index: bool) -> None:
+        self.written = 0
+        self.failed = 0
+        self._path = path
+        self._queue = queue
+        self._database = _database_at(path, adopt=adopt, search_index=search_index)
+        self._figures = FigureKeeper(path)
+        self._run_rows = RunRows()
+        self._index = IndexKeeper(path)
+        self._logged_reason: str | None = None
+        self._logged_replaced = 0
+        self._failing_since = math.inf
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether the last attempt to write failed because of the file."""
+        return self._failing_since < math.inf
+
+    @property
+    def replaced(self) -> int:
+        """How often the file was found moved, replaced, truncated or deleted while it was open."""
+        return self._database.replaced
+
+    def is_file_replaced(self) -> bool:
+        """Return whether the open file is no longer the one at the path; any thread may ask."""
+        return self._database.is_replaced()
+
+    def leave_replaced_file(self) -> None:
+        """Close the file if it is no longer the one at the path."""
+        with suppress(sqlite3.Error, OSError):  # the next write tries again, and logs
+            self._database.close_replaced()
+        self._log_replaced()
+
+    def close(self) -> None:
+        """Close the connection; the next batch opens a new one."""
+        self._database.close()
+
+    def abandon(self) -> sqlite3.Connection | None:
+        """Return the connection without closing it, in a forked child."""
+        return self._database.abandon()
+
+    def write(self) -> bool:
+        """Write the in-flight items; if the file cannot be written, put them back and return False."""
+        try:
+            # First, so that no rows are made while the file cannot be opened.
+            self._database.open()
+            rows = self._rows()
+            try:
+                self._write(rows)
+            except Exception as error:
+                if is_file_error(error) or not rows:  # without rows, no row can be the cause
+                    raise
+                self._write_singly(rows)
+        except Exception as error:  # noqa: BLE001 - an error of the file, see above
+            self._on_failure(error)
+            return False
+        markers = [item for item in self._queue.in_flight if isinstance(item, FlushMarker)]
+        self._queue.clear_in_flight()
+        self._on_success()
+        for marker in markers:
+            marker.resolve(written=True)
+        if len(self._queue) < _BUSY and not self._queue.markers():  # a flush waits for nothing else
+            self.catch_up()
+        return True
+
+    def catch_up(self) -> bool:
+        """Store figures and index texts of traces that were written, if many wait; return whether more do.
+
+        Readers compute the figures, and searches read the texts, of those that still wait.
+        """
+        return self._figures.keep(self._database) or self._index.keep(self._database)
+
+    def _rows(self) -> list[tuple[Item, Any]]:
+        """Return the in-flight items with their rows; discard items that cannot be converted."""
+        limited = is_length_limited()
+        size = 0
+        rows: list[tuple[Item, Any]] = []
+        for number, item in enumerate([*self._queue.in_flight]):
+            if number % _ROWS_PER_SLICE == _ROWS_PER_SLICE - 1:
+                time.sleep(0)
+            # A row is made from the decoded item.
+            self._queue.reserve_rows(size + item.size)
+            try:
+                if isinstance(item, TraceSnapshot):
+                    rows.append((item, trace_row(item)))
+                elif isinstance(item, (SpanSnapshot, SettledSpan)):
+                    snapshot = snapshot_settled(item) if isinstance(item, SettledSpan) else item
+                    row = span_row(snapshot, limited=limited)
+                    rows.append((item, row))
+                    size += _size_of(row, snapshot)
+                elif isinstance(item, CapturedRun):
+                    rows.append((item, self._run_rows.row(item, limited=limited)))
+                    size += item.size
+            except Exception as error:  # noqa: BLE001 - one span must not cost all others
+                self._discard(item, error)
+        return rows
+
+    def _write(self, rows: list[tuple[Item, Any]]) -> None:
+        """Write ``rows`` in one transaction, and count them.
+
+        Raises:
+            Exception: SQLite's error.
+        """
+        traces = [row for item, row in rows if isinstance(item, TraceSnapshot)]
+        spans = [row for item, row in rows if isinstance(item, SPANS)]
+        runs = [row for item, row in rows if isinstance(item, CapturedRun)]
+        self._database.write(traces, spans, runs)
+        with self._queue.modifying():
+            self.written += len(spans)
+            self._queue.remove_in_flight(item for item, _ in rows)
+
+    def _write_singly(self, rows: list[tuple[Item, Any]]) -> None:
+        """Write each row in its own transaction, so that only rows that SQLite cannot store are lost.
+
+        Raises:
+            Exception: The error of the file, if it cannot be written.
+        """
+        refused: list[tuple[Item, Exception]] = []
+        for item, row in rows:
+            if isinstance(row, SpanRow):
+                repaired: Any = SpanRow(_storable_values(row.values), _storable_usage(row.usage))
+            elif isinstance(row, RunRow):
+                repaired = row
+            else:
+                repaired = _storable_values(row)
+            try:
+                self._write([(item, repaired)])
+            except Exception as error:
+                if is_file_error(error):
+                    raise
+                # Its frames hold the rows.
+                refused.append((item, error.with_traceback(None)))
+        if len(refused) == len(rows) and all(may_be_file_error(reason) for _, reason in refused):
+            raise refused[0][1]
+        for item, reason in refused:
+            self._discard(item, reason)
+
+    def _discard(self, item: Item, error: Exception) -> None:
+        with self._queue.modifying():
+            self.failed += isinstance(item, SPANS)
+            self._queue.remove_in_flight([item])
+        span_id = "" if isinstance(item, FlushMarker) else item.id
+        _log_error(SpanNotRecordedError(span_id=span_id, reason=_reason(error)))
+
+    def _on_failure(self, error: Exception) -> None:
+        self._database.close()
+        self._queue.put_back()
+        reason = _reason(error)
+        now = time.monotonic()
+        self._failing_since = min(self._failing_since, now)
+        # A short lock is normal: another process writes now and then.
+        is_serious = not is_locked(error) or now - self._failing_since >= LOCKED_SECONDS
+        if is_serious and reason != self._logged_reason:
+            queued = sum(isinstance(item, SPANS) for item in self._queue.unwritten())
+            _log_error(TracesNotWrittenError(path=str(self._path), reason=reason, queued=queued))
+            self._logged_reason = reason
+        if not is_locked(error):
+            # Flushes should not wait until, for example, the disk has space again.
+            for marker in self._queue.markers():
+                marker.resolve(written=False)
+
+    def _on_success(self) -> None:
+        self._failing_since = math.inf
+        if self._logged_reason is None:
+            self._log_replaced()
+        else:
+            self._logged_reason = None
+            self._logged_replaced = self.replaced
+            _log.info("traces are written again", path=str(self._path), written=self.written)
+
+    def _log_replaced(self) -> None:
+        if self._logged_replaced != self.replaced:
+            self._logged_replaced = self.replaced
+            _log.warning("the trace database was moved, replaced, truncated or deleted", path=str(self._path))
+
+
+def _database_at(path: Path, *, adopt: bool, search_index: bool) -> Database:
+    url = url_of(path)
+    if url is None:
+        return Database(path, adopt=adopt, search_index=search_index)
+    # Imported late: recording to a file needs none of it.
+    from kantan_agents.traces.recorder.server_database import ServerDatabase
+
+    return cast("Database", ServerDatabase(url, adopt=adopt, search_index=search_index))
+
+
+def _size_of(row: SpanRow, item: SpanSnapshot) -> int:
+    """Return about how many bytes a row takes beside its snapshot, with which it may share a text."""
+    if item.size < _SMALL:
+        return item.size
+    return sum(getsizeof(value) for value in row.values if value is not item.packed)
+
+
+def _storable_values(values: Iterable[Any]) -> tuple[Any, ...]:
+    """Return ``values`` with those converted that SQLite refuses: a span with a "?" is better than none."""
+    return tuple(_storable(value) for value in values)
+
+
+def _storable_usage(usage: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return ``usage`` in a form that SQLite can store as part of a trace's metadata."""
+    if usage is None:
+        return None
+    repaired: dict[str, Any] = json.loads(_storable(json.dumps(usage, ensure_ascii=False, default=str)))
+    return repaired
+
+
+def _storable(value: Any) -> Any:
+    if value is None or isinstance(value, (float, bytes)):
+        return value
+    if isinstance(value, int) and abs(value) <= _LARGEST_INTEGER:
+        return value
+    # UTF-8 cannot encode half a surrogate pair.
+    return str(value).encode("utf-8", "replace").decode("utf-8")
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _log_error(error: KantanAgentsError) -> None:
+    _log.error(str(error), code=error.code, **error.data)

@@ -1,0 +1,298 @@
+"""The writing connection: opened on demand, one transaction for each batch."""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from kantan_agents.support.private_files import create_private
+from kantan_agents.traces.kept_figures import count_changed, keep_figures
+from kantan_agents.traces.kept_records import keep_records
+from kantan_agents.traces.recorder.file_errors import is_file_error, is_locked, lacks_tables
+from kantan_agents.traces.recorder.files import Files, files_at, index_of, log_of, remove_if
+from kantan_agents.traces.recorder.guard import GuardedConnection, begin_log, directory_locked
+from kantan_agents.traces.recorder.rows import SpanRow
+from kantan_agents.traces.recorder.run_rows import RunRow
+from kantan_agents.traces.recorder.transaction import ROWS_PER_STATEMENT, has_rows, write_rows
+from kantan_agents.traces.schema import (
+    check_owner,
+    has_tables,
+    make_indexes,
+    make_tables,
+    may_write,
+    shrink_in_steps,
+)
+from kantan_agents.traces.search_index import count_unindexed, keep_index
+
+# While another process holds the lock, the writer retries instead of sleeping inside SQLite. Between two
+# attempts it can be stopped.
+_BUSY_SECONDS = 0.25
+
+_CACHE_KIB = 16_384
+
+# Pages of the write-ahead log before a checkpoint, 16 MiB. Span ids are random, so in a large file most
+# batches change the same index pages, which one checkpoint then writes once.
+_WAL_PAGES = 4_000
+
+# How often to open the file if it is replaced meanwhile.
+_OPEN_ATTEMPTS = 3
+
+# A program that copies a database over the file truncates it first.
+_CONTENT_SECONDS = 0.2
+_CONTENT_PAUSE = 0.02
+
+
+class Database:
+    """The database file for the thread that writes to it; not thread-safe.
+
+    Args:
+        path: The file.
+        adopt: Whether to add the tables to the database of another program.
+        search_index: Whether a file without spans gets a search index.
+
+    Attributes:
+        replaced: How often the files were found moved, replaced, truncated or deleted while open.
+    """
+
+    def __init__(self, path: Path, *, adopt: bool = False, search_index: bool = True) -> None:
+        self.replaced = 0
+        self._path = path
+        self._adopt = adopt
+        self._search_index = search_index
+        self._connection: GuardedConnection | None = None
+        self._files: Files | None = None
+        self.changed_traces = 0
+        """At least so many traces may have figures that are not stored."""
+        self.unindexed_traces = 0
+        """At least so many traces may have texts that are not in the search index."""
+
+    def open(self) -> None:
+        """Open the file, unless it is open and still the one at the path.
+
+        Raises:
+            sqlite3.Error: The database cannot be used, temporarily or at all.
+            OSError: The file cannot be accessed.
+        """
+        try:
+            self._open()
+        except sqlite3.OperationalError as error:
+            if not lacks_tables(error):
+                raise
+            self._open()  # another process has dropped tables since they were found
+
+    def write(
+        self, traces: Sequence[tuple[Any, ...]], spans: Sequence[SpanRow], runs: Sequence[RunRow] = ()
+    ) -> None:
+        """Write all rows or none.
+
+        Raises:
+            sqlite3.Error: The database cannot be used, temporarily or at all.
+            OSError: The file cannot be accessed.
+            Exception: SQLite cannot store a value.
+        """
+        is_new = self._connection is None
+        try:
+            write_rows(self._open(), traces, spans, runs)
+            if self.is_replaced() and not has_rows(self._open(), traces, spans, runs):
+                write_rows(self._open(), traces, spans, runs)  # the files were replaced during the write
+        except Exception as error:
+            if (is_new and not lacks_tables(error)) or is_locked(error) or not is_file_error(error):
+                raise
+            # Tables were dropped or the file was replaced. The file that exists now may be usable.
+            self.close()
+            write_rows(self._open(), traces, spans, runs)
+        changed = len({span.values[1] for span in spans}.union(row[0] for row in traces))
+        self.changed_traces += changed
+        self.unindexed_traces += changed
+
+    def close(self) -> None:
+        """Close the connection; the next ``write`` opens it again."""
+        # SQLite would write the log of files that were replaced to the file that is there now.
+        try:
+            self.close_replaced()
+        except (sqlite3.Error, OSError) as error:
+            if is_locked(error):
+                return  # the removed log is the only copy of its rows; the next call tries again
+        self._close()
+
+    def _close(self, *, with_log: bool = True) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close_both(with_log=with_log)
+
+    def abandon(self) -> sqlite3.Connection | None:
+        """Return the connection without closing it, in a forked child, which must not use it."""
+        connection, self._connection = self._connection, None
+        return connection
+
+    def is_replaced(self) -> bool:
+        """Return whether the open files are no longer those at the path, or were truncated."""
+        return self._connection is not None and _found_files(self._path) != self._files
+
+    def close_replaced(self) -> bool:
+        """Close the connection if its files were replaced, so that readers do not see them; return whether.
+
+        Raises:
+            sqlite3.Error, OSError: The files cannot be accessed.
+        """
+        if not self.is_replaced():
+            return False
+        self._leave_replaced_files()
+        return True
+
+    def _open(self) -> sqlite3.Connection:
+        # Nobody would read what is written to files that are no longer at the path.
+        self.close_replaced()
+        if self._connection is None:
+            _check_permission(self._path)
+            with directory_locked(self._path.parent):
+                connection, self._files = _connect_verified(self._path, self._adopt)
+                self._connection = connection
+                keep_index(connection, create=self._search_index)
+                if self.replaced:
+                    begin_log(connection)
+            self.changed_traces = count_changed(self._connection)
+            self.unindexed_traces = count_unindexed(self._connection)
+        return self._connection
+
+    def _leave_replaced_files(self) -> None:
+        """Close the connection, and remove the files of it that SQLite would apply to what is there now.
+
+        Raises:
+            sqlite3.OperationalError: Another process uses the removed log. The connection stays open.
+            OSError: The files cannot be accessed.
+        """
+        connection, before = self._connection, self._files
+        if connection is None or before is None:
+            return
+        with directory_locked(self._path.parent):
+            now = files_at(self._path)
+            is_moved = now.database != before.database
+            with_log = is_moved or not (now.is_empty or self._has_new_log(before, now))
+            # The log may belong to a file that was only moved, or it was removed, and this connection has it.
+            if with_log and not _is_checkpointed(connection) and not is_moved:
+                raise sqlite3.OperationalError("database is locked: its log was removed and is still in use")
+            # Before closing, because other files may get the same identities afterwards.
+            remove_if(log_of(self._path), before.log)
+            remove_if(index_of(self._path), before.index)
+            self._close(with_log=with_log)
+            self.replaced += 1
+        if now.is_empty:
+            self._wait_for_content()
+
+    def _has_new_log(self, before: Files, now: Files) -> bool:
+        """Return whether another connection has begun a log, with which this one's cannot be joined."""
+        is_same = now.log == before.log and now.index in (None, before.index)
+        is_gone = now.log is None and now.index in (None, before.index)
+        return not (is_same or is_gone) and not (now.log != before.log and _is_empty(log_of(self._path)))
+
+    def _wait_for_content(self) -> None:
+        """Wait briefly for a program that has truncated the file in order to write another database to it."""
+        deadline = time.monotonic() + _CONTENT_SECONDS
+        while _is_empty(self._path) and time.monotonic() < deadline:
+            time.sleep(_CONTENT_PAUSE)
+
+
+def _check_permission(path: Path) -> None:
+    """Check that the file and its directory may be written.
+
+    This check comes before SQLite opens the file. For a read-only file, SQLite would create a read-only log
+    and index, which would still block writing when the file becomes writable again.
+
+    Raises:
+        PermissionError: The file or its directory is read-only.
+    """
+    if path.exists() and not may_write(path):
+        raise PermissionError(errno.EACCES, "it is read-only")
+    if not may_write(path.parent):
+        raise PermissionError(errno.EACCES, "its directory is read-only")
+
+
+def _connect_verified(path: Path, adopt: bool) -> tuple[GuardedConnection, Files]:
+    """Return a connection and its files, which SQLite does not expose.
+
+    Raises:
+        OSError: The files are unknown, because they were replaced during each attempt.
+        sqlite3.Error: The database cannot be used.
+    """
+    for _ in range(_OPEN_ATTEMPTS):
+        create_private(path)
+        before = files_at(path)
+        connection = _connect(path, adopt)
+        files = files_at(path)
+        if before.database is not None and _are_opened(connection, before, files):
+            # Within a process, SQLite shares the index among all connections to a file, even after it was
+            # removed. With the log that is there now, it would be wrong.
+            if files.log is not None and files.index is None:
+                connection.close()
+                raise sqlite3.OperationalError("database is locked by a connection to a log that was removed")
+            try:
+                connection.guard(path)
+            except BaseException:
+                connection.close_both(with_log=True)
+                raise
+            return connection, files
+        connection.close()
+    raise FileNotFoundError(errno.ENOENT, "it was replaced while it was opened")
+
+
+def _are_opened(connection: sqlite3.Connection, before: Files, after: Files) -> bool:
+    """Return whether the files after opening are those that SQLite opened: none was replaced meanwhile."""
+    (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
+    is_removed = mode == "wal" and after.log is None  # a connection in this mode has created it
+    is_same = before.log in (None, after.log) and before.index in (None, after.index)
+    return not is_removed and before.database == after.database and is_same
+
+
+def _connect(path: Path, adopt: bool) -> GuardedConnection:
+    connection = sqlite3.connect(
+        str(path),
+        factory=GuardedConnection,
+        timeout=_BUSY_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,  # before a fork, the forking thread closes it
+        cached_statements=8 * ROWS_PER_STATEMENT,  # the last chunk of a batch may have any length
+    )
+    try:
+        check_owner(connection, adopt=adopt)
+        shrink_in_steps(connection)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
+        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        if not has_tables(connection):
+            make_tables(path, adopt=adopt)
+        make_indexes(connection)
+        keep_figures(connection)
+        keep_records(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _is_checkpointed(connection: sqlite3.Connection) -> bool:
+    """Write the log to the database; return False if another connection prevents it."""
+    try:
+        busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    except sqlite3.Error as error:
+        return not is_locked(error)  # nothing is gained by trying again
+    return not busy
+
+
+def _is_empty(path: Path) -> bool:
+    try:
+        return not path.stat().st_size
+    except FileNotFoundError:
+        return False
+
+
+def _found_files(path: Path) -> Files | None:
+    try:
+        return files_at(path)
+    except OSError:
+        return None  # opening reports the reason

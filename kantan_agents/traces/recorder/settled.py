@@ -1,0 +1,135 @@
+"""Recognises spans that nobody changes after their end, and those whose contents are quick to copy.
+
+Most spans of a run hold nothing but texts and numbers: they are copied and encoded in the writer's thread, so
+the run does not wait for it. Of the spans of model calls, it waits for a copy of the messages.
+"""
+
+from __future__ import annotations
+
+import marshal
+from collections.abc import Callable
+from sys import getsizeof
+from time import monotonic
+from typing import Any
+
+import agents
+import msgspec
+from agents import (
+    AgentSpanData,
+    FunctionSpanData,
+    GuardrailSpanData,
+    HandoffSpanData,
+    TaskSpanData,
+    TurnSpanData,
+)
+from agents.tracing.spans import SpanImpl
+
+from kantan_agents.traces.final_span import GenerationSpanData
+
+# What a span and its data take beside the texts of the data.
+_SPAN_BYTES = 1_024
+_NAME_BYTES = 16
+# Contents are counted twice: the span still has them, beside the copy.
+_TIMES_COPIED = 2
+# Longer contents are encoded at once instead.
+_LONGEST_COPIED = 65_536
+_MOST_MESSAGES = 100
+# Later formats store an object that occurs twice only once, so that their length says nothing.
+_FORMAT = 2
+
+
+# The garbage collector never looks at these, for which runs would wait. So nothing in them may refer to them.
+class SettledSpan(msgspec.Struct, eq=False, gc=False):
+    """A span that has ended and does not change any more, so that it is encoded when it is written.
+
+    Attributes:
+        size: The bytes that the span takes in the queue.
+        contents: A copy of its contents, if only they may change.
+    """
+
+    span: Any
+    size: int
+    queued_at: float
+    contents: bytes | None = None
+
+    @property
+    def id(self) -> str:
+        """Id of the span."""
+        span_id: str = self.span.span_id
+        return span_id
+
+
+def settled_span(span: Any, data: Any) -> SettledSpan | None:
+    """Return a span that does not change any more; None if it may, or may hold other values.
+
+    Only the SDK's own classes are known well enough: a subclass, or a span with an error, is not settled.
+    """
+    # Every run waits for this several times.
+    if type(span) is not SpanImpl or span.error is not None:
+        return None
+    kind = type(data)
+    if kind is agents.GenerationSpanData:
+        contents = copied_contents(data)
+        if contents is None:
+            return None
+        return SettledSpan(span, _SPAN_BYTES + _TIMES_COPIED * len(contents), monotonic(), contents)
+    size_of = _SIZES.get(kind)
+    if size_of is None:
+        return None
+    size = size_of if isinstance(size_of, int) else size_of(data)
+    return SettledSpan(span, size, monotonic()) if size else None
+
+
+def copied_contents(data: agents.GenerationSpanData) -> bytes | None:
+    """Return a copy of what the span of a model call has; None if that is long, or not only data.
+
+    Objects with a buffer, such as bytes or a number of numpy, are copied as bytes.
+    """
+    # Nothing else in Python copies data as fast.
+    try:
+        if data.input is not None and len(data.input) > _MOST_MESSAGES:
+            return None
+        fields: Any = (data.input, data.output, data.model, data.model_config, data.usage)
+        copied = marshal.dumps(fields, _FORMAT)
+    except Exception:  # noqa: BLE001 - an object of another type, nested too deeply, or no messages
+        return None
+    return copied if len(copied) <= _LONGEST_COPIED else None
+
+
+def data_of(contents: bytes) -> dict[str, Any]:
+    """Return what a span exported whose contents were copied."""
+    return agents.GenerationSpanData(*marshal.loads(contents)).export()  # noqa: S302 - of this process
+
+
+def _agent(data: AgentSpanData) -> int:
+    if data.metadata is not None:
+        return 0
+    # The names themselves are those of tools and hand-offs, which exist anyway.
+    return _SPAN_BYTES + _NAME_BYTES * (len(data.tools or ()) + len(data.handoffs or ()))
+
+
+def _function(data: FunctionSpanData) -> int:
+    given, output = data.input, data.output
+    if data.mcp_data is not None or type(output) is not str or not (given is None or type(given) is str):
+        return 0
+    return _SPAN_BYTES + getsizeof(given) + getsizeof(output)
+
+
+def _generation(data: GenerationSpanData) -> int:
+    size = data.size_of_texts()
+    return 0 if size is None else _SPAN_BYTES + size
+
+
+def _step(data: TaskSpanData | TurnSpanData) -> int:
+    return 0 if data.metadata is not None else _SPAN_BYTES
+
+
+_SIZES: dict[type, int | Callable[[Any], int]] = {
+    AgentSpanData: _agent,
+    FunctionSpanData: _function,
+    GenerationSpanData: _generation,
+    GuardrailSpanData: _SPAN_BYTES,
+    HandoffSpanData: _SPAN_BYTES,
+    TaskSpanData: _step,
+    TurnSpanData: _step,
+}

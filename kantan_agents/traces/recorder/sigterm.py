@@ -1,0 +1,186 @@
+"""Writes what waits before a SIGTERM ends the process, without blocking an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial, wraps
+from signal import signal as set_handler
+from types import FrameType
+from typing import Any
+
+from kantan_agents.traces import registry
+from kantan_agents.traces.recorder import bound
+
+# If the process still runs this long after a SIGTERM, it is assumed to go on.
+SHUTDOWN_SECONDS = 60.0
+_LOG_SECONDS = 1.0
+
+
+# Ctrl-C usually raises KeyboardInterrupt, after which the exit functions are called. A pre-fork server sets
+# the default action for it in its workers, which ends them like a SIGTERM.
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+class _Process:
+    """Whether a recorder of this process wants its data flushed, and what puts ``signal.signal`` back."""
+
+    is_flushed = False
+    shuts_down_until = 0.0
+    undo: Callable[[], None] | None = None
+
+
+def flush_on_sigterm() -> None:
+    """Write everything before a SIGTERM ends the process, with or without a handler for it.
+
+    The same holds for a SIGINT if its action is the default one, as in the workers of a pre-fork server, or
+    if one handler is set for both.
+
+    Without a handler, this function installs one that flushes and then ends the process as usual. An existing
+    handler is called as before. It may let the process work for a while, so nothing waits on an event loop:
+    each trace that ends is written as soon as possible by the recorder's own thread.
+
+    Some servers, such as uvicorn, finish their requests, restore the default action and send themselves the
+    signal again. Neither the end of the loop nor the exit functions are reached then, and Python has no hook
+    for it. After the first SIGTERM, ``signal.signal`` is therefore replaced by a function that sets the
+    handler of this module instead of the default action, which flushes first. The standard function is put
+    back as soon as that has happened, and when the process is found to go on.
+
+    Does nothing outside the main thread, or if the signal is ignored.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return
+    _Process.is_flushed = True
+    of_sigterm = signal.getsignal(signal.SIGTERM)
+    for number in _SIGNALS:
+        present = signal.getsignal(number)
+        if present is signal.SIG_DFL:
+            signal.signal(number, _flush_and_end)
+        elif callable(present) and present == of_sigterm and not _is_own(present):
+            signal.signal(number, _Handler(present))
+
+
+def flush_in_child() -> None:
+    """Let a forked child flush as its parent would; call it in the child.
+
+    The child has the parent's handlers. A worker of a pre-fork server sets the default actions next, and then
+    runs a server that restores them at its end (see ``flush_on_sigterm``). So until the child has set its
+    action for SIGTERM, the default action becomes the handler of this module.
+    """
+    was_shutting_down = is_shutting_down()
+    _Process.shuts_down_until = 0.0
+    _put_back()
+    if _Process.is_flushed and not was_shutting_down:
+        _replace_default_action(only_once=True)
+
+
+def is_shutting_down() -> bool:
+    """Return whether the application has handled a SIGTERM within the last ``SHUTDOWN_SECONDS``."""
+    if not _Process.shuts_down_until:
+        return False
+    if time.monotonic() < _Process.shuts_down_until:
+        return True
+    _Process.shuts_down_until = 0.0
+    _put_back()
+    return False
+
+
+def flush_in_shutdown(recorder: registry.Recorder) -> None:
+    """Write what a recorder holds: wait for it if no event loop runs in this thread, else only request it."""
+    if may_wait([recorder]):
+        bound.flush_within_bound(recorder.force_flush, is_ending=True)
+    else:
+        recorder.start_flush()
+
+
+class _Handler:
+    """Calls the application's signal handler, then flushes; marks the process as shutting down."""
+
+    def __init__(self, handler: Callable[[int, FrameType | None], Any]) -> None:
+        self._handler = handler
+
+    def __call__(self, number: int, frame: FrameType | None) -> Any:
+        _Process.shuts_down_until = time.monotonic() + SHUTDOWN_SECONDS
+        _replace_default_action()
+        try:
+            return self._handler(number, frame)
+        finally:
+            recorders = registry.recorders()
+            if may_wait(recorders):
+                bound.flush_within_bound(registry.flush_at_end, is_ending=True)
+            else:
+                for waiting in (*recorders, *registry.exporters()):
+                    waiting.start_flush()
+
+
+def may_wait(recorders: list[registry.Recorder]) -> bool:
+    """Return whether this thread blocks neither an event loop nor, inside a lock, a recorder's thread."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return not any(recorder.holds_this_thread() for recorder in recorders)
+    return False
+
+
+def _is_own(handler: Any) -> bool:
+    return handler is _flush_and_end or isinstance(handler, _Handler)
+
+
+def _replace_default_action(*, only_once: bool = False) -> None:
+    """Replace ``signal.signal``, so that the default action flushes first, until it was set for SIGTERM.
+
+    Args:
+        only_once: Whether to do so until any action was set for SIGTERM, and not only in a shutdown.
+    """
+    if _Process.undo is not None:
+        return
+    present = signal.signal
+
+    @wraps(present)
+    def flushing_first(number: int, handler: Any) -> Any:
+        if _Process.undo is not undo or not (only_once or is_shutting_down()):
+            return present(number, handler)
+        is_default = handler == signal.SIG_DFL and number in _SIGNALS
+        before = present(number, _flush_and_end if is_default else handler)
+        if number == signal.SIGTERM and (is_default or only_once):
+            _put_back()
+        return before
+
+    def undo() -> None:
+        # Another library may have wrapped this function since; then it only passes its arguments on.
+        if signal.signal is flushing_first:
+            signal.signal = present
+
+    _Process.undo = undo
+    signal.signal = flushing_first  # type: ignore[assignment]
+
+
+def _put_back() -> None:
+    undo, _Process.undo = _Process.undo, None
+    if undo is not None:
+        undo()
+
+
+def _flush_and_end(number: int, frame: FrameType | None) -> None:
+    # Inside a recorder's lock, the recorder's thread would wait for this one. The section lasts microseconds.
+    again = partial(_flush_and_end, number, frame)
+    if any(recorder.defer(again) for recorder in registry.recorders()):
+        return
+    try:
+        bound.flush_within_bound(registry.flush_at_end, is_ending=True)
+    finally:
+        set_handler(number, signal.SIG_DFL)  # another signal now ends the process at once
+        _log_unwritten()
+        signal.raise_signal(number)
+
+
+def _log_unwritten() -> None:
+    # In a thread, which is not waited for long: this one may be inside a lock or a write of what logs.
+    logging = threading.Thread(target=registry.log_unwritten, name="kantan-agents-log", daemon=True)
+    with suppress(RuntimeError):  # no more threads
+        logging.start()
+        logging.join(_LOG_SECONDS)

@@ -1,0 +1,273 @@
+"""Snapshots: immutable copies of ended spans and traces, made in the thread that ends them.
+
+That thread pays for the SDK's ``export`` and one copy as JSON; for a settled span, it pays at most for a copy
+of the contents. The writer's thread does the rest.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import suppress
+from sys import getsizeof
+from typing import Any
+
+import attrs
+import msgspec
+from agents.tracing.traces import TraceImpl
+
+from kantan_agents.traces.final_span import recorded_export
+from kantan_agents.traces.recorder.output_parts import output_parts, searchable_text
+from kantan_agents.traces.recorder.plain_json import encode, encode_anything, encode_strictly, encode_texts
+from kantan_agents.traces.recorder.private_errors import (
+    WITHHELD,
+    private_error,
+    records_sensitive_data,
+)
+from kantan_agents.traces.recorder.redaction import Redact, call_redact, placement
+from kantan_agents.traces.recorder.settled import SettledSpan, copied_contents, data_of
+
+# Span types whose data the SDK fills with strings and integers only.
+_TEXT_ONLY_TYPES = frozenset({"agent", "guardrail", "handoff", "mcp_tools"})
+_TEXT_ONLY_CUSTOM_KEYS = frozenset({"sdk_span_type", "name", "turn", "agent_name", "usage"})
+
+_TEXT_ITEMS = {"message", "reasoning"}
+
+
+_PLAIN = frozenset({str, int, bool, float, type(None)})
+
+# What an item takes beside its text: its objects, its id and its place in the queue.
+_ITEM_BYTES = 256
+# The same of a trace whose metadata is a dict.
+_TRACE_BYTES = 1_024
+
+
+# The garbage collector never looks at these, for which runs would wait. So nothing in them may refer to them.
+class TraceSnapshot(msgspec.Struct, eq=False, gc=False):
+    """A trace.
+
+    Attributes:
+        exported: Its export, whose values nobody changes; or the same as JSON.
+        size: The bytes that the trace takes in the queue.
+    """
+
+    id: str
+    exported: dict[str, Any] | str | bytes
+    size: int
+
+
+@attrs.define
+class Derived:
+    """Columns derived from live objects, because the snapshot only has the objects' texts.
+
+    Attributes:
+        parts: Kind of output, tool calls, structured output and rubric.
+        input: The input as one text.
+        output: The output as one text.
+    """
+
+    parts: list[Any]
+    input: str | None
+    output: str | None
+
+    def size(self) -> int:
+        """Return about how many bytes it takes."""
+        return sum(getsizeof(text) for text in (self.input, self.output)) + 2 * getsizeof(str(self.parts))
+
+
+@attrs.define(eq=False)
+class SpanSnapshot:
+    """A span that has ended; ``packed`` is its export as JSON, a str or the bytes of ``encode_texts``.
+
+    Attributes:
+        exported: The same as ``packed``, decoded, if it is known.
+        derived: The columns that cannot be derived from ``packed``; usually None.
+        size: The bytes that the span takes in the queue.
+    """
+
+    id: str
+    packed: str | bytes
+    derived: Derived | None = None
+    exported: dict[str, Any] | None = None
+    queued_at: float = attrs.field(factory=time.monotonic)
+    size: int = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.size = getsizeof(self.packed) + _ITEM_BYTES
+        if self.derived is not None:
+            self.size += self.derived.size()
+
+
+def snapshot_settled(settled: SettledSpan) -> SpanSnapshot:
+    """Return a snapshot of a span as it was when it ended: without an error.
+
+    Raises:
+        Exception: The span's ``export`` raised.
+    """
+    exported = {**(recorded_export(settled.span) or {}), "error": None}
+    if settled.contents is not None:
+        data = data_of(settled.contents)
+        copied = {**exported, "span_data": data}
+        with suppress(ValueError, TypeError, RecursionError):  # there are objects among them
+            return SpanSnapshot(exported["id"], _packed(copied, data), exported=copied)
+        # The copy of an object is bytes, so the span itself is better, as long as nobody has changed it.
+        if copied_contents(settled.span.span_data) != settled.contents:
+            return _snapshot(copied)
+    snapshot = _snapshot(exported)
+    if snapshot.derived is None:
+        snapshot.exported = exported
+    return snapshot
+
+
+def snapshot_trace(trace: Any, redact: Redact | None) -> TraceSnapshot | None:
+    """Return a snapshot of ``trace``; None if it exports nothing.
+
+    Raises:
+        RedactionError: E64, ``redact`` raised or returned something else than a dict or None.
+        Exception: The trace's ``export`` raised.
+    """
+    exported: dict[str, Any] | None = trace.export()
+    if not exported:
+        return None
+    trace_id = exported.get("id") or trace.trace_id
+    if redact is not None:
+        redacted = call_redact(redact, exported, trace_id)
+        if redacted is None:
+            return withheld_trace(trace_id)
+        exported = {**redacted, "id": trace_id}
+    metadata = exported.get("metadata")
+    if (
+        type(trace) is TraceImpl
+        and type(metadata) is dict
+        and _PLAIN.issuperset(map(type, metadata.values()))
+    ):
+        # So that nobody changes what is encoded in the writer's thread.
+        exported["metadata"] = {**metadata}
+        return TraceSnapshot(trace_id, exported, _TRACE_BYTES + sum(map(getsizeof, metadata.values())))
+    return _packed_trace(trace_id, encode_anything(exported))
+
+
+def _packed_trace(trace_id: str, packed: str) -> TraceSnapshot:
+    return TraceSnapshot(trace_id, packed, getsizeof(packed) + _ITEM_BYTES)
+
+
+def snapshot_span(span: Any, redact: Redact | None) -> SpanSnapshot | None:
+    """Return a snapshot of ``span``; None if it exports nothing.
+
+    Raises:
+        RedactionError: E64, ``redact`` raised or returned something else than a dict or None.
+        Exception: The span's ``export`` raised.
+    """
+    exported = recorded_export(span)
+    if not exported:
+        return None
+    if exported.get("error") is not None and not records_sensitive_data():
+        exported = {**exported, "error": private_error(exported["error"])}
+    data = exported.get("span_data") or {}
+    if data.get("type") == "response":
+        exported["span_data"] = {**data, **response_data(span.span_data)}
+    if redact is not None:
+        redacted = call_redact(redact, exported, span.span_id)
+        if redacted is None:
+            return withheld_span(span)
+        exported = {**redacted, **placement(exported)}  # a redaction must not break the trace apart
+    return _snapshot(exported)
+
+
+def _snapshot(exported: dict[str, Any]) -> SpanSnapshot:
+    data = exported.get("span_data") or {}
+    try:
+        return SpanSnapshot(exported["id"], _packed(exported, data))
+    except (ValueError, TypeError, RecursionError):
+        # Objects in the data become texts, in which no tool call would be found.
+        derived = Derived(
+            parts=json.loads(encode_anything(output_parts(data))),
+            input=searchable_text(data.get("input")),
+            output=searchable_text(data.get("output")),
+        )
+        return SpanSnapshot(exported["id"], encode_anything(exported), derived)
+
+
+def withheld_trace(trace_id: str) -> TraceSnapshot:
+    """Return a snapshot of a trace with nothing but its id."""
+    return _packed_trace(trace_id, encode({"id": trace_id, "workflow_name": trace_id}))
+
+
+def withheld_span(span: Any) -> SpanSnapshot:
+    """Return a snapshot of ``span`` with its placement, its type and whether it failed, without content."""
+    exported = span.export()
+    span_type = (exported.get("span_data") or {}).get("type")
+    error = {"message": WITHHELD, "data": None} if exported.get("error") else None
+    bare = {**placement(exported), "span_data": {"type": span_type}, "error": error}
+    return SpanSnapshot(exported["id"], encode(bare))
+
+
+def _packed(exported: dict[str, Any], data: dict[str, Any]) -> str | bytes:
+    """Return the export of a span as JSON.
+
+    Raises:
+        ValueError, TypeError, RecursionError: It contains something that is not plain data.
+    """
+    if _has_only_texts(exported, data):
+        try:
+            return encode_texts(exported)
+        except ValueError:  # half a surrogate pair
+            return encode_strictly(exported)
+    return encode_strictly(exported)
+
+
+def _has_only_texts(exported: dict[str, Any], data: dict[str, Any]) -> bool:
+    """Return whether the export certainly contains only strings and integers."""
+    if exported.get("error") is not None:
+        return False
+    get = data.get
+    kind = get("type")
+    if kind == "custom":
+        inner = get("data") or ()
+        return "sdk_span_type" in inner and _TEXT_ONLY_CUSTOM_KEYS.issuperset(inner)
+    if kind == "function":
+        return get("mcp_data") is None and (get("input") is None or type(get("input")) is str)
+    if kind == "generation":  # the final span of a run, with its input and answer
+        return type(get("input")) is str and type(get("output")) is str and _has_no_model(data)
+    return kind in _TEXT_ONLY_TYPES
+
+
+def _has_no_model(data: dict[str, Any]) -> bool:
+    return data.get("model_config") is None and data.get("usage") is None and data.get("model") is None
+
+
+def response_data(span_data: Any) -> dict[str, Any]:
+    """Return input, output and model of a ``response`` span, which the SDK does not export.
+
+    The output is a text if the response consists of text only; otherwise it is the list of items, in which
+    kantan-llm finds tool calls. With sensitive data switched off, the SDK puts neither on the span.
+    """
+    data: dict[str, Any] = {}
+    given = getattr(span_data, "input", None)
+    if given is not None:
+        data["input"] = [_as_data(item) for item in given] if isinstance(given, list) else given
+    response = getattr(span_data, "response", None)
+    if response is None:
+        return data
+    items = list(getattr(response, "output", None) or ())
+    if all(getattr(item, "type", None) in _TEXT_ITEMS for item in items):
+        data["output"] = "".join(_texts(items))
+    else:
+        data["output"] = [_as_data(item) for item in items]
+    data["model"] = getattr(response, "model", None)
+    return data
+
+
+def _texts(items: list[Any]) -> list[str]:
+    return [
+        str(getattr(part, "text", None) or getattr(part, "refusal", None) or "")
+        for item in items
+        if item.type == "message"
+        for part in item.content
+    ]
+
+
+def _as_data(item: Any) -> Any:
+    if hasattr(item, "model_dump"):
+        return item.model_dump(mode="json", exclude_unset=True, warnings=False)
+    return item

@@ -1,0 +1,374 @@
+"""The bounded queue between the threads that end spans and the one that writes them.
+
+In the usual case, appending consists of operations that are atomic in the interpreter, so it needs no lock. A
+signal handler or a destructor may therefore end a span while another span is being appended. Only taking
+items out needs the lock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import Context
+
+import attrs
+
+from kantan_agents.traces.capture.captured import CapturedRun
+from kantan_agents.traces.recorder.sections import Sections
+from kantan_agents.traces.recorder.settled import SettledSpan
+from kantan_agents.traces.recorder.snapshot import SpanSnapshot, TraceSnapshot
+
+# At least this many traces whose spans were dropped are kept: they are small, and needed to find other spans.
+_TRACES_KEPT = 10_000
+
+
+# At most this much of the limit is written at once. The rows of a batch take up to three times its size, so
+# this much is kept free for them.
+_BATCH_PART = 16
+_LARGEST_BATCH = 8 * 1024 * 1024
+_ROWS_PER_BYTE = 3
+
+# The writer's thread may be unable to start before the waiting thread continues: the wait may happen in a
+# destructor that runs while its thread holds a lock of the ``threading`` module.
+_START_SECONDS = 2.0
+
+# Timers are not cancelled by a flush, so that many flushes would leave many of them.
+_LONGEST_TIMER = 1.0
+
+
+class Wake:
+    """An event for one waiting thread; ``set`` never blocks and is safe in signal handlers."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._lock.acquire()
+
+    def set(self) -> None:
+        """Wake the waiting thread, or the next one that waits."""
+        try:
+            self._lock.release()
+        except RuntimeError:
+            return  # set already
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until the event is set, and clear it; return False after ``seconds``."""
+        return self._lock.acquire(timeout=min(max(0.0, seconds), threading.TIMEOUT_MAX))
+
+
+class FlushMarker:
+    """A position in the queue; a flush waits here until everything before it is written.
+
+    Attributes:
+        is_abandoned: Whether the flush no longer waits.
+    """
+
+    size = 0
+
+    def __init__(self) -> None:
+        self.is_abandoned = False
+        self._wake = Wake()
+        self._written = False
+
+    def resolve(self, *, written: bool) -> None:
+        """Set whether everything before the marker is written or cannot be written, and wake the flush."""
+        self._written = written
+        self._wake.set()
+
+    def wait(self, seconds: float) -> bool:
+        """Return whether everything before the marker was written within ``seconds``."""
+        self._wake.wait(seconds)
+        self.is_abandoned = True
+        return self._written
+
+
+SPANS = (SpanSnapshot, SettledSpan)
+Snapshot = TraceSnapshot | SpanSnapshot | SettledSpan | CapturedRun
+Item = Snapshot | FlushMarker
+
+
+@attrs.define(eq=False)
+class SpanQueue:
+    """A bounded queue of snapshots and flush markers.
+
+    Attributes:
+        limit: How many items may wait.
+        max_bytes: How many bytes the waiting and in-flight items may take, with the rows made from them.
+        max_wait: Seconds that a thread waits while the queue is full; then the oldest span is dropped.
+        interval: Seconds during which items are collected before they are written together.
+        may_wait: Returns whether the calling thread may wait for the writer at all; starts the writer.
+        is_served: Returns whether the writer's thread runs.
+        on_drop: Called after the first of a series of spans has been dropped.
+        sections: The threads that hold a lock of the recorder.
+        dropped: Number of spans dropped so far.
+        in_flight: The items that the writer is writing.
+        lock: Held while items are taken out.
+        version: Odd during a change. A read is consistent if it is even and the same before and after.
+        wake: Wakes the writer.
+        sleeping: Whether the writer waits for work, and nothing has come yet.
+        collecting_since: When the first item came while the writer was waiting; None once it takes the items.
+        urgent: Whether the writer should write at once.
+    """
+
+    limit: int
+    max_bytes: int
+    max_wait: float
+    interval: float
+    may_wait: Callable[[], bool]
+    is_served: Callable[[], bool]
+    on_drop: Callable[[], None]
+    sections: Sections
+    dropped: int = 0
+    in_flight: list[Item] = attrs.field(factory=list)
+    lock: threading.Condition = attrs.field(factory=threading.Condition)
+    version: int = 0
+    wake: Wake = attrs.field(factory=Wake)
+    sleeping: bool = False
+    collecting_since: float | None = None
+    urgent: bool = False
+    _items: deque[Item] = attrs.field(factory=deque)
+    _saved: deque[Item] = attrs.field(factory=deque)
+    _dropping: bool = False
+    # Changed only by augmented assignments of a number, within which Python switches no threads.
+    _bytes: int = 0
+    _bytes_of_rows: int = 0
+    _few_items: int = attrs.field(init=False)
+    _few_bytes: int = attrs.field(init=False)
+    _batch_bytes: int = attrs.field(init=False)
+    _limit_bytes: int = attrs.field(init=False)
+    _largest_item: int = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._batch_bytes = min(self.max_bytes // _BATCH_PART, _LARGEST_BATCH)
+        # Alone in a batch, it has to fit together with its rows.
+        self._largest_item = self.max_bytes // (1 + _ROWS_PER_BYTE)
+        self._limit_bytes = self.max_bytes - _ROWS_PER_BYTE * self._batch_bytes
+        # With fewer items and bytes than these, there is nothing to check.
+        self._few_items = 0 if self.max_wait > 0 else self.limit // 2 - 1
+        self._few_bytes = min(self._limit_bytes, self._largest_item)
+
+    def __len__(self) -> int:
+        return len(self._items) + len(self._saved)
+
+    @contextmanager
+    def modifying(self) -> Iterator[None]:
+        """Hold the lock, with ``version`` odd: waiting, in-flight or dropped items are about to change."""
+        with self.sections.entered(), self.lock:
+            self.version += 1
+            try:
+                yield
+            finally:
+                self.version += 1
+
+    def put(self, item: Snapshot) -> None:
+        """Append ``item``; if the queue is full and stays full, drop the oldest spans."""
+        size, items = item.size, self._items
+        # Every run waits for this, and the queue is almost always far from full.
+        if len(items) < self._few_items and self._bytes + size < self._few_bytes:
+            self._bytes += size
+            items.append(item)
+            if self.sleeping:
+                self._begin_collecting()
+            return
+        if (self._is_full(size) or size > self._largest_item) and not self._free_space(item):
+            return
+        self._bytes += size
+        items.append(item)
+        if self.sleeping:
+            self._begin_collecting()
+        elif len(items) == self.limit // 2:
+            self.request_write()
+
+    def _begin_collecting(self) -> None:
+        """Have the writer woken when items have been collected, by a timer of the running event loop.
+
+        Without a loop, it is woken at once. A thread that is woken waits for the interpreter lock, often for
+        many steps of the loop, each of which takes longer meanwhile; so it is not woken only to wait for
+        more. If no timer fires, because the loop is blocked or has ended, or because the interval is long,
+        the writer finds the items when it looks for its file.
+        """
+        self.sleeping = False
+        self.collecting_since = since = time.monotonic()
+        loop = asyncio._get_running_loop()
+        if loop is None or not self.interval:
+            self.wake.set()
+            return
+        if self.interval > _LONGEST_TIMER:
+            return
+        try:
+            # In the next step of the loop: this may be a destructor in the middle of its code. In an empty
+            # context, so that the timer does not keep a run in memory.
+            loop.call_soon(loop.call_later, self.interval, self._end_collecting, since, context=Context())
+        except RuntimeError:
+            self.wake.set()
+
+    def _end_collecting(self, since: float) -> None:
+        if self.collecting_since == since:  # otherwise they are written already
+            self.wake.set()
+
+    def is_due(self) -> bool:
+        """Return whether items have been collected long enough, although nobody has woken the writer."""
+        since = self.collecting_since
+        return since is not None and time.monotonic() - since >= self.interval
+
+    def put_marker(self) -> FlushMarker:
+        """Append a flush marker, request a write, and return the marker."""
+        marker = FlushMarker()
+        self._items.append(marker)
+        self.request_write()
+        return marker
+
+    def request_write(self) -> None:
+        """Make the writer write at once."""
+        self.urgent = True
+        self.wake.set()
+
+    def take(self, count: int) -> list[Item]:
+        """Move the oldest items to ``in_flight``, and return these.
+
+        Args:
+            count: How many at most; at most the limit, and no more than fit into a batch, but at least one.
+        """
+        with self.modifying():
+            size = sum(item.size for item in self.in_flight)
+            for source in (self._saved, self._items):
+                while source and len(self.in_flight) < min(count, self.limit):
+                    size += source[0].size
+                    if size > self._batch_bytes and self.in_flight:
+                        break
+                    # In this order: a reader without the lock looks here first and then at `in_flight`, so it
+                    # never misses the item.
+                    self.in_flight.append(source[0])
+                    source.popleft()
+                else:
+                    continue
+                break
+            return self.in_flight
+
+    def reserve_rows(self, size: int) -> None:
+        """Count ``size`` bytes for the rows of the in-flight items, beyond what is kept free for rows."""
+        excess = size - self.max_bytes + self._limit_bytes
+        if excess <= self._bytes_of_rows:
+            return
+        with self.modifying():
+            self._release_rows()
+            self._bytes_of_rows = excess
+            self._bytes += excess
+            is_first = self._drop_excess(0)
+        if is_first:
+            self.on_drop()
+
+    def put_back(self) -> None:
+        """Return the in-flight items, which could not be written, to the front of the queue."""
+        with self.modifying():
+            waiting = [item for item in self.in_flight if not _is_abandoned(item)]
+            self._items.extendleft(reversed(waiting))
+            self.in_flight = []
+            self._release_rows()
+            is_first = self._drop_excess(0)
+        if is_first:
+            self.on_drop()
+
+    def remove_in_flight(self, items: Iterable[Item]) -> None:
+        """Remove items that are written or discarded; call it inside ``modifying``."""
+        removed = {id(item) for item in items}
+        size = sum(item.size for item in self.in_flight if id(item) in removed)
+        self._bytes -= size
+        self.in_flight = [item for item in self.in_flight if id(item) not in removed]
+
+    def clear_in_flight(self) -> None:
+        """Remove the in-flight items, which are written or discarded."""
+        with self.modifying():
+            self.remove_in_flight(self.in_flight)
+            self._release_rows()
+            self._dropping = self._dropping and len(self) > 0
+            self.lock.notify_all()
+
+    def _release_rows(self) -> None:
+        self._bytes -= self._bytes_of_rows
+        self._bytes_of_rows = 0
+
+    def unwritten(self) -> list[Item]:
+        """Return a list of the waiting and the in-flight items."""
+        waiting = [*self._saved.copy(), *self._items.copy()]
+        return [*self.in_flight, *waiting]
+
+    def markers(self) -> list[FlushMarker]:
+        """Return the markers at which a flush waits."""
+        return [item for item in self.unwritten() if isinstance(item, FlushMarker) and not item.is_abandoned]
+
+    def _is_full(self, size: int) -> bool:
+        # The in-flight items come back if they cannot be written. Threads that wait leave slots for them.
+        # Otherwise the oldest are dropped when they come back, and these are the in-flight items.
+        in_flight = len(self.in_flight) if self.max_wait > 0 else 0
+        return len(self._items) + in_flight >= self.limit or self._bytes + size > self._limit_bytes
+
+    def _free_space(self, item: Snapshot) -> bool:
+        """Free space for ``item``; return whether it may be appended."""
+        self.request_write()
+        fits = item.size <= self._largest_item
+        if fits and self.max_wait > 0 and self.may_wait() and self._wait_for_slot(item.size, self.max_wait):
+            return True
+        with self.modifying():
+            if fits:
+                is_first = self._drop_excess(item.size, slots=1)
+                fits = self._bytes + item.size <= self._limit_bytes
+            else:
+                is_first = not self._dropping
+            if not fits:  # too large, or the in-flight items leave no space
+                self.dropped += isinstance(item, SPANS)
+                is_first = is_first or not self._dropping
+                self._dropping = True
+        if is_first:
+            self.on_drop()
+        return fits
+
+    def _drop_excess(self, size: int, slots: int = 0) -> bool:
+        """Drop the oldest spans until there is space; return whether a series of drops begins here.
+
+        Args:
+            size: Bytes that are needed.
+            slots: Items that are needed.
+        """
+        was_dropping = self._dropping
+        while len(self._items) + slots > self.limit or self._bytes + size > self._limit_bytes:
+            if self._drop_oldest() is None and not self._drop_oldest_trace(size):
+                break
+            self._dropping = True
+        return self._dropping and not was_dropping
+
+    def _drop_oldest_trace(self, size: int) -> bool:
+        if not self._saved or self._bytes + size <= self._limit_bytes:
+            return False
+        self._bytes -= self._saved.popleft().size
+        return True
+
+    def _wait_for_slot(self, size: int, seconds: float) -> bool:
+        begun = time.monotonic()
+        with self.lock:
+            while self._is_full(size):
+                waited = time.monotonic() - begun
+                if waited >= seconds or (waited >= _START_SECONDS and not self.is_served()):
+                    return False
+                self.lock.wait(min(seconds - waited, _START_SECONDS))
+        return True
+
+    def _drop_oldest(self) -> SpanSnapshot | SettledSpan | CapturedRun | None:
+        """Drop the oldest span or record of a run and return it; keep the traces and markers before it."""
+        while self._items:
+            item = self._items.popleft()
+            if isinstance(item, (*SPANS, CapturedRun)):
+                self._bytes -= item.size
+                self.dropped += isinstance(item, SPANS)
+                return item
+            self._saved.append(item)
+            if len(self._saved) > max(self.limit, _TRACES_KEPT):
+                self._bytes -= self._saved.popleft().size
+        return None
+
+
+def _is_abandoned(item: Item) -> bool:
+    return isinstance(item, FlushMarker) and item.is_abandoned

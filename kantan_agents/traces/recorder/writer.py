@@ -1,0 +1,258 @@
+"""The recorder's thread: starts on demand, collects spans briefly, writes them, and retries on errors."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from kantan_agents.traces.recorder.batches import BatchWriter
+from kantan_agents.traces.recorder.sections import Sections
+from kantan_agents.traces.recorder.span_queue import SpanQueue
+
+BATCH = 1_000
+IDLE_SECONDS = 10.0
+# How often an idle writer looks whether its file is still at its path, and whether there are items for which
+# no timer has woken it.
+CHECK_SECONDS = 0.5
+# How long an idle writer waits for spans before it catches up with more traces, if there are more.
+CATCH_UP_PAUSE = 0.05
+FIRST_PAUSE = 0.1
+LONGEST_PAUSE = 5.0
+
+_JOIN_SECONDS = 0.05
+
+
+class Writer:
+    """Writes a queue to a database, on a thread that exists while there is work.
+
+    Attributes:
+        batches: Writes the batches, and counts the spans that were written and discarded.
+        thread: The thread, or None.
+        is_running: Whether the thread has begun its work.
+        is_stopping: Whether the thread ends after its current batch, even if items are waiting.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        queue: SpanQueue,
+        sections: Sections,
+        *,
+        adopt: bool,
+        search_index: bool,
+    ) -> None:
+        self.batches = BatchWriter(path, queue, adopt=adopt, search_index=search_index)
+        self.thread: threading.Thread | None = None
+        self.is_running = False
+        self.is_stopping = False
+        self._ending: threading.Thread | None = None
+        self._queue = queue
+        self._sections = sections
+        self._lock = threading.RLock()  # reentrant: a destructor may run while it is held
+        self._is_wanted = False
+        self._is_paused = False
+        self._is_retiring = False
+        self._is_writing_in_caller = False
+        self._retry_delay = FIRST_PAUSE
+
+    def start(self) -> None:
+        """Start the thread, or let a stopping one continue; do nothing while the writer is paused.
+
+        This never waits for another thread's lock: a destructor that ends a span may run while its thread
+        holds a lock of ``threading`` that the other thread needs to start the writer. Instead, the other
+        thread starts it.
+
+        Raises:
+            RuntimeError: The interpreter is shutting down and starts no more threads.
+        """
+        if self._sections.defer(self._start_if_possible):
+            return
+        self._is_wanted = True
+        with self._sections.entered():
+            # The thread that holds the lock looks at `_is_wanted` again after releasing it.
+            while self._is_wanted and self._lock.acquire(blocking=False):
+                try:
+                    self._start_wanted()
+                finally:
+                    self._lock.release()
+
+    def _start_wanted(self) -> None:
+        self._is_wanted = False
+        if self._is_paused:
+            return
+        self.is_stopping = False
+        if self.thread is None:
+            self._start_thread()
+
+    def _start_if_possible(self) -> None:
+        with suppress(RuntimeError):  # the interpreter starts no more threads; its exit function writes
+            self.start()
+
+    def _start_thread(self) -> None:
+        thread = threading.Thread(target=self._run, name="kantan_agents recorder", daemon=True)
+        self.thread = thread
+        try:
+            thread.start()
+        except BaseException:
+            # If only the wait for its start was interrupted, the thread exists.
+            if not thread.is_alive():
+                self.thread = None
+            raise
+
+    def stop(self, seconds: float) -> None:
+        """End the thread after its current batch; wait for at most ``seconds``."""
+        thread = self.thread or self._ending
+        if thread is None or thread.ident == threading.get_ident():
+            return
+        self.is_stopping = True
+        self._queue.request_write()
+        deadline = time.monotonic() + seconds
+        # Another thread may start it again for new items; then it continues.
+        while self.is_stopping and thread.is_alive() and time.monotonic() < deadline:
+            thread.join(_JOIN_SECONDS)
+
+    def retire(self) -> None:
+        """Let the thread end as soon as nothing is left to write, without waiting for it."""
+        self._is_retiring = self.thread is not None
+        self._queue.request_write()
+
+    def pause(self, seconds: float) -> None:
+        """Stop the thread, and do not start it again before ``resume``."""
+        with self._locked():
+            self._is_paused = True
+        self.stop(seconds)
+
+    def resume(self) -> None:
+        """Allow the thread to start again, and start it if items are waiting."""
+        with self._locked():
+            self._is_paused = False
+        if self._queue.unwritten():
+            self.start()
+
+    def write_in_this_thread(self) -> None:
+        """Write everything in the calling thread; for interpreter exit, when no thread can be started."""
+        with self._locked():
+            if self.thread is not None or self._is_writing_in_caller:
+                return
+            self._is_writing_in_caller = True
+            try:
+                while self._queue.take(BATCH) and self.batches.write():
+                    continue
+                self.batches.close()
+            finally:
+                self._is_writing_in_caller = False
+
+    def abandon(self) -> sqlite3.Connection | None:
+        """Return the connection without closing it, in a forked child."""
+        return self.batches.abandon()
+
+    def can_be_waited_for(self) -> bool:
+        """Return whether the calling thread may wait for the writer without a deadlock.
+
+        It may not on the writer's own thread, or in a destructor that runs while the thread holds a lock.
+        """
+        return not self.owns_this_thread() and not self._sections.hold_this_thread()
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Hold the lock for starting and ending the thread."""
+        try:
+            with self._sections.entered(), self._lock:
+                yield
+        finally:
+            if self._is_wanted:  # another thread could not start the writer meanwhile
+                self._start_if_possible()
+
+    def owns_this_thread(self) -> bool:
+        """Return whether the calling thread is the writer's, which must not wait for itself."""
+        # By its id, which is set first: a span may end before `current_thread()` returns the new thread.
+        return self.thread is not None and self.thread.ident == threading.get_ident()
+
+    def _run(self) -> None:
+        self.is_running = True
+        try:
+            while self.owns_this_thread():
+                self._work()
+                with self._locked():
+                    # If it was started again while stopping, it continues.
+                    if self.owns_this_thread() and (self.is_stopping or not self._queue.unwritten()):
+                        self._end()
+        finally:
+            if self.owns_this_thread():
+                self._end()
+
+    def _end(self) -> None:
+        self.batches.close()
+        self._ending = self.thread
+        self.is_running = self._is_retiring = False
+        self.thread = None
+
+    def _work(self) -> None:
+        while not self.is_stopping and self.owns_this_thread() and self._has_work():
+            if self.batches.write():
+                self._retry_delay = FIRST_PAUSE
+            else:
+                self._wait_before_retry()
+
+    def _has_work(self) -> bool:
+        """Wait until items are collected; return False if none came for ``IDLE_SECONDS``."""
+        queue = self._queue
+        while not queue.take(BATCH):
+            queue.sleeping = True
+            # Check again: an item that was appended before `sleeping` was set did not wake this thread.
+            woken = bool(len(queue)) or (not self._is_retiring and self._wait_idly())
+            queue.sleeping = False
+            if self._is_retiring and not len(queue):
+                woken = False
+            if self.is_stopping or (not woken and self._may_end()):
+                return False
+            self._wait_for_more()
+        return True
+
+    def _wait_idly(self) -> bool:
+        """Wait until items are collected, for ``IDLE_SECONDS``; return whether there are any.
+
+        Meanwhile, catch up, and leave a file that is replaced.
+        """
+        deadline = time.monotonic() + IDLE_SECONDS
+        pause = CHECK_SECONDS
+        while (remaining := deadline - time.monotonic()) > 0:
+            if self._queue.wake.wait(min(remaining, pause)) or self._queue.is_due():
+                return True
+            self.batches.leave_replaced_file()
+            pause = CATCH_UP_PAUSE if self.batches.catch_up() else CHECK_SECONDS
+        return len(self._queue) > 0  # still being collected
+
+    def _wait_for_more(self) -> None:
+        queue = self._queue
+        since = queue.collecting_since
+        deadline = (time.monotonic() if since is None else since) + queue.interval
+        while not queue.urgent and queue.wake.wait(deadline - time.monotonic()):
+            continue
+        queue.urgent = False
+        queue.collecting_since = None
+
+    def _may_end(self) -> bool:
+        with self._locked():
+            thread, is_retiring = self.thread, self._is_retiring
+            self._end()
+            # Checked last: a thread that appends an item now either sees that there is no writer thread, or
+            # its item is seen here.
+            if not len(self._queue):
+                return True
+            self.thread, self._is_retiring = thread, is_retiring
+            self.is_running = True
+            return False
+
+    def _wait_before_retry(self) -> None:
+        """Wait before the next attempt: longer each time, but only ``FIRST_PAUSE`` while a flush waits."""
+        queue = self._queue
+        now = time.monotonic()
+        soon, deadline = now + FIRST_PAUSE, now + self._retry_delay
+        self._retry_delay = min(2 * self._retry_delay, LONGEST_PAUSE)
+        while not self.is_stopping and time.monotonic() < (soon if queue.markers() else deadline):
+            queue.wake.wait((soon if queue.markers() else deadline) - time.monotonic())

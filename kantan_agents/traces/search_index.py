@@ -1,0 +1,231 @@
+"""The tables of the search index, and the triggers that note which traces it does not hold completely.
+
+The index names the traces that may contain a word. Each of them is searched again, so entries of texts that
+were changed or deleted do no harm. Every writer of the file runs the triggers in its own transaction, also
+kantan-llm's tracer and earlier versions of this library: a trace with a text that the index does not hold is
+in ``UNINDEXED``, and is searched whatever the index says. The triggers need nothing of FTS5.
+
+FTS5 cannot delete an entry without the text that it was made of. Therefore the index has parts, tables of
+their own, which are dropped when most of what they hold is gone.
+
+A version that fills the index in another way needs other names, because an earlier one may write to the same
+file.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import suppress
+
+from kantan_agents.traces.schema import count_existing
+
+UNINDEXED = "kantan_agents_unindexed"
+"""Traces with texts that the index does not hold; ``skipped`` if it never will, because they are too long."""
+DOCUMENTS = "kantan_agents_indexed"
+"""The rowid in a part, of a trace, with its spans up to an ``ingest_seq``."""
+PARTS = "kantan_agents_index_parts"
+"""The parts of the index: number, documents ever added to it, and their characters."""
+
+_PART = "kantan_agents_index_part_"
+# Rowids in a part begin at its number times this.
+PART_ROWIDS = 1 << 20
+
+_TABLES = {
+    UNINDEXED: "note INTEGER PRIMARY KEY, trace_id TEXT NOT NULL UNIQUE, skipped INTEGER NOT NULL DEFAULT 0",
+    DOCUMENTS: "document INTEGER PRIMARY KEY, trace_id TEXT NOT NULL, last_seq INTEGER NOT NULL",
+    PARTS: "part INTEGER PRIMARY KEY, documents INTEGER NOT NULL, characters INTEGER NOT NULL",
+}
+_INDEX = "kantan_agents_indexed_by_trace"
+_TO_DELETE = (UNINDEXED, DOCUMENTS)
+
+_IS_NOTED = f"EXISTS (SELECT 1 FROM {UNINDEXED} u WHERE u.trace_id = NEW.trace_id)"  # noqa: S608
+# Not INSERT OR IGNORE: the conflict clause of the statement that fires the trigger would replace it.
+_NOTE = (
+    f"INSERT INTO {UNINDEXED}(trace_id) SELECT NEW.trace_id "
+    f"WHERE NEW.trace_id IS NOT NULL AND NOT {_IS_NOTED};"
+)
+_OF_TRACE = f"{DOCUMENTS} WHERE trace_id = NEW.trace_id"
+# Only a program that chooses the numbers itself adds a span with one that was indexed already.
+_COVERED = f"{_OF_TRACE} AND last_seq >= COALESCE(NEW.ingest_seq, 0)"
+_HAS_TEXT = "COALESCE(NEW.input, NEW.output) IS NOT NULL"
+
+_TRIGGERS = {
+    "kantan_agents_text_added": (
+        f"AFTER INSERT ON spans WHEN {_HAS_TEXT} AND "  # noqa: S608
+        f"(NOT {_IS_NOTED} OR EXISTS (SELECT 1 FROM {_COVERED})) BEGIN DELETE FROM {_COVERED}; {_NOTE} END"
+    ),
+    "kantan_agents_text_updated": (
+        f"AFTER UPDATE OF input, output, trace_id, ingest_seq ON spans WHEN {_HAS_TEXT} "  # noqa: S608
+        f"BEGIN DELETE FROM {_OF_TRACE}; {_NOTE} END"
+    ),
+}
+_NAMES = {*_TABLES, _INDEX, *_TRIGGERS}
+
+DAMAGED = (
+    "the search index is damaged; remove it with `kantan-agents traces index --remove`, and build it again"
+    " with `kantan-agents traces index`"
+)
+"""What is logged if FTS5 cannot read or change a part."""
+
+# Without positions, which take most of the space. The texts are in lower case already.
+_OPTIONS = "text, content='', columnsize=0, detail=none, tokenize='trigram case_sensitive 1'"
+
+
+def part_name(part: int) -> str:
+    """Return the name of the table of a part."""
+    return f"{_PART}{part:d}"
+
+
+def has_index(connection: sqlite3.Connection) -> bool:
+    """Return whether the file has a search index, and notes every text that is not in it.
+
+    Raises:
+        sqlite3.Error: The file is not a database, or it is locked.
+    """
+    return count_existing(connection, _NAMES) == len(_NAMES)
+
+
+def can_index(connection: sqlite3.Connection) -> bool:
+    """Return whether SQLite can make and use an index: it has FTS5, and trigrams, which came with 3.34."""
+    try:
+        connection.execute(f"CREATE VIRTUAL TABLE temp.kantan_agents_probe USING fts5({_OPTIONS})")
+    except sqlite3.OperationalError:
+        return False
+    connection.execute("DROP TABLE temp.kantan_agents_probe")
+    return True
+
+
+def keep_index(connection: sqlite3.Connection, *, create: bool) -> None:
+    """Create the index in a file without spans; create it anew if something of it is missing.
+
+    An older file gets it from ``TraceStore.index``, because it grows by that.
+
+    Args:
+        connection: A connection to a file with kantan-llm's tables, outside a transaction.
+        create: Whether a file without spans gets an index.
+
+    Raises:
+        sqlite3.Error: The database is locked or read-only.
+    """
+    found = count_existing(connection, _NAMES)
+    if found == len(_NAMES) or not (found or (create and _is_empty(connection))):
+        return
+    if can_index(connection):
+        create_index(connection)
+    elif found:
+        remove_index(connection)  # a trigger without its tables would fail all writers
+
+
+def create_index(connection: sqlite3.Connection) -> None:
+    """Create the index, unless it is complete; all traces with spans are then to be indexed.
+
+    Args:
+        connection: A connection to a file with kantan-llm's tables, outside a transaction.
+
+    Raises:
+        sqlite3.Error: The database is locked or read-only.
+    """
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if not has_index(connection):  # another process may have been first
+            _drop(connection)
+            _create(connection)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def remove_index(connection: sqlite3.Connection) -> None:
+    """Remove the index, whatever is left of it.
+
+    Raises:
+        sqlite3.Error: The database is locked or read-only.
+    """
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        _drop(connection)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def create_part(connection: sqlite3.Connection) -> int:
+    """Create an empty part, inside a transaction; return its number, which was never used before."""
+    numbers = [row[0] for row in connection.execute(f"SELECT part FROM main.{PARTS}")]  # noqa: S608
+    numbers += [int(name.removeprefix(_PART)) for name in _part_tables(connection)]
+    part = max(numbers, default=0) + 1
+    connection.execute(f"CREATE VIRTUAL TABLE main.{part_name(part)} USING fts5({_OPTIONS})")
+    connection.execute(f"INSERT INTO main.{PARTS} VALUES (?, 0, 0)", (part,))  # noqa: S608
+    return part
+
+
+def drop_part(connection: sqlite3.Connection, part: int) -> None:
+    """Delete a part, inside a transaction; the traces that it holds are then to be indexed again."""
+    rowids = (part * PART_ROWIDS, (part + 1) * PART_ROWIDS)
+    held = f"FROM main.{DOCUMENTS} WHERE document >= ? AND document < ?"
+    connection.execute(
+        f"INSERT INTO main.{UNINDEXED}(trace_id) SELECT DISTINCT trace_id {held} "  # noqa: S608
+        f"AND trace_id NOT IN (SELECT trace_id FROM main.{UNINDEXED})",
+        rowids,
+    )
+    # With those in other parts, so that a trace is indexed again as a whole.
+    connection.execute(
+        f"DELETE FROM main.{DOCUMENTS} WHERE trace_id IN (SELECT trace_id {held})",  # noqa: S608
+        rowids,
+    )
+    connection.execute(f"DELETE FROM main.{PARTS} WHERE part = ?", (part,))  # noqa: S608
+    _drop_table(connection, part_name(part))
+
+
+def tables_by_trace(connection: sqlite3.Connection) -> tuple[str, ...]:
+    """Return the tables of the index from which the rows of a deleted trace are to be deleted."""
+    return _TO_DELETE if has_index(connection) else ()
+
+
+def count_unindexed(connection: sqlite3.Connection, most: int = 1_000) -> int:
+    """Return how many traces are to be indexed, at most ``most``; 0 without an index."""
+    if not has_index(connection):
+        return 0
+    query = f"SELECT COUNT(*) FROM (SELECT 1 FROM main.{UNINDEXED} WHERE NOT skipped LIMIT ?)"  # noqa: S608
+    return int(connection.execute(query, (most,)).fetchone()[0])
+
+
+def _is_empty(connection: sqlite3.Connection) -> bool:
+    return connection.execute("SELECT 1 FROM main.spans LIMIT 1").fetchone() is None
+
+
+def _create(connection: sqlite3.Connection) -> None:
+    for name, columns in _TABLES.items():
+        connection.execute(f"CREATE TABLE main.{name}({columns})")
+    connection.execute(f"CREATE INDEX main.{_INDEX} ON {DOCUMENTS}(trace_id)")
+    for name, body in _TRIGGERS.items():
+        connection.execute(f"CREATE TRIGGER main.{name} {body}")
+    connection.execute(
+        f"INSERT INTO main.{UNINDEXED}(trace_id) "  # noqa: S608
+        "SELECT DISTINCT trace_id FROM main.spans WHERE trace_id IS NOT NULL"
+    )
+
+
+def _drop(connection: sqlite3.Connection) -> None:
+    for name in _TRIGGERS:
+        connection.execute(f"DROP TRIGGER IF EXISTS main.{name}")
+    for name in _part_tables(connection):
+        _drop_table(connection, name)
+    for name in _TABLES:
+        connection.execute(f"DROP TABLE IF EXISTS main.{name}")
+
+
+def _part_tables(connection: sqlite3.Connection) -> list[str]:
+    query = "SELECT name FROM main.sqlite_master WHERE type = 'table'"
+    names = [row[0] for row in connection.execute(query) if row[0].startswith(_PART)]
+    return [name for name in names if name.removeprefix(_PART).isdecimal()]  # not FTS5's own tables
+
+
+def _drop_table(connection: sqlite3.Connection, name: str) -> None:
+    # A damaged part, or any if SQLite lacks FTS5, cannot be dropped. It stays, and nobody reads it.
+    with suppress(sqlite3.DatabaseError):
+        connection.execute(f"DROP TABLE main.{name}")

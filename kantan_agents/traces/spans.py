@@ -1,0 +1,204 @@
+"""Records a run with the SDK's tracing: its trace, its input and output, its rubric, its error."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, cast
+
+import agents
+from agents import Span, custom_span, get_current_trace
+from agents.tracing import get_trace_provider
+
+from kantan_agents.core.interception import error_message, redacted_input
+from kantan_agents.core.pipeline import Run
+from kantan_agents.errors import KantanAgentsError
+from kantan_agents.models.rubric import rubric_of
+from kantan_agents.models.structured import json_data
+from kantan_agents.traces.capture.captured import ending
+from kantan_agents.traces.final_span import GenerationSpanData
+from kantan_agents.traces.ids import trace_id_of
+from kantan_agents.traces.lost_recorder import log_lost_recorder
+from kantan_agents.traces.metadata import JUDGE_SPAN, RECOVERY_SPAN, RUN_SPAN, STOP_SPAN
+from kantan_agents.traces.registry import Main
+from kantan_agents.traces.sqlite import share_sqlite_tracers
+
+
+class RunTrace:
+    """A context manager that records a run in its own trace or, inside an open trace, on a span.
+
+    The run's metadata must be complete on entry. It becomes the metadata of the trace. Inside an open trace
+    it is recorded on a ``custom`` span named ``agent_run``, so that it is never lost (spec 4). An error is
+    recorded and propagates. The trace is closed in any case.
+    """
+
+    # Not a generator: every unfinished run would keep its frame in memory.
+    __slots__ = ("_is_inside", "_record", "_run")
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def __enter__(self) -> None:
+        share_sqlite_tracers()
+        run, outer = self._run, get_current_trace()
+        self._is_inside = outer is not None
+        if outer is not None:
+            run.trace_id = _known_id(outer)
+            self._record: Any = custom_span(RUN_SPAN, run.metadata, disabled=_disabled(run))
+        else:
+            config = run.run_config
+            self._record = agents.trace(
+                config.workflow_name,
+                trace_id=config.trace_id or trace_id_of(run.id),
+                group_id=config.group_id,
+                metadata=run.metadata,
+                tracing=config.tracing,
+                disabled=config.tracing_disabled,
+            )
+            run.trace_id = _known_id(self._record)
+        self._record.__enter__()
+        if Main.recorder is not None and run.trace_id is not None:
+            log_lost_recorder(run.trace_id)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            if error is not None:
+                self._record_failure(error)
+        finally:
+            capture, self._run.capture = self._run.capture, None
+            captured = capture.finished(error) if capture is not None else None
+            if captured is None:
+                self._record.__exit__(kind, error, traceback)
+            else:
+                captured.record_id = self._record.span_id if self._is_inside else self._record.trace_id
+                token = ending.set(captured)
+                try:
+                    self._record.__exit__(kind, error, traceback)
+                finally:
+                    ending.reset(token)
+
+    def _record_failure(self, error: BaseException) -> None:
+        run, span_error = self._run, _span_error(self._run, error)
+        if self._is_inside:
+            self._record.set_error(span_error)
+        with _final_span(run, _input(run) if _may_record(run) else None) as span:
+            span.set_error(span_error)
+
+
+def _known_id(trace: agents.Trace) -> str | None:
+    # With tracing off, the SDK's traces have the id "no-op" and export nothing.
+    return trace.trace_id if trace.export() else None
+
+
+def _span_error(run: Run, error: BaseException) -> Any:
+    data: dict[str, Any] = {"error_type": type(error).__name__}
+    if isinstance(error, KantanAgentsError):
+        data["code"] = error.code
+    # The message of an error may quote the model or the user.
+    message = error_message(run, error) if _may_record(run) else ""
+    return {"message": message or type(error).__name__, "data": data}
+
+
+def record_final_output(run: Run) -> None:
+    """Record the user's input and the final output on one ``generation`` span (spec 5.3).
+
+    kantan-llm's keyword search reads this span, as the SDK's own ``response`` spans have neither. A rubric is
+    stored in kantan-llm's shape, and once more on a ``custom`` span named ``judge``, which
+    ``kantan_llm.tracing.analysis`` reads. If ``trace_include_sensitive_data`` is false, the span is empty.
+    """
+    result = run.result
+    if not _may_record(run):
+        with _final_span(run):
+            return
+    output = getattr(result, "final_output", result)
+    output_type = getattr(getattr(result, "last_agent", None), "output_type", None)
+    rubric = rubric_of(output, getattr(output_type, "output_type", output_type))
+    if rubric is not None:
+        recorded: Any = {"rubric": rubric}
+    else:
+        recorded = json_data(output)
+    with _final_span(run, _input(run), recorded, run.state.get(_OUTPUT_MODE)):
+        pass
+    if rubric is not None:
+        verdict = {"output_kind": "judge", "rubric": _with_comment(rubric)}
+        with custom_span(JUDGE_SPAN, verdict, disabled=_disabled(run)):
+            pass
+
+
+def record_recovery(run: Run, attempt: int, steps: int, elapsed: float) -> None:
+    """Record on a ``custom`` span that this process goes on with a run that another one has begun.
+
+    Args:
+        run: The run.
+        attempt: How many processes have made it, with this one.
+        steps: How many calls it has not made again.
+        elapsed: Seconds since it was begun.
+    """
+    data = {"agent_run_id": run.id, "attempt": attempt, "steps": steps, "elapsed": round(elapsed, 3)}
+    with custom_span(RECOVERY_SPAN, data, disabled=_disabled(run)):
+        pass
+
+
+def record_stop(run: Run) -> None:
+    """Record on a ``custom`` span that the reader of a stream has ended the run after a turn."""
+    data = {"agent_run_id": run.id, "turns": getattr(run.result, "current_turn", None)}
+    with custom_span(STOP_SPAN, data, disabled=_disabled(run)):
+        pass
+
+
+def _final_span(run: Run, given: Any = None, answer: Any = None, config: Any = None) -> Span[Any]:
+    data = GenerationSpanData(run.agent.name, given, answer, config)
+    return get_trace_provider().create_span(data, disabled=_disabled(run))
+
+
+def set_output_mode(run: Run, mode: str, attempts: int) -> None:
+    """Set the output mode and the number of attempts of a structured output; the final span records both."""
+    run.state[_OUTPUT_MODE] = {"output_mode": mode, "output_attempts": attempts}
+
+
+_OUTPUT_MODE = object()
+
+
+def record_metadata(run: Run, metadata: dict[str, Any]) -> None:
+    """Record the metadata of a hand-off target, an agent that takes over the run of another agent."""
+    with custom_span(RUN_SPAN, metadata, disabled=_disabled(run)):
+        pass
+
+
+def _disabled(run: Run) -> bool:
+    return bool(run.run_config.tracing_disabled)
+
+
+def _may_record(run: Run) -> bool:
+    return bool(run.run_config.trace_include_sensitive_data)
+
+
+def _input(run: Run) -> Any:
+    return redacted_input(run, _recordable(user_input(run)))
+
+
+def user_input(run: Run) -> Any:
+    """Return the user's input; for a resumed ``RunState``, the input that started the run."""
+    if isinstance(run.input, (str, list)):
+        return run.input
+    return getattr(run.result, "input", None)
+
+
+def _recordable(value: Any) -> Any:
+    if value is None or isinstance(value, (str, dict)):
+        return value
+    if isinstance(value, list):
+        # Almost all items of a conversation are dicts, and there may be thousands of them.
+        return [item if isinstance(item, (str, dict)) else cast("Any", _recordable(item)) for item in value]
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json")
+    return value if isinstance(value, (int, float, bool)) else str(value)
+
+
+def _with_comment(rubric: dict[str, Any]) -> dict[str, Any]:
+    # kantan-llm groups failed verdicts by the first word of `comment`.
+    comments = rubric.get("comments")
+    if "comment" in rubric or not isinstance(comments, list) or not comments:
+        return rubric
+    return {**rubric, "comment": str(comments[0])}

@@ -1,0 +1,25 @@
+"""The trace store: find, read, compare, follow, export and prune recorded traces."""
+
+from kantan_agents.traces.store.filters import TraceFilters
+from kantan_agents.traces.store.records import (
+    IndexResult,
+    JudgeSpan,
+    PromptStats,
+    PruneResult,
+    StoredSpan,
+    StoredTrace,
+    TraceSummary,
+)
+from kantan_agents.traces.store.store import TraceStore
+
+__all__ = [
+    "IndexResult",
+    "JudgeSpan",
+    "PromptStats",
+    "PruneResult",
+    "StoredSpan",
+    "StoredTrace",
+    "TraceFilters",
+    "TraceStore",
+    "TraceSummary",
+]

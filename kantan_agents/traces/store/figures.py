@@ -1,0 +1,206 @@
+"""Computes the figures of traces from their spans: those that are kept, and those that are not kept yet.
+
+A trace's figures depend on nothing but its own row and its own spans. Rows are fetched as one JSON text for
+many traces, because sqlite3 takes the GIL again for each row, which can take 5 ms beside a busy event loop.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import attrs
+from kantan_llm.tracing import SpanRecord
+
+from kantan_agents.traces.metadata import JUDGE_SPAN, RUN_SPAN
+from kantan_agents.traces.store.runs import AgentRun, TraceRuns
+from kantan_agents.traces.store.span_records import LIGHT_COLUMNS, light_span, mapping_of, parse_time
+from kantan_agents.traces.store.used_tokens import TOKENS, used_tokens, whole_number
+from kantan_agents.traces.store.verdicts import named_by
+
+PromptVersion = tuple[str, str | None]
+
+CHOSEN = 500
+"""Traces in the table ``chosen``, whose figures are computed at once."""
+
+# Start and end of a trace, and the state of the span that ends a run: 1 if it exists, 2 if it has an error.
+# The error is stored behind the long texts of a row, so it is read for this span only.
+_EXTENT = """SELECT json_array(CAST(MIN(s.started_at) AS TEXT), CAST(MAX(s.ended_at) AS TEXT), MAX(
+  CASE WHEN s.span_type = 'generation' AND s.name IS NULL AND s.parent_id IS NULL
+  THEN CASE WHEN s.error_json IS NOT NULL AND s.error_json != 'null' THEN 2 ELSE 1 END END))
+FROM spans s WHERE s.trace_id = t.id"""
+_FAILED = 2
+
+_MICROSECOND = timedelta(microseconds=1)
+
+_TRACES = f"""SELECT json_group_array(json_array(t.id, t.rowid, t.metadata_json, json(({_EXTENT}))))
+FROM temp.chosen c CROSS JOIN all_traces t ON t.id = c.chosen_id"""  # noqa: S608
+
+_CUSTOM = """FROM temp.chosen c CROSS JOIN spans s ON s.trace_id = c.chosen_id
+WHERE s.name = :name AND s.span_type = 'custom'"""
+_WITH_INNER_RUNS = f"SELECT json_group_array(DISTINCT s.trace_id) {_CUSTOM}"
+_MARK_INNER = f"""UPDATE temp.chosen SET with_spans = CASE WHEN chosen_id IN (
+SELECT s.trace_id {_CUSTOM}) THEN 1 ELSE 0 END"""  # noqa: S608
+_RUBRICS = f"""SELECT json_group_array(json_array(s.trace_id, s.id, CAST(s.rubric_json AS TEXT))) {_CUSTOM}"""
+
+_LIGHT = ", ".join(f"CAST({column} AS TEXT)" for column in LIGHT_COLUMNS.values())
+_SPANS = f"""SELECT json_group_array(json_array({_LIGHT}, NULL, NULL))
+FROM temp.chosen c CROSS JOIN spans ON trace_id = c.chosen_id WHERE c.with_spans = 1"""  # noqa: S608
+
+
+@attrs.frozen
+class RunFigures:
+    """The figures of one run.
+
+    Attributes:
+        prompt: Name and version of its prompt; None if none is recorded.
+        is_judge: Whether it is a run of a ``judge_agent``, whose recorded prompt is the judged one.
+        started_at: Its start; None if no span of it is recorded yet.
+        failed: Whether an error ended it.
+        microseconds: Its duration; None unless it ended with an answer.
+        tokens: The tokens of its own model calls, by kind.
+    """
+
+    prompt: PromptVersion | None
+    is_judge: bool
+    started_at: datetime | None
+    failed: bool
+    microseconds: int | None
+    tokens: Mapping[str, int]
+
+
+@attrs.frozen
+class Verdict:
+    """A score: about the first run of the trace ``judged`` or, if no trace is named, about ``prompt``."""
+
+    score: float
+    judged: str | None
+    prompt: PromptVersion | None
+
+
+@attrs.frozen
+class TraceFigures:
+    """The figures of one trace.
+
+    Attributes:
+        trace_id: Its id.
+        position: Its rowid, by which traces are ordered.
+        runs: Its runs, in the order of ``TraceRuns``.
+        verdicts: The scores recorded in it.
+    """
+
+    trace_id: str
+    position: int
+    runs: Sequence[RunFigures]
+    verdicts: Sequence[Verdict]
+
+
+def compute_figures(connection: sqlite3.Connection, trace_ids: Sequence[str]) -> Iterator[TraceFigures]:
+    """Yield the figures of those of the traces that exist.
+
+    Args:
+        connection: A connection with the views of ``create_views``, in a transaction.
+        trace_ids: Ids of traces, each once.
+    """
+    connection.execute(
+        "CREATE TEMP TABLE IF NOT EXISTS chosen(chosen_id TEXT PRIMARY KEY, with_spans INTEGER)"
+    )
+    for start in range(0, len(trace_ids), CHOSEN):
+        chosen = trace_ids[start : start + CHOSEN]
+        connection.execute("DELETE FROM temp.chosen")
+        connection.execute(f"INSERT INTO temp.chosen VALUES {','.join(['(?, 0)'] * len(chosen))}", chosen)  # noqa: S608
+        yield from _of_chosen(connection)
+
+
+def _of_chosen(connection: sqlite3.Connection) -> Iterator[TraceFigures]:
+    with_inner_runs = set(_one(connection, _WITH_INNER_RUNS, name=RUN_SPAN))
+    spans = _spans(connection, with_inner_runs) if with_inner_runs else {}
+    rubrics: dict[str, list[tuple[str, str | None]]] = {}
+    for trace_id, span_id, rubric in _one(connection, _RUBRICS, name=JUDGE_SPAN):
+        rubrics.setdefault(trace_id, []).append((span_id, rubric))
+    for trace_id, position, metadata_json, extent in _one(connection, _TRACES):
+        metadata = mapping_of(metadata_json)
+        of_trace = spans.get(trace_id, [])
+        runs = TraceRuns(metadata, of_trace)
+        figures = tuple(_figures_of_runs(runs, of_trace, metadata, extent))
+        verdicts = tuple(_verdicts(runs, metadata, rubrics.get(trace_id, ())))
+        yield TraceFigures(trace_id, position, figures, verdicts)
+
+
+def _one(connection: sqlite3.Connection, query: str, **values: Any) -> list[Any]:
+    found: list[Any] = json.loads(connection.execute(query, values).fetchone()[0])
+    return found
+
+
+def _spans(connection: sqlite3.Connection, trace_ids: set[str]) -> dict[str, list[SpanRecord]]:
+    """Return the spans of these traces, in the order in which they were stored."""
+    connection.execute(_MARK_INNER, {"name": RUN_SPAN})
+    found: dict[str, list[SpanRecord]] = {trace_id: [] for trace_id in trace_ids}
+    for values in _one(connection, _SPANS):
+        span = light_span(values)
+        found[span.trace_id].append(span)
+    for spans in found.values():
+        spans.sort(key=lambda span: span.ingest_seq)
+    return found
+
+
+def _figures_of_runs(
+    runs: TraceRuns, spans: Sequence[SpanRecord], metadata: Mapping[str, Any], extent: Sequence[Any]
+) -> Iterator[RunFigures]:
+    """Yield the figures of each run in a trace; a model call counts for the innermost run around it."""
+    owners = [(span, runs.around(span.span_id)) for span in spans]
+    for run in runs.all:
+        used: Mapping[str, Any] = (
+            used_tokens(span.usage for span, owner in owners if owner is run)
+            if spans
+            else mapping_of(metadata.get("usage_total"))
+        )
+        if run.span is None:
+            yield _of_trace(run, metadata, extent, used)
+        else:
+            failed = bool(run.span.error)
+            start, end = run.span.started_at, run.span.ended_at
+            took = None if failed else _microseconds(start, end)
+            yield RunFigures(run.prompt, run.is_judge, start, failed, took, _by_kind(used))
+
+
+def _of_trace(
+    run: AgentRun, metadata: Mapping[str, Any], extent: Sequence[Any], used: Mapping[str, Any]
+) -> RunFigures:
+    """Return the figures of the run that a trace was opened for."""
+    first, last, ending = extent
+    start, end = parse_time(first), parse_time(last)
+    failed = ending == _FAILED
+    # A run of this library without its final span is still running or was killed.
+    answered = not failed and (ending is not None or "agent_run_id" not in metadata)
+    took = _microseconds(start, end) if answered else None
+    return RunFigures(run.prompt, run.is_judge, start, failed, took, _by_kind(used))
+
+
+def _by_kind(used: Mapping[str, Any]) -> dict[str, int]:
+    return {kind: whole_number(used.get(kind)) for kind in TOKENS}
+
+
+def _microseconds(start: datetime | None, end: datetime | None) -> int | None:
+    return (end - start) // _MICROSECOND if start and end else None
+
+
+def _verdicts(
+    runs: TraceRuns, metadata: Mapping[str, Any], rubrics: Sequence[tuple[str, str | None]]
+) -> Iterator[Verdict]:
+    for span_id, rubric in rubrics:
+        score = mapping_of(rubric).get("score")
+        if isinstance(score, (int, float)) and _is_finite(score):
+            named, run = named_by(runs, metadata, span_id)
+            yield Verdict(float(score), named, run.prompt if run else None)
+
+
+def _is_finite(score: float) -> bool:
+    try:
+        return math.isfinite(score)
+    except OverflowError:  # an int beyond the floats
+        return False

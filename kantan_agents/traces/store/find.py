@@ -1,0 +1,223 @@
+"""Finds the traces that match filters, newest first.
+
+kantan-llm's search decides which traces match, except for keywords, in which it takes ``%`` and ``_`` for
+wildcards. It is called for one window of traces at a time, newest first, and each window is four times as
+large as the one before. A filter that many traces pass needs only the first window; a rare one costs about as
+much as one search of the whole file. A window adds what kantan-llm lacks: it includes the metadata of runs
+inside an open trace, and only traces that pass the filters kantan-llm does not have.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from datetime import timezone, tzinfo
+from itertools import islice
+from typing import Any, NamedTuple
+
+from kantan_llm.tracing import TraceQuery
+
+from kantan_agents.support.span_names import REFUSAL_SPAN
+from kantan_agents.traces.database_url import is_server
+from kantan_agents.traces.metadata import JUDGE_SPAN, RUN_SPAN
+from kantan_agents.traces.store.candidates import NEWEST, newest_first
+from kantan_agents.traces.store.filters import Filters
+from kantan_agents.traces.store.runs import traces_with_inner_runs
+from kantan_agents.traces.store.span_records import KantanSearch, mapping_of
+from kantan_agents.traces.store.summarise import ended_as_wanted
+from kantan_agents.traces.store.tables import create_views, storable_json, storable_text, valid_json
+from kantan_agents.traces.trigrams import fold, needs_case_folding
+
+_FIRST_WINDOW = 256
+_GROWTH = 4
+_LARGEST_WINDOW = 65_536
+
+# kantan-llm stores tool calls in a list of their own. The calls of hosted tools are only in the list of items
+# that is the output of a `response` span.
+# Directly in the list, or in the "function" of one of its items: not in the arguments of a call.
+_ITEM = "'$[' || CAST(substr(c.path, 3) AS INTEGER) || ']"
+_CALL = f"""EXISTS (
+  SELECT 1 FROM spans s, json_tree({{calls}}) c
+  WHERE s.trace_id = t.id AND {{calls}} IS NOT NULL AND s.span_type IN ({{types}})
+  AND (c.key = 'name' AND c.atom = :tool OR c.key = 'type' AND c.atom = :tool || '_call')
+  AND c.path IN ({_ITEM}', {_ITEM}.function'))"""  # noqa: S608
+
+_CALLED = f"""(
+EXISTS (SELECT 1 FROM spans s WHERE s.trace_id = t.id AND s.span_type = 'function' AND s.name = :tool)
+OR EXISTS (
+  SELECT 1 FROM spans s
+  WHERE s.trace_id = t.id AND s.span_type = 'custom' AND s.name = '{REFUSAL_SPAN}'
+  AND json_extract({valid_json("s.raw_json")}, '$.span_data.data.tool') = :tool)
+OR {_CALL.format(calls=valid_json("s.tool_calls_json"), types="'response', 'generation'")}
+OR {_CALL.format(calls=valid_json("s.structured_json"), types="'response'")})"""  # noqa: S608
+
+_JUDGED_BELOW = f"""EXISTS (
+  SELECT 1 FROM spans s
+  WHERE s.trace_id = t.id AND s.span_type = 'custom' AND s.name = '{JUDGE_SPAN}'
+  AND json_extract({valid_json("s.rubric_json")}, '$.score') < :score)"""  # noqa: S608
+
+_REFUSED = f"""EXISTS (
+  SELECT 1 FROM spans s
+  WHERE s.trace_id = t.id AND s.span_type = 'custom' AND s.name = '{REFUSAL_SPAN}')"""  # noqa: S608
+
+# Not LIKE, which has wildcards, a limit on the length of the word, and no case outside ASCII.
+_CONTAINS = """EXISTS (
+  SELECT 1 FROM spans s WHERE s.trace_id = t.id
+  AND (instr({fold}(COALESCE(s.input, '')), :{word}) OR instr({fold}(COALESCE(s.output, '')), :{word})))"""
+
+# In SQLite, a text or an array in place of a score is larger than any number, so it never matches.
+
+
+def find(
+    connection: sqlite3.Connection,
+    filters: Filters,
+    limit: int | None,
+    tz: tzinfo = timezone.utc,
+    *,
+    newest: int = NEWEST,
+) -> list[str]:
+    """Return the ids of the traces that pass ``filters``, newest first; search only as far as needed.
+
+    Args:
+        connection: From ``reading``.
+        filters: What to look for.
+        limit: Maximum number of ids; None for all.
+        tz: The time zone of naive times.
+        newest: The largest rowid of a trace.
+    """
+    if is_server(connection):
+        # Imported late: reading a file needs none of it.
+        from kantan_agents.traces.store.find_in_server import find_in_server
+
+        return find_in_server(connection, filters, limit, tz, newest)
+    # SQLite allows changes of functions and views only while no statement is running: therefore this comes
+    # first, and the window is closed last.
+    _define_functions(connection, filters)
+    query = filters.query()
+    if query is not None or filters.has_failed is not None:
+        create_views(connection, by_trace=True)
+    connection.execute("BEGIN")  # the search index and the traces must be read in the same state of the file
+    try:
+        return _find(connection, _Search(filters, query, newest), limit, tz)
+    finally:
+        if connection.in_transaction:
+            connection.execute("COMMIT")
+
+
+class _Search(NamedTuple):
+    filters: Filters
+    query: TraceQuery | None
+    newest: int
+
+
+def _find(connection: sqlite3.Connection, wanted: _Search, limit: int | None, tz: tzinfo) -> list[str]:
+    filters, query, newest = wanted
+    if query is None:
+        with closing(_candidates(connection, filters, newest)) as candidates:
+            ids = (row["id"] for row in candidates)
+            return [*islice(ended_as_wanted(connection, ids, filters.has_failed), limit)]
+    with (
+        closing(_Window(connection, inner_runs=bool(filters.metadata))) as window,
+        closing(_candidates(connection, filters, newest)) as candidates,
+    ):
+        search = KantanSearch(connection, tz)
+        # For a common filter the first traces suffice; a larger window would be read in vain.
+        first = _FIRST_WINDOW if limit is None else min(max(limit, 1), _FIRST_WINDOW)
+        found = _passing(candidates, window, search, query, first)
+        return [*islice(ended_as_wanted(connection, found, filters.has_failed), limit)]
+
+
+def _passing(
+    candidates: Iterator[sqlite3.Row], window: _Window, search: KantanSearch, query: TraceQuery, size: int
+) -> Iterator[str]:
+    while shown := [*islice(candidates, size)]:
+        window.show(shown)
+        found = {record.trace_id for record in search.search_traces(query=query)}
+        yield from (row["id"] for row in shown if row["id"] in found)
+        size = min(size * _GROWTH, _LARGEST_WINDOW)
+
+
+def _candidates(
+    connection: sqlite3.Connection, filters: Filters, newest: int
+) -> Generator[sqlite3.Row, None, None]:
+    """Select rowid and id of the traces that pass the filters kantan-llm lacks, newest first."""
+    conditions = ["1"]
+    values: dict[str, Any] = {"tool": filters.tool, "score": filters.rubric_below}
+    if filters.tool is not None:
+        conditions.append(_CALLED)
+    if filters.has_refusal is not None:
+        conditions.append(_REFUSED if filters.has_refusal else f"NOT {_REFUSED}")
+    if filters.rubric_below is not None:
+        conditions.append(_JUDGED_BELOW)
+    for number, keyword in enumerate(filters.keywords):
+        lower, word = "fold_case" if needs_case_folding(keyword) else "lower", f"word{number}"
+        conditions.append(_CONTAINS.format(fold=lower, word=word))
+        values[word] = fold(keyword)
+    return newest_first(connection, filters.keywords, " AND ".join(conditions), values, newest)
+
+
+class _Window:
+    """Restricts the view ``traces`` to some traces, and adds a row for each run inside them."""
+
+    def __init__(self, connection: sqlite3.Connection, *, inner_runs: bool) -> None:
+        self._connection = connection
+        self._with_inner_runs = traces_with_inner_runs(connection) if inner_runs else set()
+        connection.create_function("run_metadata", 2, _run_metadata, deterministic=True)
+        connection.execute("CREATE TEMP TABLE shown(position INTEGER, metadata_json TEXT)")
+        connection.execute("DROP VIEW temp.traces")
+        # CROSS JOIN fixes the order of the join: the window is small, the table is large.
+        connection.execute(
+            "CREATE TEMP VIEW traces AS SELECT t.id AS id, t.workflow_name AS workflow_name, "
+            "t.group_id AS group_id, COALESCE(w.metadata_json, t.metadata_json) AS metadata_json "
+            "FROM temp.shown w CROSS JOIN all_traces t ON t.rowid = w.position"
+        )
+
+    def close(self) -> None:
+        self._connection.execute("DROP VIEW temp.traces")
+        self._connection.execute("CREATE TEMP VIEW traces AS SELECT * FROM all_traces")
+        self._connection.execute("DROP TABLE temp.shown")
+
+    def show(self, candidates: list[sqlite3.Row]) -> None:
+        self._connection.execute("DELETE FROM temp.shown")
+        # Oldest first, the order in which the file is read fastest.
+        positions = [(row["position"],) for row in reversed(candidates)]
+        self._connection.executemany("INSERT INTO temp.shown(position) VALUES(?)", positions)
+        self._connection.executemany(
+            "INSERT INTO temp.shown SELECT t.rowid, run_metadata(t.metadata_json, s.raw_json) "  # noqa: S608
+            "FROM all_traces t CROSS JOIN spans s ON s.trace_id = t.id WHERE t.rowid = ? "
+            f"AND s.span_type = 'custom' AND s.name = '{RUN_SPAN}'",
+            [(row["position"],) for row in candidates if row["id"] in self._with_inner_runs],
+        )
+
+
+def _run_metadata(metadata_json: str | None, raw_json: str | None) -> str:
+    """Return the metadata of a run inside an open trace: the trace's, overridden by its own."""
+    span_data = mapping_of(mapping_of(raw_json).get("span_data"))
+    merged = {**mapping_of(metadata_json), **mapping_of(span_data.get("data"))}
+    return storable_json(merged)
+
+
+def _define_functions(connection: sqlite3.Connection, filters: Filters) -> None:
+    """Define the SQL functions that these filters need; in Python, they are slower than SQLite's own."""
+    if filters.has_special_keys:
+        connection.create_function("json_extract", 2, _value_of_key, deterministic=True)
+    # SQLite's lower() only converts ASCII letters, so "Übersicht" would never be found.
+    if any(map(needs_case_folding, filters.keywords)):
+        connection.create_function("fold_case", 1, _fold_case, deterministic=True)
+
+
+def _value_of_key(text: str | None, path: str) -> Any:
+    value = mapping_of(text).get(path.removeprefix("$."))
+    if isinstance(value, (dict, list)):
+        return storable_json(value)
+    if isinstance(value, str):
+        return storable_text(value)
+    if isinstance(value, int) and value.bit_length() > 63:  # noqa: PLR2004 - SQLite's integers
+        return float(value)
+    return value
+
+
+def _fold_case(text: Any) -> str:
+    # Unlike lower(), casefold() does not depend on the letters around a letter.
+    return str(text).casefold()

@@ -1,0 +1,160 @@
+"""Follows a file: finds new traces whenever another connection has changed it."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections import deque
+from collections.abc import Generator, Iterable
+from contextlib import closing
+from pathlib import Path
+
+import attrs
+
+from kantan_agents.errors import TraceDatabaseError
+from kantan_agents.traces.database_url import is_server, url_of
+from kantan_agents.traces.store.connection import open_to_read, reading, sqlite_errors
+from kantan_agents.traces.store.records import TraceSummary
+from kantan_agents.traces.store.span_records import mapping_of
+from kantan_agents.traces.store.summarise import read_summaries
+from kantan_agents.traces.store.tables import create_views
+
+# More than one, because these traces may be deleted, and SQLite then reuses their rowids.
+_REMEMBERED = 100
+
+_FINAL = "span_type = 'generation' AND name IS NULL AND parent_id IS NULL"
+_GONE = "it was deleted or replaced while it was followed"
+
+
+@attrs.frozen
+class _State:
+    """The recorded state of a trace."""
+
+    spans: int
+    last: int
+    ended: bool
+
+
+def newest_traces(path: Path) -> list[str]:
+    """Return the ids of the newest traces, the newest last; later traces are new.
+
+    Raises:
+        TraceDatabaseError: E60, the file cannot be read.
+    """
+    with reading(path, by_trace=False) as connection:
+        rows = connection.execute("SELECT id FROM all_traces ORDER BY rowid DESC LIMIT ?", (_REMEMBERED,))
+        return [row["id"] for row in rows][::-1]
+
+
+def follow_traces(follower: Follower, poll: float) -> Generator[TraceSummary, None, None]:
+    """Yield completed traces, checking every ``poll`` seconds; close ``follower`` at the end."""
+    with closing(follower):
+        while True:
+            yield from follower.poll()
+            time.sleep(poll)
+
+
+class Follower:
+    """Finds the traces that were completed since the last poll; for one thread at a time.
+
+    Args:
+        path: The file, opened by the first poll.
+        known: Ids from ``newest_traces``; traces that were stored later are new.
+        earlier: Ids of older traces to include, the oldest first.
+    """
+
+    def __init__(self, path: Path, known: Iterable[str], earlier: Iterable[str] = ()) -> None:
+        self._path = path
+        self._known = deque(known, _REMEMBERED)
+        self._waiting: dict[str, _State | None] = dict.fromkeys(earlier)
+        self._version: object = None
+        self._connection: sqlite3.Connection | None = None
+        self._identity = _identity(path)
+
+    def poll(self) -> list[TraceSummary]:
+        """Return the traces that were completed since the last poll, the oldest first.
+
+        A trace is complete if its final span is recorded and nothing was added since the last poll.
+
+        Raises:
+            TraceDatabaseError: E60, the file cannot be read, or was deleted or replaced.
+        """
+        if _identity(self._path) != self._identity:
+            raise TraceDatabaseError(path=str(self._path), reason=_GONE)
+        with sqlite_errors(self._path):
+            connection = self._opened()
+            version = _version(connection)
+            if version != self._version:
+                self._version = version
+                self._add_new(connection)
+                complete = [trace_id for trace_id in [*self._waiting] if self._update(connection, trace_id)]
+            else:
+                complete = [trace_id for trace_id, state in self._waiting.items() if state and state.ended]
+            for trace_id in complete:
+                del self._waiting[trace_id]
+            return read_summaries(connection, complete)
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._connection is not None:
+            self._connection.close()
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._connection = open_to_read(self._path, any_thread=True)
+            create_views(self._connection, by_trace=False)
+        return self._connection
+
+    def _add_new(self, connection: sqlite3.Connection) -> None:
+        marks = ",".join("?" * len(self._known))
+        rows = connection.execute(
+            "SELECT id FROM all_traces WHERE rowid > "  # noqa: S608
+            f"(SELECT COALESCE(MAX(rowid), 0) FROM all_traces WHERE id IN ({marks})) ORDER BY rowid",
+            tuple(self._known),
+        )
+        for row in rows:
+            self._waiting[row["id"]] = None
+            self._known.append(row["id"])
+
+    def _update(self, connection: sqlite3.Connection, trace_id: str) -> bool:
+        """Update the state of a waiting trace; return whether it is complete."""
+        before, now = self._waiting[trace_id], _state(connection, trace_id)
+        if now is None:
+            del self._waiting[trace_id]
+            return False
+        self._waiting[trace_id] = now
+        return now == before and now.ended
+
+
+def _state(connection: sqlite3.Connection, trace_id: str) -> _State | None:
+    """Return the state of a trace; None if it was deleted."""
+    trace = connection.execute("SELECT metadata_json FROM all_traces WHERE id = ?", (trace_id,)).fetchone()
+    if trace is None:
+        return None
+    # A run of this library records its final span last, shortly after the SDK's own spans end.
+    has_final_span = "agent_run_id" in mapping_of(trace["metadata_json"])
+    ending = _FINAL if has_final_span else "parent_id IS NULL"
+    spans, last, ended = connection.execute(
+        "SELECT COUNT(*), COALESCE(MAX(ingest_seq), 0), "  # noqa: S608
+        f"MAX(CASE WHEN {ending} THEN 1 ELSE 0 END) FROM spans WHERE trace_id = ?",
+        (trace_id,),
+    ).fetchone()
+    return _State(spans, last, bool(ended))
+
+
+def _version(connection: sqlite3.Connection) -> object:
+    """Return what another connection changes by writing."""
+    if not is_server(connection):
+        return connection.execute("PRAGMA data_version").fetchone()[0]
+    rows = "(SELECT MAX(rowid) FROM traces), (SELECT MAX(rowid) FROM spans), (SELECT COUNT(*) FROM traces)"
+    return tuple(connection.execute(f"SELECT {rows}").fetchone())
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    if url_of(path) is not None:
+        return 0, 0
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

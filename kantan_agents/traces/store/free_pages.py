@@ -1,0 +1,38 @@
+"""Gives the free pages of a file back to the disk, some at a time."""
+
+from __future__ import annotations
+
+import sqlite3
+from functools import partial
+
+from kantan_agents.traces.store.steps import Pace, Steps
+
+# The value of `PRAGMA auto_vacuum` in a file whose free pages can be given back in steps.
+INCREMENTAL = 2
+
+
+def can_shrink(connection: sqlite3.Connection) -> bool:
+    """Return whether the file's free pages can be given back in steps."""
+    return bool(connection.execute("PRAGMA main.auto_vacuum").fetchone()[0] == INCREMENTAL)
+
+
+def free_bytes(connection: sqlite3.Connection) -> int:
+    """Return the bytes of the file that are free."""
+    pages, size = (
+        connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("freelist_count", "page_size")
+    )
+    return int(pages * size)
+
+
+def free_some(connection: sqlite3.Connection, steps: Steps, pace: Pace) -> None:
+    """Give some pages of a file that can shrink back to the disk, in a transaction."""
+    steps.run(partial(_free, connection, steps), pace)
+
+
+def _free(connection: sqlite3.Connection, steps: Steps, pages: int) -> None:
+    (free,) = connection.execute("PRAGMA freelist_count").fetchone()
+    for _ in range(min(pages, free)):
+        if steps.is_due():
+            break
+        # One page for each call, because sqlite3 does not run a statement without columns to its end.
+        connection.execute("PRAGMA incremental_vacuum(1)")

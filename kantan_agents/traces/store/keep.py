@@ -1,0 +1,133 @@
+"""Stores the figures of traces that changed, so that few spans are read for statistics and plans."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from kantan_agents.traces.database_url import is_server
+from kantan_agents.traces.kept_figures import (
+    CHANGED,
+    FIGURES,
+    RUN_FIGURES,
+    TRACE_FIGURES,
+    VERDICTS,
+    has_figures,
+)
+from kantan_agents.traces.store.connection import changing
+from kantan_agents.traces.store.figures import TraceFigures, compute_figures
+from kantan_agents.traces.store.space import SPACES_OF_CHOSEN
+from kantan_agents.traces.store.tables import create_views
+from kantan_agents.traces.store.used_tokens import TOKENS
+
+# Traces of one transaction, during which other writers wait: a few milliseconds.
+_AT_ONCE = 64
+_WAIT_SECONDS = 0.05
+
+# SQLite's integers have 64 bits, and the sum over all runs of a file must fit too.
+_LARGEST_COUNT = 2**40
+
+# SQLite executes a statement without the GIL, and older versions accept at most 999 values in one.
+_ROWS_PER_STATEMENT = 80
+
+
+def keep_changed(path: Path, seconds: float) -> bool:
+    """Store figures of traces that changed, for about this long; return whether there are more.
+
+    Raises:
+        TraceDatabaseError: E60, the file cannot be read or changed now. No figure is lost by that.
+    """
+    deadline = time.monotonic() + seconds
+    with changing(path, wait=_WAIT_SECONDS) as connection:
+        if not has_figures(connection):
+            return False
+        if not is_server(connection):
+            # The log belongs to the recorder, which moves its pages to the file less often.
+            connection.execute("PRAGMA wal_autocheckpoint = 0")
+        create_views(connection, by_trace=True)
+        while keep_some(connection):
+            if time.monotonic() > deadline:
+                return True
+    return False
+
+
+def keep_some(connection: sqlite3.Connection) -> bool:
+    """Store the figures of some traces that changed, in one transaction; return False if there is none."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        trace_ids = _some_changed(connection)
+        if trace_ids:
+            _store(connection, trace_ids)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    return bool(trace_ids)
+
+
+def _some_changed(connection: sqlite3.Connection) -> list[str]:
+    query = f"""SELECT json_group_array(trace_id) FROM (SELECT trace_id FROM main.{CHANGED}
+    WHERE unstorable = 0 AND typeof(trace_id) = 'text' LIMIT {_AT_ONCE})"""  # noqa: S608
+    found: list[str] = json.loads(connection.execute(query).fetchone()[0])
+    return found
+
+
+def _store(connection: sqlite3.Connection, trace_ids: Sequence[str]) -> None:
+    run_rows: list[tuple[Any, ...]] = []
+    verdict_rows: list[tuple[Any, ...]] = []
+    unstorable: list[tuple[str]] = []
+    for trace in compute_figures(connection, trace_ids):
+        if _is_storable(trace):
+            run_rows += _run_rows(trace)
+            verdict_rows += _verdict_rows(trace)
+        else:
+            unstorable.append((trace.trace_id,))
+    # All of these traces are in the table `chosen` now, as they are not more than it takes.
+    for table in (*FIGURES, CHANGED):
+        connection.execute(
+            f"DELETE FROM main.{table} WHERE trace_id IN (SELECT chosen_id FROM temp.chosen)"  # noqa: S608
+        )
+    connection.execute(f"INSERT INTO main.{TRACE_FIGURES} {SPACES_OF_CHOSEN}")
+    _insert(connection, RUN_FIGURES, run_rows)
+    _insert(connection, VERDICTS, verdict_rows)
+    connection.executemany(f"INSERT INTO main.{CHANGED} VALUES (?, 1)", unstorable)  # noqa: S608
+
+
+def _insert(connection: sqlite3.Connection, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    for start in range(0, len(rows), _ROWS_PER_STATEMENT):
+        chunk = rows[start : start + _ROWS_PER_STATEMENT]
+        values = ",".join([f"({','.join('?' * len(chunk[0]))})"] * len(chunk))
+        connection.execute(f"INSERT INTO main.{table} VALUES {values}", [*chain.from_iterable(chunk)])  # noqa: S608
+
+
+def _run_rows(trace: TraceFigures) -> Iterator[tuple[Any, ...]]:
+    for place, run in enumerate(trace.runs):
+        started_at = run.started_at and run.started_at.isoformat(timespec="microseconds")
+        state = (run.is_judge, started_at, run.failed, run.microseconds)
+        used = (run.tokens[kind] for kind in TOKENS)
+        yield (trace.trace_id, place, *(run.prompt or (None, None)), *state, *used)
+
+
+def _verdict_rows(trace: TraceFigures) -> Iterator[tuple[Any, ...]]:
+    for place, verdict in enumerate(trace.verdicts):
+        prompt = verdict.prompt or (None, None)
+        yield (trace.trace_id, place, verdict.score, verdict.judged, *prompt)
+
+
+def _is_storable(trace: TraceFigures) -> bool:
+    """Return whether SQLite can store all figures: no huge count, and no half of a surrogate pair."""
+    prompts = [run.prompt for run in trace.runs] + [verdict.prompt for verdict in trace.verdicts]
+    texts = [text for prompt in prompts for text in prompt or () if text]
+    texts += [verdict.judged for verdict in trace.verdicts if verdict.judged]
+    counts = [count for run in trace.runs for count in run.tokens.values()]
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        return False
+    return all(abs(count) < _LARGEST_COUNT for count in counts)

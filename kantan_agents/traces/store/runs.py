@@ -1,0 +1,123 @@
+"""Finds the runs in a trace, and the run that a span belongs to."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timezone
+from typing import Any
+
+import attrs
+from kantan_llm.tracing import SpanRecord
+
+from kantan_agents.traces.metadata import JUDGE_PROMPT_ID, RUN_SPAN
+from kantan_agents.traces.store.span_records import light_spans, mapping_of, utc
+
+_NEVER = datetime.max.replace(tzinfo=timezone.utc)
+
+
+@attrs.frozen
+class AgentRun:
+    """One recorded run of an agent.
+
+    Attributes:
+        metadata: The trace's metadata, or the data of its ``agent_run`` span.
+        span: Its ``agent_run`` span; None for the run that the trace was opened for.
+    """
+
+    metadata: Mapping[str, Any]
+    span: SpanRecord | None = None
+
+    @property
+    def span_id(self) -> str | None:
+        """Id of its ``agent_run`` span, if it has one."""
+        return self.span.span_id if self.span else None
+
+    @property
+    def prompt(self) -> tuple[str, str | None] | None:
+        """Name and version of its prompt; None if none is recorded."""
+        name, version = self.metadata.get("prompt_name"), self.metadata.get("prompt_version")
+        if not isinstance(name, str):
+            return None
+        return name, None if version is None else str(version)
+
+    @property
+    def is_judge(self) -> bool:
+        """Whether it is a run of a ``judge_agent``, whose recorded prompt is the judged one."""
+        return JUDGE_PROMPT_ID in self.metadata
+
+
+class TraceRuns:
+    """The runs in one trace.
+
+    The run that the trace was opened for comes first, if there is one. The runs inside it, or inside a trace
+    that the user opened, follow by their start. A hand-off target has an ``agent_run`` span too, with the id
+    of the run that it continues; it is not a separate run.
+
+    Attributes:
+        own: The run that the trace was opened for, or None.
+        all: All runs.
+    """
+
+    def __init__(self, metadata: Mapping[str, Any], spans: Sequence[SpanRecord]) -> None:
+        self.own = AgentRun(metadata) if is_run(metadata) else None
+        inner = _inner_runs(spans, metadata.get("agent_run_id"))
+        self.all = (*([self.own] if self.own else ()), *inner)
+        self._by_span = {run.span_id: run for run in inner}
+        self._parents = {span.span_id: span.parent_id for span in spans}
+
+    def around(self, span_id: str | None) -> AgentRun | None:
+        """Return the innermost run that a span belongs to; None if it belongs to no run."""
+        seen = set()
+        while span_id is not None and span_id not in seen:  # only a damaged file has a cycle
+            if span_id in self._by_span:
+                return self._by_span[span_id]
+            seen.add(span_id)
+            span_id = self._parents.get(span_id)
+        return self.own
+
+    def outermost(self) -> list[AgentRun]:
+        """Return the runs that are not inside another run."""
+        if self.own:
+            return [self.own]
+        return [run for run in self.all if run.span and self.around(run.span.parent_id) is None]
+
+
+def is_run(metadata: Mapping[str, Any]) -> bool:
+    """Return whether a trace with this ``metadata`` was opened for a run of an agent."""
+    return isinstance(metadata.get("agent_run_id"), str) or isinstance(metadata.get("prompt_name"), str)
+
+
+def traces_with_inner_runs(connection: sqlite3.Connection) -> set[str]:
+    """Return the ids of the traces that contain ``agent_run`` spans."""
+    rows = connection.execute(
+        "SELECT DISTINCT trace_id FROM spans WHERE name = ? AND span_type = 'custom'", (RUN_SPAN,)
+    )
+    return {row["trace_id"] for row in rows}
+
+
+def runs_of_trace(connection: sqlite3.Connection, trace_id: str, metadata: Mapping[str, Any]) -> TraceRuns:
+    """Return the runs of a trace, without reading the texts of its spans."""
+    return TraceRuns(metadata, light_spans(connection, trace_id, texts=False))
+
+
+def _inner_runs(spans: Iterable[SpanRecord], own_id: Any) -> list[AgentRun]:
+    found: dict[str, AgentRun] = {}
+    for span in sorted(spans, key=_by_start):
+        data = run_data(span)
+        run_id = data.get("agent_run_id")
+        if isinstance(run_id, str) and run_id != own_id:
+            # The span of the run starts before those of its hand-offs. With equal times, it ends later.
+            found.setdefault(run_id, AgentRun(data, span))
+    return list(found.values())
+
+
+def _by_start(span: SpanRecord) -> tuple[datetime, int]:
+    return utc(span.started_at) or _NEVER, -span.ingest_seq
+
+
+def run_data(span: SpanRecord) -> Mapping[str, Any]:
+    """Return the metadata on an ``agent_run`` span; an empty mapping for other spans."""
+    if span.name != RUN_SPAN or span.span_type != "custom":
+        return {}
+    return mapping_of(mapping_of(mapping_of(span.raw).get("span_data")).get("data"))

@@ -1,0 +1,51 @@
+"""The search index of a database in Postgres: trigrams of the extension ``pg_trgm``, kept by the server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kantan_agents.errors import NotInPostgresError
+from kantan_agents.traces.postgres.connection import server_of
+from kantan_agents.traces.postgres.partitions import bytes_of_tables
+from kantan_agents.traces.postgres.schema import create_trigrams, drop_trigrams, has_trigrams
+from kantan_agents.traces.postgres.server_error import ServerError
+from kantan_agents.traces.store.connection import changing
+from kantan_agents.traces.store.records import IndexResult
+
+
+def build_server_index(path: Path) -> IndexResult:
+    """Create the index if it is missing.
+
+    Raises:
+        NotInPostgresError: E141, the extension is missing, or the user may not create it.
+        TraceDatabaseError: E60, the database cannot be read or changed.
+    """
+    with changing(path) as connection:
+        server = server_of(connection)
+        assert server is not None
+        before = bytes_of_tables(connection)
+        if has_trigrams(server):
+            return IndexResult(0, 0, before, before)
+        try:
+            create_trigrams(server)
+        except ServerError as error:
+            if error.sqlstate is None:
+                raise
+            reason = f"{error}; searches read all texts without it"
+            raise NotInPostgresError(what="a search index", reason=reason) from error
+        traces = int(connection.execute("SELECT COUNT(*) FROM traces").fetchone()[0])
+        return IndexResult(traces, 0, before, bytes_of_tables(connection))
+
+
+def remove_server_index(path: Path) -> IndexResult:
+    """Remove the index.
+
+    Raises:
+        TraceDatabaseError: E60, the database cannot be read or changed.
+    """
+    with changing(path) as connection:
+        server = server_of(connection)
+        assert server is not None
+        before = bytes_of_tables(connection)
+        drop_trigrams(server)
+        return IndexResult(0, 0, before, bytes_of_tables(connection))

@@ -1,0 +1,165 @@
+"""Reads traces and summarizes them."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from kantan_llm.tracing import SpanRecord, TraceRecord
+
+from kantan_agents.traces.metadata import JUDGE_SPAN
+from kantan_agents.traces.store.plain_summaries import read_plain
+from kantan_agents.traces.store.records import StoredTrace, TraceSummary
+from kantan_agents.traces.store.run_records import missing_of, read_runs
+from kantan_agents.traces.store.runs import TraceRuns
+from kantan_agents.traces.store.span_records import (
+    KantanSearch,
+    in_utc,
+    light_spans,
+    light_spans_of,
+    mapping_of,
+    parse_json,
+    parse_time,
+    utc,
+)
+from kantan_agents.traces.store.tables import valid_json
+from kantan_agents.traces.store.used_tokens import used_tokens
+
+# A trace may have many spans, which are in memory together.
+_AT_ONCE = 20
+
+_TRACES = f"""SELECT t.id, t.workflow_name, t.group_id, {valid_json("t.metadata_json")},
+(SELECT MIN(s.started_at) FROM spans s WHERE s.trace_id = t.id),
+(SELECT MAX(s.ended_at) FROM spans s WHERE s.trace_id = t.id)
+FROM traces t"""  # noqa: S608
+
+
+def read_trace(connection: sqlite3.Connection, trace_id: str) -> StoredTrace | None:
+    """Return a trace with all its spans; None if it does not exist or was deleted meanwhile."""
+    search = KantanSearch(connection)
+    trace = search.get_trace(trace_id)
+    if trace is None:
+        return None
+    spans = in_utc(search.get_spans_by_trace(trace_id))
+    summary = summarise(trace, spans)
+    runs, unreadable = read_runs(connection, trace_id)
+    run_ids = [run.metadata.get("agent_run_id") for run in TraceRuns(mapping_of(trace.metadata), spans).all]
+    missing = missing_of(runs, [str(run_id) for run_id in run_ids if run_id], unreadable)
+    return StoredTrace(summary, tuple(spans), tuple(runs), tuple(missing))
+
+
+def read_summaries(connection: sqlite3.Connection, trace_ids: Sequence[str]) -> list[TraceSummary]:
+    """Return the summaries of traces in this order, without those that do not exist any more.
+
+    That takes a fraction of the time of ``read_trace``.
+    """
+    summaries: list[TraceSummary] = []
+    for start in range(0, len(trace_ids), _AT_ONCE):
+        chosen = trace_ids[start : start + _AT_ONCE]
+        found = read_plain(connection, chosen)
+        others = [trace_id for trace_id in chosen if trace_id not in found]
+        if others:
+            found |= _read_others(connection, others)
+        summaries += [found[trace_id] for trace_id in chosen if trace_id in found]
+    return summaries
+
+
+def _read_others(connection: sqlite3.Connection, trace_ids: Sequence[str]) -> dict[str, TraceSummary]:
+    spans = light_spans_of(connection, trace_ids)
+    query = f"{_TRACES} WHERE t.id IN ({','.join('?' * len(trace_ids))})"
+    traces = [_record(row) for row in connection.execute(query, trace_ids)]
+    return {trace.trace_id: summarise(trace, spans.get(trace.trace_id, [])) for trace in traces}
+
+
+def _record(row: sqlite3.Row) -> TraceRecord:
+    trace_id, workflow_name, group_id, metadata_json, started_at, ended_at = row
+    times = (parse_time(started_at), parse_time(ended_at))
+    return TraceRecord(trace_id, workflow_name or "", group_id, *times, metadata=parse_json(metadata_json))
+
+
+def has_failed(connection: sqlite3.Connection, trace_id: str) -> bool:
+    """Return whether an error ended the run of a trace; that is, whether its summary has an error."""
+    row = connection.execute("SELECT metadata_json FROM all_traces WHERE id = ?", (trace_id,)).fetchone()
+    if row is None:
+        return False
+    spans = light_spans(connection, trace_id, texts=False)
+    return _input_output_error(TraceRuns(mapping_of(row["metadata_json"]), spans), spans)[2] is not None
+
+
+def ended_as_wanted(
+    connection: sqlite3.Connection, trace_ids: Iterator[str], failed: bool | None
+) -> Iterator[str]:
+    """Return the traces that failed, or those that did not; which error ended a run is not found by SQL."""
+    if failed is None:
+        return trace_ids
+    return (trace_id for trace_id in trace_ids if failed == has_failed(connection, trace_id))
+
+
+def summarise(trace: TraceRecord, spans: Sequence[SpanRecord]) -> TraceSummary:
+    """Return the summary of a trace; ``spans`` are its spans in the order in which they were stored."""
+    metadata = mapping_of(trace.metadata)
+    runs = TraceRuns(metadata, spans)
+    input_text, output_text, error = _input_output_error(runs, spans)
+    tokens = used_tokens(span.usage for span in spans)
+    verdicts = [span.rubric for span in spans if is_verdict(span) and isinstance(span.rubric, dict)]
+    return TraceSummary(
+        trace_id=trace.trace_id,
+        workflow_name=trace.workflow_name,
+        group_id=trace.group_id,
+        metadata=_with_single_run(metadata, runs),
+        started_at=utc(trace.started_at),
+        ended_at=utc(trace.ended_at),
+        spans=len(spans),
+        input=input_text,
+        output=output_text,
+        error=error,
+        failed_spans=sum(bool(span.error) for span in spans),
+        rubric=verdicts[-1] if verdicts else None,
+        input_tokens=tokens["input_tokens"],
+        output_tokens=tokens["output_tokens"],
+        total_tokens=tokens["total_tokens"],
+    )
+
+
+def is_verdict(span: SpanRecord) -> bool:
+    """Return whether this is a span that carries a rubric."""
+    return span.span_type == "custom" and span.name == JUDGE_SPAN
+
+
+def is_final(span: SpanRecord) -> bool:
+    """Return whether a span looks like the final span of a run; spans of model calls have other parents."""
+    return span.span_type == "generation" and span.name is None
+
+
+def _input_output_error(
+    runs: TraceRuns, spans: Sequence[SpanRecord]
+) -> tuple[str | None, str | None, str | None]:
+    """Return input, output and error of the outermost run or runs in the trace."""
+    outermost = {run.span_id for run in runs.outermost()}
+    finals = [span for span in spans if is_final(span) and span.parent_id is None]
+    if finals:
+        finals = finals[-1:]
+    else:
+        finals = [span for span in spans if is_final(span) and span.parent_id in outermost]
+    if finals:
+        return finals[0].input, finals[-1].output, _first_error(finals)
+    by_start = sorted((span for span in spans if span.started_at), key=lambda span: str(span.started_at))
+    inputs = [span.input for span in by_start if span.input is not None]
+    outputs = [span.output for span in spans if span.output is not None]
+    return next(iter(inputs), None), next(reversed(outputs), None), _first_error(spans)
+
+
+def _with_single_run(metadata: Mapping[str, Any], runs: TraceRuns) -> Mapping[str, Any]:
+    """Return the metadata of a trace, with that of its only run if the user opened the trace."""
+    outermost = list(runs.outermost())
+    if runs.own is not None or len(outermost) != 1:
+        return metadata
+    return {**outermost[0].metadata, **metadata}
+
+
+def _first_error(spans: Iterable[SpanRecord]) -> str | None:
+    errors: list[Any] = [span.error for span in spans if span.error]
+    if not errors:
+        return None
+    return str(mapping_of(errors[0]).get("message") or errors[0])

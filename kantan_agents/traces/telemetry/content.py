@@ -1,0 +1,154 @@
+"""Inputs and answers of models as messages of the OpenTelemetry conventions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from kantan_agents.traces.telemetry import conventions as names
+
+# A text without a space in so many characters is encoded data.
+_LONGEST = 1_000
+_SHOWN = 30
+_TEXTS = ("input_text", "output_text", "text", "refusal", "summary_text", "reasoning_text")
+
+
+def messages_of(given: Any, answer: Any, instructions: Any = None) -> dict[str, list[dict[str, Any]]]:
+    """Return input and answer of a model or a run, by the attributes for them; none that is empty.
+
+    They are copies, which nobody changes.
+
+    Args:
+        given: The input, a str or a list of items.
+        answer: The answer, likewise.
+        instructions: The instructions, for an input that does not begin with them.
+    """
+    system, rest = _split_system(given)
+    found = {
+        names.SYSTEM_INSTRUCTIONS: system or _parts(instructions),
+        names.INPUT_MESSAGES: input_messages(rest),
+        names.OUTPUT_MESSAGES: output_messages(answer),
+    }
+    return {name: messages for name, messages in found.items() if messages}
+
+
+def _split_system(given: Any) -> tuple[list[dict[str, Any]], Any]:
+    """Return the parts of the system messages at the start of an input, and the rest of it."""
+    if not isinstance(given, list):
+        return [], given
+    system: list[dict[str, Any]] = []
+    count = 0
+    for item in given:
+        data = _data(item)
+        if not isinstance(data, dict) or data.get("role") not in ("system", "developer"):
+            break
+        system += _parts(data.get("content"))
+        count += 1
+    return system, given[count:]
+
+
+def input_messages(given: Any) -> list[dict[str, Any]]:
+    """Return an input, a str or a list of items, as messages. Items of the assistant in a row become one."""
+    if given is None:
+        return []
+    items: Iterable[Any] = [given] if isinstance(given, (str, dict)) else given
+    return _joined(_message(_data(item), "user") for item in items)
+
+
+def output_messages(answer: Any) -> list[dict[str, Any]]:
+    """Return an answer, a str or a list of items, as messages."""
+    if answer is None:
+        return []
+    items: Iterable[Any] = [answer] if isinstance(answer, (str, dict)) else answer
+    return _joined(_message(_data(item), "assistant") for item in items)
+
+
+def parsed(arguments: Any) -> Any:
+    """Return the arguments of a tool call as data, if they are the JSON text of any."""
+    if not isinstance(arguments, str):
+        return arguments
+    try:
+        return json.loads(arguments)
+    except ValueError:
+        return arguments
+
+
+def _joined(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    joined: list[dict[str, Any]] = []
+    for message in messages:
+        if joined and message["role"] == joined[-1]["role"] == "assistant":
+            joined[-1]["parts"] += message["parts"]
+        else:
+            joined.append(message)
+    return joined
+
+
+def _message(item: Any, role: str) -> dict[str, Any]:
+    if not isinstance(item, dict):
+        return {"role": role, "parts": _parts(item)}
+    kind = item.get("type")
+    if kind == "function_call":
+        call = {"type": "tool_call", "id": item.get("call_id"), "name": item.get("name")}
+        return {"role": "assistant", "parts": [{**call, "arguments": parsed(item.get("arguments"))}]}
+    if kind == "function_call_output":
+        return _tool_response(item.get("call_id"), item.get("output"))
+    if kind == "reasoning":
+        texts = [*(item.get("summary") or ()), *(item.get("content") or ())]
+        content = "\n".join(part["text"] for part in texts if isinstance(part, dict) and part.get("text"))
+        return {"role": "assistant", "parts": [{"type": "reasoning", "content": content}]}
+    if item.get("role") == "tool":
+        return _tool_response(item.get("tool_call_id"), item.get("content"))
+    if "role" in item:
+        return {"role": str(item["role"]), "parts": [*_parts(item.get("content")), *_tool_calls(item)]}
+    return {"role": role, "parts": [_part(item)]}
+
+
+def _tool_calls(item: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the tool calls of a message of a chat completion."""
+    found = []
+    for call in item.get("tool_calls") or ():
+        function = call.get("function") or {} if isinstance(call, dict) else {}
+        known = {"type": "tool_call", "id": call.get("id") if isinstance(call, dict) else None}
+        found.append({**known, "name": function.get("name"), "arguments": parsed(function.get("arguments"))})
+    return found
+
+
+def _tool_response(call_id: Any, output: Any) -> dict[str, Any]:
+    return {
+        "role": "tool",
+        "parts": [{"type": "tool_call_response", "id": call_id, "response": parsed(output)}],
+    }
+
+
+def _parts(content: Any) -> list[dict[str, Any]]:
+    if content is None:
+        return []
+    if isinstance(content, list):
+        return [_part(_data(part)) for part in content]
+    return [_part(content)]
+
+
+def _part(part: Any) -> dict[str, Any]:
+    if isinstance(part, dict):
+        if part.get("type") in _TEXTS:
+            return {"type": "text", "content": part.get("text") or part.get("refusal") or ""}
+        others = {key: _without_files(part[key]) for key in part if key != "type"}
+        return {"type": str(part.get("type") or "data"), **others}
+    return {"type": "text", "content": part if isinstance(part, str) else json.dumps(part, default=str)}
+
+
+def _without_files(value: Any) -> Any:
+    """Return data without the images, sounds and files in it, which are megabytes."""
+    if isinstance(value, dict):
+        return {key: _without_files(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_without_files(inner) for inner in value]
+    is_file = isinstance(value, str) and len(value) > _LONGEST and " " not in value[:_LONGEST]
+    return f"{value[:_SHOWN]}... ({len(value)} characters)" if is_file else value
+
+
+def _data(item: Any) -> Any:
+    if hasattr(item, "model_dump"):
+        return item.model_dump(mode="json", exclude_unset=True, warnings=False)
+    return item

@@ -1,0 +1,151 @@
+"""Sends to a collector over OTLP, set up from the standard environment variables.
+
+It is for applications that have not set up OpenTelemetry themselves.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import requests
+from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.metrics import MeterProvider as MeterProviderBase
+from opentelemetry.metrics import NoOpMeterProvider
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
+from opentelemetry.sdk.trace import TracerProvider
+
+from kantan_agents.errors import TelemetrySettingError
+from kantan_agents.traces.telemetry.flusher import Flusher
+from kantan_agents.traces.telemetry.own_ids import OwnIds
+from kantan_agents.traces.telemetry.sending import CountingExporter, CountingProcessor, OtelStats
+
+_QUEUE = "OTEL_BSP_MAX_QUEUE_SIZE"
+_DEFAULT_QUEUE = 2_048
+_HTTP = "http/protobuf"
+
+
+class OwnPipeline:
+    """The library's own tracer provider and meter provider, and the thread that flushes them.
+
+    Args:
+        meter_provider: The application's meter provider; None to send metrics as well.
+
+    Raises:
+        TelemetrySettingError: E131, a variable asks for another exporter or protocol.
+
+    Attributes:
+        ids: Chooses the trace ids.
+        tracer_provider: Makes spans, and sends them in batches.
+        meter_provider: Sends metrics, or the application's.
+        before_flush: Called before everything is sent.
+    """
+
+    def __init__(self, meter_provider: MeterProviderBase | None) -> None:
+        self.ids = OwnIds()
+        self._sessions: list[requests.Session] = []
+        self._processor: CountingProcessor | None = None
+        self._exporter: CountingExporter | None = None
+        # Flushed by this library, within a limit; by itself it would wait for a collector that is away.
+        self.tracer_provider = TracerProvider(id_generator=self.ids, shutdown_on_exit=False)
+        if _sends("TRACES"):
+            self._exporter = CountingExporter(OTLPSpanExporter(session=self._session()))
+            self._processor = CountingProcessor(self._exporter, _queue_size())
+            self.tracer_provider.add_span_processor(self._processor)
+        self._own_meters: MeterProvider | None = None
+        if meter_provider is None and _sends("METRICS"):
+            reader = PeriodicExportingMetricReader(OTLPMetricExporter(session=self._session()))
+            self._own_meters = MeterProvider([reader], shutdown_on_exit=False)
+        self.meter_provider: MeterProviderBase = meter_provider or self._own_meters or NoOpMeterProvider()
+        self.before_flush: Callable[[], None] = lambda: None
+        self._flusher = Flusher(self._flush)
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether the collector did not take the last spans."""
+        return self._exporter is not None and self._exporter.is_failing
+
+    def stats(self) -> OtelStats:
+        """Return what has become of the spans."""
+        return OtelStats() if self._processor is None else self._processor.stats()
+
+    def start_flush(self) -> Callable[[float], bool]:
+        """Begin to send what waits; return what waits for it, for at most the given seconds."""
+        return self._flusher.begin()
+
+    def after_fork_in_child(self) -> None:
+        """Start empty, with connections of its own; the parent sends what waited."""
+        for session in self._sessions:
+            _connect_anew(session)
+        if self._processor is not None:
+            self._processor.start_anew()
+        self._flusher.renew()
+
+    def retire(self, then: Callable[[], None]) -> None:
+        """Send what waits, call ``then``, and end all threads. Does not wait."""
+        self._flusher.end_with(lambda: self._end(then))
+
+    def _end(self, then: Callable[[], None]) -> None:
+        then()
+        self.tracer_provider.shutdown()
+        if self._own_meters is not None:
+            self._own_meters.shutdown()
+
+    def _session(self) -> requests.Session:
+        session = requests.Session()
+        self._sessions.append(session)
+        return session
+
+    def _flush(self) -> None:
+        self.before_flush()
+        self.tracer_provider.force_flush()
+        if self._processor is not None:
+            self._processor.settle()
+        # Metrics of a collector that has just not taken spans would wait in vain for as long again.
+        if self._own_meters is not None and not self.is_failing:
+            self._own_meters.force_flush()
+
+
+def _connect_anew(session: requests.Session) -> None:
+    """Leave the connections of a session, which are also the parent's."""
+    for prefix in ("http://", "https://"):
+        session.mount(prefix, requests.adapters.HTTPAdapter())
+
+
+def _sends(signal: str) -> bool:
+    """Return whether a signal is sent.
+
+    Raises:
+        TelemetrySettingError: E131, a variable asks for another exporter or protocol.
+    """
+    variable = f"OTEL_{signal}_EXPORTER"
+    chosen = os.environ.get(variable, "").strip().lower() or "otlp"
+    if chosen == "none":
+        return False
+    if chosen != "otlp":
+        reason = 'it must be "otlp" or "none"; for others, set up OpenTelemetry and pass tracer_provider'
+        raise TelemetrySettingError(variable=variable, value=chosen, reason=reason)
+    for variable in (f"OTEL_EXPORTER_OTLP_{signal}_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"):
+        protocol = os.environ.get(variable, "").strip()
+        if protocol and protocol != _HTTP:
+            reason = f'it must be "{_HTTP}"; for others, set up OpenTelemetry and pass tracer_provider'
+            raise TelemetrySettingError(variable=variable, value=protocol, reason=reason)
+        if protocol:
+            break
+    return True
+
+
+def _queue_size() -> int:
+    """Return how many spans may wait.
+
+    Raises:
+        TelemetrySettingError: E131, the variable is not a number above 0.
+    """
+    value = os.environ.get(_QUEUE, "").strip()
+    if not value:
+        return _DEFAULT_QUEUE
+    if not value.isascii() or not value.isdigit() or int(value) == 0:
+        raise TelemetrySettingError(variable=_QUEUE, value=value, reason="it must be a number above 0")
+    return int(value)

@@ -1,0 +1,78 @@
+"""Which spans of the SDK get no span of their own, but are part of the one around them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kantan_agents.core.interception import active_sdk_agent
+from kantan_agents.core.pipeline import current_run
+from kantan_agents.support.span_names import REFUSAL_SPAN
+from kantan_agents.traces.final_span import GenerationSpanData
+from kantan_agents.traces.metadata import JUDGE_SPAN, RUN_SPAN, STOP_SPAN
+from kantan_agents.traces.telemetry import conventions as names
+from kantan_agents.traces.telemetry.open_spans import Open
+
+_PARTS = frozenset({"task", "turn", "handoff"})
+_NOTES = frozenset({REFUSAL_SPAN, JUDGE_SPAN, STOP_SPAN})
+
+
+def part_of(span: Any, parent: Open | None) -> Open | None:
+    """Return the open span that a span of the SDK is a part of; None if it gets its own.
+
+    Args:
+        span: The span that starts.
+        parent: The open span around it; None if there is none.
+    """
+    if parent is None:
+        return None
+    kind = span.span_data.type
+    if kind in _PARTS:
+        return parent
+    check = _CHECKS.get(kind)
+    return parent if check is not None and check(span.span_data, parent) else None
+
+
+def _joins_run(data: Any, parent: Open) -> bool:
+    """Return whether it is the first agent of a run, whose span is that of the run; then note that."""
+    if parent.operation != names.INVOKE_AGENT or parent.folded or data.name != parent.begins_with:
+        return False
+    parent.folded = True
+    return True
+
+
+def _is_of_run_or_call(data: Any, parent: Open) -> bool:
+    """Return whether it has a run's input and answer, or is the model's inside that of a middleware."""
+    return isinstance(data, GenerationSpanData) or parent.operation == names.CHAT
+
+
+def _is_of_call(_data: Any, parent: Open) -> bool:
+    return parent.operation == names.CHAT
+
+
+def _is_note(data: Any, _parent: Open) -> bool:
+    return data.name in _NOTES or is_of_target(data)
+
+
+_CHECKS = {
+    "agent": _joins_run,
+    "generation": _is_of_run_or_call,
+    "response": _is_of_call,
+    "custom": _is_note,
+}
+
+
+def is_of_target(data: Any) -> bool:
+    """Return whether a span ``agent_run`` has the metadata of a hand-off target, not those of a run."""
+    if data.type != "custom" or data.name != RUN_SPAN:
+        return False
+    run = current_run.get()
+    return run is None or data.data is not run.metadata
+
+
+def is_around_call(data: Any) -> bool:
+    """Return whether a ``generation`` span is that of a middleware around a model call.
+
+    It is named after the agent.
+    """
+    agent = active_sdk_agent.get()
+    return agent is not None and data.model == agent.name and data.model_config is None

@@ -1,0 +1,81 @@
+"""Turns any value into one that an attribute can have: masked, and such that it can be encoded.
+
+A single value that cannot be encoded would lose the whole batch of spans that it is sent with.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from kantan_agents.support.secrets import MASK, is_named_secret
+from kantan_agents.traces.recorder.masking import mask_data, mask_text_if_needed
+
+AttributeValue: TypeAlias = "str | bool | int | float | list[str] | list[bool] | list[int] | list[float]"
+
+_LARGEST = 2**63
+_SCALARS = (str, bool, int, float)
+
+
+@lru_cache(maxsize=1_024)
+def name_value(name: str) -> str:
+    """Return a name as ``text_value`` does; for names of agents, tools and models, which come again."""
+    return text_value(name)
+
+
+def text_value(text: str) -> str:
+    """Return a text with its secrets masked, and without halves of surrogate pairs, which are not UTF-8."""
+    masked = mask_text_if_needed(str(text))
+    if masked.isascii():
+        return masked
+    return masked.encode("utf-8", "replace").decode()
+
+
+def attribute_value(value: Any) -> AttributeValue | None:
+    """Return the value of an attribute: a scalar or list of scalars as it is, other data as JSON text."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return text_value(value)
+    if isinstance(value, int):
+        return int(value) if -_LARGEST <= value < _LARGEST else str(value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else str(value)
+    if isinstance(value, (list, tuple)) and value and type(value[0]) in _SCALARS:
+        kind = type(value[0])
+        if all(type(one) is kind for one in value):
+            found = [attribute_value(one) for one in value]
+            if all(type(one) is kind for one in found):
+                return found  # type: ignore[return-value]
+    return json_text(value)
+
+
+def named_value(name: str, value: Any) -> AttributeValue | None:
+    """Return the value of an attribute; the mask if its name says that it is a secret."""
+    if type(value) is str and is_named_secret(name, value):
+        return MASK
+    return attribute_value(value) if isinstance(value, _SCALARS) else attribute_value(_masked(name, value))
+
+
+def attributes_of(values: Mapping[str, Any], prefix: str = "") -> dict[str, AttributeValue]:
+    """Return the attributes for a mapping; those without a value are left out."""
+    found: dict[str, AttributeValue] = {}
+    for name, value in values.items():
+        made = named_value(name, value)
+        if made is not None:
+            found[prefix + (name if name.isascii() else text_value(name))] = made
+    return found
+
+
+def json_text(value: Any) -> str:
+    """Return data as JSON text with its secrets masked."""
+    return text_value(json.dumps(_masked("", value), ensure_ascii=False, default=str))
+
+
+def _masked(name: str, value: Any) -> Any:
+    if not isinstance(value, (dict, list)):
+        value = json.loads(json.dumps(value, default=str)) if value is not None else None
+    return mask_data(value, name=name)

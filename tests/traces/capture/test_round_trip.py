@@ -1,0 +1,78 @@
+"""A record survives being made JSON data and being read back, whole or with its shared contents apart."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from agents import ModelSettings, function_tool
+from pydantic import BaseModel
+
+from kantan_agents import Agent, Prompt
+from kantan_agents.testing import ScriptedModel, function_call
+from kantan_agents.traces.capture import RunRecord
+from kantan_agents.traces.capture.canonical import decode
+from kantan_agents.traces.capture.reading import run_record
+from kantan_agents.traces.capture.shared import pack
+from kantan_agents.traces.capture.writing import data_of, with_shared_contents
+from tests.traces.capture.recording import Recording
+
+pytestmark = pytest.mark.anyio
+
+
+class City(BaseModel):
+    name: str
+
+
+@function_tool
+async def look(city: str) -> str:
+    """Look."""
+    return f"sunny in {city} " + "x" * 300
+
+
+def places(_place: int) -> Any:
+    raise AssertionError("nothing is apart")
+
+
+def back(run: RunRecord) -> RunRecord:
+    """Return what is read of the JSON text of a record."""
+    return run_record(run.id, run.trace_id, json.loads(json.dumps(data_of(run))), places)
+
+
+def from_captured(run: RunRecord) -> RunRecord:
+    """Return what is read of the record as a recorder gets it."""
+    packed = pack(with_shared_contents(data_of(run)))
+    contents = [decode(content.packed) for content in packed.shared]
+    return run_record(run.id, run.trace_id, decode(packed.own), contents.__getitem__)
+
+
+async def test_records_of_all_kinds_of_runs_survive(recording: Recording) -> None:
+    other = Agent(
+        "other", "Help {{ $ctx.user.name }}.", model=ScriptedModel(["Here."]), handoff_description="?"
+    )
+    looks = [function_call("look", {"city": city}, call_id=city) for city in ("Oslo", "Rome")]
+    context: dict[str, Any] = {"user": {"name": "Aiko"}, "tool_rules": {"deny": ["erase"]}}
+    prompt = Prompt("p", "1", "For {{ $ctx.user.name }}.", meta={"a": [1]}, strict=True)
+    expert = Agent(
+        "expert", "Know.", model=ScriptedModel([[looks[0]], "42"]), tools=[look], handoff_description="?"
+    )
+    asks = [function_call("expert", {"input": "What?"}, call_id="e")]
+    leaves = [function_call("transfer_to_other", {}, call_id="h")]
+    model = ScriptedModel([looks, asks, [function_call("erase", {}, call_id="x")], leaves])
+    settings = ModelSettings(temperature=0.0, extra_args={"k": None})
+    agent = Agent("a", prompt, model=model, tools=[look, expert], handoffs=[other], model_settings=settings)
+    await agent.run_async("Go", dict(context))
+    await Agent("b", "x", model=ScriptedModel([{"name": "Oslo"}]), output_type=City).run_async("Go")
+    with pytest.raises(LookupError):
+        await Agent("c", "x", model=ScriptedModel([LookupError("no")])).run_async(
+            [{"role": "user", "content": "Go"}]
+        )
+    runs = [run for trace in recording.traces() for run in trace.runs]
+    assert [len(run.model_calls) for run in runs] == [7, 1, 1]
+    for run in runs:
+        assert back(run) == run
+        assert from_captured(run) == run
+        assert [call.request.hash for call in back(run).model_calls] == [
+            call.request.hash for call in run.model_calls
+        ]

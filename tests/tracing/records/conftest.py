@@ -1,8 +1,0 @@
-"""Fixtures for the tests of how records of runs are stored."""
-
-from __future__ import annotations
-
-from tests.capture.conftest import recording, recording_at
-from tests.tracing.recorder.conftest import folder, start
-
-__all__ = ["folder", "recording", "recording_at", "start"]
