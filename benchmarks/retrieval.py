@@ -41,8 +41,8 @@ from benchmarks.retrieval_data import (
     labelled_tools,
 )
 from kantan_agents import Agent, ToolRetrieval
-from kantan_agents.retrieval import BM25Retriever, ToolDocument, ToolIndex
 from kantan_agents.testing import assistant_message, function_call
+from kantan_agents.tools.retrieval import BM25Retriever, ToolDocument, ToolIndex
 
 SIZES = (10, 100, 1_000, 10_000)
 TOP_N = 8
@@ -98,7 +98,7 @@ def renamed(tool: FunctionTool, name: str, description: str) -> FunctionTool:
 
 def documents_of(tools: Sequence[FunctionTool]) -> list[ToolDocument]:
     """Return the documents that an agent with these tools indexes."""
-    from kantan_agents.retrieval.retrievers.retriever import document_of
+    from kantan_agents.tools.retrieval.retrievers.retriever import document_of
 
     return [document_of(tool) for tool in tools]
 

@@ -45,14 +45,6 @@ if TYPE_CHECKING:
         judge_agent,
         judge_status,
     )
-    from kantan_agents.mcp import (
-        ConfiguredServers,
-        MCPPrompt,
-        configured_servers,
-        mcp_prompt,
-        resource_text,
-        with_resources,
-    )
     from kantan_agents.middleware import SlashCommands, UserRules
     from kantan_agents.models.protocol import (
         AnthropicProvider,
@@ -66,11 +58,9 @@ if TYPE_CHECKING:
     from kantan_agents.models.rubric import RUBRIC, judge
     from kantan_agents.models.structured import OutputAttempt, OutputMode, parse_structured_output
     from kantan_agents.replay import Recording, Replay, replay, replay_async
-    from kantan_agents.retrieval import ToolRetrieval
     from kantan_agents.rollout import Rollout
     from kantan_agents.rule_changes import Flip, FlipCounts, IncompleteTrace, UnjudgedCall, WhatIf, what_if
     from kantan_agents.running.stream import RunStream
-    from kantan_agents.skills import CommandLoader, Skill, SkillLoader, project_instructions, skill_tools
     from kantan_agents.stages import DEFAULT_STAGES
     from kantan_agents.support.http_pools import ConnectionStats, connection_stats
     from kantan_agents.tool_rules import ToolRulesMode, get_context_with_tool_rules
@@ -85,6 +75,22 @@ if TYPE_CHECKING:
         refresh_tool_providers,
         rule_parameter,
         use_tool_providers,
+    )
+    from kantan_agents.tools.mcp import (
+        ConfiguredServers,
+        MCPPrompt,
+        configured_servers,
+        mcp_prompt,
+        resource_text,
+        with_resources,
+    )
+    from kantan_agents.tools.retrieval import ToolRetrieval
+    from kantan_agents.tools.skills import (
+        CommandLoader,
+        Skill,
+        SkillLoader,
+        project_instructions,
+        skill_tools,
     )
     from kantan_agents.traces.copying import CopyResult, copy_traces
     from kantan_agents.traces.recorder import RecorderStats, SQLiteRecorder, record_traces, redact_texts
@@ -217,11 +223,11 @@ __all__ = [
 ]
 
 _HOMES = {
-    "CommandLoader": "kantan_agents.skills",
-    "Skill": "kantan_agents.skills",
-    "SkillLoader": "kantan_agents.skills",
-    "project_instructions": "kantan_agents.skills",
-    "skill_tools": "kantan_agents.skills",
+    "CommandLoader": "kantan_agents.tools.skills",
+    "Skill": "kantan_agents.tools.skills",
+    "SkillLoader": "kantan_agents.tools.skills",
+    "project_instructions": "kantan_agents.tools.skills",
+    "skill_tools": "kantan_agents.tools.skills",
     "DEFAULT_STAGES": "kantan_agents.stages",
     "RUBRIC": "kantan_agents.models.rubric",
     "Agent": "kantan_agents.agent",
@@ -229,7 +235,7 @@ _HOMES = {
     "AgentDefinition": "kantan_agents.definitions",
     "AgentLoader": "kantan_agents.definitions",
     "AnthropicProvider": "kantan_agents.models.protocol",
-    "ConfiguredServers": "kantan_agents.mcp",
+    "ConfiguredServers": "kantan_agents.tools.mcp",
     "ConnectionStats": "kantan_agents.support.http_pools",
     "ContentSegment": "kantan_agents.models.protocol",
     "CopyResult": "kantan_agents.traces.copying",
@@ -243,7 +249,7 @@ _HOMES = {
     "JudgementError": "kantan_agents.errors",
     "JudgeTemplates": "kantan_agents.judges",
     "KantanAgentsError": "kantan_agents.errors",
-    "MCPPrompt": "kantan_agents.mcp",
+    "MCPPrompt": "kantan_agents.tools.mcp",
     "Middleware": "kantan_agents.core.interception",
     "ModelCall": "kantan_agents.core.interception",
     "ModelNext": "kantan_agents.core.interception",
@@ -285,7 +291,7 @@ _HOMES = {
     "Subscription": "kantan_agents.core.events",
     "ToolCall": "kantan_agents.core.interception",
     "ToolNext": "kantan_agents.core.interception",
-    "ToolRetrieval": "kantan_agents.retrieval",
+    "ToolRetrieval": "kantan_agents.tools.retrieval",
     "ToolRulesMode": "kantan_agents.tool_rules",
     "TraceStore": "kantan_agents.traces.store",
     "TraceSummary": "kantan_agents.traces.store",
@@ -294,7 +300,7 @@ _HOMES = {
     "WhatIf": "kantan_agents.rule_changes",
     "add_trace_processor": "agents",
     "agent_of": "kantan_agents.agent",
-    "configured_servers": "kantan_agents.mcp",
+    "configured_servers": "kantan_agents.tools.mcp",
     "connection_stats": "kantan_agents.support.http_pools",
     "copy_traces": "kantan_agents.traces.copying",
     "detect_matched_rule": "kantan_agents.judges",
@@ -307,7 +313,7 @@ _HOMES = {
     "judge_agent": "kantan_agents.judges",
     "judge_status": "kantan_agents.judges",
     "list_provider_tools": "kantan_agents.tools",
-    "mcp_prompt": "kantan_agents.mcp",
+    "mcp_prompt": "kantan_agents.tools.mcp",
     "mcp_trace_client": "kantan_agents.traces.telemetry",
     "mcp_trace_meta": "kantan_agents.traces.telemetry",
     "parse_structured_output": "kantan_agents.models.structured",
@@ -316,7 +322,7 @@ _HOMES = {
     "refresh_tool_providers": "kantan_agents.tools",
     "replay": "kantan_agents.replay",
     "replay_async": "kantan_agents.replay",
-    "resource_text": "kantan_agents.mcp",
+    "resource_text": "kantan_agents.tools.mcp",
     "rule_parameter": "kantan_agents.tools",
     "run_of": "kantan_agents.core.pipeline",
     "run_result": "kantan_agents.core.pipeline",
@@ -327,7 +333,7 @@ _HOMES = {
     "toolkit": "kantan_agents.toolkit",
     "trace_headers": "kantan_agents.traces.telemetry",
     "what_if": "kantan_agents.rule_changes",
-    "with_resources": "kantan_agents.mcp",
+    "with_resources": "kantan_agents.tools.mcp",
     "use_tool_providers": "kantan_agents.tools",
 }
 

@@ -45,11 +45,8 @@ from kantan_agents.core.pipeline import OutputT_co, Pipeline, Run, RunContext, S
 from kantan_agents.core.prompt import Prompt
 from kantan_agents.definitions import AgentDefinition
 from kantan_agents.errors import RendererResultError
-from kantan_agents.mcp.failure_policy import MCPFailurePolicy, checked_mcp_failure
 from kantan_agents.models import check_configured, resolve_model
 from kantan_agents.models.structured import OutputMode, OutputType, agent_output, checked_delivery
-from kantan_agents.retrieval import ToolRetrieval
-from kantan_agents.retrieval.options import checked_retrieval
 from kantan_agents.running.asyncio_only import no_event_loop
 from kantan_agents.running.drive import drive
 from kantan_agents.running.new import new_run
@@ -68,13 +65,16 @@ from kantan_agents.tools import (
     tool_origins,
     tools_with_providers,
 )
+from kantan_agents.tools.mcp.failure_policy import MCPFailurePolicy, checked_mcp_failure
+from kantan_agents.tools.retrieval import ToolRetrieval
+from kantan_agents.tools.retrieval.options import checked_retrieval
 from kantan_agents.traces.capture import RunRecord
 from kantan_agents.traces.metadata import origin_metadata, prompt_metadata, run_metadata
 from kantan_agents.traces.sqlite import share_sqlite_tracers
 
 if TYPE_CHECKING:
-    from kantan_agents.mcp import ConfiguredServers
-    from kantan_agents.skills import SkillLoader
+    from kantan_agents.tools.mcp import ConfiguredServers
+    from kantan_agents.tools.skills import SkillLoader
 
 _DEFAULT_PIPELINE = Pipeline(DEFAULT_STAGES)
 _OutputT = TypeVar("_OutputT", default=str)

@@ -78,7 +78,7 @@ def agent_options(
 def _servers_of(definition: AgentDefinition, configuration: Any, given: list[Any]) -> list[Any]:
     """Return the servers that a definition asks for, without those that the caller gave."""
     # Imported here: most agents have no servers.
-    from kantan_agents.mcp import ConfiguredServers
+    from kantan_agents.tools.mcp import ConfiguredServers
 
     if not isinstance(configuration, ConfiguredServers):
         reason = f"must be what configured_servers returns, not {type(configuration).__name__}"
@@ -143,7 +143,7 @@ def bind_to_file(
 
 def _skill_tools(definition: AgentDefinition, skills: Any) -> list[Any]:
     """Return the tools for the skills that a file names, or for all if it only names the tool ``Skill``."""
-    from kantan_agents.skills.tools import tools_of_file  # not at the top: few agents have skills
+    from kantan_agents.tools.skills.tools import tools_of_file  # not at the top: few agents have skills
 
     made = tools_of_file(skills, definition.skills or None)
     return made if definition.skills or SKILL_TOOLS[0] in local_tools(definition) else []

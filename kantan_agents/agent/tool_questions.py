@@ -11,10 +11,10 @@ from typing_extensions import TypeVar
 from kantan_agents.bridge import SDKAgent, list_servers, offers_of
 from kantan_agents.core.context import check_context
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.retrieval import ToolSelection
-from kantan_agents.retrieval.selection import select_tools
 from kantan_agents.tool_rules import RuleLayers
 from kantan_agents.tools import Explanation, explain_layers, explain_named, rules_in_force
+from kantan_agents.tools.retrieval import ToolSelection
+from kantan_agents.tools.retrieval.selection import select_tools
 
 ValueT = TypeVar("ValueT")
 """Type of the context's values: checkers infer ``dict[str, str]`` for some dicts, not ``dict[str, Any]``."""

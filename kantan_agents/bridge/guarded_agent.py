@@ -21,9 +21,6 @@ from kantan_agents.bridge.wrap_models import observed, structured, unobserved
 from kantan_agents.core.interception import active_agent, active_sdk_agent
 from kantan_agents.core.pipeline import Run, current_run
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.mcp.failure_policy import MCPFailurePolicy
-from kantan_agents.mcp.served import TENDED, list_servers
-from kantan_agents.mcp.shown_names import handoff_names, named_tools
 from kantan_agents.models import own_client_of
 from kantan_agents.support.log import get_logger
 from kantan_agents.tools import (
@@ -42,6 +39,9 @@ from kantan_agents.tools import (
     surround,
 )
 from kantan_agents.tools.guards.approvals import with_approvals
+from kantan_agents.tools.mcp.failure_policy import MCPFailurePolicy
+from kantan_agents.tools.mcp.served import TENDED, list_servers
+from kantan_agents.tools.mcp.shown_names import handoff_names, named_tools
 from kantan_agents.tools.unshown import in_view
 
 _MARK = "__kantan_guarded__"

@@ -11,12 +11,12 @@ from agents.mcp import MCPServer, MCPUtil
 
 from kantan_agents.bridge.guarded_agent import LISTED
 from kantan_agents.bridge.sdk_agent import SDKAgent
-from kantan_agents.mcp.served import ask_server
 from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules import ToolFacts
 from kantan_agents.tools import Offers, Surroundings, facts_of, facts_of_listed, server_of
 from kantan_agents.tools.facts import label_of
 from kantan_agents.tools.guards.approvals import tools_of_hosted
+from kantan_agents.tools.mcp.served import ask_server
 
 _log = get_logger("kantan_agents.tools")
 

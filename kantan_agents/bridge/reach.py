@@ -9,7 +9,6 @@ import agents
 import attrs
 from agents import Handoff, HostedMCPTool, RunContextWrapper, Tool
 
-from kantan_agents.mcp.served import servers_away
 from kantan_agents.support.log import get_logger
 from kantan_agents.support.nearest import nearest
 from kantan_agents.tool_rules import ToolFacts
@@ -19,6 +18,7 @@ from kantan_agents.tool_rules.origins import SERVER_PREFIX
 from kantan_agents.tools import Surroundings, facts_of_listed, server_of, servers_of
 from kantan_agents.tools.facts import label_of
 from kantan_agents.tools.guards.approvals import tools_of_hosted
+from kantan_agents.tools.mcp.served import servers_away
 from kantan_agents.tools.server_names import hosted_origin, names_of_server, server_prefixes
 
 _log = get_logger("kantan_agents.tools")

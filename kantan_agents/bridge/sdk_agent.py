@@ -20,17 +20,7 @@ from kantan_agents.bridge.quick_agents import QuickSettings, build_quickly
 from kantan_agents.bridge.rule_names import check_rule_names
 from kantan_agents.core.interception import Layers, active_agent, active_sdk_agent, redacted_data
 from kantan_agents.core.pipeline import Run, current_run
-from kantan_agents.mcp.failure_policy import MCPFailurePolicy
 from kantan_agents.models.structured import AgentOutput
-from kantan_agents.retrieval import ToolRetrieval
-from kantan_agents.retrieval.find_tools import index_for_agent
-from kantan_agents.retrieval.index import AgentToolIndex
-from kantan_agents.retrieval.provider_search import (
-    defer_loading_of,
-    defer_loading_of_served,
-    with_search_tool,
-)
-from kantan_agents.retrieval.served import ServedToolIndexes
 from kantan_agents.tool_rules import RuleLayers, ToolFacts
 from kantan_agents.tools import (
     Rulebook,
@@ -44,6 +34,16 @@ from kantan_agents.tools import (
     rules_in_force,
     server_of,
 )
+from kantan_agents.tools.mcp.failure_policy import MCPFailurePolicy
+from kantan_agents.tools.retrieval import ToolRetrieval
+from kantan_agents.tools.retrieval.find_tools import index_for_agent
+from kantan_agents.tools.retrieval.index import AgentToolIndex
+from kantan_agents.tools.retrieval.provider_search import (
+    defer_loading_of,
+    defer_loading_of_served,
+    with_search_tool,
+)
+from kantan_agents.tools.retrieval.served import ServedToolIndexes
 from kantan_agents.tools.unshown import in_view
 from kantan_agents.traces.spans import record_metadata
 

@@ -24,9 +24,9 @@ from kantan_agents.definitions import AgentDefinition, model_of
 from kantan_agents.delegation.chain import Delegation
 from kantan_agents.delegation.parent import Parent
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.retrieval.options import checked_retrieval
-from kantan_agents.skills import SkillLoader
 from kantan_agents.tool_rules import RuleLayers
+from kantan_agents.tools.retrieval.options import checked_retrieval
+from kantan_agents.tools.skills import SkillLoader
 
 _CACHE_SIZE = 64
 _RUN_KEYS = ("result", "history")

@@ -13,8 +13,8 @@ from kantan_agents.support.example_model import EXAMPLE_MODEL
 from kantan_agents.testing import OfflineServer, RecordedRequest, ScriptedToolCall
 from tests.cli.agent_folder import agent_file
 from tests.cli.imports import assert_none_imports_the_sdk
-from tests.mcp_config.conftest import Project
 from tests.programs import Preloaded
+from tests.tools.mcp.configuration.conftest import Project
 
 SECRET = "hunter2-hunter2"
 

@@ -21,7 +21,7 @@ TABLE = [
 
 INTERNAL = {
     # Other packages of the library need them.
-    "kantan_agents.commands": {
+    "kantan_agents.tools.commands": {
         *("HELP", "HELP_COMMAND", "PREFIX", "checked_aliases", "checked_prefix"),
         *("name_in", "shown_name", "unknown_command"),
     },

@@ -26,8 +26,8 @@ from kantan_agents.errors import InvalidOptionError, ReplayDifferenceError, Unkn
 from kantan_agents.replay import Recording, replay, replay_async
 from kantan_agents.testing import OfflineServer
 from kantan_agents.testing import ScriptedToolCall as Call
-from tests.mcp.offering import Offering
 from tests.replay.taping import RAN, Case, Tapes
+from tests.tools.mcp.offering import Offering
 
 
 @attrs.define

@@ -13,10 +13,10 @@ from kantan_agents import Agent, SlashCommands
 from kantan_agents.errors import ReplayDifferenceError
 from kantan_agents.replay import replay_async
 from kantan_agents.testing import ScriptedToolCall as Call
-from tests.mcp.offering import Offering
 from tests.programs import Preloaded
 from tests.replay.kinds_of_runs import scripted, tool
 from tests.replay.taping import Case, Tapes
+from tests.tools.mcp.offering import Offering
 
 pytestmark = pytest.mark.anyio
 SERVER = Path(__file__).with_name("file_server.py")

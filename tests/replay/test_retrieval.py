@@ -9,9 +9,9 @@ import pytest
 from kantan_agents import Agent
 from kantan_agents.errors import NotReplayableError
 from kantan_agents.replay import replay_async
-from kantan_agents.retrieval import EmbeddingRetriever, ToolRetrieval
-from kantan_agents.retrieval.retrievers import embeddings
 from kantan_agents.testing import OfflineServer
+from kantan_agents.tools.retrieval import EmbeddingRetriever, ToolRetrieval
+from kantan_agents.tools.retrieval.retrievers import embeddings
 from tests.replay.kinds_of_runs import scripted, tool
 from tests.replay.taping import Case, Tapes
 

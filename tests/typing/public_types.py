@@ -79,18 +79,18 @@ from kantan_agents import (
     to_provider_response,
     what_if,
 )
-from kantan_agents.commands import Command, CommandRegistry
 from kantan_agents.models.protocol import ArgumentsPiece, ProviderContext, ProviderToolCall, ReasoningPiece
 from kantan_agents.models.protocol.translate import messages_to_gemini, response_from_openai_chat
 from kantan_agents.models.rubric import Rubric
-from kantan_agents.retrieval import (
+from kantan_agents.support.example_model import EXAMPLE_MODEL
+from kantan_agents.tools.commands import Command, CommandRegistry
+from kantan_agents.tools.retrieval import (
     BM25Retriever,
     CombinedRetriever,
     EmbeddingRetriever,
     Retriever,
     ToolMatch,
 )
-from kantan_agents.support.example_model import EXAMPLE_MODEL
 from kantan_agents.traces.capture import (
     ModelAnswer,
     ModelCallRecord,

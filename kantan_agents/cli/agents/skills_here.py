@@ -60,7 +60,7 @@ class SkillsHere:
         )
 
     def _loaded(self, tree: Path | None) -> tuple[str, ...] | None:
-        from kantan_agents.skills import SkillLoader
+        from kantan_agents.tools.skills import SkillLoader
 
         directories: Sequence[Path]
         if self._given is not None:

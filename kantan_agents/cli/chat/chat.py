@@ -27,8 +27,8 @@ from kantan_agents.cli.terminal.console import LABEL, NOTICE
 from kantan_agents.cli.terminal.failures import describe
 from kantan_agents.cli.terminal.plain import whole
 from kantan_agents.cli.terminal.show_quantities import counted, short_time
-from kantan_agents.commands import Command, kind_of, split_line
 from kantan_agents.errors import ChatCommandError, ConversationsFileError
+from kantan_agents.tools.commands import Command, kind_of, split_line
 
 _LISTED: Final = 20
 _RECALLED: Final = 2000

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from kantan_agents.commands import Command, overview, split_line
-from kantan_agents.commands.registry import unknown_command
 from kantan_agents.errors import KantanAgentsError
 from kantan_agents.support.nearest import nearest
+from kantan_agents.tools.commands import Command, overview, split_line
+from kantan_agents.tools.commands.registry import unknown_command
 
 COMMANDS: Final = {
     "help": ("/help [COMMAND]", "List the commands, or explain one."),

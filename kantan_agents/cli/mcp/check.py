@@ -18,18 +18,18 @@ from kantan_agents.cli.terminal.failures import EXIT_FAILED
 from kantan_agents.cli.terminal.plain import json_text, one_line
 from kantan_agents.cli.terminal.show_quantities import counted
 from kantan_agents.errors import KantanAgentsError, MCPNotTrustedError, MCPVariablesError
-from kantan_agents.mcp.configuration.configuration import read_configuration
-from kantan_agents.mcp.configuration.configured import ConfiguredServers
-from kantan_agents.mcp.configuration.entry import ServerEntry
-from kantan_agents.mcp.configuration.servers import configured_server
-from kantan_agents.mcp.failures import text_of
-from kantan_agents.mcp.offers import as_data as data_of
-from kantan_agents.mcp.offers import may_offer
-from kantan_agents.mcp.served import ask_server
-from kantan_agents.mcp.unavailable import UnavailableError
 from kantan_agents.testing import ScriptedModel
 from kantan_agents.tool_rules.origins import SERVER_PREFIX
 from kantan_agents.tools import Explanation
+from kantan_agents.tools.mcp.configuration.configuration import read_configuration
+from kantan_agents.tools.mcp.configuration.configured import ConfiguredServers
+from kantan_agents.tools.mcp.configuration.entry import ServerEntry
+from kantan_agents.tools.mcp.configuration.servers import configured_server
+from kantan_agents.tools.mcp.failures import text_of
+from kantan_agents.tools.mcp.offers import as_data as data_of
+from kantan_agents.tools.mcp.offers import may_offer
+from kantan_agents.tools.mcp.served import ask_server
+from kantan_agents.tools.mcp.unavailable import UnavailableError
 
 _ASKER = "mcp check"
 _MOST_PAGES = 100

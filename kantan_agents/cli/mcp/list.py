@@ -13,10 +13,10 @@ from rich.text import Text
 from kantan_agents.cli.terminal.console import ACCENT, BAD, GOOD, LABEL, NOTICE, wide_terminal
 from kantan_agents.cli.terminal.plain import json_text
 from kantan_agents.cli.terminal.rows import Column, cell, line_width, print_lines, row_lines
-from kantan_agents.mcp.configuration.configuration import Configuration, read_configuration
-from kantan_agents.mcp.configuration.entry import ServerEntry
-from kantan_agents.mcp.configuration.trust import TrustRecord
-from kantan_agents.mcp.configuration.variables import missing_variables
+from kantan_agents.tools.mcp.configuration.configuration import Configuration, read_configuration
+from kantan_agents.tools.mcp.configuration.entry import ServerEntry
+from kantan_agents.tools.mcp.configuration.trust import TrustRecord
+from kantan_agents.tools.mcp.configuration.variables import missing_variables
 
 _NONE = """\
 No MCP server is configured. Configure one in .mcp.json of the project:

@@ -12,14 +12,14 @@ import typer
 from kantan_agents.cli.terminal.plain import one_line, printable
 from kantan_agents.definitions import AgentDefinition
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.mcp.configuration.agent_file import source_of, wanted_servers
-from kantan_agents.mcp.configuration.configuration import Configuration
-from kantan_agents.mcp.configuration.entry import ServerEntry, Source
-from kantan_agents.mcp.configuration.masking import shown_value
-from kantan_agents.mcp.configuration.places import is_own_file
-from kantan_agents.mcp.configuration.read_file import read_file
-from kantan_agents.mcp.configuration.trust import TrustRecord
-from kantan_agents.mcp.configuration.variables import variables_of
+from kantan_agents.tools.mcp.configuration.agent_file import source_of, wanted_servers
+from kantan_agents.tools.mcp.configuration.configuration import Configuration
+from kantan_agents.tools.mcp.configuration.entry import ServerEntry, Source
+from kantan_agents.tools.mcp.configuration.masking import shown_value
+from kantan_agents.tools.mcp.configuration.places import is_own_file
+from kantan_agents.tools.mcp.configuration.read_file import read_file
+from kantan_agents.tools.mcp.configuration.trust import TrustRecord
+from kantan_agents.tools.mcp.configuration.variables import variables_of
 
 
 def trust_file(path: Path) -> None:

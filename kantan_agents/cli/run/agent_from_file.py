@@ -18,8 +18,8 @@ from kantan_agents.definitions import MODELS, AgentDefinition, AgentLoader
 from kantan_agents.definitions.unknown_tools import UnknownTool, listed, names_no_tool
 from kantan_agents.delegation import task_tool
 from kantan_agents.errors import KantanAgentsError
-from kantan_agents.skills import SkillCatalog, SkillLoader
 from kantan_agents.support.nearest import nearest
+from kantan_agents.tools.skills import SkillCatalog, SkillLoader
 
 
 def agent_from_file(
@@ -68,9 +68,9 @@ def _servers_of(definition: AgentDefinition) -> list[Any]:
         return []
     # Imported here: few files have servers.
     from kantan_agents.cli.mcp.trust import ask_for_trust
-    from kantan_agents.mcp.configuration.agent_file import wanted_servers
-    from kantan_agents.mcp.configuration.configuration import read_configuration
-    from kantan_agents.mcp.configuration.configured import ConfiguredServers
+    from kantan_agents.tools.mcp.configuration.agent_file import wanted_servers
+    from kantan_agents.tools.mcp.configuration.configuration import read_configuration
+    from kantan_agents.tools.mcp.configuration.configured import ConfiguredServers
 
     servers = ConfiguredServers(read_configuration())
     entries = servers.entries_for(definition, known_only=True)
@@ -118,7 +118,7 @@ def _name_missing_servers(definition: AgentDefinition, agent: Agent[Any]) -> Non
     """Name the MCP servers that the file of a subagent asks for, and that the agent above it has not."""
     if definition.mcp_servers is None:
         return
-    from kantan_agents.mcp.configuration.agent_file import wanted_servers  # few files have servers
+    from kantan_agents.tools.mcp.configuration.agent_file import wanted_servers  # few files have servers
 
     has = {server.name for server in agent.inherited["mcp_servers"]}
     try:

@@ -16,7 +16,6 @@ from kantan_agents.cli.run.recording import Target, collect_runs, recording_to
 from kantan_agents.cli.terminal.approvals import Answer, Approvals
 from kantan_agents.cli.terminal.plain import json_text, one_line, printable
 from kantan_agents.cli.terminal.toolkit_options import NO_TOOLKIT, ToolkitOptions
-from kantan_agents.commands import PREFIX
 from kantan_agents.core.interception import Middleware
 from kantan_agents.core.pipeline import Run, Stage, run_result
 from kantan_agents.delegation.approvals import answer_approvals
@@ -25,9 +24,10 @@ from kantan_agents.middleware.approve.calls import PendingCall
 from kantan_agents.middleware.slash_commands.user_rules import USER_RULES
 from kantan_agents.models.structured import json_data
 from kantan_agents.running.portal import background_loop
-from kantan_agents.skills import CommandLoader
 from kantan_agents.stages.trim_history import output_text
 from kantan_agents.tool_rules import rules_of
+from kantan_agents.tools.commands import PREFIX
+from kantan_agents.tools.skills import CommandLoader
 
 AGENT_NAME = "assistant"
 

@@ -13,7 +13,7 @@ from kantan_agents.cli.terminal.console import ACCENT, plain, wide_terminal
 from kantan_agents.cli.terminal.failures import EXIT_FAILED
 from kantan_agents.cli.terminal.plain import json_text, one_line
 from kantan_agents.cli.terminal.rows import Column, line_width, print_lines, row_lines
-from kantan_agents.skills import CommandFile, CommandLoader, Skill, SkillLoader
+from kantan_agents.tools.skills import CommandFile, CommandLoader, Skill, SkillLoader
 
 _COLUMNS = (
     Column("name", longest=64, aligned=40),

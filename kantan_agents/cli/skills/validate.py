@@ -18,8 +18,8 @@ from kantan_agents.cli.terminal.show_quantities import counted
 from kantan_agents.definitions import Problem
 from kantan_agents.definitions.problems import problems_of
 from kantan_agents.errors import CommandFileError, FileArgumentError, InvalidSkillError, SkillFileError
-from kantan_agents.skills import CommandFile, CommandLoader, Skill, SkillLoader
-from kantan_agents.skills.scan import SKILL_FILE
+from kantan_agents.tools.skills import CommandFile, CommandLoader, Skill, SkillLoader
+from kantan_agents.tools.skills.scan import SKILL_FILE
 
 _COMMANDS: Final = "commands"
 

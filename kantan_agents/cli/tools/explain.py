@@ -14,10 +14,10 @@ from kantan_agents.cli.terminal.failures import EXIT_FAILED
 from kantan_agents.cli.terminal.plain import json_text, one_line, printable
 from kantan_agents.delegation import task_tool
 from kantan_agents.errors import InvalidOptionError, KantanAgentsError, ToolInputError
-from kantan_agents.skills import SkillLoader
-from kantan_agents.skills.limits import limit_of
 from kantan_agents.testing import ScriptedModel
 from kantan_agents.tools import Explanation, explain, facts_of_listed
+from kantan_agents.tools.skills import SkillLoader
+from kantan_agents.tools.skills.limits import limit_of
 
 
 def explain_tool(

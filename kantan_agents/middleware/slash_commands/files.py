@@ -8,16 +8,16 @@ from typing import Any, Final
 from agents import RunConfig
 
 from kantan_agents.bridge import config_with_model
-from kantan_agents.commands import Command
 from kantan_agents.core.interception import redacted_new_input
 from kantan_agents.core.pipeline import Run
 from kantan_agents.definitions import model_of
 from kantan_agents.definitions.grants import grants_for
 from kantan_agents.definitions.tool_lists import ALL
-from kantan_agents.skills import CommandFile
-from kantan_agents.skills.limits import Choice, choice_in, choice_of, head_line
 from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules import ToolFacts
+from kantan_agents.tools.commands import Command
+from kantan_agents.tools.skills import CommandFile
+from kantan_agents.tools.skills.limits import Choice, choice_in, choice_of, head_line
 
 COMMAND_LIMIT: Final = "command "
 """Begins the name of the limit that the tool lists of a command set."""

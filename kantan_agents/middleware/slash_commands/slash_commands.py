@@ -12,7 +12,28 @@ import anyio.to_thread
 from agents import FunctionTool, RunContextWrapper, RunResult, RunState, Tool
 
 from kantan_agents.bridge import SDKAgent
-from kantan_agents.commands import (
+from kantan_agents.core.context import check_context, fill_defaults
+from kantan_agents.core.interception import Middleware, ToolCall, emit_refusal, redacted_new_input
+from kantan_agents.core.pipeline import Next, Run
+from kantan_agents.errors import (
+    CommandNotRunnableError,
+    CommandSyntaxError,
+    InvalidOptionError,
+    KantanAgentsError,
+    ToolNotAllowedError,
+)
+from kantan_agents.middleware.slash_commands.calls import UserCall
+from kantan_agents.middleware.slash_commands.files import ARGUMENTS, begin_with_file, restore_limit
+from kantan_agents.middleware.slash_commands.prompts import ServerPrompt, facts_of_command
+from kantan_agents.middleware.slash_commands.results import message_result, tool_result
+from kantan_agents.middleware.slash_commands.rules import UserGuard, user_layers
+from kantan_agents.middleware.slash_commands.tools import AgentCommands, is_enabled
+from kantan_agents.middleware.slash_commands.user_rules import USER_RULES, UserRules
+from kantan_agents.models.rubric import Rubric
+from kantan_agents.support.log import get_logger
+from kantan_agents.tool_rules import Decision, RuleLayers, ToolRulesMode
+from kantan_agents.tools import NO_LAYERS, rules_in_force
+from kantan_agents.tools.commands import (
     HELP,
     HELP_COMMAND,
     PREFIX,
@@ -28,31 +49,10 @@ from kantan_agents.commands import (
     split_line,
     unknown_command,
 )
-from kantan_agents.core.context import check_context, fill_defaults
-from kantan_agents.core.interception import Middleware, ToolCall, emit_refusal, redacted_new_input
-from kantan_agents.core.pipeline import Next, Run
-from kantan_agents.errors import (
-    CommandNotRunnableError,
-    CommandSyntaxError,
-    InvalidOptionError,
-    KantanAgentsError,
-    ToolNotAllowedError,
-)
-from kantan_agents.mcp import mcp_prompt
-from kantan_agents.mcp.served import ask_server
-from kantan_agents.middleware.slash_commands.calls import UserCall
-from kantan_agents.middleware.slash_commands.files import ARGUMENTS, begin_with_file, restore_limit
-from kantan_agents.middleware.slash_commands.prompts import ServerPrompt, facts_of_command
-from kantan_agents.middleware.slash_commands.results import message_result, tool_result
-from kantan_agents.middleware.slash_commands.rules import UserGuard, user_layers
-from kantan_agents.middleware.slash_commands.tools import AgentCommands, is_enabled
-from kantan_agents.middleware.slash_commands.user_rules import USER_RULES, UserRules
-from kantan_agents.models.rubric import Rubric
-from kantan_agents.skills import CommandFile, CommandLoader
-from kantan_agents.support.log import get_logger
-from kantan_agents.tool_rules import Decision, RuleLayers, ToolRulesMode
-from kantan_agents.tools import NO_LAYERS, rules_in_force
 from kantan_agents.tools.context_keys import check_context_keys
+from kantan_agents.tools.mcp import mcp_prompt
+from kantan_agents.tools.mcp.served import ask_server
+from kantan_agents.tools.skills import CommandFile, CommandLoader
 
 TRIGGER = "trigger"
 """Key in the trace metadata of a command's run; the value is ``"user"``."""

@@ -13,13 +13,13 @@ import attrs
 from agents import FunctionTool, RunContextWrapper, Tool
 
 from kantan_agents.bridge import SDKAgent
-from kantan_agents.commands import HELP, Command, CommandRegistry
-from kantan_agents.mcp.served import servers_away
 from kantan_agents.middleware.slash_commands.files import command_of_file
 from kantan_agents.middleware.slash_commands.prompts import prompt_commands
-from kantan_agents.skills import CommandFile, CommandLoader
 from kantan_agents.support.log import get_logger
 from kantan_agents.tools import facts_of
+from kantan_agents.tools.commands import HELP, Command, CommandRegistry
+from kantan_agents.tools.mcp.served import servers_away
+from kantan_agents.tools.skills import CommandFile, CommandLoader
 
 _log = get_logger("kantan_agents.commands")
 _MAX_INLINE_COMMANDS = 100

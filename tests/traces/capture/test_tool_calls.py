@@ -12,7 +12,7 @@ from openai.types.responses import ResponseCustomToolCall
 
 from kantan_agents import Agent
 from kantan_agents.testing import ScriptedModel, function_call
-from tests.mcp.offering import Offering
+from tests.tools.mcp.offering import Offering
 from tests.traces.capture.recording import Recording
 
 pytestmark = pytest.mark.anyio

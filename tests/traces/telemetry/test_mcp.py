@@ -15,7 +15,7 @@ from agents.mcp import MCPServerStdio, MCPServerStreamableHttp
 from kantan_agents import Agent, mcp_trace_client, mcp_trace_meta
 from kantan_agents.testing import ScriptedToolCall
 from kantan_agents.traces.telemetry import conventions as names
-from tests.mcp.session_server import SessionServer
+from tests.tools.mcp.session_server import SessionServer
 from tests.traces.telemetry.receiver import Receiver
 
 pytestmark = pytest.mark.anyio

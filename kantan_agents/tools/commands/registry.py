@@ -1,0 +1,191 @@
+"""``CommandRegistry``: find commands by name or alias, and suggest similar names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from rapidfuzz import process
+from rapidfuzz.distance import DamerauLevenshtein
+
+from kantan_agents.errors import InvalidOptionError, UnknownCommandError
+from kantan_agents.tools.commands.command import Command
+from kantan_agents.tools.commands.line import PREFIX, shown_name
+
+HELP = "help"
+_NEAREST = 3
+_LONGEST = 100
+
+
+class CommandRegistry:
+    """A collection of commands, found by name.
+
+    The name of a command takes precedence over ``Command.aliases``; an alias that several commands declare
+    finds none of them. ``-`` and ``_`` in names are equal.
+
+    Args:
+        commands: The commands, in the order in which they are listed.
+        aliases: Additional names, each with the command or alias that it refers to.
+        prefix: The prefix of commands, for messages.
+        allow_missing: Whether aliases may refer to commands that are not in the registry.
+
+    Raises:
+        InvalidOptionError: E75, two commands have the same name, or an alias is invalid.
+    """
+
+    def __init__(
+        self,
+        commands: Iterable[Command],
+        aliases: Mapping[str, str] | None = None,
+        *,
+        prefix: str = PREFIX,
+        allow_missing: bool = False,
+    ) -> None:
+        self.prefix = prefix
+        self._commands: dict[str, Command] = {}
+        problems: list[str] = []
+        for command in commands:
+            if command.name in self._commands:
+                problems.append(f"there are two commands {command.name!r}")
+            self._commands[command.name] = command
+        if problems:
+            raise InvalidOptionError(option="commands", reason="; ".join(problems))
+        self._names = {**_brought_aliases(self._commands.values()), **self._commands}
+        self._aliased = self._with_aliases(checked_aliases(aliases), allow_missing=allow_missing)
+
+    def _with_aliases(self, aliases: Mapping[str, str], *, allow_missing: bool) -> dict[str, Command]:
+        aliased: dict[str, Command] = {}
+        problems = []
+        for alias, target in aliases.items():
+            end = target
+            while end in aliases and end not in self._commands:
+                end = aliases[end]
+            found = self._find_by_name(end)
+            if alias in self._commands:
+                problems.append(f"{alias!r} is the name of a command")
+            elif found is not None:
+                aliased[alias] = found
+            elif not allow_missing:
+                problems.append(f"{alias!r} refers to {target!r}, which is not a command")
+        if problems:
+            raise InvalidOptionError(option="aliases", reason="; ".join(problems))
+        return aliased
+
+    def _find_by_name(self, name: str) -> Command | None:
+        for spelled in (name, name.replace("-", "_"), name.replace("_", "-")):
+            if spelled in self._names:
+                return self._names[spelled]
+        return None
+
+    @property
+    def aliases(self) -> Mapping[str, Command]:
+        """The ``aliases`` of the registry, with the command of each."""
+        return MappingProxyType(self._aliased)
+
+    def find(self, name: str) -> Command | None:
+        """Return the command with this name or alias; None if there is none."""
+        return self._aliased.get(name) or self._find_by_name(name)
+
+    def names_of(self, command: Command) -> tuple[str, ...]:
+        """Return the other names by which the registry finds a command."""
+        aliases = [alias for alias, target in self._aliased.items() if target is command]
+        brought = [name for name in command.aliases if self._names.get(name) is command]
+        return tuple(dict.fromkeys(name for name in (*aliases, *brought) if name != command.name))
+
+    def require(self, name: str, is_shown: Callable[[Command], bool] = lambda _: True) -> Command:
+        """Return the command with this name or alias.
+
+        Args:
+            name: The name, without the prefix.
+            is_shown: Returns whether a command may be suggested if there is none with this name.
+
+        Raises:
+            UnknownCommandError: E54, there is none; with the most similar names that may be suggested.
+        """
+        found = self.find(name)
+        if found is None:
+            raise unknown_command(name, self.nearest(name, is_shown), self.prefix)
+        return found
+
+    def nearest(self, name: str, is_shown: Callable[[Command], bool] = lambda _: True) -> tuple[str, ...]:
+        """Return the names that are most similar to a name, the nearest first."""
+        if len(name) > _LONGEST:
+            return ()
+        known = {HELP, *self._aliased, *self._commands}
+        shown = [
+            other
+            for other in sorted(known)
+            if (command := self._aliased.get(other) or self._commands.get(other)) is None or is_shown(command)
+        ]
+        scored = process.extract(
+            name,
+            shown,
+            scorer=DamerauLevenshtein.normalized_similarity,
+            processor=_normalized,
+            score_cutoff=0.5,
+            limit=_NEAREST,
+        )
+        return tuple(other for other, _, _ in scored)
+
+    def __iter__(self) -> Iterator[Command]:
+        return iter(self._commands.values())
+
+    def __len__(self) -> int:
+        return len(self._commands)
+
+    def __repr__(self) -> str:
+        return f"CommandRegistry({', '.join(self._commands)})"
+
+
+def checked_aliases(aliases: Any) -> dict[str, str]:
+    """Return a copy of ``aliases``; an empty dict for None.
+
+    Raises:
+        InvalidOptionError: E75, it is not a mapping of names to names, a name cannot be typed, or aliases
+            refer to each other in a circle.
+    """
+    if aliases is None:
+        return {}
+    if not isinstance(aliases, Mapping):
+        raise InvalidOptionError(option="aliases", reason=f"must be a dict of names, not {aliases!r}")
+    problems = [
+        f"{name!r} is not a valid name"
+        for pair in aliases.items()
+        for name in pair
+        if not isinstance(name, str) or not name or any(sign.isspace() or sign == "\0" for sign in name)
+    ]
+    if HELP in aliases:
+        problems.append(f"{HELP!r} always lists the commands")
+    if not problems:
+        problems = [
+            f"{alias!r} refers to itself in the end" for alias in aliases if _is_circular(alias, aliases)
+        ]
+    if problems:
+        raise InvalidOptionError(option="aliases", reason="; ".join(problems))
+    return dict(aliases)
+
+
+def unknown_command(name: str, nearest: tuple[str, ...], prefix: str) -> UnknownCommandError:
+    """Return the error for a command that does not exist."""
+    return UnknownCommandError(name=shown_name(name), nearest=nearest, prefix=prefix)
+
+
+def _is_circular(alias: str, aliases: Mapping[str, str]) -> bool:
+    seen, at = set[str](), alias
+    while at in aliases and at not in seen:
+        seen.add(at)
+        at = aliases[at]
+    return at in seen
+
+
+def _brought_aliases(commands: Iterable[Command]) -> dict[str, Command]:
+    brought: dict[str, list[Command]] = {}
+    for command in commands:
+        for name in command.aliases:
+            brought.setdefault(name, []).append(command)
+    return {name: owners[0] for name, owners in brought.items() if all(one is owners[0] for one in owners)}
+
+
+def _normalized(name: str) -> str:
+    return name.lower().replace("-", "_")

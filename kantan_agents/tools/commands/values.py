@@ -1,0 +1,160 @@
+"""``ValueReader``: convert the text of an argument to a value of its schema."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import unicodedata
+from collections.abc import Mapping
+from typing import Any
+
+from kantan_agents.tool_rules import read_json
+from kantan_agents.tools.commands.schemas import choices_of, leaves_of, types_of
+
+_YES = ("true", "yes", "on", "1")
+_NO = ("false", "no", "off", "0")
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_WIDE = {"＋": "+", "－": "-", "−": "-", "．": ".", "ｅ": "e", "Ｅ": "e"}  # noqa: RUF001 - of other scripts
+_DIGITS = 4000
+_CHOICES = 20
+_SHOWN = 60
+_ARTICLES = {
+    "integer": "an integer",
+    "number": "a number",
+    "boolean": "true or false",
+    "null": "null",
+    "array": "a JSON array",
+    "object": "a JSON object",
+    "string": "a text",
+}
+
+_NOTHING: Any = object()
+
+
+class ValueReader:
+    """Converts texts to values of one schema; created once per parameter, since lists may have many items.
+
+    If the schema allows texts, the text itself is the value, even if it looks like a number: other types must
+    be given as a JSON object.
+
+    Args:
+        schema: The schema of the parameter, or of the items of a list.
+        root: The whole schema, for references.
+    """
+
+    def __init__(self, schema: Any, root: Mapping[str, Any]) -> None:
+        leaves = leaves_of(schema, root)
+        free = [leaf for leaf in leaves if choices_of(leaf) is None]
+        self._choices = [choice for leaf in leaves for choice in choices_of(leaf) or ()]
+        self._by_spelling: dict[str, Any] = {}
+        for choice in self._choices:
+            self._by_spelling.setdefault(spelled(choice), choice)
+        self._kinds = list(dict.fromkeys(kind for leaf in free for kind in types_of(leaf)))
+        self._takes_any = any(not types_of(leaf) for leaf in free)
+
+    def __call__(self, text: str) -> Any:
+        """Return the value of a text, given without quotes.
+
+        Raises:
+            ValueError: The text is not a value of the schema; the message is the reason.
+        """
+        choice = self._by_spelling.get(text, _NOTHING)
+        if choice is not _NOTHING:
+            return choice
+        if "string" in self._kinds:
+            return text
+        for kind in self._kinds:
+            value = _READERS[kind](text) if kind in _READERS else _NOTHING
+            if value is not _NOTHING:
+                return value
+        if self._takes_any:
+            value = _json(text)
+            return text if value is _NOTHING else value
+        raise ValueError(f"must be {self._expected()}, not {shown(text)}")
+
+    def _expected(self) -> str:
+        listed = [f"one of {', '.join(map(spelled, self._choices[:_CHOICES]))}"] if self._choices else []
+        return " or ".join([*listed, *(_ARTICLES.get(kind, kind) for kind in self._kinds)])
+
+
+def takes_text(schema: Any, root: Mapping[str, Any]) -> bool:
+    """Return whether any text is a value of a schema, according to its types alone."""
+    return any(
+        choices_of(leaf) is None and ("string" in types_of(leaf) or not types_of(leaf))
+        for leaf in leaves_of(schema, root)
+    )
+
+
+def shown(text: str) -> str:
+    """Return a text, shortened and quoted for a message."""
+    short = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+    return repr(short)
+
+
+def spelled(value: Any) -> str:
+    """Return the text to type for a listed value."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _in_ascii(text: str) -> str:
+    """Return a number with ASCII digits and signs; the empty string if it is too long."""
+    if len(text) > _DIGITS:
+        return ""
+    if text.isascii():
+        return text
+    # Superscripts and circled digits do not count as digits: `10²` is not 102.
+    return "".join(
+        str(unicodedata.decimal(sign)) if sign.isdecimal() else _WIDE.get(sign, sign) for sign in text
+    )
+
+
+def _integer(text: str) -> Any:
+    plain = _in_ascii(text)
+    return int(plain) if _INTEGER.fullmatch(plain) else _NOTHING
+
+
+def _number(text: str) -> Any:
+    whole = _integer(text)
+    if whole is not _NOTHING:
+        return whole
+    plain = _in_ascii(text)
+    number = float(plain) if _NUMBER.fullmatch(plain) else math.inf
+    return number if math.isfinite(number) else _NOTHING
+
+
+def _boolean(text: str) -> Any:
+    word = text.lower()
+    return True if word in _YES else False if word in _NO else _NOTHING
+
+
+def _null(text: str) -> Any:
+    return None if text == "null" else _NOTHING
+
+
+def _json(text: str) -> Any:
+    try:
+        return read_json(text)
+    except (ValueError, RecursionError):
+        return _NOTHING
+
+
+def _array(text: str) -> Any:
+    value = _json(text)
+    return value if isinstance(value, list) else _NOTHING
+
+
+def _object(text: str) -> Any:
+    value = _json(text)
+    return value if isinstance(value, dict) else _NOTHING
+
+
+_READERS = {
+    "integer": _integer,
+    "number": _number,
+    "boolean": _boolean,
+    "null": _null,
+    "array": _array,
+    "object": _object,
+}

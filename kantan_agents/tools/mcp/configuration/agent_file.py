@@ -1,0 +1,98 @@
+"""``mcpServers`` of a subagent file: names of configured servers, and servers of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from kantan_agents.definitions import AgentDefinition
+from kantan_agents.errors import InvalidMCPConfigurationError
+from kantan_agents.tools.mcp.configuration.entry import ServerEntry, Source
+from kantan_agents.tools.mcp.configuration.parse import name_mistake, parse_servers
+from kantan_agents.tools.mcp.configuration.read_file import digest_of
+
+_KEY = "mcpServers"
+_AGENT_DIRECTORIES = (".kode", ".claude")
+_NO_FILE = "(no file)"
+
+
+@attrs.frozen
+class WantedServers:
+    """The servers that a subagent file asks for.
+
+    Attributes:
+        names: The names of all, in order.
+        entries: Those that the file configures itself.
+    """
+
+    names: tuple[str, ...] = ()
+    entries: tuple[ServerEntry, ...] = ()
+
+
+def wanted_servers(definition: AgentDefinition) -> WantedServers:
+    """Return the servers of a definition.
+
+    Raises:
+        InvalidMCPConfigurationError: E181, with every mistake.
+    """
+    if definition.mcp_servers is None:
+        return WantedServers()
+    names: list[str] = []
+    own: dict[str, Any] = {}
+    problems: list[str] = []
+    for place, name, options in _items(definition.mcp_servers):
+        mistake = name_mistake(name)
+        if mistake:
+            problems.append(f"{place}: {mistake}")
+            continue
+        names.append(name)
+        if options is None:  # `github:` means the configured server, as `github` does
+            continue
+        if name in own:
+            problems.append(f"{place}: the server {name!r} is configured twice")
+        own[name] = options
+    parsed = parse_servers(own, source_of(definition), _KEY)
+    problems += parsed.problems
+    if problems:
+        raise InvalidMCPConfigurationError(path=str(definition.path or _NO_FILE), problems=problems)
+    return WantedServers(tuple(dict.fromkeys(names)), parsed.entries)
+
+
+def _items(servers: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Yield each server with its place, its name and its configuration; None for the name of one."""
+    if isinstance(servers, str):
+        servers = [name.strip() for name in servers.split(",") if name.strip()]
+    if isinstance(servers, Mapping):
+        yield from ((f"{_KEY}.{name}", name, options) for name, options in servers.items())
+        return
+    for number, item in enumerate(servers if isinstance(servers, list) else [servers]):
+        place = f"{_KEY}[{number}]"
+        if isinstance(item, Mapping) and len(item) == 1:
+            ((name, options),) = item.items()
+            yield place, name, options
+        else:
+            yield place, item, None
+
+
+def source_of(definition: AgentDefinition) -> Source:
+    """Return the source of the servers that a definition configures itself.
+
+    Only ``mcpServers`` counts for trust: a change of the prompt starts no other program.
+    """
+    data = json.dumps(definition.mcp_servers, sort_keys=True, ensure_ascii=True)
+    path = Path(os.path.realpath(definition.path)) if definition.path else Path(_NO_FILE)
+    return Source(path, digest_of(data.encode()), folder=_folder(path) if definition.path else None)
+
+
+def _folder(path: Path) -> Path | None:
+    """Return the folder of the project that a subagent file belongs to; None for the user's own files."""
+    for parent in path.parents:
+        if parent.name in _AGENT_DIRECTORIES:
+            home = os.path.realpath(Path("~").expanduser())
+            return None if os.path.realpath(parent.parent) == home else parent.parent
+    return path.parent

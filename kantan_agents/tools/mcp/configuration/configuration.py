@@ -1,0 +1,77 @@
+"""What is configured: the servers of all files, and the variables that they may read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import attrs
+
+from kantan_agents.tools.mcp.configuration.entry import ServerEntry
+from kantan_agents.tools.mcp.configuration.places import Place, find_files, is_own_file
+from kantan_agents.tools.mcp.configuration.read_file import read_file
+
+
+@attrs.frozen
+class Configuration:
+    """The configured servers.
+
+    Attributes:
+        entries: The servers; each name occurs once.
+        shadowed: Servers that are not used, because a file of higher priority has the name.
+        allow_env: Names of the variables that the user's own files allow to read.
+        paths: The files that were read.
+    """
+
+    entries: tuple[ServerEntry, ...] = ()
+    shadowed: tuple[ServerEntry, ...] = ()
+    allow_env: frozenset[str] = frozenset()
+    paths: tuple[Path, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the servers."""
+        return tuple(entry.name for entry in self.entries)
+
+    def find(self, name: str) -> ServerEntry | None:
+        """Return the server of this name, or None."""
+        return next((entry for entry in self.entries if entry.name == name), None)
+
+
+def read_configuration(
+    paths: Iterable[Path] | None = None,
+    *,
+    cwd: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Configuration:
+    """Read configuration files.
+
+    Args:
+        paths: The files, in order of priority; None for those that are found from the working directory.
+        cwd: The working directory to search from; None for that of the process.
+        environ: The environment, which says where the user's own files are; None for that of the process.
+
+    Raises:
+        MCPFileError: E180, a file cannot be read.
+        InvalidMCPConfigurationError: E181, a file has mistakes.
+    """
+    places = (
+        find_files(cwd, environ)
+        if paths is None
+        else tuple(Place(path, is_own_file(path, environ)) for path in paths)
+    )
+    files = [read_file(place.path, is_own=place.is_own) for place in places]
+    if paths is not None:
+        # The user's list of variables also holds for files that are named.
+        files += [
+            attrs.evolve(read_file(place.path, is_own=True), entries=())
+            for place in find_files(cwd, environ)
+            if place.is_own and place not in places
+        ]
+    configured = [entry for file in files for entry in file.entries]
+    used: dict[str, ServerEntry] = {}
+    shadowed = [entry for entry in configured if used.setdefault(entry.name, entry) is not entry]
+    allowed = frozenset(name for file in files for name in file.allow_env)
+    return Configuration(
+        tuple(used.values()), tuple(shadowed), allowed, tuple(place.path for place in places)
+    )

@@ -1,0 +1,157 @@
+"""Reads one configuration file: ``.mcp.json`` or ``kantan-agents.toml``."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from kantan_agents.errors import InvalidMCPConfigurationError, MCPFileError
+from kantan_agents.support.nearest import nearest
+from kantan_agents.tools.mcp.configuration.entry import ServerEntry, Source
+from kantan_agents.tools.mcp.configuration.parse import parse_servers
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+_MOST_BYTES = 1_048_576
+_JSON_SERVERS = "mcpServers"
+_OF_TOML = frozenset({"servers", "allow_env"})
+
+
+@attrs.frozen
+class ConfigurationFile:
+    """The content of a configuration file.
+
+    Attributes:
+        source: The file.
+        entries: Its servers.
+        allow_env: Names of the variables that it allows to read; only the user's own file can have some.
+    """
+
+    source: Source
+    entries: tuple[ServerEntry, ...] = ()
+    allow_env: frozenset[str] = frozenset()
+
+
+def read_file(path: Path, *, is_own: bool = False) -> ConfigurationFile:
+    """Read a configuration file: TOML if its name ends with ``.toml``, otherwise JSON.
+
+    Args:
+        path: The file.
+        is_own: Whether it is the user's own.
+
+    Raises:
+        MCPFileError: E180, it is missing, not a regular file, larger than 1 MiB, or not UTF-8, JSON or TOML.
+        InvalidMCPConfigurationError: E181, it has mistakes; the error lists all of them.
+    """
+    content = _content(path)
+    real = Path(os.path.realpath(path))
+    source = Source(real, digest_of(content), is_own, None if is_own else real.parent)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise MCPFileError(path=str(path), reason="it is not UTF-8 text") from error
+    if path.suffix == ".toml":
+        file, problems = _from_toml(_parsed_toml(text, path), source)
+    else:
+        file, problems = _from_json(*_parsed_json(text, path), source)
+    if problems:
+        raise InvalidMCPConfigurationError(path=str(path), problems=problems)
+    return file
+
+
+def digest_of(content: bytes) -> str:
+    """Return the SHA-256 of a content."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def _content(path: Path) -> bytes:
+    try:
+        # Not to wait for a pipe that nobody writes to.
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        with open(descriptor, "rb") as file:  # noqa: PTH123 - the file is open already
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise MCPFileError(path=str(path), reason="it is not a regular file")
+            content = file.read(_MOST_BYTES + 1)
+    except (OSError, ValueError) as error:
+        if isinstance(error, MCPFileError):
+            raise
+        reason = getattr(error, "strerror", None) or str(error)
+        raise MCPFileError(path=str(path), reason=reason) from error
+    if len(content) > _MOST_BYTES:
+        raise MCPFileError(path=str(path), reason=f"it is larger than {_MOST_BYTES} bytes")
+    return content
+
+
+def _parsed_json(text: str, path: Path) -> tuple[Any, list[str]]:
+    """Return the data, and the keys that appear several times in one object."""
+    repeated: list[str] = []
+
+    def read(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        data = dict(pairs)
+        if len(data) < len(pairs):
+            keys = [key for key, _ in pairs]
+            repeated.extend(key for key in data if keys.count(key) > 1)
+        return data
+
+    try:
+        return json.loads(text, object_pairs_hook=read), repeated
+    except (ValueError, RecursionError) as error:
+        # The position only: the rest of the message may quote the text.
+        at = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
+        raise MCPFileError(path=str(path), reason=f"it is not JSON{at}") from error
+
+
+def _from_json(data: Any, repeated: list[str], source: Source) -> tuple[ConfigurationFile, list[str]]:
+    # A reader may have seen the first of two, and programs use the last.
+    problems = [f"{key}: appears several times in one object" for key in dict.fromkeys(repeated)]
+    if not isinstance(data, Mapping):
+        return ConfigurationFile(source), [*problems, f"must be an object with {_JSON_SERVERS}"]
+    for key in data:
+        if key not in (_JSON_SERVERS, "$schema"):
+            near = nearest(key, [_JSON_SERVERS])
+            problems.append(f"{key}: is not known{f'; the nearest key is {near!r}' if near else ''}")
+    if _JSON_SERVERS not in data:
+        return ConfigurationFile(source), [*problems, f"{_JSON_SERVERS}: is missing"]
+    parsed = parse_servers(data[_JSON_SERVERS], source, _JSON_SERVERS)
+    return ConfigurationFile(source, parsed.entries), [*problems, *parsed.problems]
+
+
+def _parsed_toml(text: str, path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise MCPFileError(path=str(path), reason=f"it is not TOML ({error})") from error
+
+
+def _from_toml(data: Mapping[str, Any], source: Source) -> tuple[ConfigurationFile, list[str]]:
+    # The other tables are of other parts of the library.
+    table = data.get("mcp", {})
+    if not isinstance(table, Mapping):
+        return ConfigurationFile(source), ["mcp: must be a table"]
+    problems = []
+    for key in table:
+        if key not in _OF_TOML:
+            near = nearest(key, _OF_TOML)
+            problems.append(f"mcp.{key}: is not known{f'; the nearest key is {near!r}' if near else ''}")
+    names = table.get("allow_env", [])
+    if "allow_env" in table and not source.is_own:
+        problems.append("mcp.allow_env: counts only in your own configuration, not in that of a project")
+    elif not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        problems.append("mcp.allow_env: must be a list of names of variables")
+        names = []
+    parsed = parse_servers(table.get("servers", {}), source, "mcp.servers")
+    return (
+        ConfigurationFile(source, parsed.entries, frozenset(names)),
+        [*problems, *parsed.problems],
+    )

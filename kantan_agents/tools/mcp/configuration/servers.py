@@ -1,0 +1,185 @@
+"""Makes server objects of the SDK from entries. They are connected when a run needs them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from agents.mcp import MCPServer, MCPServerSse, MCPServerStdio, MCPServerStreamableHttp
+from mcp.client.stdio import stdio_client
+
+from kantan_agents.tools.mcp.configuration.entry import ServerEntry
+from kantan_agents.tools.mcp.configuration.masking import Masking
+from kantan_agents.tools.mcp.configuration.nonsense import Nonsense
+from kantan_agents.tools.mcp.configuration.stderr import StandardError
+from kantan_agents.tools.mcp.configuration.variables import Expanded
+from kantan_agents.tools.mcp.failures import text_of
+from kantan_agents.tools.mcp.resources import with_resources
+
+if TYPE_CHECKING:
+    # At run time, a class of three bases: the methods here call those of the SDK's class beside it.
+    from agents.mcp.server import _MCPServerWithClientSession as _Base
+else:
+    _Base = object
+
+_LONGEST_LINE = 300
+
+
+class StartFailedError(ConnectionError):
+    """A server has not accepted a connection; the message has no secrets."""
+
+
+class ConfiguredServer(_Base):
+    """What servers of all transports have in common.
+
+    Attributes:
+        entry: Its configuration.
+        masking: Its secrets.
+    """
+
+    entry: ServerEntry
+    masking: Masking
+
+    def configure(self, entry: ServerEntry, masking: Masking) -> None:
+        """Set what the constructors of the SDK do not know."""
+        self.entry = entry
+        self.masking = masking
+
+    @property
+    def kantan_start_seconds(self) -> float:
+        """How long an attempt to connect may take; ``mcp/backoff.py`` reads it."""
+        return self.entry.start_seconds
+
+    @property
+    def kantan_note(self) -> str:
+        """What may explain that it does not start, for the end of a message; ``mcp/keeper.py`` reads it."""
+        return ""
+
+    def last_lines(self, most: int) -> list[str]:
+        """Return the last lines on standard error, with secrets masked; none for a server elsewhere."""
+        del most
+        return []
+
+    async def connect(self) -> None:
+        """Connect to the server.
+
+        Raises:
+            StartFailedError: It does not accept the connection.
+            OSError: Its program cannot be started.
+        """
+        try:
+            await super().connect()  # type: ignore[no-untyped-call]
+        except Exception as error:
+            if isinstance(error, OSError) and not isinstance(error, (ConnectionError, TimeoutError)):
+                # Of the same type: no further attempt would help.
+                name = self.masking.masked(str(error.filename or ""))
+                raise type(error)(error.errno, error.strerror, name) from None
+            raise StartFailedError(f"{self.masking.masked(text_of(error))}{self.kantan_note}") from error
+
+    async def list_tools(self, run_context: Any = None, agent: Any = None) -> Any:
+        """Return the server's tools.
+
+        Raises:
+            TimeoutError: It does not answer in the time that it has for a start, which is usually shorter
+                than that for a call.
+        """
+        with anyio.fail_after(self.entry.start_seconds):
+            return await super().list_tools(run_context, agent)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.entry.name!r} of {str(self.entry.source.path)!r}>"
+
+
+class StdioServer(ConfiguredServer, MCPServerStdio):
+    """A server that is a process of this machine."""
+
+    standard_error: StandardError
+    nonsense: Nonsense
+
+    def create_streams(self) -> Any:
+        """Return the streams to a new process, whose standard error is kept."""
+        return self._streams()
+
+    @asynccontextmanager
+    async def _streams(self) -> AsyncIterator[Any]:
+        self.nonsense.watch()
+        async with AsyncExitStack() as stack:
+            # The process has the file when it has been started; here it is closed then.
+            with self.standard_error.receiving() as file:
+                streams = await stack.enter_async_context(stdio_client(self.params, errlog=file))
+            yield streams
+
+    @property
+    def kantan_note(self) -> str:
+        """What it wrote to standard error, and to standard output besides messages."""
+        notes = [f"; it wrote: {line[:_LONGEST_LINE]}" for line in self.last_lines(1)]
+        if self.nonsense.count:
+            first = f": {self.masking.masked(self.nonsense.first)!r}" if self.nonsense.first else ""
+            notes.append(f"; its standard output has lines that are not messages of MCP{first}")
+        return "".join(notes)
+
+    def last_lines(self, most: int) -> list[str]:
+        """Return the last lines on standard error, with secrets masked."""
+        return [self.masking.masked(line) for line in self.standard_error.lines(most)]
+
+
+class SseServer(ConfiguredServer, MCPServerSse):
+    """A server that answers over server-sent events."""
+
+
+class HttpServer(ConfiguredServer, MCPServerStreamableHttp):
+    """A server that speaks streamable HTTP."""
+
+
+def make_server(entry: ServerEntry, expanded: Expanded) -> MCPServer:
+    """Return a server object that is not connected.
+
+    Args:
+        entry: The configuration.
+        expanded: Its texts with the values of variables.
+    """
+    options: dict[str, Any] = {
+        "name": entry.name,
+        "client_session_timeout_seconds": entry.timeout_seconds,
+    }
+    server: StdioServer | SseServer | HttpServer
+    if entry.transport == "stdio":
+        server = StdioServer(_process(entry, expanded), **options)
+        server.standard_error = StandardError()
+        server.nonsense = Nonsense(entry.name)
+    else:
+        params: Any = {
+            "url": expanded.url,
+            "headers": dict(expanded.headers),
+            "timeout": entry.timeout_seconds,
+        }
+        server = (SseServer if entry.transport == "sse" else HttpServer)(params, **options)
+    server.configure(entry, Masking.of(expanded))
+    return with_resources(server) if entry.resources else server
+
+
+def configured_server(server: Any) -> ConfiguredServer | None:
+    """Return the object behind a server of ``make_server``; None for any other."""
+    inner = getattr(server, "wrapped_server", server)
+    return inner if isinstance(inner, ConfiguredServer) else None
+
+
+def _process(entry: ServerEntry, expanded: Expanded) -> Any:
+    cwd = entry.source.folder
+    if entry.cwd is not None:
+        cwd = (cwd or entry.source.path.parent) / Path(entry.cwd).expanduser()
+    command = Path(expanded.command).expanduser()
+    is_path = len(command.parts) > 1
+    return {
+        # Before the working directory is changed, a relative path would be looked up from the present one.
+        "command": str((cwd or Path.cwd()) / command) if is_path else expanded.command,
+        "args": list(expanded.args),
+        "env": dict(expanded.env),
+        "cwd": None if cwd is None else os.fspath(cwd),
+        # Otherwise one byte that is not UTF-8 would end the reading, without an error.
+        "encoding_error_handler": "replace",
+    }

@@ -1,0 +1,296 @@
+"""Lists the MCP servers of an agent in a turn. A server that fails ends the run or is left out, as chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+import anyio
+import attrs
+from agents import RunContextWrapper, SpanError
+from agents.tracing import mcp_tools_span
+
+from kantan_agents.core.events import MCPServerLeftOut
+from kantan_agents.core.interception import error_message
+from kantan_agents.core.pipeline import Run, current_run
+from kantan_agents.errors import KantanAgentsError, MCPServerUnavailableError
+from kantan_agents.support.log import get_logger
+from kantan_agents.tools.mcp.connection import Connection
+from kantan_agents.tools.mcp.failure_policy import MCPFailurePolicy, choice_for
+from kantan_agents.tools.mcp.failures import text_of
+from kantan_agents.tools.mcp.known_connections import connection_of
+from kantan_agents.tools.mcp.twins import has_session
+from kantan_agents.tools.mcp.unavailable import UnavailableError
+
+T = TypeVar("T")
+
+TENDED = "_kantan_tended_servers"
+"""Attribute of an SDK agent for its ``Tended`` servers; left out of copies."""
+
+_LEFT_OUT = object()
+_NOT_WAITED_FOR = "another server ended the run before it had listed its tools"
+_log = get_logger("kantan_agents.mcp")
+
+servers_away: ContextVar[frozenset[str]] = ContextVar("kantan_agents_servers_away", default=frozenset())
+"""Names of the MCP servers that were left out when this task listed the servers of an agent last."""
+
+
+class Tended:
+    """A server object of an agent whose calls go through its ``Connection``; otherwise the object itself.
+
+    A server object that wraps another names it as ``wrapped_server``: that one has the connection.
+
+    Attributes:
+        server: The server object.
+    """
+
+    def __init__(self, server: Any, agent_name: str) -> None:
+        self.server = server
+        self._inner = _innermost(server)
+        self._last_tools: Sequence[Any] | None = None
+        self._agent_name = agent_name
+
+    @property
+    def connection(self) -> Connection:
+        """The connection of the server, or of the one that it wraps."""
+        return connection_of(self._inner)
+
+    @property
+    def last_tools(self) -> Sequence[Any] | None:
+        """The tools that it listed last; None if it never did."""
+        return self._last_tools if self._inner is not self.server else self.connection.last_tools
+
+    def remember(self, tools: Sequence[Any]) -> None:
+        """Remember the tools that it has listed."""
+        if self._inner is not self.server:
+            self._last_tools = tools
+        else:
+            self.connection.last_tools = tools
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "server" or name.startswith("__"):  # of a copy that is being made
+            raise AttributeError(name)
+        return getattr(self.server, name)
+
+    async def call_tool(self, tool_name: str, arguments: Any, **options: Any) -> Any:
+        """Call a tool of the server."""
+        call = self.server.call_tool
+        return await self.connection.call(lambda: call(tool_name, arguments, **options), self._agent_name)
+
+
+@attrs.frozen(eq=False)
+class Served:
+    """What a server offers in a turn.
+
+    Attributes:
+        server: The server.
+        tools: Its tools; if it is away, those that it offered last.
+        is_away: Whether it is left out of the turn.
+    """
+
+    server: Tended
+    tools: Sequence[Any]
+    is_away: bool = False
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether it is away and has never listed its tools."""
+        return self.is_away and self.server.last_tools is None
+
+
+@attrs.frozen(eq=False)
+class _Answer:
+    """What a server has answered.
+
+    Attributes:
+        tools: Its tools.
+        failure: That it cannot be used, with ``message``, the text for people, and ``reason``.
+        error: Another error, which ends the run.
+    """
+
+    tools: Sequence[Any] = ()
+    failure: MCPServerUnavailableError | None = None
+    message: str = ""
+    reason: str = ""
+    error: KantanAgentsError | None = None
+
+    def ends_run(self, tended: Tended, policy: MCPFailurePolicy) -> bool:
+        """Return whether the run ends without the tools of the server."""
+        is_away = self.failure is not None
+        return self.error is not None or (is_away and choice_for(policy, tended.server.name) == "raise")
+
+
+async def list_servers(agent: Any, wrapper: RunContextWrapper[Any], policy: MCPFailurePolicy) -> list[Served]:
+    """Return what the MCP servers of an agent offer now.
+
+    Args:
+        agent: The SDK agent.
+        wrapper: The SDK's context of the run.
+        policy: Whether a server that fails ends the run or is left out.
+
+    Raises:
+        MCPServerUnavailableError: E28, a server cannot be used, and the policy says "raise".
+        MCPServerLoopError: E37, its connection is on an event loop that cannot make progress.
+    """
+    tended = _tended(agent)
+    # One that is slow to start or to answer must not keep the others waiting. An object of another class may
+    # connect itself, and has to do so in this task.
+    together = [one for one in tended if is_of_sdk(one.server)]
+    answers = await _ask_all(together, agent, wrapper, policy) if len(together) > 1 else {}
+    served: list[Served] = []
+    away: set[str] = set()
+    for one in tended:
+        answer = answers[one] if one in answers else await _ask(one, agent, wrapper)
+        settled = await _settle(one, agent, policy, answer)
+        if settled.is_away:
+            away.add(one.server.name)
+        served.append(settled)
+    servers_away.set(frozenset(away))
+    return served
+
+
+async def _ask_all(
+    servers: Sequence[Tended], agent: Any, wrapper: RunContextWrapper[Any], policy: MCPFailurePolicy
+) -> dict[Tended, _Answer]:
+    """Ask servers at the same time; if one of them ends the run, do not wait for the others.
+
+    Raises:
+        MCPServerUnavailableError, MCPServerLoopError: E28, E37, as ``list_servers``.
+    """
+    run = current_run.get()
+    is_played = run is not None and run.tape is not None
+    answers: dict[Tended, _Answer] = {}
+
+    async def ask(one: Tended) -> None:
+        answers[one] = await _ask(one, agent, wrapper)
+        if answers[one].ends_run(one, policy) and not is_played:
+            tasks.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as tasks:
+        for one in servers:
+            tasks.start_soon(ask, one)
+    ending = [one for one, answer in answers.items() if answer.ends_run(one, policy)]
+    if ending:
+        # The record must have something about each server that a replay will ask for.
+        for one in servers:
+            if one not in answers and run is not None and run.capture is not None:
+                run.capture.listed(one.server.name, None, _NOT_WAITED_FOR)
+        first = min(ending, key=lambda one: answers[one].reason == _NOT_WAITED_FOR)
+        await _settle(first, agent, policy, answers[first])
+    return answers
+
+
+def _tended(agent: Any) -> list[Tended]:
+    known: dict[int, Tended] = vars(agent).setdefault(TENDED, {})
+    found = []
+    for server in agent.mcp_servers:
+        one = known.get(id(server))
+        if one is None or one.server is not server:
+            one = known[id(server)] = Tended(server, agent.name)
+        found.append(one)
+    return found
+
+
+async def _ask(tended: Tended, agent: Any, wrapper: RunContextWrapper[Any]) -> _Answer:
+    """Return the tools of a server, or the error of the listing."""
+    server, run = tended.server, current_run.get()
+    with mcp_tools_span(server=shown_name(server)) as span:
+        try:
+            tools = await _listed(tended, agent, wrapper, run)
+        except KantanAgentsError as error:
+            return _Answer(error=error)
+        except Exception as error:  # noqa: BLE001 - whatever a server raises, it has not listed its tools
+            reason = str(error) if isinstance(error, UnavailableError) else text_of(error)
+            failure = MCPServerUnavailableError(server=shown_name(server), agent=agent.name, reason=reason)
+            failure.__cause__ = error.__cause__ or error
+            message = str(failure) if run is None else error_message(run, failure)
+            span.set_error(SpanError(message=message, data=None))
+            return _Answer(failure=failure, message=message, reason=reason)
+        span.span_data.result = [tool.name for tool in tools]
+    return _Answer(tools)
+
+
+async def _settle(tended: Tended, agent: Any, policy: MCPFailurePolicy, answer: _Answer) -> Served:
+    """Note what a server has answered, in the order of the servers."""
+    server, run = tended.server, current_run.get()
+    if answer.error is not None:
+        raise answer.error
+    failure = answer.failure
+    if failure is not None:
+        if run is not None and run.capture is not None:
+            run.capture.listed(server.name, None, answer.reason)
+        if answer.ends_run(tended, policy):
+            raise failure
+        await _note_left_out(run, agent, tended, failure, answer.message)
+        return Served(tended, tended.last_tools or (), is_away=True)
+    tools = answer.tools
+    tended.remember(tools)
+    if run is not None and run.capture is not None:
+        run.capture.listed(server.name, tools)
+    if run is not None and _LEFT_OUT in run.state:
+        run.state[_LEFT_OUT].discard((agent.name, tended))
+    return Served(tended, tools)
+
+
+async def _listed(
+    tended: Tended, agent: Any, wrapper: RunContextWrapper[Any], run: Run | None
+) -> Sequence[Any]:
+    if run is None or run.tape is None:
+        tools: Sequence[Any] = await tended.connection.ask(
+            lambda: tended.server.list_tools(wrapper, agent), agent.name
+        )
+        return tools
+    played: Sequence[Any] | str = run.tape.listing(tended.server.name)
+    if isinstance(played, str):
+        raise UnavailableError(played)
+    return played
+
+
+async def _note_left_out(
+    run: Run | None, agent: Any, tended: Tended, failure: MCPServerUnavailableError, message: str
+) -> None:
+    """Log and emit that a server is left out, once for each time that it goes away in a run."""
+    if run is not None:
+        noted: set[Any] = run.state.setdefault(_LEFT_OUT, set())
+        if (agent.name, tended) in noted:
+            return
+        noted.add((agent.name, tended))
+    _log.warning("mcp_server_left_out", server=failure.server, agent=agent.name, error=message)
+    if run is not None and run.events is not None:
+        await run.events.emit(
+            MCPServerLeftOut, agent=agent.name, server=failure.server, code=failure.code, message=message
+        )
+
+
+def is_of_sdk(server: Any) -> bool:
+    """Return whether the library connects a server object, so that it may be asked in any task."""
+    return has_session(_innermost(server))
+
+
+def _innermost(server: Any) -> Any:
+    while getattr(server, "wrapped_server", None) is not None:
+        server = server.wrapped_server
+    return server
+
+
+async def ask_server(server: Any, question: Callable[[], Awaitable[T]], agent_name: str) -> T:
+    """Ask a server something that may be asked twice, in the event loop of its connection.
+
+    Args:
+        server: The server object.
+        question: Asks it, for its prompts for example.
+        agent_name: Name of the agent, for errors.
+
+    Raises:
+        UnavailableError: The server cannot be reached.
+        MCPServerLoopError: E37, its connection is on an event loop that cannot make progress.
+        Exception: Any other exception of the server.
+    """
+    return await Tended(server, agent_name).connection.ask(question, agent_name)
+
+
+def shown_name(server: Any) -> str:
+    """Return the name of a server without the password and the query of a URL in it."""
+    # The SDK's name for messages; it has no public one.
+    return str(getattr(server, "_error_name", server.name))

@@ -1,0 +1,137 @@
+"""The names that a model sees for the tools of MCP servers, and what happens to those that collide."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any
+
+import agents
+from agents import FunctionTool, Handoff, default_tool_error_function
+from agents.mcp import MCPUtil
+
+from kantan_agents.tools.mcp.served import Served
+
+# (place of the server, place of the tool on it), as the SDK counts them
+Place = tuple[int, int]
+
+
+def named_tools(
+    agent: Any,
+    served: Sequence[Served],
+    *,
+    local: Collection[str],
+    reserved: Collection[str],
+    may_be_used: Callable[[Iterable[FunctionTool]], list[bool]],
+    left_out: Callable[[Iterable[str]], None],
+) -> tuple[list[FunctionTool], frozenset[str]]:
+    """Return the tools of the servers, each with a name of its own.
+
+    A tool keeps the name that its server gave it. If two servers have a tool of one name, each gets the SDK's
+    name with the server in it, as with ``include_server_in_tool_names``; but one of which the rules hide all
+    others keeps its name. The last tools of a server that is away count as well, so that the names do not
+    change when it goes and comes.
+
+    Args:
+        agent: The SDK agent.
+        served: What the servers offer.
+        local: Names of the agent's own tools and hand-offs; a server's tool of such a name is left out.
+        reserved: Names that no prefixed name may have.
+        may_be_used: Takes tools and returns whether the rules permit to show each.
+        left_out: Takes the names that are left out.
+
+    Returns:
+        The tools, and the names that the tools of several servers had.
+    """
+    naming = _Naming(agent, served)
+    if agent.mcp_config.get("include_server_in_tool_names", False):
+        names = naming.prefixed(naming.places(), reserved)
+        tools = [naming.tool(place, names[place]) for place in naming.places(present=True)]
+        left_out(tool.name for tool in tools if tool.name in local)
+        return [tool for tool in tools if tool.name not in local], frozenset()
+    left_out(naming.name(place) for place in naming.places(present=True) if naming.name(place) in local)
+    places = [place for place in naming.places() if naming.name(place) not in local]
+    counts = Counter(map(naming.name, places))
+    shared = frozenset(name for name, count in counts.items() if count > 1)
+    if not shared:
+        return [naming.tool(place) for place in places if not naming.is_away(place)], shared
+    alike = [place for place in places if naming.name(place) in shared]
+    names = naming.prefixed(alike, {*reserved, *local, *counts})
+    made = {place: naming.tool(place, names.get(place)) for place in places}
+    usable = [
+        place for place, may in zip(alike, may_be_used([made[place] for place in alike]), strict=True) if may
+    ]
+    rivals = Counter(map(naming.name, usable))
+    for place in usable:
+        if rivals[naming.name(place)] == 1:
+            made[place] = naming.tool(place)
+    ambiguous = frozenset(name for name in shared if rivals[name] != 1)
+    return [made[place] for place in places if not naming.is_away(place)], ambiguous
+
+
+class _Naming:
+    """The tools of the servers by place, and the SDK's functions that name and make them."""
+
+    def __init__(self, agent: Any, served: Sequence[Served]) -> None:
+        self._agent = agent
+        self._served = served
+        self._failure_error_function = agent.mcp_config.get(
+            "failure_error_function", default_tool_error_function
+        )
+
+    def places(self, *, present: bool = False) -> list[Place]:
+        return [
+            (number, place)
+            for number, one in enumerate(self._served)
+            if not (present and one.is_away)
+            for place in range(len(one.tools))
+        ]
+
+    def name(self, place: Place) -> str:
+        return str(self._served[place[0]].tools[place[1]].name)
+
+    def is_away(self, place: Place) -> bool:
+        return self._served[place[0]].is_away
+
+    def prefixed(self, places: Sequence[Place], reserved: Collection[str]) -> dict[Place, str]:
+        """Return the SDK's names with the server in them."""
+        batches: list[Any] = []
+        order: list[Place] = []
+        for number, one in enumerate(self._served):
+            mine = [place for place in places if place[0] == number]
+            order += mine
+            batches.append((number, one.server, [one.tools[place[1]] for place in mine]))
+        # Private, but the names must be the SDK's: rules, approvals and stored runs know them.
+        names = MCPUtil._build_prefixed_tool_name_overrides(batches, reserved_names=set(reserved))
+        counts: Counter[int] = Counter()
+        found: dict[Place, str] = {}
+        for place in order:
+            found[place] = names[(place[0], counts[place[0]])]
+            counts[place[0]] += 1
+        return found
+
+    def tool(self, place: Place, name: str | None = None) -> FunctionTool:
+        """Return a tool as the SDK makes it."""
+        one = self._served[place[0]]
+        made = MCPUtil.to_function_tool(
+            one.tools[place[1]],
+            one.server,  # type: ignore[arg-type]  # it has all attributes of the server
+            self._agent.mcp_config.get("convert_schemas_to_strict", False),
+            self._agent,
+            failure_error_function=self._failure_error_function,
+            tool_name_override=name,
+        )
+        # Newer SDKs compare it when they resume a run: which server of the agent the call was approved for.
+        binding = getattr(made, "_mcp_tool_binding", None)
+        if binding is not None:
+            made._mcp_tool_binding = (*binding[:2], place[0])  # type: ignore[attr-defined]
+        return made
+
+
+def handoff_names(agent: Any) -> frozenset[str]:
+    """Return the names of the tools by which a model hands over to the targets of an agent."""
+    return frozenset(
+        target.tool_name if isinstance(target, Handoff) else Handoff.default_tool_name(target)
+        for target in agent.handoffs
+        if isinstance(target, (Handoff, agents.Agent))
+    )

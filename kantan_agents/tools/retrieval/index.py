@@ -1,0 +1,282 @@
+"""The tool index of one agent: chooses the tools to show in each turn, and keeps the view of each run."""
+
+from __future__ import annotations
+
+import copy
+from collections import ChainMap
+from collections.abc import Iterable, Iterator, MutableMapping, Sequence
+from itertools import islice
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import attrs
+from agents import FunctionTool, RunState
+from agents.tool_context import ToolContext
+
+from kantan_agents.core.pipeline import current_run
+from kantan_agents.errors import RetrievalError
+from kantan_agents.tool_rules import RuleLayers
+from kantan_agents.tools import facts_of, facts_of_listed, is_switched_on
+from kantan_agents.tools.listing import changes_each_turn
+from kantan_agents.tools.retrieval.conversation import earlier_items, earlier_text
+from kantan_agents.tools.retrieval.options import ToolRetrieval
+from kantan_agents.tools.retrieval.query import arguments_of, calls_in, newest_text, with_calls
+from kantan_agents.tools.retrieval.retrievers.retriever import ToolMatch, document_of
+from kantan_agents.tools.retrieval.search import ToolSearch, first_matching
+from kantan_agents.tools.retrieval.view import View
+from kantan_agents.tools.unshown import in_view
+
+_GROWTH = 8
+"""Factor by which the search limit grows while too many of the matches may not be used."""
+
+
+class AgentToolIndex:
+    """Holds the plain function tools of one agent and chooses from them, turn by turn.
+
+    No turn does work for each tool, so an agent with 10,000 tools runs as fast as one with 8.
+
+    Args:
+        options: The retrieval options.
+        tools: The guarded tools, in the order they were given.
+        owner: The agent they belong to.
+        always: Names of the tools that are always shown.
+        base: The index of the agent's own tools, if ``tools`` contains those of MCP servers as well. Both
+            have the same views of runs and the same ``find_tools``.
+    """
+
+    def __init__(
+        self,
+        options: ToolRetrieval,
+        tools: Sequence[FunctionTool],
+        owner: Any,
+        always: Iterable[str],
+        base: AgentToolIndex | None = None,
+    ) -> None:
+        self.options = options
+        self.owner = owner
+        self.tools = tools
+        self._by_name: MutableMapping[str, FunctionTool] = {tool.qualified_name: tool for tool in tools}
+        self._places = {name: place for place, name in enumerate(self._by_name)}
+        changing = [name for name, tool in self._by_name.items() if changes_each_turn(tool)]
+        # Dicts: ordered, with fast lookups.
+        self._always = dict.fromkeys((*always, *changing))
+        self._chosen_from = {name: None for name in self._by_name if name not in self._always}
+        names = frozenset(self._chosen_from)
+        self.finder: FunctionTool | None = base.finder if base is not None else None
+        self.is_needed = len(names) > options.top_n
+        self.search_tools = ToolSearch(
+            options,
+            lambda: [document_of(self._by_name[name]) for name in self._chosen_from],
+            names,
+        )
+        # By the SDK's context of a run; nested runs have their own.
+        self._views: WeakKeyDictionary[Any, View] = base._views if base is not None else WeakKeyDictionary()
+        self._few: WeakKeyDictionary[RuleLayers, list[str] | None] = WeakKeyDictionary()
+
+    def in_this_turn(self, tools: Sequence[FunctionTool], served: Iterable[FunctionTool]) -> AgentToolIndex:
+        """Return this index with the objects of this turn: the SDK creates tools of MCP servers anew."""
+        turn = copy.copy(self)
+        turn.tools = tools
+        turn._by_name = ChainMap({tool.qualified_name: tool for tool in served}, self._by_name)
+        return turn
+
+    async def tools_now(
+        self, wrapper: Any, layers: RuleLayers, tool_choice: Any = None
+    ) -> list[FunctionTool]:
+        """Return the tools for this turn: those always shown, then those in view, oldest first.
+
+        Args:
+            wrapper: The SDK's context of the run.
+            layers: The rules in force.
+            tool_choice: The model setting ``tool_choice``; a tool that it names is shown.
+        """
+        if not self.is_needed:
+            return [tool for tool in self.tools if is_switched_on(tool)]
+        view = self._view(wrapper)
+        await self._search_for_turn(view, wrapper, layers)
+        if view.shows_all:
+            return [tool for tool in self.tools if is_switched_on(tool)]
+        if isinstance(tool_choice, str) and tool_choice in self._chosen_from:
+            view.requested.append(tool_choice)
+        view.show_requested()
+        few = await self._all_usable(layers) if _may_be_few(view, layers) else None
+        view.has_more = few is None
+        shown = map(self._by_name.get, (*self._always, *(view.names if few is None else few)))
+        # A server may have withdrawn a tool that was found in an earlier turn.
+        return [tool for tool in shown if tool is not None and is_switched_on(tool)]
+
+    async def _all_usable(self, layers: RuleLayers) -> list[str] | None:
+        """Return all permitted tools if there are no more than ``top_n``, else None."""
+        if layers not in self._few:
+
+            def is_permitted(name: str) -> bool:
+                return layers.decide_tool(facts_of_listed(self._by_name[name])).allowed
+
+            usable = await first_matching(is_permitted, self._chosen_from, self.options.top_n + 1)
+            self._few[layers] = usable if len(usable) <= self.options.top_n else None
+        return self._few[layers]
+
+    async def best(
+        self, text: str, layers: RuleLayers, count: int, excluded: Iterable[str] = ()
+    ) -> list[ToolMatch]:
+        """Return the best matches that may be used, at most ``count`` and none of ``excluded``.
+
+        Raises:
+            RetrievalError: E57, the retriever failed.
+        """
+        known, limit = set(excluded), 2 * count
+        while True:
+            requested = min(limit + len(known), len(self.tools))
+            matches = await self.search_tools.search(text, requested)
+            new = (match for match in matches if match.name not in known)
+            found = await first_matching(
+                lambda match: self.may_use(self._by_name[match.name], layers), new, count
+            )
+            if len(found) == count or requested == len(self.tools) or len(matches) < requested:
+                return found
+            # An index that may use a network is searched only once more.
+            limit = limit * _GROWTH if self.search_tools.is_quick else len(self.tools)
+
+    def finder_now(self, wrapper: Any, layers: RuleLayers) -> list[FunctionTool]:
+        """Return ``find_tools`` if more tools may exist, and set the current view."""
+        view = self._views.get(wrapper)
+        if view is None or view.shows_all:
+            return []
+        in_view.set(RunView(self, view))
+        # It runs nothing and names no hidden tool, so it need not be in an allow list.
+        if self.finder is None or not view.has_more:
+            return []
+        may_ask = layers.permits_all or layers.decide_tool(facts_of(self.finder)).key != "deny"
+        return [self.finder] if may_ask else []
+
+    def is_always_shown(self, name: str) -> bool:
+        """Whether a tool is shown for any input."""
+        return name in self._always
+
+    def is_chosen_from(self, name: str) -> bool:
+        """Whether a tool is among those to choose from."""
+        return name in self._chosen_from
+
+    def tool_named(self, name: str) -> FunctionTool | None:
+        """Return the tool of this name."""
+        return self._by_name.get(name)
+
+    def in_view_with(self, names: Iterable[str]) -> Iterator[str]:
+        """Yield the names of the tools shown if these are found, in the order the model sees them."""
+        yield from self._always
+        yield from self._in_order(names)
+
+    def _view(self, wrapper: Any) -> View:
+        view = self._views.get(wrapper)
+        run = current_run.get()
+        resumed = run.input if run is not None and run.agent is self.owner else None
+        if isinstance(resumed, RunState) and (view is None or view.shows_all):
+            view = self._views[wrapper] = self._view_of_state(resumed)
+        elif view is None:
+            view = self._views[wrapper] = View(self.options.most_shown)
+            # The SDK resumes a stored run, which may have called any tool; its input is unknown here.
+            view.shows_all = run is None and not wrapper.turn_input and wrapper.usage.requests > 0
+        return view
+
+    def _seed(self, view: View, conversation: Sequence[Any]) -> None:
+        called = (name for name in reversed(calls_in(conversation)) if name in self._chosen_from)
+        view.add(self._in_order(islice(dict.fromkeys(called), self.options.top_n)))
+
+    def _view_of_state(self, state: RunState[Any]) -> View:
+        view = View(self.options.most_shown)
+        waiting = [getattr(item, "tool_name", None) for item in state.get_interruptions()]
+        called = [*calls_in(state._generated_items), *(name for name in waiting if name)]
+        view.calls = [name for name in called if name in self._by_name]
+        view.add(view.calls)
+        return view
+
+    async def _search_for_turn(self, view: View, wrapper: Any, layers: RuleLayers) -> None:
+        if view.shows_all:
+            return
+        text = with_calls(self._about(wrapper), view.calls)
+        if text == view.last_query:
+            return
+        conversation: Sequence[Any] = ()
+        if not view.is_seeded:
+            view.is_seeded = True
+            conversation = await earlier_items(wrapper)
+            self._seed(view, conversation)
+        top_n = self.options.top_n
+        # Later searches, after calls, add fewer tools and leave space for requested ones.
+        count = top_n if view.last_query is None else min(max(top_n // 2, 1), 2 * top_n - len(view.names))
+        is_first = view.last_query is None
+        view.last_query = text
+        if (
+            is_first and self._few.get(layers) is not None
+        ):  # few tools are permitted, so all of them are shown
+            view.searched_under, view.is_short = layers, True
+            return
+        try:
+            matches = await self._found(text, layers, count, view)
+            if not matches and is_first:  # "yes, please": the text before it names the subject
+                matches = await self._found(earlier_text(conversation, text), layers, count, view)
+        except RetrievalError:
+            view.shows_all = True
+            return
+        if is_first:
+            view.searched_under, view.is_short = layers, len(matches) < count
+        view.add(self._in_order(match.name for match in matches))
+
+    async def _found(self, text: str, layers: RuleLayers, count: int, view: View) -> list[ToolMatch]:
+        return await self.best(text, layers, count, view.names) if count > 0 and text.strip() else []
+
+    def _in_order(self, names: Iterable[str]) -> list[str]:
+        # In registration order, whatever the scores: the same choice gives the same request bytes.
+        return sorted(names, key=self._places.__getitem__)
+
+    def _about(self, wrapper: Any) -> str:
+        run = current_run.get()
+        if isinstance(wrapper, ToolContext):  # an agent as tool: the arguments of its call
+            return newest_text(wrapper.tool_input or arguments_of(wrapper.tool_arguments))
+        given = run.input if run is not None and run.agent is self.owner else None
+        if isinstance(given, RunState):
+            given = given._original_input
+        if given is not None:
+            return newest_text(given)
+        # The SDK's own runner sets it only after the first turn.
+        return newest_text(wrapper.turn_input or (run.input if run is not None else ""))
+
+    def may_use(self, tool: FunctionTool, layers: RuleLayers) -> bool:
+        """Whether a tool is enabled and permitted."""
+        if not is_switched_on(tool):
+            return False
+        return layers.permits_all or layers.decide_tool(facts_of_listed(tool)).allowed
+
+    def __repr__(self) -> str:
+        return f"<AgentToolIndex of {getattr(self.owner, 'name', None)!r}, {len(self.tools)} tools>"
+
+
+def _may_be_few(view: View, layers: RuleLayers) -> bool:
+    # Checking every tool is worth it only then; the check stops as soon as there are too many.
+    if layers.permits_all:
+        return False
+    before = view.searched_under
+    return view.is_short or before is None or before.rule_sets != layers.rule_sets
+
+
+@attrs.frozen(eq=False)
+class RunView:
+    """The ``RetrievalView`` of one run on a tool index."""
+
+    tool_index: AgentToolIndex
+    view: View
+
+    def record_call(self, name: str) -> None:
+        """Record a call of a tool."""
+        if self.tool_index.tool_named(name) is not None:
+            self.view.calls.append(name)
+
+    def unshown_tool(self, name: str) -> FunctionTool | None:
+        """Return the tool of this name if it is not in view, else None."""
+        if self.view.shows_all or name in self.view.names or self.tool_index.is_always_shown(name):
+            return None
+        return self.tool_index.tool_named(name)
+
+    def show(self, name: str) -> bool:
+        """Show a tool from the next turn on; return False if too many tools are added to it already."""
+        return self.tool_index.is_always_shown(name) or self.view.request(name)

@@ -1,0 +1,128 @@
+"""The options of tool retrieval."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import attrs
+
+from kantan_agents.errors import InvalidOptionError, UnknownRetrievedToolError
+from kantan_agents.support.arguments import checked_int, checked_number
+from kantan_agents.tools.retrieval.retrievers.bm25 import BM25Retriever
+from kantan_agents.tools.retrieval.retrievers.retriever import Retriever
+
+GROWTH = 4
+"""A run may show this many times ``top_n`` tools, in addition to those always shown."""
+
+
+def _top_n(value: Any) -> int:
+    return checked_int("top_n", value, 1, 1_000)
+
+
+def _is_positive(_: object, attribute: attrs.Attribute[float], value: object) -> None:
+    checked_number(attribute.name, value, above_zero=True)
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    listed = tuple(value) if isinstance(value, (list, tuple, set, frozenset)) else None
+    if listed is None or not all(isinstance(name, str) and name for name in listed):
+        raise InvalidOptionError(option="always", reason=f"must be a list of tool names, not {value!r}")
+    return tuple(dict.fromkeys(listed))
+
+
+def _retriever(value: Any) -> Retriever:
+    if isinstance(value, type) or not callable(getattr(value, "index", None)):
+        raise InvalidOptionError(
+            option="retriever", reason=f"must have a method index(documents), not {value!r}"
+        )
+    return value  # type: ignore[no-any-return]
+
+
+def _find_tools(value: Any) -> str | None:
+    if value is None or (isinstance(value, str) and value.isidentifier() and value.isascii()):
+        return value
+    raise InvalidOptionError(option="find_tools", reason=f"must be a tool's name or None, not {value!r}")
+
+
+def _switch(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise InvalidOptionError(option="provider_search", reason=f"must be True or False, not {value!r}")
+
+
+@attrs.frozen
+class ToolRetrieval:
+    """Shows the model only the tools that match the input; it may search for more (spec protocol 6).
+
+        Agent("desk", "Help.", tools=thousands, tool_retrieval=ToolRetrieval(top_n=8, always=["find_order"]))
+
+    The tool rules still apply: hidden tools are not found, and refused calls are refused. If the retriever
+    fails, all tools are shown. An agent with at most ``top_n`` tools shows them all.
+
+    Plain function tools and the tools of MCP servers are chosen from. Hosted tools, agents as tools and tools
+    that are enabled by a function are always shown.
+
+    Args:
+        top_n: Number of tools to choose for an input; 1 to 1,000.
+        retriever: The retriever that finds them.
+        always: Names of tools that are shown in addition, for any input. For tools of MCP servers, these are
+            names and patterns as in tool rules, such as ``mcp__files__read`` or ``mcp__files__*``.
+        find_tools: Name of the tool with which the model searches for more tools; None for no such tool.
+        timeout: Seconds a search may take; after that, all tools are shown.
+        index_timeout: Seconds that indexing all tools may take on first use.
+        provider_search: Leave the search to OpenAI: all tools except ``always`` are sent with deferred
+            loading, together with the SDK's ``ToolSearchTool``. Only some models of the Responses API
+            support this; ``retriever`` and ``top_n`` are not used then.
+
+    Raises:
+        InvalidOptionError: E75, an option has an invalid value.
+    """
+
+    top_n: int = attrs.field(default=8, converter=_top_n)
+    retriever: Retriever = attrs.field(factory=BM25Retriever, converter=_retriever, kw_only=True)
+    always: Sequence[str] = attrs.field(default=(), converter=_names, kw_only=True)
+    find_tools: str | None = attrs.field(default="find_tools", converter=_find_tools, kw_only=True)
+    timeout: float = attrs.field(default=5.0, validator=_is_positive, kw_only=True)
+    index_timeout: float = attrs.field(default=120.0, validator=_is_positive, kw_only=True)
+    provider_search: bool = attrs.field(default=False, converter=_switch, kw_only=True)
+
+    @property
+    def most_shown(self) -> int:
+        """Largest number of retrieved tools that a run shows."""
+        return self.top_n * GROWTH
+
+
+def checked_retrieval(value: object) -> ToolRetrieval | None:
+    """Return the ``tool_retrieval`` option of an agent; E75 unless it is a ToolRetrieval or None."""
+    if value is None or isinstance(value, ToolRetrieval):
+        return value
+    raise InvalidOptionError(
+        option="tool_retrieval", reason=f"must be a ToolRetrieval or None, not {value!r}"
+    )
+
+
+def known_names(names: Iterable[str], tools: Sequence[str]) -> list[str]:
+    """Return ``names`` as a list if all of them are in ``tools``.
+
+    Raises:
+        UnknownRetrievedToolError: E58, some are not; the error suggests similar names.
+    """
+    names, known = list(names), frozenset(tools)
+    problems = [_problem(name, tools) for name in names if name not in known]
+    if problems:
+        raise UnknownRetrievedToolError(problems=problems)
+    return names
+
+
+def own_names(names: Iterable[str], tools: Sequence[str]) -> list[str]:
+    """Return those of ``names`` that are in ``tools``; MCP servers may offer the others."""
+    known = frozenset(tools)
+    return [name for name in names if name in known]
+
+
+def _problem(name: str, tools: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name, tools, n=3)
+    hint = f"did you mean {' or '.join(near)}?" if near else "it must be one of its plain function tools"
+    return f"{name!r:.100} ({hint})"

@@ -1,0 +1,78 @@
+"""``project_instructions``: the text of an ``AGENTS.md`` or ``CLAUDE.md``, for an agent's instructions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from kantan_agents.core.templating import without_markers
+from kantan_agents.definitions.loading.directories import up_to_the_root
+from kantan_agents.errors import InvalidOptionError, ProjectInstructionsError
+from kantan_agents.support.arguments import checked_int, checked_list, checked_path
+from kantan_agents.tools.skills.confined import RefusedPathError, read_below
+
+NAMES: Final = ("AGENTS.md", "CLAUDE.md")
+
+
+def project_instructions(
+    root: str | os.PathLike[str], names: Sequence[str] = NAMES, *, max_chars: int = 32_000
+) -> str:
+    """Return the project instructions for work in a folder, to be added to an agent's instructions.
+
+        Agent("dev", f"You write code.\\n\\n{project_instructions('.')}")
+
+    The first file is used that exists: in the folder itself, then in the folders above it, up to the root of
+    the repository. Nothing in it is executed, no other file is included, and markers such as
+    ``{{ $ctx.name }}`` are never filled: an invisible character (U+2060) after their braces makes them plain
+    text. Files are read only by this call, so make it where blocking is allowed, such as at start-up.
+
+    Args:
+        root: The folder.
+        names: Names of the files; earlier names are preferred in the same folder.
+        max_chars: The most characters of the file; the rest is cut off, and the text says so.
+
+    Raises:
+        ProjectInstructionsError: E192, the file cannot be read, is not a text in UTF-8, or is a link that
+            leads out of the repository.
+        InvalidOptionError: E75, an argument has an invalid value, or ``root`` is not a folder.
+
+    Returns:
+        The text with a first line that names the file; empty if there is no file.
+    """
+    folder = Path(checked_path("root", root))
+    limit = checked_int("max_chars", max_chars, 1)
+    wanted = [_checked_name(name) for name in checked_list("names", names)]
+    if not folder.is_dir():
+        raise InvalidOptionError(option="root", reason=f"is not a folder: {str(folder)!r}")
+    above = up_to_the_root(folder)
+    for place in above:
+        for name in wanted:
+            file = place / name
+            if os.path.lexists(file):
+                return _text_of(file, above[-1], limit)
+    return ""
+
+
+def _checked_name(name: object) -> str:
+    if isinstance(name, str) and name not in ("", ".", "..") and not set(name) & set("/\\\0"):
+        return name
+    raise InvalidOptionError(option="names", reason=f"must hold names of files, not {name!r:.100}")
+
+
+def _text_of(file: Path, boundary: Path, limit: int) -> str:
+    # A link to the file of the other name is common: `CLAUDE.md` to `AGENTS.md`.
+    target = Path(os.path.realpath(file))
+    if boundary not in target.parents:
+        reason = "it is a link that leads out of the repository"
+        raise ProjectInstructionsError(path=str(file), reason=reason)
+    try:
+        text = read_below(boundary, target.relative_to(boundary).as_posix())
+    except RefusedPathError as error:
+        raise ProjectInstructionsError(path=str(file), reason=str(error)) from error
+    text = text.strip()
+    if not text:
+        return ""
+    cut = f"\n[{len(text) - limit} more characters are left out]" if len(text) > limit else ""
+    return without_markers(f"# Project instructions ({file.name})\n\n{text[:limit]}{cut}")
