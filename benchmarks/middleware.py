@@ -36,9 +36,9 @@ from benchmarks.measure import Measure, RunOnce, environment, timed
 from benchmarks.overhead import INSTRUCTIONS, FakeModel, make_tools
 from benchmarks.report import Report, microseconds
 from kantan_agents import Agent, Middleware, Pipeline, set_trace_processors
-from kantan_agents.bridge.guarded_agent import RuledAgent
-from kantan_agents.running import drive, new
-from kantan_agents.stages import call_sdk
+from kantan_agents.agent.bridge.guarded_agent import RuledAgent
+from kantan_agents.agent.running import drive, new
+from kantan_agents.agent.stages import call_sdk
 
 QUESTION = "How is it in Oslo?"
 LAYERS = 10

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from agents import add_trace_processor, set_trace_processors
 
     from kantan_agents.agent import Agent, agent_of
+    from kantan_agents.agent.delegation import task_tool
+    from kantan_agents.agent.running.stream import RunStream
+    from kantan_agents.agent.stages import DEFAULT_STAGES
     from kantan_agents.core.events import Event, Subscription, subscribe
     from kantan_agents.core.interception import Middleware, ModelCall, ModelNext, ToolCall, ToolNext
     from kantan_agents.core.pipeline import (
@@ -26,7 +29,6 @@ if TYPE_CHECKING:
     )
     from kantan_agents.core.prompt import Prompt
     from kantan_agents.definitions import AgentCatalog, AgentDefinition, AgentLoader
-    from kantan_agents.delegation import task_tool
     from kantan_agents.durable import Durable, DurableRuns
     from kantan_agents.errors import (
         JudgementError,
@@ -60,8 +62,6 @@ if TYPE_CHECKING:
     from kantan_agents.replay import Recording, Replay, replay, replay_async
     from kantan_agents.rollout import Rollout
     from kantan_agents.rule_changes import Flip, FlipCounts, IncompleteTrace, UnjudgedCall, WhatIf, what_if
-    from kantan_agents.running.stream import RunStream
-    from kantan_agents.stages import DEFAULT_STAGES
     from kantan_agents.support.http_pools import ConnectionStats, connection_stats
     from kantan_agents.tool_rules import ToolRulesMode, get_context_with_tool_rules
     from kantan_agents.toolkit import toolkit
@@ -228,7 +228,7 @@ _HOMES = {
     "SkillLoader": "kantan_agents.tools.skills",
     "project_instructions": "kantan_agents.tools.skills",
     "skill_tools": "kantan_agents.tools.skills",
-    "DEFAULT_STAGES": "kantan_agents.stages",
+    "DEFAULT_STAGES": "kantan_agents.agent.stages",
     "RUBRIC": "kantan_agents.models.rubric",
     "Agent": "kantan_agents.agent",
     "AgentCatalog": "kantan_agents.definitions",
@@ -277,7 +277,7 @@ _HOMES = {
     "Run": "kantan_agents.core.pipeline",
     "RunContext": "kantan_agents.core.pipeline",
     "RunResult": "kantan_agents.core.pipeline",
-    "RunStream": "kantan_agents.running.stream",
+    "RunStream": "kantan_agents.agent.running.stream",
     "SQLiteRecorder": "kantan_agents.traces.recorder",
     "SlashCommands": "kantan_agents.middleware",
     "Stage": "kantan_agents.core.pipeline",
@@ -328,7 +328,7 @@ _HOMES = {
     "run_result": "kantan_agents.core.pipeline",
     "set_trace_processors": "agents",
     "subscribe": "kantan_agents.core.events",
-    "task_tool": "kantan_agents.delegation",
+    "task_tool": "kantan_agents.agent.delegation",
     "to_provider_response": "kantan_agents.models.protocol",
     "toolkit": "kantan_agents.toolkit",
     "trace_headers": "kantan_agents.traces.telemetry",

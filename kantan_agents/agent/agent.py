@@ -11,6 +11,11 @@ import agents
 from agents import ModelProvider, ModelSettings
 from typing_extensions import Self, TypeVar
 
+from kantan_agents.agent.bridge import (
+    HandoffLinks,
+    QuickSettings,
+    SDKAgent,
+)
 from kantan_agents.agent.cloning import changed_options
 from kantan_agents.agent.from_definition import agent_options, bind_to_file, with_file
 from kantan_agents.agent.hosted_prompt import checked_prompt
@@ -31,13 +36,14 @@ from kantan_agents.agent.options import (
 from kantan_agents.agent.per_run import PerRun, control_of, limited
 from kantan_agents.agent.queueing import Queueing
 from kantan_agents.agent.recorded_options import recorded_options
+from kantan_agents.agent.running.asyncio_only import no_event_loop
+from kantan_agents.agent.running.drive import drive
+from kantan_agents.agent.running.new import new_run
+from kantan_agents.agent.running.portal import background_loop
+from kantan_agents.agent.running.stream import RunStream
 from kantan_agents.agent.sdk_view import SDKView
+from kantan_agents.agent.stages import DEFAULT_STAGES
 from kantan_agents.agent.tool_questions import ToolQuestions, ValueT
-from kantan_agents.bridge import (
-    HandoffLinks,
-    QuickSettings,
-    SDKAgent,
-)
 from kantan_agents.core.context import Context
 from kantan_agents.core.events import Handler, Observers, Subscription
 from kantan_agents.core.interception import Middleware, layers_of
@@ -47,12 +53,6 @@ from kantan_agents.definitions import AgentDefinition
 from kantan_agents.errors import RendererResultError
 from kantan_agents.models import check_configured, resolve_model
 from kantan_agents.models.structured import OutputMode, OutputType, agent_output, checked_delivery
-from kantan_agents.running.asyncio_only import no_event_loop
-from kantan_agents.running.drive import drive
-from kantan_agents.running.new import new_run
-from kantan_agents.running.portal import background_loop
-from kantan_agents.running.stream import RunStream
-from kantan_agents.stages import DEFAULT_STAGES
 from kantan_agents.tools import (
     AVAILABLE,
     ProviderChoice,

@@ -7,7 +7,7 @@ from typing import Any, cast
 import agents
 
 from kantan_agents.agent.agent import Agent
-from kantan_agents.bridge import SDKAgent
+from kantan_agents.agent.bridge import SDKAgent
 
 
 def agent_of(agent: agents.Agent[Any] | None) -> Agent[Any] | None:

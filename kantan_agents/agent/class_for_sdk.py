@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kantan_agents.bridge import SDKAgent
+from kantan_agents.agent.bridge import SDKAgent
 
 _KEPT = "_class_for_sdk"
 _ABOUT_ITSELF = frozenset({"_own", "__class__", "__dict__", "__mro__", "mro"})

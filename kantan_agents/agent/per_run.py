@@ -5,8 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, Final, Protocol
 
+from kantan_agents.agent.running.chosen import Chosen
 from kantan_agents.core.prompt import Prompt
-from kantan_agents.running.chosen import Chosen
 from kantan_agents.tool_rules import RuleLayers, ToolRules
 from kantan_agents.traces.capture import RunRecord
 

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from kantan_agents.bridge.captured.definitions import encode
+from kantan_agents.agent.bridge.captured.definitions import encode
 
 # The prompt, the tools and the settings are recorded with each call; the others say nothing about requests.
 _NAMED: Final = ("handoffs", "mcp_servers", "middleware")

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import agents
 from agents.tool import default_tool_error_function
 
+from kantan_agents.agent.bridge import SDKAgent, link_handoffs
 from kantan_agents.agent.class_for_sdk import class_for_sdk
 from kantan_agents.agent.options import check_options
-from kantan_agents.bridge import SDKAgent, link_handoffs
 from kantan_agents.errors import FixedOptionError
 from kantan_agents.tools import agent_as_tool
 

@@ -8,7 +8,7 @@ from typing import Any
 from agents import RunContextWrapper
 from typing_extensions import TypeVar
 
-from kantan_agents.bridge import SDKAgent, list_servers, offers_of
+from kantan_agents.agent.bridge import SDKAgent, list_servers, offers_of
 from kantan_agents.core.context import check_context
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.tool_rules import RuleLayers

@@ -9,7 +9,8 @@ from typing import Any
 
 from agents import RunConfig
 
-from kantan_agents.bridge import context_of
+from kantan_agents.agent.bridge import context_of
+from kantan_agents.agent.running.identity import Identity, next_identity
 from kantan_agents.durable.execution import Execution
 from kantan_agents.durable.middleware import Durable, durable_of
 from kantan_agents.durable.session import check_session
@@ -19,7 +20,6 @@ from kantan_agents.errors import KantanAgentsError, StoredStepError, UnknownDura
 from kantan_agents.middleware.approve.calls import Edit
 from kantan_agents.middleware.approve.state import decide
 from kantan_agents.middleware.approve.stored import state_from
-from kantan_agents.running.identity import Identity, next_identity
 
 
 class Again:

@@ -11,9 +11,10 @@ from typing import Any
 import agents
 from agents import ModelResponse
 
-from kantan_agents.bridge.model_answers import answer_of as answer_of_stream
-from kantan_agents.bridge.model_answers import with_output
-from kantan_agents.bridge.recorded_answers import model_response, stream_events
+from kantan_agents.agent.bridge.model_answers import answer_of as answer_of_stream
+from kantan_agents.agent.bridge.model_answers import with_output
+from kantan_agents.agent.bridge.recorded_answers import model_response, stream_events
+from kantan_agents.agent.running.identity import InnerIdentities, next_identity
 from kantan_agents.core.interception import (
     ModelCall,
     ToolCall,
@@ -36,7 +37,6 @@ from kantan_agents.models import origin_of
 from kantan_agents.models.structured.requests.final_tool import is_final_tool
 from kantan_agents.models.structured.requests.request import Request
 from kantan_agents.replay.failures import error_of
-from kantan_agents.running.identity import InnerIdentities, next_identity
 from kantan_agents.support.log import get_logger
 from kantan_agents.traces.capture import RecordedError
 from kantan_agents.traces.replayed import mark_replayed

@@ -10,6 +10,7 @@ from typing import Any
 from agents import RunConfig
 
 from kantan_agents.agent import Agent
+from kantan_agents.agent.running.portal import background_loop
 from kantan_agents.core.prompt import Prompt
 from kantan_agents.evaluation.evaluators.evaluator import Evaluator
 from kantan_agents.improve.asked import asked_for
@@ -18,7 +19,6 @@ from kantan_agents.improve.parts import SPLIT
 from kantan_agents.improve.progress import ImproveProgress
 from kantan_agents.improve.whole_search import WholeSearch
 from kantan_agents.replay.cohort import Cohort
-from kantan_agents.running.portal import background_loop
 from kantan_agents.traces.store import TraceStore
 
 Judge = Evaluator | Agent[Any] | Prompt | Callable[..., Any]

@@ -12,7 +12,7 @@ import attrs
 from agents import ItemHelpers, MaxTurnsExceeded, ModelBehaviorError, ModelResponse
 from agents.exceptions import ModelRefusalError
 
-from kantan_agents.bridge.model_answers import usage_of_call
+from kantan_agents.agent.bridge.model_answers import usage_of_call
 from kantan_agents.core.interception import Middleware, ModelCall, ModelNext
 from kantan_agents.errors import code_of
 from kantan_agents.models.structured import json_data

@@ -9,8 +9,9 @@ from typing import Any, Literal
 from agents import RunConfig
 
 from kantan_agents.agent import Agent
+from kantan_agents.agent.bridge import effective_run_config
 from kantan_agents.agent.options import checked_items
-from kantan_agents.bridge import effective_run_config
+from kantan_agents.agent.running.portal import background_loop
 from kantan_agents.core.context import Context, check_context
 from kantan_agents.core.events.emitter import Stopwatch
 from kantan_agents.errors import InvalidOptionError, JudgementError
@@ -42,7 +43,6 @@ from kantan_agents.judges.stages import (
 )
 from kantan_agents.judges.tags import DEFAULT_TAG, checked_content, checked_tag, read_tags, tag_text
 from kantan_agents.judges.verdict import StageAttempt, StatusVerdict
-from kantan_agents.running.portal import background_loop
 from kantan_agents.traces.sqlite import share_sqlite_tracers
 
 Mode = Literal["structured", "tag"]

@@ -9,7 +9,7 @@ import attrs
 from agents import Model, ModelResponse, ModelSettings, UserError, custom_span
 from agents.models import get_default_model_settings
 
-from kantan_agents.bridge.model_calls import name_of
+from kantan_agents.agent.bridge.model_calls import name_of
 from kantan_agents.core.interception import Middleware, ModelCall, ModelNext
 from kantan_agents.errors import (
     AgentPainException,

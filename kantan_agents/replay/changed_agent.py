@@ -12,8 +12,8 @@ import attrs
 from agents import Model
 
 from kantan_agents.agent import Agent
+from kantan_agents.agent.delegation.altered_tool import child_of_tool, with_children
 from kantan_agents.core.prompt import Prompt
-from kantan_agents.delegation.altered_tool import child_of_tool, with_children
 from kantan_agents.errors import (
     InvalidChangeError,
     KantanAgentsError,

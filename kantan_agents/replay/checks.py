@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import attrs
 
-from kantan_agents.bridge.captured.definitions import GENERATED_CACHE_KEY
+from kantan_agents.agent.bridge.captured.definitions import GENERATED_CACHE_KEY
 from kantan_agents.errors import InvalidOptionError, ReplayDifferenceError
 from kantan_agents.support.nearest import nearest
 from kantan_agents.support.secrets import mask

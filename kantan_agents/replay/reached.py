@@ -9,8 +9,8 @@ import agents
 from agents import Handoff, Tool
 
 from kantan_agents.agent import Agent, agent_of
+from kantan_agents.agent.delegation.altered_tool import agents_of_tool
 from kantan_agents.definitions import AgentDefinition
-from kantan_agents.delegation.altered_tool import agents_of_tool
 
 
 def represented(target: Any) -> Any:

@@ -9,12 +9,12 @@ from typing import Any
 import attrs
 
 from kantan_agents.agent import Agent
+from kantan_agents.agent.running.portal import background_loop
 from kantan_agents.replay.beginning import context_of, run_again, untraced
 from kantan_agents.replay.bounds import check_replayable
 from kantan_agents.replay.checks import Checks
 from kantan_agents.replay.playback import StrictPlayback
 from kantan_agents.replay.recording import Recording
-from kantan_agents.running.portal import background_loop
 from kantan_agents.traces.capture.playback import current_playback
 
 __all__ = ["Replay", "StrictPlayback", "check_replayable", "replay", "replay_async"]

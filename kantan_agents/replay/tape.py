@@ -8,8 +8,8 @@ from typing import Any
 from agents import ComputerTool, ModelResponse
 from anyio import lowlevel
 
-from kantan_agents.bridge.captured.request import plain_request_data
-from kantan_agents.bridge.recorded_answers import model_response, stream_events
+from kantan_agents.agent.bridge.captured.request import plain_request_data
+from kantan_agents.agent.bridge.recorded_answers import model_response, stream_events
 from kantan_agents.core.context import RESERVED_KEYS
 from kantan_agents.core.interception import ModelCall, ToolCall
 from kantan_agents.errors import NotReplayableError, ReplayDifferenceError, UnknownRecordedToolError

@@ -10,9 +10,10 @@ from weakref import ref
 
 from agents import RunState
 
+from kantan_agents.agent.bridge.paused import chosen_in, context_of, continue_with, owner_in
 from kantan_agents.agent.cloning import ASSIGNABLE
 from kantan_agents.agent.per_run import limited
-from kantan_agents.bridge.paused import chosen_in, context_of, continue_with, owner_in
+from kantan_agents.agent.running.chosen import Chosen
 from kantan_agents.errors import MissingUnitError
 from kantan_agents.rollout.arm import Arm
 from kantan_agents.rollout.assignment import Assignment
@@ -20,7 +21,6 @@ from kantan_agents.rollout.live.known import shared_for
 from kantan_agents.rollout.live.shared import NO_DATABASE, Shared
 from kantan_agents.rollout.resumed import chosen_for_state
 from kantan_agents.rollout.unit import Unit, shown_unit, unit_in
-from kantan_agents.running.chosen import Chosen
 from kantan_agents.traces.capture import RunRecord
 from kantan_agents.traces.metadata import ARM, ARM_SHARE, NOT_DRAWN, ROLLOUT, ROLLOUT_UNIT
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from agents import RunState
 
-from kantan_agents.bridge.paused import chosen_in
+from kantan_agents.agent.bridge.paused import chosen_in
+from kantan_agents.agent.running.chosen import Chosen, for_states
 from kantan_agents.rollout.live.known import limits_of
-from kantan_agents.running.chosen import Chosen, for_states
 from kantan_agents.traces.metadata import ARM, ROLLOUT
 
 

@@ -12,7 +12,7 @@ import pydantic
 from agents import ModelResponse
 from openai.types.responses import Response, ResponseStreamEvent
 
-from kantan_agents.bridge.model_answers import answer_of
+from kantan_agents.agent.bridge.model_answers import answer_of
 from kantan_agents.testing.faults import error_of, fails
 from kantan_agents.testing.replies import Reply, ReplyFunction, is_step_fields, read_reply
 from kantan_agents.testing.script import Script, checked_script, is_native, returned_by

@@ -572,7 +572,7 @@ async def test_the_run_that_a_stage_passes_on_is_sent_to_the_model() -> None:
 async def test_a_wrapper_around_a_standard_stage_runs_code_after_it() -> None:
     import functools
 
-    from kantan_agents.stages import render_instructions
+    from kantan_agents.agent.stages import render_instructions
 
     log = []
 

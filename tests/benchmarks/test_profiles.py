@@ -18,7 +18,7 @@ from benchmarks.profiles import hand_offs, holdings, memory_table, module_of, sh
     ("file", "expected"),
     [
         (Path(agents.__file__ or "") / "../run_internal/run_loop.py", "agents/run_internal/run_loop.py"),
-        (Path(kantan_agents.__file__) / "../stages/call_sdk.py", "kantan_agents/stages/call_sdk.py"),
+        (Path(kantan_agents.__file__) / "../stages/call_sdk.py", "kantan_agents/agent/stages/call_sdk.py"),
         (Path(pydantic.__file__ or "") / "../main.py", "pydantic"),
         (Path(json.__file__ or ""), "Python and others"),
         ("<string>", "Python and others"),
@@ -36,7 +36,7 @@ async def test_the_parts_of_a_run_add_up() -> None:
     assert sum(of_plain.values()) == pytest.approx(1)
     assert list(of_plain.values()) == sorted(of_plain.values(), reverse=True)
     assert not any(name.startswith("kantan_agents/") for name in of_plain)
-    assert "kantan_agents/stages/call_sdk.py" in of_ours
+    assert "kantan_agents/agent/stages/call_sdk.py" in of_ours
     assert "agents/run.py" in of_ours
 
 
@@ -51,7 +51,7 @@ async def test_unused_hand_off_targets_do_not_change_the_answer() -> None:
 async def test_the_memory_of_a_waiting_run_is_reported_by_module() -> None:
     plain, ours = await holdings(0, 20), await holdings(1, 20)
     assert plain["agents/run.py"] > 0
-    assert ours["kantan_agents/stages/call_sdk.py"] > 0
+    assert ours["kantan_agents/agent/stages/call_sdk.py"] > 0
     # Not exactly 0: a thread of an earlier test, such as an idle recorder's, may allocate at the same time.
     own_of_plain, own = (
         sum(size for name, size in side.items() if name.startswith("kantan_agents/"))

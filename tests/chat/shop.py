@@ -14,7 +14,7 @@ from pathlib import Path
 from agents import function_tool
 
 from kantan_agents import Agent, AgentDefinition, SlashCommands
-from kantan_agents.delegation import task_tool
+from kantan_agents.agent.delegation import task_tool
 
 
 def look(what: str) -> str:

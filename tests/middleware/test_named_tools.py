@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kantan_agents import Agent, ToolRetrieval, rule_parameter
+from kantan_agents.agent.delegation import task_tool
 from kantan_agents.core.interception import Middleware
 from kantan_agents.definitions import AgentDefinition
-from kantan_agents.delegation import task_tool
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.middleware import (
     Approve,

@@ -20,7 +20,7 @@ from kantan_llm import AsyncClientBundle
 from openai import AsyncOpenAI
 
 from kantan_agents import Agent
-from kantan_agents.delegation import task_tool
+from kantan_agents.agent.delegation import task_tool
 from kantan_agents.errors import (
     DeadlineExceededError,
     ModelNotConfiguredError,
@@ -38,8 +38,8 @@ from kantan_agents.testing import (
     assistant_message,
     function_call,
 )
+from tests.agent.delegation.cast import definition, delegate
 from tests.clocks import ENOUGH, let_pass
-from tests.delegation.cast import definition, delegate
 from tests.models.protocol.wire_server import Body, WireServer
 
 NOW = {"retry-after-ms": "1"}

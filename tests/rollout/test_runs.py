@@ -15,15 +15,15 @@ import pytest
 from agents import ModelBehaviorError, ModelSettings, Runner, RunState, trace
 
 from kantan_agents import Agent, Prompt, TraceStore, record_traces, run_of
+from kantan_agents.agent.delegation import task_tool
 from kantan_agents.core.events import RunStarted
-from kantan_agents.delegation import task_tool
 from kantan_agents.errors import MissingUnitError
 from kantan_agents.evaluation import Case, Dataset, evaluate_async
 from kantan_agents.middleware import Approve
 from kantan_agents.rollout import Arm, promote, status, stop
 from kantan_agents.testing import ScriptedModel, ScriptedToolCall
 from kantan_agents.traces.registry import Main
-from tests.delegation.cast import Cast, definition, delegate, say, use
+from tests.agent.delegation.cast import Cast, definition, delegate, say, use
 from tests.rollout.trial import V1, V2, echo, rollout, support, user
 
 pytestmark = pytest.mark.anyio

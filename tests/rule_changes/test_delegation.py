@@ -12,7 +12,7 @@ from kantan_agents import Agent
 from kantan_agents.errors import NoRecordedCallsError
 from kantan_agents.rule_changes import what_if
 from kantan_agents.traces.capture import TraceCalls
-from tests.delegation.cast import Cast, boss, definition, delegate, say, use
+from tests.agent.delegation.cast import Cast, boss, definition, delegate, say, use
 from tests.rule_changes.recorded import Recording, decision, predicted
 
 pytestmark = pytest.mark.anyio

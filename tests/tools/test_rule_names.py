@@ -9,8 +9,8 @@ import pytest
 from agents import FunctionTool, ShellTool, function_tool
 
 from kantan_agents import Agent, ToolRetrieval
+from kantan_agents.agent.delegation import task_tool
 from kantan_agents.definitions import AgentDefinition
-from kantan_agents.delegation import task_tool
 from kantan_agents.errors import InvalidOptionError, InvalidToolRulesError
 from kantan_agents.middleware import SlashCommands
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call

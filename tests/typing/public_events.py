@@ -8,6 +8,7 @@ from openai.types.responses import ResponseReasoningSummaryTextDeltaEvent
 from typing_extensions import assert_never, assert_type
 
 from kantan_agents import Agent, Next, Run, RunContext
+from kantan_agents.agent.running.stream import RunStream
 from kantan_agents.core.events import (
     Event,
     EventBase,
@@ -24,7 +25,6 @@ from kantan_agents.core.events import (
     subscribe,
 )
 from kantan_agents.core.interception import Middleware, ModelCall, ModelNext, ToolCall, ToolNext
-from kantan_agents.running.stream import RunStream
 
 
 class Counting(Middleware):

@@ -13,6 +13,8 @@ import attrs
 from agents import RunConfig
 
 from kantan_agents.agent import Agent
+from kantan_agents.agent.delegation.approvals import answer_approvals
+from kantan_agents.agent.stages.trim_history import output_text
 from kantan_agents.cli.chat.compact import record_of, summarizer, summary_items
 from kantan_agents.cli.chat.conversations import Conversations
 from kantan_agents.cli.chat.ending import Ending
@@ -23,9 +25,7 @@ from kantan_agents.cli.chat.screen import Screen
 from kantan_agents.cli.chat.view import AnswerView
 from kantan_agents.cli.terminal.approvals import Approvals, Ask
 from kantan_agents.cli.terminal.console import NOTICE
-from kantan_agents.delegation.approvals import answer_approvals
 from kantan_agents.errors import ChatCommandError, ConversationsFileError, KantanAgentsError, StreamUsageError
-from kantan_agents.stages.trim_history import output_text
 
 
 class Talk:

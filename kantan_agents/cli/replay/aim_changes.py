@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from kantan_agents.agent import Agent
+from kantan_agents.agent.running.portal import background_loop
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.running.portal import background_loop
 
 if TYPE_CHECKING:
     from kantan_agents.replay import Change

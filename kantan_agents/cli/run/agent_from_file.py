@@ -8,6 +8,7 @@ from typing import Any
 import typer
 
 from kantan_agents.agent import Agent
+from kantan_agents.agent.delegation import task_tool
 from kantan_agents.agent.from_definition import missing_tools
 from kantan_agents.cli.agents.named import NamedAgent
 from kantan_agents.cli.terminal.plain import one_line
@@ -16,7 +17,6 @@ from kantan_agents.core.interception import Middleware
 from kantan_agents.core.pipeline import Next, Run, Stage
 from kantan_agents.definitions import MODELS, AgentDefinition, AgentLoader
 from kantan_agents.definitions.unknown_tools import UnknownTool, listed, names_no_tool
-from kantan_agents.delegation import task_tool
 from kantan_agents.errors import KantanAgentsError
 from kantan_agents.support.nearest import nearest
 from kantan_agents.tools.skills import SkillCatalog, SkillLoader

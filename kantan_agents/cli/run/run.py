@@ -9,7 +9,10 @@ from typing import Any
 import typer
 
 from kantan_agents.agent import Agent
-from kantan_agents.bridge.model_answers import usage_of_run
+from kantan_agents.agent.bridge.model_answers import usage_of_run
+from kantan_agents.agent.delegation.approvals import answer_approvals
+from kantan_agents.agent.running.portal import background_loop
+from kantan_agents.agent.stages.trim_history import output_text
 from kantan_agents.cli.agents.named import NamedAgent
 from kantan_agents.cli.run.agent_from_file import agent_from_file
 from kantan_agents.cli.run.recording import Target, collect_runs, recording_to
@@ -18,13 +21,10 @@ from kantan_agents.cli.terminal.plain import json_text, one_line, printable
 from kantan_agents.cli.terminal.toolkit_options import NO_TOOLKIT, ToolkitOptions
 from kantan_agents.core.interception import Middleware
 from kantan_agents.core.pipeline import Run, Stage, run_result
-from kantan_agents.delegation.approvals import answer_approvals
 from kantan_agents.middleware import SlashCommands, UserRules
 from kantan_agents.middleware.approve.calls import PendingCall
 from kantan_agents.middleware.slash_commands.user_rules import USER_RULES
 from kantan_agents.models.structured import json_data
-from kantan_agents.running.portal import background_loop
-from kantan_agents.stages.trim_history import output_text
 from kantan_agents.tool_rules import rules_of
 from kantan_agents.tools.commands import PREFIX
 from kantan_agents.tools.skills import CommandLoader

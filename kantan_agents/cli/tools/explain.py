@@ -8,11 +8,11 @@ import attrs
 import typer
 
 from kantan_agents.agent import Agent
+from kantan_agents.agent.delegation import task_tool
 from kantan_agents.cli.agents.named import NamedAgent
 from kantan_agents.cli.terminal.console import suppress_output
 from kantan_agents.cli.terminal.failures import EXIT_FAILED
 from kantan_agents.cli.terminal.plain import json_text, one_line, printable
-from kantan_agents.delegation import task_tool
 from kantan_agents.errors import InvalidOptionError, KantanAgentsError, ToolInputError
 from kantan_agents.testing import ScriptedModel
 from kantan_agents.tools import Explanation, explain, facts_of_listed

@@ -12,6 +12,7 @@ from agents import RunConfig
 from anyio.to_thread import run_sync
 
 from kantan_agents.agent import Agent
+from kantan_agents.agent.running.portal import background_loop
 from kantan_agents.core.events import subscribe
 from kantan_agents.errors import EmptyDatasetError, InvalidOptionError
 from kantan_agents.evaluation.dataset import Dataset, SealedDataset
@@ -37,7 +38,6 @@ from kantan_agents.evaluation.experiment.work import Work
 from kantan_agents.evaluation.experiment.write_rows import open_evaluation
 from kantan_agents.middleware import Retry
 from kantan_agents.replay.experiment.prices import Limit, Prices
-from kantan_agents.running.portal import background_loop
 from kantan_agents.support.arguments import checked_int, checked_text, shown
 from kantan_agents.traces.store import TraceStore
 

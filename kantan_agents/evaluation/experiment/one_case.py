@@ -10,14 +10,14 @@ from typing import Any, Final
 
 from agents import RunConfig
 
+from kantan_agents.agent.running.drive import drive
+from kantan_agents.agent.running.new import new_run
 from kantan_agents.core.pipeline import Run
 from kantan_agents.evaluation.experiment.plan import Unit
 from kantan_agents.evaluation.experiment.results import CaseResult
 from kantan_agents.evaluation.experiment.watching import Watch, current_watch
 from kantan_agents.replay.experiment.prices import Prices
 from kantan_agents.replay.playback import output_of
-from kantan_agents.running.drive import drive
-from kantan_agents.running.new import new_run
 from kantan_agents.support.secrets import mask
 from kantan_agents.traces.capture.canonical import copied
 from kantan_agents.traces.store.experiment_keys import EXPERIMENT_KEY

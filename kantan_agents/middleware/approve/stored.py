@@ -11,7 +11,7 @@ import anyio.to_thread
 from agents import RunState
 from agents.exceptions import AgentsException
 
-from kantan_agents.bridge import context_of, without_result
+from kantan_agents.agent.bridge import context_of, without_result
 from kantan_agents.errors import ApprovalStateError
 from kantan_agents.middleware.approve.keys import recorded_keys
 from kantan_agents.middleware.approve.signature import read_signed, read_unsigned, signed

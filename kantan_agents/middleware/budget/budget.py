@@ -8,8 +8,8 @@ from weakref import WeakKeyDictionary
 
 from agents import ModelResponse
 
-from kantan_agents.bridge.model_calls import calls_begun, name_of
-from kantan_agents.bridge.named_tools import check_named_tools
+from kantan_agents.agent.bridge.model_calls import calls_begun, name_of
+from kantan_agents.agent.bridge.named_tools import check_named_tools
 from kantan_agents.core.interception import (
     Middleware,
     ModelCall,

@@ -12,7 +12,7 @@ import anyio
 import attrs
 from agents import Model, ModelResponse, custom_span
 
-from kantan_agents.bridge.model_calls import name_of, target_of
+from kantan_agents.agent.bridge.model_calls import name_of, target_of
 from kantan_agents.core.interception import Middleware, ModelCall, ModelNext, end_run_with, is_redacted
 from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import InvalidOptionError, KantanAgentsError

@@ -8,9 +8,9 @@ from typing import Any, Final
 import msgspec
 from agents import Model
 
-from kantan_agents.bridge.captured.definitions import GENERATED_CACHE_KEY, jsonable
-from kantan_agents.bridge.captured.models import shared_model
-from kantan_agents.bridge.captured.request import unredacted_request
+from kantan_agents.agent.bridge.captured.definitions import GENERATED_CACHE_KEY, jsonable
+from kantan_agents.agent.bridge.captured.models import shared_model
+from kantan_agents.agent.bridge.captured.request import unredacted_request
 from kantan_agents.core.interception import ModelCall
 from kantan_agents.middleware.keys import Key
 from kantan_agents.models import origin_of

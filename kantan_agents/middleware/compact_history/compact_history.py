@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 from agents import ModelResponse
 
-from kantan_agents.bridge.model_calls import name_of
+from kantan_agents.agent.bridge.model_calls import name_of
 from kantan_agents.core.interception import Middleware, ModelCall, ModelNext
 from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import InvalidOptionError

@@ -7,8 +7,8 @@ from typing import Any
 
 import attrs
 
-from kantan_agents.bridge.captured.request import plain_request_data
-from kantan_agents.bridge.model_calls import target_of
+from kantan_agents.agent.bridge.captured.request import plain_request_data
+from kantan_agents.agent.bridge.model_calls import target_of
 from kantan_agents.core.interception import ModelCall
 from kantan_agents.middleware.compact_history.plan import Plan, read_text
 from kantan_agents.middleware.compact_history.results import can_be_shortened

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from kantan_agents.bridge.model_calls import name_of
+from kantan_agents.agent.bridge.model_calls import name_of
 from kantan_agents.core.interception import ModelCall
 from kantan_agents.middleware.compact_history.digests import digests_of
 from kantan_agents.middleware.compact_history.limits import Limits

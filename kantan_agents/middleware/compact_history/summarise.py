@@ -11,8 +11,8 @@ from agents import Model, ModelSettings
 from agents.models import get_default_model_settings
 
 from kantan_agents.agent import Agent
-from kantan_agents.bridge.model_answers import text_of
-from kantan_agents.bridge.model_calls import name_of
+from kantan_agents.agent.bridge.model_answers import text_of
+from kantan_agents.agent.bridge.model_calls import name_of
 from kantan_agents.core.interception import ModelCall, ModelNext
 from kantan_agents.errors import InvalidOptionError, ModelNotConfiguredError
 from kantan_agents.middleware.compact_history.results import cut_text

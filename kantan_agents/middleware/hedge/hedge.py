@@ -11,7 +11,7 @@ import anyio
 import attrs
 from agents import ModelResponse, custom_span
 
-from kantan_agents.bridge.model_calls import name_of, target_of
+from kantan_agents.agent.bridge.model_calls import name_of, target_of
 from kantan_agents.core.interception import (
     Middleware,
     ModelCall,

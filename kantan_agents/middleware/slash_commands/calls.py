@@ -25,7 +25,7 @@ from agents.tool import invoke_function_tool
 from agents.tool_context import ToolContext
 from openai.types.responses import ResponseFunctionToolCall
 
-from kantan_agents.bridge import SDKAgent
+from kantan_agents.agent.bridge import SDKAgent
 from kantan_agents.core.interception import (
     ToolCall,
     checking_rules,

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from agents import RunConfig
 
-from kantan_agents.bridge import config_with_model
+from kantan_agents.agent.bridge import config_with_model
 from kantan_agents.core.interception import redacted_new_input
 from kantan_agents.core.pipeline import Run
 from kantan_agents.definitions import model_of

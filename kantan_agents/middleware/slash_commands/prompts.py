@@ -9,7 +9,7 @@ import anyio
 import attrs
 from agents.mcp import MCPServer
 
-from kantan_agents.bridge import SDKAgent
+from kantan_agents.agent.bridge import SDKAgent
 from kantan_agents.core.pipeline import current_run
 from kantan_agents.middleware.slash_commands.files import facts_of_file
 from kantan_agents.support.log import get_logger

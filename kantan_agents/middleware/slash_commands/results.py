@@ -15,7 +15,7 @@ from agents import (
 )
 from openai.types.responses import ResponseOutputMessage, ResponseOutputText
 
-from kantan_agents.bridge import SDKAgent
+from kantan_agents.agent.bridge import SDKAgent
 from kantan_agents.middleware.slash_commands.calls import Outcome
 from kantan_agents.tools.output_text import tool_output_text
 from kantan_agents.tools.server_names import server_of

@@ -11,7 +11,7 @@ import anyio.lowlevel
 import anyio.to_thread
 from agents import FunctionTool, RunContextWrapper, RunResult, RunState, Tool
 
-from kantan_agents.bridge import SDKAgent
+from kantan_agents.agent.bridge import SDKAgent
 from kantan_agents.core.context import check_context, fill_defaults
 from kantan_agents.core.interception import Middleware, ToolCall, emit_refusal, redacted_new_input
 from kantan_agents.core.pipeline import Next, Run

@@ -12,7 +12,7 @@ import anyio.to_thread
 import attrs
 from agents import FunctionTool, RunContextWrapper, Tool
 
-from kantan_agents.bridge import SDKAgent
+from kantan_agents.agent.bridge import SDKAgent
 from kantan_agents.middleware.slash_commands.files import command_of_file
 from kantan_agents.middleware.slash_commands.prompts import prompt_commands
 from kantan_agents.support.log import get_logger

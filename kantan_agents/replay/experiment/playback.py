@@ -11,7 +11,7 @@ import attrs
 from agents import ApplyPatchTool, ComputerTool, FunctionTool, LocalShellTool, ShellTool
 
 from kantan_agents.agent import Agent
-from kantan_agents.bridge.structured_requests import open_stream
+from kantan_agents.agent.bridge.structured_requests import open_stream
 from kantan_agents.core.context import RESERVED_KEYS
 from kantan_agents.core.interception import ModelCall, ToolCall, end_run_with
 from kantan_agents.core.pipeline import Run

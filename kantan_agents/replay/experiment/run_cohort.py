@@ -11,6 +11,7 @@ from agents import RunConfig
 from anyio.to_thread import run_sync
 
 from kantan_agents.agent import Agent
+from kantan_agents.agent.running.portal import background_loop
 from kantan_agents.errors import (
     InvalidOptionError,
     KantanAgentsError,
@@ -30,7 +31,6 @@ from kantan_agents.replay.experiment.rows import ExperimentRow, open_experiment,
 from kantan_agents.replay.experiment.simulation import check_simulator
 from kantan_agents.replay.reached import Reached
 from kantan_agents.replay.recording import Recording
-from kantan_agents.running.portal import background_loop
 from kantan_agents.support.arguments import checked_int
 
 Progress = Callable[[int, int], None]

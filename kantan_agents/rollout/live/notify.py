@@ -8,12 +8,12 @@ from typing import Any, Final
 
 import anyio
 
+from kantan_agents.agent.running.portal import background_loop
 from kantan_agents.core.events import Handler, RolloutChanged
 from kantan_agents.core.events.observers import OnlyKinds, WithRawEvents, everywhere
 from kantan_agents.errors import KantanAgentsError
 from kantan_agents.rollout.live.shared import Shared
 from kantan_agents.rollout.state.rows import RolloutChange, read_history
-from kantan_agents.running.portal import background_loop
 from kantan_agents.support.log import get_logger
 
 _log = get_logger("kantan_agents.rollout")

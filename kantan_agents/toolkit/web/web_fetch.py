@@ -9,7 +9,7 @@ from typing import Any
 
 from agents import FunctionTool
 
-from kantan_agents.bridge import SDKAgent
+from kantan_agents.agent.bridge import SDKAgent
 from kantan_agents.core.pipeline import current_run
 from kantan_agents.errors import FetchError, URLRefusedError
 from kantan_agents.tool_rules import ToolFacts

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from openai.types.responses import ResponseTextDeltaEvent
 
 from kantan_agents import Agent
-from kantan_agents.bridge.model_answers import completed_event
+from kantan_agents.agent.bridge.model_answers import completed_event
 from kantan_agents.core.interception import Middleware
 from kantan_agents.testing import assistant_message, function_call
 

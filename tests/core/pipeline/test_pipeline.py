@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kantan_agents import DEFAULT_STAGES, Agent, Pipeline, Run
+from kantan_agents.agent.stages import call_sdk, store_output
 from kantan_agents.core.pipeline import calls_next_last
 from kantan_agents.errors import (
     CallNextNotAwaitedError,
@@ -17,7 +18,6 @@ from kantan_agents.errors import (
     NotAStageError,
     UnknownStageError,
 )
-from kantan_agents.stages import call_sdk, store_output
 from kantan_agents.testing import ScriptedModel, assistant_message
 
 

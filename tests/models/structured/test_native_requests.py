@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from agents import TracingProcessor, set_trace_processors
 
-from kantan_agents.bridge.structured_model import StructuredModel
+from kantan_agents.agent.bridge.structured_model import StructuredModel
 from kantan_agents.errors import StructuredOutputError
 from kantan_agents.middleware import Budget
 from kantan_agents.models.structured.requests.forms import NATIVE

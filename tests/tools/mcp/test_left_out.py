@@ -13,7 +13,7 @@ from agents.tracing import TracingProcessor
 from kantan_agents import Agent, SlashCommands, ToolRulesMode, task_tool
 from kantan_agents.errors import InvalidOptionError, MCPServerUnavailableError
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
-from tests.delegation.cast import Cast, definition, delegate, say, use
+from tests.agent.delegation.cast import Cast, definition, delegate, say, use
 from tests.tools.mcp.offering import Offering
 
 pytestmark = pytest.mark.anyio

@@ -12,7 +12,7 @@ from agents import Model, ModelResponse, ModelSettings, Usage, function_tool
 from pydantic import BaseModel, SecretStr
 
 from kantan_agents import Agent, Prompt
-from kantan_agents.bridge.captured.definitions import encode
+from kantan_agents.agent.bridge.captured.definitions import encode
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from kantan_agents.traces.capture.canonical import canonical, content_hash, decode
 from tests.traces.capture.recording import Recording

@@ -21,8 +21,8 @@ from openai.types.responses.response_output_text import AnnotationURLCitation, L
 from openai.types.responses.response_reasoning_item import Summary
 from pydantic import BaseModel
 
-from kantan_agents.bridge.captured import model_call
-from kantan_agents.bridge.captured.definitions import encode
+from kantan_agents.agent.bridge.captured import model_call
+from kantan_agents.agent.bridge.captured.definitions import encode
 
 texts = st.text()
 

@@ -1,7 +1,7 @@
 """What a provider's error says about the form of a request: refused, unclear, or about something else.
 
 The words of an error are evidence, not proof. An unclear error is decided by a request that carries less
-(``bareness``); see ``kantan_agents.bridge.structured_requests``.
+(``bareness``); see ``kantan_agents.agent.bridge.structured_requests``.
 """
 
 from __future__ import annotations

@@ -1,0 +1,328 @@
+"""``RunCapture``: collects the complete record of one run.
+
+What may change as soon as the run goes on is encoded at once, in the task of the run. An error here never
+reaches the run; what could not be captured is named in the record.
+
+Every run waits for this code. So it leaves to the recorder's thread what can be done later, avoids what is
+slow in Python, such as generators and context managers, and does not encode again what it has encoded before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from time import perf_counter
+from typing import Any
+
+import msgspec
+from agents import Model, RunState
+
+from kantan_agents.agent.bridge.captured.collector import error_data, parent_call
+from kantan_agents.agent.bridge.captured.definitions import encode
+from kantan_agents.agent.bridge.captured.model_call import ModelCallCapture
+from kantan_agents.agent.bridge.captured.prompts_and_rules import described_agent, shared_rules
+from kantan_agents.agent.bridge.captured.requests import Requests
+from kantan_agents.agent.bridge.captured.tool_call import ToolCallCapture, tool_call_data
+from kantan_agents.core.events.emitter import outcome_of
+from kantan_agents.core.interception import ToolCall, is_redacted, redacted_data, redacted_input
+from kantan_agents.core.pipeline import Run
+from kantan_agents.core.templating import values_read
+from kantan_agents.models.structured import json_data
+from kantan_agents.models.structured.requests.request import Request
+from kantan_agents.tool_rules import RuleLayers
+from kantan_agents.traces.capture.canonical import decode
+from kantan_agents.traces.capture.captured import CapturedRun, is_record_wanted
+from kantan_agents.traces.capture.reading import VERSION
+from kantan_agents.traces.capture.shared import Shared, shared_item
+from kantan_agents.traces.spans import user_input
+
+# What the objects of a record take in memory, beside the texts that belong to it alone.
+_RUN_BYTES = 2_000
+_CALL_BYTES = 1_500
+
+
+def capture_run(run: Run, outer: Run | None) -> RunCapture | None:
+    """Return what captures a run whose trace is open; None if nobody wants its record.
+
+    Args:
+        run: The run.
+        outer: The run inside which it begins.
+    """
+    if outer is not None and outer.capture is not None and outer.trace_id == run.trace_id:
+        outer.capture.inner_runs.append(run.id)
+    if run.trace_id is None or not is_record_wanted(run.trace_id) or not run.records_sensitive_data:
+        return None
+    return RunCapture(run)
+
+
+class RunCapture:
+    """The record of a run that is running.
+
+    Args:
+        run: The run.
+
+    Attributes:
+        run: The run.
+        requests: What its requests have in common.
+        rules: The rules in force at the start; None before they are known.
+        missing: What could not be captured.
+        inner_runs: Ids of the runs that have begun inside this one.
+        size: About how many bytes the parts take that only this record has, without those of its requests.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.requests = Requests(run)
+        self.rules: RuleLayers | None = None
+        self.missing: list[str] = []
+        self.inner_runs: list[str] = []
+        self.size = 0
+        self._started_at = datetime.now(timezone.utc)
+        self._begun = perf_counter()
+        self._agents: dict[str, dict[str, Any]] = {}
+        self._values: dict[str, dict[str, msgspec.Raw]] = {}
+        # The latest agent whose prompt reads no values, with its instructions.
+        self._plain: tuple[Any, Any] | None = None
+        self._model_calls: list[ModelCallCapture] = []
+        self._tool_calls: list[ToolCallCapture] = []
+        self._listings: list[Any] = []
+        self._listed: dict[str, bytes | None] = {}
+        self._state: dict[str, Any] | None = None
+        if isinstance(run.input, RunState):
+            try:
+                self._state = _state_of(run.input)
+            except Exception as error:  # noqa: BLE001 - recording must not make a run fail
+                self.failed("the state that the run was resumed from", error)
+
+    def elapsed(self) -> float:
+        """Return the seconds since the run began."""
+        return perf_counter() - self._begun
+
+    def failed(self, what: str, error: Exception) -> None:
+        """Note that something could not be captured."""
+        reason = f"{what} could not be captured: {type(error).__name__}"
+        if reason not in self.missing:
+            self.missing.append(reason)
+
+    def began_with(self, layers: RuleLayers) -> None:
+        """Capture the rules in force when the run begins."""
+        self.rules = layers
+
+    def rendered(self, agent: Any, context: Any) -> None:
+        """Capture the prompt of an agent whose instructions were rendered, and the values that it read.
+
+        Args:
+            agent: The Agent.
+            context: The context of that moment.
+        """
+        try:
+            instructions = agent.instructions
+            if self._plain is not None and self._plain[0] is agent and self._plain[1] is instructions:
+                return  # as in most turns after the first
+            self._add_agent(agent, instructions, context)
+        except Exception as error:  # noqa: BLE001 - recording must not make a run fail
+            self.failed("a prompt", error)
+
+    def _add_agent(self, agent: Any, instructions: Any, context: Any) -> None:
+        name = agent.name
+        described = described_agent(agent, instructions)
+        known = self._agents.get(name)
+        if known is None:
+            if is_redacted(self.run):
+                prompt = self._encoded(decode(described.data["prompt"].packed))
+                self._agents[name] = {**described.data, "prompt": Shared("prompt", bytes(prompt))}
+            else:
+                self._agents[name] = described.data
+        if described.template is None:
+            self._plain = agent, instructions
+            return
+        if not isinstance(context, dict):
+            return
+        read = values_read(described.template, context)
+        values = {path: self._encoded(value) for path, value in read.items()}
+        self._values[name] = values
+        if known is None and values:
+            self._agents[name] = {**self._agents[name], "context": values}
+
+    def _encoded(self, value: Any) -> msgspec.Raw:
+        """Return a value of any type as JSON, redacted as it leaves the run."""
+        if is_redacted(self.run):
+            value = redacted_data(self.run, decode(encode(value)))
+        return self._raw(value)
+
+    def model_call(
+        self,
+        agent: str,
+        model: Model,
+        request: Request,
+        *,
+        fetch: Any = None,
+        is_streamed: bool = False,
+        is_internal: bool = False,
+        from_cache: bool = False,
+    ) -> ModelCallCapture:
+        """Capture a request that is just being sent; the caller reports how it ends.
+
+        Args:
+            agent: Name of the agent that makes the call.
+            model: The model.
+            request: The request.
+            fetch: The attempts so far of a structured output.
+            is_streamed: Whether the answer is streamed.
+            is_internal: Whether a middleware makes the call for its own purposes.
+            from_cache: Whether a stored answer is given, and no model is asked.
+        """
+        data: dict[str, Any] = {"at": self.elapsed(), "agent": agent}
+        try:
+            self.requests.describe(data, model, request, fetch)
+            if is_streamed:
+                data["is_streamed"] = True
+            if is_internal:
+                data["is_internal"] = True
+            if from_cache:
+                data["from_cache"] = True
+            parent = parent_call(self.run)
+            if parent is not None:
+                data["parent_call"] = parent
+            values = self._values.get(agent)
+            if values is not None and values != self._agents[agent].get("context", {}):
+                data["context"] = values
+        except Exception as error:  # noqa: BLE001 - recording must not make a run fail
+            self.failed("a model call", error)
+        captured = ModelCallCapture(self, data, len(self._model_calls))
+        self._model_calls.append(captured)
+        return captured
+
+    def listed(self, server: str, tools: Sequence[Any] | None, reason: str | None = None) -> None:
+        """Capture the tools that an MCP server has listed; None and the reason if it could not be used."""
+        try:
+            packed = None
+            why = [] if reason is None else [redacted_data(self.run, reason)]
+            if tools is not None:
+                data = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
+                packed = encode(redacted_data(self.run, data))
+            if self._listed.get(server, b"") != packed:
+                self._listed[server] = packed
+                self.size += len(packed or b"")
+                listing = None if packed is None else Shared("listing", packed)
+                self._listings.append([server, len(self._model_calls), listing, *why])
+        except Exception as error:  # noqa: BLE001 - recording must not make a run fail
+            self.failed("the tools of an MCP server", error)
+
+    def tool_call(self, call: ToolCall) -> ToolCallCapture | None:
+        """Capture a tool call that begins; the caller reports how it ends."""
+        try:
+            captured = ToolCallCapture(self, call, tool_call_data(self, call))
+        except Exception as error:  # noqa: BLE001 - recording must not make a run fail
+            self.failed("a tool call", error)
+            return None
+        self._tool_calls.append(captured)
+        return captured
+
+    def finished(self, error: BaseException | None) -> CapturedRun:
+        """Return the whole record, and let go of the captures of single calls.
+
+        They refer to this object, which refers to the run. The run lets go of it as well, so that all are
+        freed as soon as nobody uses them: every run would wait for the garbage collector.
+
+        Args:
+            error: The error that ends the run.
+        """
+        run = self.run
+        data: dict[str, Any] = {
+            "version": VERSION,
+            "agent": run.agent.name,
+            "started_at": self._started_at,
+            "seconds": self.elapsed(),
+            "outcome": "finished" if error is None and not run.is_stopped else _outcome(run, error),
+            "model_calls": [call.data for call in self._model_calls],
+            "tool_calls": [call.data for call in self._tool_calls],
+        }
+        if self._agents:
+            data["agents"] = [*self._agents.values()]
+        try:
+            if self.rules is not None:
+                data["rules"] = shared_rules(self.rules)
+            self._add_input(data)
+            self._add_end(data, error)
+        except Exception as raised:  # noqa: BLE001 - recording must not make a run fail
+            self.failed("the input, the output or the rules", raised)
+        self._add_circumstances(data)
+        if self.missing:
+            data["missing"] = self.missing
+        self._model_calls, self._tool_calls = [], []
+        calls = len(data["model_calls"]) + len(data["tool_calls"])
+        size = self.size + self.requests.size + _RUN_BYTES + _CALL_BYTES * calls
+        return CapturedRun(run.id, run.trace_id or "", data, size)
+
+    def _add_circumstances(self, data: dict[str, Any]) -> None:
+        run = self.run
+        if run.is_streamed:
+            data["is_streamed"] = True
+        if run.parent_run is not None:
+            data["parent"] = [run.parent_run, run.parent_call]
+        if self.inner_runs:
+            data["inner_runs"] = self.inner_runs
+        if self._listings:
+            data["listings"] = self._listings
+        if run.options.get("session") is not None:
+            data["has_session"] = True
+        if run.arm is not None:
+            data["arm"] = run.arm
+
+    def _add_input(self, data: dict[str, Any]) -> None:
+        run = self.run
+        if run.options:
+            options = {name: value for name, value in run.options.items() if _is_plain(value)}
+            if options:
+                data["options"] = options
+        if self._state is not None:
+            data["state"] = self._encoded(self._state)
+            return
+        given = redacted_input(run, user_input(run))
+        if isinstance(given, list):
+            packed = [encode(item) for item in given]
+            self.size += sum(map(len, packed))
+            given = [shared_item(item) for item in packed]
+        else:
+            self.size += len(given)
+        data["input"] = given
+
+    def _add_end(self, data: dict[str, Any], error: BaseException | None) -> None:
+        run = self.run
+        if error is not None:
+            data["error"] = error_data(run, error)
+            return
+        output = getattr(run.result, "final_output", run.result)
+        if output is None:
+            return
+        if type(output) is not str:
+            output = json_data(output)
+        output = redacted_data(run, output)
+        if type(output) is str:
+            self.size += len(output)
+            data["output"] = output
+        else:
+            data["output"] = self._raw(output)
+
+    def _raw(self, value: Any) -> msgspec.Raw:
+        packed = encode(value)
+        self.size += len(packed)
+        return msgspec.Raw(packed)
+
+
+def _outcome(run: Run, error: BaseException | None) -> str:
+    if error is not None:
+        return outcome_of(error)
+    return "stopped" if run.is_stopped else "finished"
+
+
+def _state_of(given: RunState[Any, Any]) -> dict[str, Any]:
+    """Return the stored state that a run is resumed from, which the run is going to change."""
+    # The context is the caller's: what the template has read of it is recorded, and no more.
+    state: dict[str, Any] = given.to_json(context_serializer=lambda _: {})
+    return state
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, (str, int, float, bool))

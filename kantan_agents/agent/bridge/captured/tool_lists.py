@@ -1,0 +1,72 @@
+"""Lists of tools as JSON, encoded again only if a tool has changed: most runs of an agent have the same."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from typing import Any
+from weakref import ref
+
+import attrs
+
+from kantan_agents.agent.bridge.captured.definitions import encode
+from kantan_agents.traces.capture.shared import Shared
+
+_MOST_KNOWN = 256
+
+
+@attrs.frozen(eq=False)
+class SharedTools:
+    """A list of tools, or of hand-offs, that was encoded.
+
+    Attributes:
+        tools: The tools.
+        fields: Copies of their fields; None if they cannot be copied.
+        all: The list as a content.
+        first: The first tool as a content.
+    """
+
+    tools: tuple[ref[Any], ...]
+    fields: tuple[dict[str, Any], ...]
+    all: Shared
+    first: Shared
+
+
+_known: dict[tuple[int, ...], SharedTools] = {}
+
+
+def shared_tools(tools: Sequence[Any], described: Callable[[Any], dict[str, Any]]) -> SharedTools:
+    """Return a list of tools, or of hand-offs, and its first one as contents.
+
+    Args:
+        tools: The tools, at least one.
+        described: Returns the data of one.
+    """
+    key = tuple(map(id, tools))
+    known = _known.get(key)
+    if known is not None:
+        # Every run waits for this. The lengths are the same, as the ids were.
+        for reference, before, tool in zip(known.tools, known.fields, tools):  # noqa: B905
+            if reference() is not tool or tool.__dict__ != before:
+                break  # another object, or it has changed
+        else:
+            return known
+    packed = [encode(described(tool)) for tool in tools]
+    both = Shared("tools", b"[" + b",".join(packed) + b"]"), Shared("tool", packed[0])
+    try:
+        fields = tuple(_copied(vars(tool)) for tool in tools)
+        found = SharedTools(tuple(map(ref, tools)), fields, *both)
+    except Exception:  # noqa: BLE001 - a class without fields, or a value that cannot be copied
+        return SharedTools((), (), *both)
+    if len(_known) >= _MOST_KNOWN:
+        _known.clear()
+    _known[key] = found
+    return found
+
+
+def _copied(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return fields with copies of what may change in place."""
+    return {
+        name: copy.deepcopy(value) if isinstance(value, (dict, list)) else value
+        for name, value in fields.items()
+    }

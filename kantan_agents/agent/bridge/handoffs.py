@@ -1,0 +1,95 @@
+"""Hand-offs to Agents, plain SDK agents and ``agents.handoff(...)`` objects, cycles included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+import agents
+from agents import Handoff
+
+from kantan_agents.agent.bridge.guarded_agent import guard_agent, guard_handoff
+from kantan_agents.agent.bridge.sdk_agent import SDKAgent
+from kantan_agents.errors import InvalidOptionError
+
+
+class Linkable(Protocol):
+    """The part of an ``Agent`` that linking hand-offs needs."""
+
+    handoffs: list[Any]
+    handoff_links: HandoffLinks
+    _sdk_agent: SDKAgent
+
+
+class HandoffLinks:
+    """Keeps the hand-offs of one SDK agent equal to the public ``handoffs`` list.
+
+    The list may change after the agent was created; this is how cycles are built. The SDK's hand-offs are
+    rebuilt only after such a change.
+
+    Attributes:
+        linked: The targets that were linked last.
+        reached: Every Agent that was reachable then, this one included, with its targets.
+    """
+
+    __slots__ = ("linked", "reached")
+
+    def __init__(self) -> None:
+        self.linked: list[Any] = []
+        self.reached: tuple[tuple[Linkable, list[Any]], ...] = ()
+
+    def update(self, agent: Linkable, sdk_agent: SDKAgent) -> Iterable[Linkable]:
+        """Update ``sdk_agent.handoffs`` and return the Agents among the targets."""
+        targets = list(agent.handoffs)
+        if targets != self.linked:
+            sdk_agent.handoffs = [_sdk_handoff(target) for target in targets]
+            self.linked = targets
+        return [target for target in targets if _bare_sdk_agent(target) is not None]
+
+
+def link_handoffs(start: Linkable) -> None:
+    """Update the hand-offs of ``start`` and of every Agent reachable from it."""
+    links = start.handoff_links
+    if not start.handoffs and not links.linked:
+        return  # the usual case
+    # A run of another agent may have relinked one of them since: then all are walked again.
+    if links.reached and all(
+        agent.handoff_links.linked is targets and agent.handoffs == targets
+        for agent, targets in links.reached
+    ):
+        return
+    reached: list[tuple[Linkable, list[Any]]] = []
+    waiting: list[Linkable] = [start]
+    seen = {id(start)}
+    while waiting:
+        agent = waiting.pop()
+        for target in agent.handoff_links.update(agent, agent._sdk_agent):
+            if id(target) not in seen:
+                seen.add(id(target))
+                waiting.append(target)
+        reached.append((agent, agent.handoff_links.linked))
+    links.reached = tuple(reached)
+
+
+def _sdk_handoff(target: Any) -> agents.Agent[Any] | Handoff[Any, Any]:
+    if isinstance(target, Handoff):
+        guard_handoff(target)
+        known = getattr(target, "_agent_ref", None)
+        guard_agent(known() if known is not None else None)
+        return target
+    sdk_agent = _bare_sdk_agent(target)  # first: an Agent passes for an SDK agent
+    if sdk_agent is not None:
+        return agents.handoff(sdk_agent)
+    if isinstance(target, agents.Agent):
+        guard_agent(target)
+        return target
+    raise InvalidOptionError(
+        option="handoffs",
+        reason=f"must hold Agents, SDK agents or agents.handoff(...) objects, not {target!r}",
+    )
+
+
+def _bare_sdk_agent(target: Any) -> SDKAgent | None:
+    # Not the public property `sdk_agent`: it would link hand-offs again.
+    sdk_agent = getattr(target, "_sdk_agent", None)
+    return sdk_agent if isinstance(sdk_agent, SDKAgent) else None

@@ -1,0 +1,431 @@
+"""The innermost part of a model call: sends the request to the model and emits the events."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable
+from contextlib import aclosing
+from functools import partial
+from typing import Any
+
+import anyio
+from agents import Model, ModelResponse
+from openai.types.responses import Response
+
+from kantan_agents.agent.bridge.model_answers import (
+    FAILURES,
+    answer_of,
+    broken_off,
+    check_answered,
+    usage_of_call,
+    with_output,
+)
+from kantan_agents.agent.bridge.recorded_answers import model_response, stream_events
+from kantan_agents.agent.bridge.rewritten_stream import rewritten
+from kantan_agents.agent.bridge.structured_requests import (
+    closable,
+    open_stream,
+    request_output,
+    stream_output,
+    with_final_tool,
+)
+from kantan_agents.core.events import (
+    ModelCallFinished,
+    ModelCallStarted,
+    RawResponseEvent,
+    ReasoningDelta,
+    TextDelta,
+    ToolArgumentsDelta,
+)
+from kantan_agents.core.events.emitter import Stopwatch, outcome_of
+from kantan_agents.core.interception import ModelCall, error_message, redacted_error, track_call
+from kantan_agents.core.pipeline import Run
+from kantan_agents.errors import MiddlewareResultError
+from kantan_agents.models import (
+    answer_sent_once,
+    makes_all_retries,
+    origin_of,
+    resolve_model,
+    stream_sent_once,
+)
+from kantan_agents.models.model_wrapper import unwrapped
+from kantan_agents.models.protocol import is_provider
+from kantan_agents.models.structured.requests.request import Request
+from kantan_agents.traces.capture import ModelAnswer
+
+_COUNT = object()
+_TEXT = "response.output_text.delta"
+_BEGUN = "response.output_item.added"
+_DONE = "response.output_item.done"
+_REASONING = ("response.reasoning_text.delta", "response.reasoning_summary_text.delta")
+_ARGUMENTS = ("response.function_call_arguments.delta", "response.custom_tool_call_input.delta")
+_NOT_BEGUN = ("response.created", "response.in_progress", "response.queued")
+
+
+def checked_response(answer: Any) -> ModelResponse:
+    """Return the answer that the ``model_call`` middleware has returned.
+
+    Raises:
+        MiddlewareResultError: E80, it is not a ``ModelResponse``.
+    """
+    if isinstance(answer, ModelResponse):
+        return answer
+    raise middleware_error(f"model_call must return the SDK's ModelResponse, not {answer!r}")
+
+
+def middleware_error(reason: str) -> MiddlewareResultError:
+    """Return the error for a ``model_call`` middleware that breaks its contract."""
+    return MiddlewareResultError(middleware="around a model call", reason=reason)
+
+
+class CallEvents:
+    """Emits the events of one model call: started, deltas, finished. Has the call captured, if the run is.
+
+    Args:
+        call: The call.
+        model: The model that it goes to.
+        request: What is sent to it; None if nothing is sent.
+    """
+
+    def __init__(self, call: ModelCall, model: Model | None, request: Request | None = None) -> None:
+        count = call.run.state[_COUNT] = call.run.state.get(_COUNT, 0) + 1
+        self._names: dict[str, Any] = {
+            "agent": call.agent,
+            "internal": call.internal,
+            "call_id": f"model_{count}",
+        }
+        self._model = None if model is None else name_of(model)
+        self._watch = Stopwatch()
+        self._run = call.run
+        self._events = call.run.events
+        self._calls: dict[int, Any] = {}
+        self._rewrites = bool(call.rewriters)
+        self._items: list[Any] = []
+        self._reports_usage = True
+        self._call = call
+        if request is not None and call.stored is None:
+            call.was_sent = True
+        capture = call.run.capture
+        self._captured = None
+        if capture is not None and request is not None:
+            self._captured = capture.model_call(
+                call.agent,
+                model,
+                request,
+                fetch=call.structured,
+                is_streamed=call.is_streamed,
+                is_internal=call.internal,
+                from_cache=call.stored is not None,
+            )
+
+    async def started(self) -> None:
+        """Emit ``ModelCallStarted``."""
+        if self._events is not None and self._events.wants(ModelCallStarted):
+            await self._events.emit(ModelCallStarted, **self._names, model=self._model)
+
+    def delta(self, text: str) -> Awaitable[None] | None:
+        """Emit ``TextDelta``; return what to await if an observer is slow, else None."""
+        return None if self._events is None else self._events.begin_emit(TextDelta, text=text, **self._names)
+
+    def with_raw_events(self, events: Any) -> Any:
+        """Return a model's stream, which then also emits each of its events to those who read raw events."""
+        has_readers = self._events is not None and bool(self._events.raw_handlers)
+        return self._emitting_raw_events(events) if has_readers else events
+
+    async def _emitting_raw_events(self, events: Any) -> AsyncGenerator[Any, None]:
+        assert self._events is not None
+        async with aclosing(events):
+            async for event in events:
+                # If middleware rewrites the text, nothing else leaves: other events repeat the text, or have
+                # arguments, reasoning or errors, which nothing rewrites.
+                if not self._rewrites or getattr(event, "type", None) == _TEXT:
+                    slow_readers = self._events.begin_emit(RawResponseEvent, data=event, **self._names)
+                    if slow_readers is not None:
+                        await slow_readers
+                yield event
+
+    def piece(self, kind: Any, event: Any) -> Awaitable[None] | None:
+        """Emit the event for a piece of text, of reasoning or of arguments; return as ``delta`` does."""
+        if kind == _DONE:
+            self._items.append(event.item)
+        if self._events is None:
+            return None
+        if kind == _TEXT:
+            return self.delta(event.delta)
+        if kind in _REASONING and event.delta:
+            return self._events.begin_emit(ReasoningDelta, text=event.delta, **self._names)
+        if kind == _BEGUN:
+            # Remembered, because the events of the arguments name neither the call nor the tool.
+            self._calls[event.output_index] = event.item
+        elif kind in _ARGUMENTS and event.delta:
+            return self._arguments(self._calls.get(event.output_index), event.delta)
+        return None
+
+    def _arguments(self, item: Any, delta: str) -> Awaitable[None] | None:
+        call_id, tool = getattr(item, "call_id", None), getattr(item, "name", None)
+        if self._events is None or not isinstance(call_id, str) or not isinstance(tool, str):
+            return None
+        names = {**self._names, "call_id": call_id}
+        return self._events.begin_emit(ToolArgumentsDelta, tool=tool, arguments=delta, **names)
+
+    def answer_of(self, final: Response) -> ModelResponse:
+        """Return the final response of the stream as an answer, with items that only earlier events had."""
+        self._reports_usage = final.usage is not None
+        return answer_of(with_output(final, self._items), is_request=self._call.stored is None)
+
+    async def ended(
+        self, error: BaseException | None, answer: ModelResponse | None, *, has_begun: bool = False
+    ) -> None:
+        """Emit ``ModelCallFinished`` with the usage of the answer, or with the error.
+
+        Args:
+            error: The error; None if there is an answer.
+            answer: The answer; None if there is an error.
+            has_begun: Whether a part of the answer was streamed.
+        """
+        call, race = self._call, self._call.race
+        is_superseded = error is not None and race is not None and race.is_lost
+        counted = race.late_answer if is_superseded else answer
+        usage = None if counted is None else counted.usage
+        if self._captured is not None:
+            if error is not None:
+                self._captured.failed(error, has_begun=has_begun, is_superseded=is_superseded)
+            elif answer is not None:
+                self._captured.answered(answer, reports_usage=self._reports_usage)
+        if self._events is not None:
+            await self._events.emit_end(
+                ModelCallFinished,
+                **self._names,
+                model=self._model,
+                seconds=self._watch.seconds,
+                outcome=outcome_of(error),
+                usage=None if usage is None else usage_of_call(usage, is_request=call.stored is None),
+                error_type=None if error is None else type(error).__name__,
+                message=None if error is None else error_message(self._run, error),
+                from_cache=call.stored is not None,
+                superseded=is_superseded,
+            )
+
+
+def calls_begun(run: Run) -> int:
+    """Return the number of requests that the model calls of a run have sent so far."""
+    count: int = run.state.get(_COUNT, 0)
+    return count
+
+
+def target_of(call: ModelCall) -> Model:
+    """Return the model a call goes to.
+
+    Raises:
+        ModelNotFoundError: E19, a middleware has set ``call.model`` to a name unknown to kantan-llm.
+        MiddlewareResultError: E80, a middleware has set ``call.model`` to something else.
+    """
+    model: Any = call.model
+    if isinstance(model, str) or (not isinstance(model, Model) and is_provider(model)):
+        model = resolve_model(model).model
+    model = unwrapped(model)  # a middleware may have set the model of another agent
+    if not isinstance(model, Model):
+        raise middleware_error(f"call.model must be an SDK Model, a Provider or a name, not {call.model!r}")
+    return model
+
+
+def name_of(model: Model) -> str | None:
+    """Return the name of a model, or None if it has no name."""
+    for attribute in ("name", "model"):
+        name = getattr(model, attribute, None)
+        if isinstance(name, str):
+            return name
+    return None
+
+
+def _request(call: ModelCall) -> Request:
+    return Request(call.instructions, call.input, call.settings, call.tools, call.options)
+
+
+def _fetch(call: ModelCall) -> Any:
+    # A middleware may have replaced the output schema: then this is no longer the structured request.
+    fetch = call.structured
+    if call.stored is not None:
+        return None  # the answer to the whole call, whichever form had led to it
+    if fetch is None or call.options.get("output_schema") is not fetch.schema:
+        return None
+    memory = None if call.run.tape is None else call.run.tape.form_memory(call)
+    if memory is not None:
+        fetch.memory = memory
+    return fetch
+
+
+def _opened(call: ModelCall, model: Model, request: Request) -> Any:
+    if call.run.tape is not None:
+        return call.run.tape.stream(call, model, request)
+    if call.run.journal is not None:
+        return call.run.journal.stream(call, model, request, partial(_opened_now, call, model, request))
+    return _opened_now(call, model, request)
+
+
+def _opened_now(call: ModelCall, model: Model, request: Request) -> Any:
+    if call.stored is not None:
+        events: Any = stream_events(call.stored, origin_of(model).model or "")
+    else:
+        events = open_stream(model, request)
+        if makes_all_retries(request.settings):
+            events = stream_sent_once(model, events)
+    return events if call.race is None else _raced_stream(call, closable(events))
+
+
+async def _raced_stream(call: ModelCall, events: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
+    """Yield the events of a stream from the first part of its answer on, unless another has begun before."""
+    held: list[Any] | None = []
+    async with aclosing(events):
+        async for event in events:
+            kind = getattr(event, "type", None)
+            if held is not None and kind in _NOT_BEGUN:
+                held.append(event)
+                continue
+            if held is not None and kind not in FAILURES:
+                if not call.race.claim(None):
+                    await anyio.sleep_forever()  # it is being cancelled
+                for earlier in held:
+                    yield earlier
+                held = None
+            yield event
+
+
+async def call_model(call: ModelCall) -> ModelResponse:
+    """Call the model without streaming."""
+    track_call(call.run)
+    model, fetch = target_of(call), _fetch(call)
+    if fetch is None:
+        return await _call_once(call, model, _request(call))
+    return await request_output(
+        model, _request(call), fetch, lambda request: _call_once(call, model, request)
+    )
+
+
+async def _call_once(call: ModelCall, model: Model, request: Request) -> ModelResponse:
+    call_events = CallEvents(call, model, request)
+    error: BaseException | None = None
+    answer: ModelResponse | None = None
+    try:
+        await call_events.started()
+        answer = await _asked(call, model, request)
+    except BaseException as raised:
+        error = redacted_error(call.run, raised)
+        if error is raised:
+            raise
+    finally:
+        await call_events.ended(error, answer)
+    if error is not None:
+        raise error  # here, as in the `except` block the original would become its context
+    assert answer is not None
+    return answer
+
+
+def _asked(call: ModelCall, model: Model, request: Request) -> Awaitable[ModelResponse]:
+    tape = call.run.tape
+    if tape is not None:
+        played: Awaitable[ModelResponse] = tape.answer(call, model, request)
+        return played
+    if call.run.journal is not None:
+        kept: Awaitable[ModelResponse] = call.run.journal.answer(
+            call, model, request, partial(_asked_now, call, model, request)
+        )
+        return kept
+    return _asked_now(call, model, request)
+
+
+def _asked_now(call: ModelCall, model: Model, request: Request) -> Awaitable[ModelResponse]:
+    if call.stored is not None:
+        asked: Awaitable[ModelResponse] = _stored_answer(call.stored, model)
+    else:
+        asked = request.answer(model)
+        if makes_all_retries(request.settings):
+            asked = answer_sent_once(model, asked)
+    return asked if call.race is None else _raced(call, asked)
+
+
+async def _stored_answer(stored: ModelAnswer, model: Model) -> ModelResponse:
+    return model_response(stored, origin_of(model).model or "")
+
+
+async def _raced(call: ModelCall, asked: Awaitable[ModelResponse]) -> ModelResponse:
+    """Return an answer unless another has arrived before; before it is stored anywhere."""
+    answer = await asked
+    if not call.race.claim(answer):
+        await anyio.sleep_forever()  # it is being cancelled
+    return answer
+
+
+def stream_model(call: ModelCall, *, passes_deltas: bool) -> AsyncGenerator[Any, None]:
+    """Call the model with streaming; yields the SDK's stream events.
+
+    Args:
+        call: The call.
+        passes_deltas: Whether to yield every delta. If the deltas are discarded, the first one is enough:
+            it shows the SDK that the answer has begun, so that the SDK does not retry a broken stream.
+    """
+    model, fetch = target_of(call), _fetch(call)
+    once = _CallStream(call, model, passes_deltas).events
+    if fetch is None:
+        return once(_request(call), None)
+    return stream_output(model, _request(call), fetch, once)
+
+
+class _CallStream:
+    """The streamed requests of one model call, each with its own events."""
+
+    def __init__(self, call: ModelCall, model: Model, passes_deltas: bool) -> None:
+        self._call = call
+        self._model = model
+        self._passes_deltas = passes_deltas
+        self._has_begun = False
+
+    def _passes(self, kind: Any) -> bool:
+        """Return whether to yield an event of this type; with the first delta, the answer has begun."""
+        if not isinstance(kind, str) or not kind.endswith(".delta"):
+            return True
+        if self._has_begun:
+            return self._passes_deltas
+        self._has_begun = self._call.has_begun = True
+        return True
+
+    async def events(self, request: Request, final_tool: str | None) -> AsyncGenerator[Any, None]:
+        """Yield the SDK's stream events of one request."""
+        call = self._call
+        track_call(call.run)
+        call_events = CallEvents(call, self._model, request)
+        error: BaseException | None = None
+        answer: ModelResponse | None = None
+        last: Any = None
+        self._has_begun = False
+        streamed: Any = with_final_tool(_opened(call, self._model, request), final_tool)
+        events: Any = rewritten(streamed, call.rewriters) if call.rewriters else streamed
+        try:
+            await call_events.started()
+            async with aclosing(call_events.with_raw_events(events)) as passed:
+                async for event in passed:
+                    kind = getattr(event, "type", None)
+                    slow_readers = call_events.piece(kind, event)
+                    if slow_readers is not None:
+                        await slow_readers
+                    if kind == _TEXT:
+                        call.has_streamed = True
+                    elif kind == "response.completed":
+                        last = event
+                        answer = call_events.answer_of(event.response)
+                    elif kind in FAILURES:
+                        # Not yielded: the SDK would raise and leave this generator open. No event follows,
+                        # but the connection may stay open.
+                        last = event
+                        break
+                    if self._passes(kind):
+                        yield event
+            call.broken_off = broken_off(last)
+            check_answered(last)
+        except BaseException as raised:
+            error = redacted_error(call.run, raised)
+            if error is raised:
+                raise
+        finally:
+            await call_events.ended(error, answer, has_begun=self._has_begun)
+        if error is not None:
+            raise error  # here, as in the `except` block the original would become its context

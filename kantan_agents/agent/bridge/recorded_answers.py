@@ -1,0 +1,132 @@
+"""Makes the SDK's objects of recorded answers."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from functools import cache
+from typing import Any
+
+from agents import ModelResponse, Usage
+from openai.types.responses import (
+    Response,
+    ResponseCompletedEvent,
+    ResponseCreatedEvent,
+    ResponseFunctionCallArgumentsDeltaEvent,
+    ResponseOutputItem,
+    ResponseOutputItemAddedEvent,
+    ResponseOutputItemDoneEvent,
+    ResponseReasoningSummaryTextDeltaEvent,
+    ResponseTextDeltaEvent,
+    ResponseUsage,
+)
+from openai.types.responses.response_usage import InputTokensDetails, OutputTokensDetails
+from pydantic import TypeAdapter, ValidationError
+
+from kantan_agents.agent.bridge.model_answers import answer_of
+from kantan_agents.traces.capture import ModelAnswer
+
+
+@cache
+def _items() -> TypeAdapter[Any]:
+    return TypeAdapter(ResponseOutputItem)
+
+
+def response_of(answer: ModelAnswer, model: str) -> Response:
+    """Return a recorded answer as the final response of a stream."""
+    usage = answer.usage
+    numbers: dict[str, Any] = {
+        name: usage[name] or 0 for name in ("input_tokens", "output_tokens", "total_tokens") if name in usage
+    }
+    counted = None
+    if numbers:
+        counted = ResponseUsage(
+            **numbers,
+            input_tokens_details=InputTokensDetails.model_construct(
+                cached_tokens=usage.get("cached_tokens", 0), cache_write_tokens=0
+            ),
+            output_tokens_details=OutputTokensDetails.model_construct(
+                reasoning_tokens=usage.get("reasoning_tokens", 0)
+            ),
+        )
+    return Response.model_construct(
+        id=answer.response_id or "",
+        created_at=0,
+        model=model,
+        object="response",
+        output=[_item(item) for item in answer.output],
+        tool_choice="auto",
+        tools=[],
+        parallel_tool_calls=False,
+        status="completed",
+        usage=counted,
+    )
+
+
+def _item(data: Any) -> Any:
+    try:
+        return _items().validate_python(data)
+    except ValidationError:
+        return data  # of a kind that this version of the client does not know: the SDK passes it on
+
+
+def model_response(answer: ModelAnswer, model: str) -> ModelResponse:
+    """Return a recorded answer as the answer of a model."""
+    found = answer_of(response_of(answer, model), is_request=True)
+    usage: Usage = found.usage
+    usage.requests = int(answer.usage.get("requests") or 0)  # type: ignore[arg-type]
+    return ModelResponse(found.output, usage, answer.response_id)
+
+
+async def stream_events(answer: ModelAnswer, model: str) -> AsyncIterator[Any]:
+    """Yield a recorded answer as the events of a stream, with one delta for each text."""
+    response = response_of(answer, model)
+    created = response.model_copy(update={"status": "in_progress", "output": [], "usage": None})
+    yield ResponseCreatedEvent(type="response.created", response=created, sequence_number=0)
+    number = 0
+    for index, item in enumerate(response.output):
+        for event in _item_events(item, index):
+            number += 1
+            event.sequence_number = number
+            yield event
+    yield ResponseCompletedEvent.model_construct(
+        type="response.completed", response=response, sequence_number=number + 1
+    )
+
+
+def _item_events(item: Any, index: int) -> Iterator[Any]:
+    added = ResponseOutputItemAddedEvent.model_construct
+    yield added(type="response.output_item.added", item=item, output_index=index, sequence_number=0)
+    item_id, kind = getattr(item, "id", None) or "", getattr(item, "type", None)
+    if kind == "message":
+        for place, part in enumerate(item.content):
+            text = getattr(part, "text", None)
+            if text:
+                yield ResponseTextDeltaEvent.model_construct(
+                    type="response.output_text.delta",
+                    item_id=item_id,
+                    output_index=index,
+                    content_index=place,
+                    delta=text,
+                    logprobs=[],
+                    sequence_number=0,
+                )
+    elif kind == "function_call" and item.arguments:
+        yield ResponseFunctionCallArgumentsDeltaEvent.model_construct(
+            type="response.function_call_arguments.delta",
+            item_id=item_id,
+            output_index=index,
+            delta=item.arguments,
+            sequence_number=0,
+        )
+    elif kind == "reasoning":
+        for place, part in enumerate(item.summary):
+            yield ResponseReasoningSummaryTextDeltaEvent.model_construct(
+                type="response.reasoning_summary_text.delta",
+                item_id=item_id,
+                output_index=index,
+                summary_index=place,
+                delta=part.text,
+                sequence_number=0,
+            )
+    done = ResponseOutputItemDoneEvent.model_construct
+    yield done(type="response.output_item.done", item=item, output_index=index, sequence_number=0)

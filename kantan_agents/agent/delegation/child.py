@@ -1,0 +1,228 @@
+"""Builds and configures the child agent that works for a delegating agent."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import inspect
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from threading import Lock
+from typing import Any
+
+import agents
+import attrs
+from agents import RunConfig, RunHooks, Usage
+from cachetools import LRUCache
+
+from kantan_agents.agent import Agent
+from kantan_agents.agent.bridge import CHILDREN, config_for_delegated
+from kantan_agents.agent.delegation.chain import Delegation
+from kantan_agents.agent.delegation.parent import Parent
+from kantan_agents.agent.from_definition import is_from_file
+from kantan_agents.agent.options import checked_items
+from kantan_agents.core.pipeline import Next, Run, calls_next_last
+from kantan_agents.definitions import AgentDefinition, model_of
+from kantan_agents.errors import InvalidOptionError
+from kantan_agents.tool_rules import RuleLayers
+from kantan_agents.tools.retrieval.options import checked_retrieval
+from kantan_agents.tools.skills import SkillLoader
+
+_CACHE_SIZE = 64
+_RUN_KEYS = ("result", "history")
+# The subagent file sets the identity and the parent sets the tools, so that a delegation can only narrow.
+_FIXED_OPTIONS = frozenset(
+    {
+        "sdk_agent_options",
+        "name",
+        "instructions",
+        "tools",
+        "tool_providers",
+        "mcp_servers",
+        "handoffs",
+    }
+)
+
+next_delegation: ContextVar[Delegation] = ContextVar("kantan_agents_delegation")
+"""The delegation that the next child run in this task belongs to."""
+
+
+@calls_next_last
+async def enter_delegation(run: Run, call_next: Next) -> None:
+    """Outermost stage of a child run: put the run under its ceiling before any other stage acts."""
+    run.delegation = next_delegation.get()
+    run.is_streamed = run.delegation.is_streamed
+    await call_next(run)
+
+
+class Children:
+    """Builds child agents from definitions, and caches them per delegating agent.
+
+    Args:
+        models: Models for the short names in files; None uses those of the delegating agent.
+        options: Options for all children, instead of those of the delegating agent.
+    """
+
+    def __init__(self, models: Mapping[str, Any] | None, options: Mapping[str, Any]) -> None:
+        self._models = models
+        self._options = dict(options)
+        self._change: Callable[[Agent], Agent] | None = None
+        self._lock = Lock()
+
+    def changed_by(self, change: Callable[[Agent], Agent]) -> Children:
+        """Return a builder of the same children, each of them changed."""
+        changed = Children(self._models, self._options)
+        changed._change = change
+        return changed
+
+    def child(self, definition: AgentDefinition, parent: Parent) -> Agent:
+        """Return the agent for ``definition`` that works for ``parent``.
+
+        Raises:
+            KantanAgentsError: As ``Agent.from_definition``.
+        """
+        run_agent = parent.run.agent if parent.run is not None else None
+        key = (id(self), id(run_agent), id(definition))
+        with self._lock:
+            # Stored on the delegating agent and freed with it: services create agents per request.
+            cache: LRUCache[Any, _CachedChild] = vars(parent.agent).setdefault(
+                CHILDREN, LRUCache(maxsize=_CACHE_SIZE)
+            )
+            cached = cache.get(key)
+        if cached is not None and cached.is_for(self, parent, definition):
+            return cached.agent
+        agent = self._build(definition, parent)
+        with self._lock:
+            cache[key] = _CachedChild(self, attrs.evolve(parent, run=None, context=None), definition, agent)
+        return agent
+
+    def _build(self, definition: AgentDefinition, parent: Parent) -> Agent:
+        inherited = dict(parent.options)
+        models = inherited.pop("models", None) if self._models is None else self._models
+        inherited.pop("models", None)
+        defaults = {"tool_providers": None, "history": 0, "mcp_config": None, "model_settings": None}
+        options: dict[str, Any] = {**defaults, **inherited, **self._options}
+        if model_of(definition.model, models) is not None and "model_settings" not in self._options:
+            options["model_settings"] = None  # the inherited settings are for the parent's model
+        for option in ("mcp_config", "model_settings"):
+            if options[option] is None:
+                del options[option]
+        middleware = checked_items("middleware", options.pop("middleware", None))
+        outermost = ("delegation", enter_delegation)
+        agent = Agent.from_definition(
+            definition, models=models, middleware=[outermost, *middleware], **options
+        )
+        # A grandchild gets its own delegation stage, so it must not inherit this one; a clone must keep it.
+        agent.inherited["middleware"] = agent._given["middleware"] = middleware
+        agent._fixed_stages = (outermost,)
+        # Provider rules of the parent apply here too. The parent's limits apply through the ceiling.
+        agent.standing_rules = RuleLayers(parent.standing.layers, agent.standing_rules.limits)
+        return agent if self._change is None else self._change(agent)
+
+
+@attrs.frozen(eq=False)
+class _CachedChild:
+    by: Children
+    parent: Parent
+    definition: AgentDefinition
+    agent: Agent
+
+    def is_for(self, by: Children, parent: Parent, definition: AgentDefinition) -> bool:
+        then, now = self.parent, parent
+        return (
+            self.by is by
+            and then.agent is now.agent
+            and self.definition is definition
+            and then.standing is now.standing
+            and then.options.keys() == now.options.keys()
+            and all(_same(value, now.options[name]) for name, value in then.options.items())
+        )
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))
+    return one is other
+
+
+def checked_child_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options for children, checked when the delegation tool is created.
+
+    Raises:
+        InvalidOptionError: E75, an option does not exist, cannot be set for children, or has a wrong value.
+        KantanAgentsError: Any other error of ``Agent``.
+    """
+    known = {
+        *inspect.signature(Agent).parameters,
+        *(field.name for field in dataclasses.fields(agents.Agent)),
+        "skills",
+    }
+    for option, value in options.items():
+        if option == "allow_env" and value is not False:
+            reason = "cannot be set for delegated agents, whose files may come from anywhere"
+            raise InvalidOptionError(option=option, reason=reason)
+        if option in _FIXED_OPTIONS:
+            reason = "is set by the agent's file and by the parent"
+            raise InvalidOptionError(option=option, reason=reason)
+        if option not in known:
+            raise InvalidOptionError(option=option, reason="task_tool and Agent have no such option")
+    # Build an agent now, so that the programmer sees the error and not a model. The tools are unknown
+    # yet, so the tool names in `tool_retrieval` cannot be checked.
+    checked_retrieval(options.get("tool_retrieval"))
+    skills = options.get("skills")
+    if not isinstance(skills, SkillLoader | None):
+        reason = f"must be a SkillLoader or None, not {type(skills).__name__}"
+        raise InvalidOptionError(option="skills", reason=reason)
+    tried = {name: value for name, value in options.items() if name not in ("tool_retrieval", "skills")}
+    Agent("trial", "Try the options.", tool_providers=None, **tried)
+    return dict(options)
+
+
+def child_context(parent: Parent) -> dict[str, Any]:
+    """Return a new context for a child run: the parent's context without its results.
+
+    Values are shared, so that a connection in the context keeps working. Tool rules are copied, so that
+    later changes on one side do not reach the other; the ceiling applies the parent's rules anyway. Keys
+    that come from the parent's own subagent file are left out.
+    """
+    if not isinstance(parent.context, dict):
+        return {}
+    output = getattr(parent.run.agent, "output_dest", None) if parent.run is not None else None
+    context = {
+        key: value
+        for key, value in parent.context.items()
+        if key not in (*_RUN_KEYS, output) and not is_from_file(parent.run, key, value)
+    }
+    if "tool_rules" in context:
+        context["tool_rules"] = copy.deepcopy(context["tool_rules"])
+    return context
+
+
+def child_config(parent: Parent, wrapper: Any) -> RunConfig | None:
+    """Return the RunConfig for a child run."""
+    return config_for_delegated(parent.run, getattr(wrapper, "run_config", None))
+
+
+class UsageCollector(RunHooks[Any]):
+    """Collects the SDK's usage counters of a child run; each retry of the run has its own counter."""
+
+    def __init__(self) -> None:
+        self._counters: list[Usage] = []
+
+    async def on_agent_start(self, context: Any, agent: Any) -> None:
+        """Remember the usage counter of this attempt."""
+        del agent
+        usage = getattr(context, "usage", None)
+        if isinstance(usage, Usage) and not any(usage is known for known in self._counters):
+            self._counters.append(usage)
+
+    def add_to(self, wrapper: Any) -> None:
+        """Add the collected usage to the parent run.
+
+        Args:
+            wrapper: The SDK's context of the tool call.
+        """
+        total = getattr(wrapper, "usage", None)
+        if isinstance(total, Usage):
+            for usage in self._counters:
+                total.add(usage)

@@ -1,0 +1,93 @@
+"""Log lines of runs, written through the application's own logging configuration."""
+
+from __future__ import annotations
+
+import logging
+import os
+from contextvars import Token
+from typing import Any
+
+import structlog
+
+from kantan_agents.agent.bridge.model_answers import usage_of_run
+from kantan_agents.core.events import Event
+from kantan_agents.core.events.emitter import outcome_of
+from kantan_agents.core.interception import current_tool_call
+from kantan_agents.core.pipeline import Run, current_run
+from kantan_agents.errors import code_of
+from kantan_agents.support.log import get_logger
+
+_NAME = "kantan_agents.run"
+_log = get_logger(_NAME)
+_plain_log = logging.getLogger(_NAME)
+
+# structlog's own context variables. Looking them up by name in each run would cost more than setting them.
+_first = structlog.contextvars.bind_contextvars(agent_run_id="", agent_name="")
+_RUN_ID, _AGENT_NAME = (_first[name].var for name in ("agent_run_id", "agent_name"))
+structlog.contextvars.reset_contextvars(**_first)
+
+Tokens = tuple[Token[Any], Token[Any]]
+
+
+def bind_names(run: Run) -> Tokens:
+    """Add the run's id and the agent's name to the structlog lines that user code writes during the run."""
+    return _RUN_ID.set(run.id), _AGENT_NAME.set(run.agent.name)
+
+
+def unbind_names(tokens: Tokens) -> None:
+    """Undo ``bind_names``."""
+    _RUN_ID.reset(tokens[0])
+    _AGENT_NAME.reset(tokens[1])
+
+
+def log_end(run: Run, seconds: float, error: BaseException | None) -> None:
+    """Log the end of a run in one line: at level warning if it failed, else at info."""
+    if not _plain_log.isEnabledFor(logging.WARNING if error is not None else logging.INFO):
+        return
+    outcome = outcome_of(error)
+    level = logging.WARNING if outcome == "failed" else logging.INFO
+    usage = run_usage(run)
+    if not usage["requests_without_usage"]:
+        del usage["requests_without_usage"]  # the usual case
+    values: dict[str, Any] = {"seconds": round(seconds, 6), "trace_id": run.trace_id, **usage}
+    if error is not None:
+        values |= {"error_type": type(error).__name__, "code": code_of(error)}
+    _log.log(level, f"run {outcome}", **values)
+
+
+def run_usage(run: Run) -> dict[str, int]:
+    """Return the numbers of requests and tokens of a run."""
+    usage = getattr(getattr(run.result, "context_wrapper", None), "usage", None)
+    return usage_of_run(usage, getattr(run.result, "raw_responses", None) or ())
+
+
+# Fields with what users, models and tools have written: those of models, and those of tools.
+_MODEL_CONTENT = {"text", "output", "message"}
+_TOOL_CONTENT = {"arguments", "output", "message", "tool"}
+
+
+def log_event(event: Event) -> None:
+    """Log an event at level debug; without what is private in its run."""
+    fields = event.to_dict()
+    for name in _private_fields(event):
+        fields.pop(name, None)
+    _log.debug(fields.pop("type"), **fields)
+
+
+def _private_fields(event: Event) -> set[str]:
+    run = current_run.get()
+    is_of_tool = hasattr(event, "tool")
+    content = _TOOL_CONTENT if is_of_tool else _MODEL_CONTENT
+    variable = "OPENAI_AGENTS_DONT_LOG_TOOL_DATA" if is_of_tool else "OPENAI_AGENTS_DONT_LOG_MODEL_DATA"
+    is_open = run is not None and run.id == event.run_id and run.records_sensitive_data
+    if is_open and os.environ.get(variable, "").lower() not in ("1", "true"):
+        return set()
+    # A model may have invented the name of a tool; the name of a tool that is being called is known.
+    call = current_tool_call.get()
+    is_called = call is not None and call.tool is not None and call.name == getattr(event, "tool", None)
+    return content - {"tool"} if is_called else content
+
+
+def is_debugged() -> bool:
+    """Return whether events are logged: whether the logger's level is debug."""
+    return _plain_log.isEnabledFor(logging.DEBUG)

@@ -1,5 +1,0 @@
-"""Captures the complete record of a run while it is running."""
-
-from kantan_agents.bridge.captured.run import RunCapture, capture_run
-
-__all__ = ["RunCapture", "capture_run"]
