@@ -33,7 +33,7 @@ if __name__ == "__main__":
 
 from benchmarks.measure import Measure, Rows, compare, environment, timed, timed_call
 from benchmarks.report import microseconds, milliseconds
-from kantan_agents.definitions import AgentDefinition, AgentLoader
+from kantan_agents.subagent_files import AgentDefinition, AgentLoader
 
 SECONDS = "cached", "uncached", "first", "again", "changed"
 GOALS = dict(zip(SECONDS, (60e-6, 1.5e-3, 1.0, 25e-3, 25e-3), strict=True))

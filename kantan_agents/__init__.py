@@ -28,7 +28,6 @@ if TYPE_CHECKING:
         run_result,
     )
     from kantan_agents.core.prompt import Prompt
-    from kantan_agents.definitions import AgentCatalog, AgentDefinition, AgentLoader
     from kantan_agents.durable import Durable, DurableRuns
     from kantan_agents.errors import (
         JudgementError,
@@ -62,6 +61,7 @@ if TYPE_CHECKING:
     from kantan_agents.replay import Recording, Replay, replay, replay_async
     from kantan_agents.rollout import Rollout
     from kantan_agents.rule_changes import Flip, FlipCounts, IncompleteTrace, UnjudgedCall, WhatIf, what_if
+    from kantan_agents.subagent_files import AgentCatalog, AgentDefinition, AgentLoader
     from kantan_agents.support.http_pools import ConnectionStats, connection_stats
     from kantan_agents.tool_rules import ToolRulesMode, get_context_with_tool_rules
     from kantan_agents.toolkit import toolkit
@@ -231,9 +231,9 @@ _HOMES = {
     "DEFAULT_STAGES": "kantan_agents.agent.stages",
     "RUBRIC": "kantan_agents.models.rubric",
     "Agent": "kantan_agents.agent",
-    "AgentCatalog": "kantan_agents.definitions",
-    "AgentDefinition": "kantan_agents.definitions",
-    "AgentLoader": "kantan_agents.definitions",
+    "AgentCatalog": "kantan_agents.subagent_files",
+    "AgentDefinition": "kantan_agents.subagent_files",
+    "AgentLoader": "kantan_agents.subagent_files",
     "AnthropicProvider": "kantan_agents.models.protocol",
     "ConfiguredServers": "kantan_agents.tools.mcp",
     "ConnectionStats": "kantan_agents.support.http_pools",

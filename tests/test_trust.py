@@ -14,7 +14,6 @@ from agents import RunState
 from agents.mcp import MCPServerStdio
 
 from kantan_agents import Agent, SlashCommands, UserRules, task_tool
-from kantan_agents.definitions import AgentDefinition
 from kantan_agents.errors import (
     ApprovalStateError,
     InvalidDefinitionError,
@@ -23,6 +22,7 @@ from kantan_agents.errors import (
     ToolNotAllowedError,
 )
 from kantan_agents.middleware import Approve, Approved, resume, to_json
+from kantan_agents.subagent_files import AgentDefinition
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from tests.distributions import Distribution, Use
 

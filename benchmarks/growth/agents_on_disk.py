@@ -11,7 +11,7 @@ from pathlib import Path
 from benchmarks.agent_files import PER_DIRECTORY, Folder
 from benchmarks.growth.curve import Curve, Sides
 from benchmarks.measure import timed, timed_call
-from kantan_agents.definitions import AgentCatalog
+from kantan_agents.subagent_files import AgentCatalog
 
 SECONDS_UNTIL_TRUSTED = 0.1
 """The loader does not trust a very recent file time: another change could have the same one."""

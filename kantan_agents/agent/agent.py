@@ -49,10 +49,10 @@ from kantan_agents.core.events import Handler, Observers, Subscription
 from kantan_agents.core.interception import Middleware, layers_of
 from kantan_agents.core.pipeline import OutputT_co, Pipeline, Run, RunContext, Stage, current_run
 from kantan_agents.core.prompt import Prompt
-from kantan_agents.definitions import AgentDefinition
 from kantan_agents.errors import RendererResultError
 from kantan_agents.models import check_configured, resolve_model
 from kantan_agents.models.structured import OutputMode, OutputType, agent_output, checked_delivery
+from kantan_agents.subagent_files import AgentDefinition
 from kantan_agents.tools import (
     AVAILABLE,
     ProviderChoice,
@@ -323,7 +323,7 @@ class Agent(SDKView, ToolQuestions, Queueing, Generic[OutputT_co]):
             tools: The available tools, as for ``Agent``.
             model: The model if the file names no model or says ``inherit``.
             models: Models for short names such as ``sonnet`` in files, each as for ``model``; None means the
-                argument ``model``. They override ``kantan_agents.definitions.MODELS``. Other names go to
+                argument ``model``. They override ``kantan_agents.subagent_files.MODELS``. Other names go to
                 kantan-llm.
             skills: Where the skills are that the file names: the agent gets those, with ``skill_tools``. If
                 the file names none, but has the tool ``Skill`` in its list, it gets all of them; else none.

@@ -12,15 +12,15 @@ from kantan_agents.agent.options import Renderer, checked_items, checked_rendere
 from kantan_agents.core.context import store
 from kantan_agents.core.pipeline import Next, Run, calls_next_last
 from kantan_agents.core.prompt import Prompt, hash_text
-from kantan_agents.definitions import AgentDefinition, grants_of, model_of
-from kantan_agents.definitions.skill_tools import SKILL_TOOLS, is_of_file
-from kantan_agents.definitions.unknown_tools import (
+from kantan_agents.errors import EmptyPromptTextError, InvalidOptionError, InvalidToolRulesError
+from kantan_agents.subagent_files import AgentDefinition, grants_of, model_of
+from kantan_agents.subagent_files.skill_tools import SKILL_TOOLS, is_of_file
+from kantan_agents.subagent_files.unknown_tools import (
     UnknownTool,
     local_tools,
     names_no_tool,
     unknown_tools,
 )
-from kantan_agents.errors import EmptyPromptTextError, InvalidOptionError, InvalidToolRulesError
 from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules import DEFINITION, ToolRules
 from kantan_agents.tools import facts_of_listed

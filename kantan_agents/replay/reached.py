@@ -10,7 +10,7 @@ from agents import Handoff, Tool
 
 from kantan_agents.agent import Agent, agent_of
 from kantan_agents.agent.delegation.altered_tool import agents_of_tool
-from kantan_agents.definitions import AgentDefinition
+from kantan_agents.subagent_files import AgentDefinition
 
 
 def represented(target: Any) -> Any:

@@ -8,8 +8,8 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
-from kantan_agents.definitions.names import name_key
 from kantan_agents.rule_changes.decide import Arguments
+from kantan_agents.subagent_files.names import name_key
 from kantan_agents.support.secrets import MASK
 from kantan_agents.tool_rules import Origin, RuleLayers, ToolFacts, ToolRules
 from kantan_agents.traces.capture import RuleSet, ToolCallRecord

@@ -14,13 +14,13 @@ from agents.mcp import MCPServerStdio
 from kantan_agents import Agent, Prompt, ToolRetrieval, get_context_with_tool_rules
 from kantan_agents.agent.delegation import task_tool
 from kantan_agents.core.prompt import hash_text
-from kantan_agents.definitions import MODELS, AgentDefinition, model_of
 from kantan_agents.errors import (
     EmptyPromptTextError,
     InvalidOptionError,
     InvalidToolRulesError,
     ModelNotFoundError,
 )
+from kantan_agents.subagent_files import MODELS, AgentDefinition, model_of
 from kantan_agents.testing import OfflineServer, ScriptedModel, assistant_message, function_call
 from tests.programs import Preloaded
 

@@ -18,8 +18,8 @@ from agents.realtime import RealtimeAgent
 from agents.voice import SingleAgentVoiceWorkflow
 
 from kantan_agents import Agent, Prompt, agent_of, task_tool
-from kantan_agents.definitions import AgentDefinition
 from kantan_agents.errors import FixedOptionError
+from kantan_agents.subagent_files import AgentDefinition
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from tests.conftest import TraceDB
 

@@ -14,7 +14,7 @@ from kantan_agents.cli.agents.files import find_files, read_files
 from kantan_agents.testing import OfflineServer
 from tests.cli.agent_folder import ERRORS, REPAIRED, agent_file, broken_folder, hostile_file
 from tests.cli.test_agents import is_one_error
-from tests.definitions.real_world_files import SAMPLES, write_samples
+from tests.subagent_files.real_world_files import SAMPLES, write_samples
 
 LINE = re.compile(r"(?P<path>[^:]+):(?P<line>\d+): (?P<severity>error|warning): (?P<message>.+)")
 

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kantan_agents import explain
-from kantan_agents.definitions import AgentDefinition
-from kantan_agents.definitions.grants import grants_of
 from kantan_agents.errors import InvalidToolRulesError
+from kantan_agents.subagent_files import AgentDefinition
+from kantan_agents.subagent_files.grants import grants_of
 from kantan_agents.tool_rules import ToolFacts, ToolRules, decide_call
 from kantan_agents.tool_rules.path_patterns import denies_path, grants_path
 from kantan_agents.tools.facts import declare_match, facts_of

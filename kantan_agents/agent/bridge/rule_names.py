@@ -15,8 +15,8 @@ from kantan_agents.agent.bridge.named_tools import describe_unknown, near_name
 from kantan_agents.agent.bridge.reach import Reach, reach_of
 from kantan_agents.core.interception import tool_of
 from kantan_agents.core.pipeline import Run
-from kantan_agents.definitions.grants import TASK_NAMES
 from kantan_agents.errors import InvalidToolRulesError
+from kantan_agents.subagent_files.grants import TASK_NAMES
 from kantan_agents.support.log import get_logger
 from kantan_agents.support.nearest import nearest
 from kantan_agents.tool_rules import DEFINITION, EXPLICIT, NO_RULES, RuleLayers, ToolFacts, ToolRules

@@ -12,7 +12,7 @@ from agents import FunctionTool
 from kantan_agents.agent import Agent
 from kantan_agents.agent.delegation.parent import parent_of
 from kantan_agents.agent.delegation.task import DESCRIBED, DelegationTask
-from kantan_agents.definitions import AgentDefinition
+from kantan_agents.subagent_files import AgentDefinition
 from kantan_agents.tools import show_each_turn
 
 

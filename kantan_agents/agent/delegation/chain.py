@@ -8,8 +8,8 @@ from typing import Any
 import attrs
 
 from kantan_agents.core.pipeline import Run
-from kantan_agents.definitions import name_key
 from kantan_agents.errors import DelegationCycleError, DelegationLimitError
+from kantan_agents.subagent_files import name_key
 
 
 class Counter:

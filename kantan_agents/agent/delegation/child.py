@@ -22,8 +22,8 @@ from kantan_agents.agent.delegation.parent import Parent
 from kantan_agents.agent.from_definition import is_from_file
 from kantan_agents.agent.options import checked_items
 from kantan_agents.core.pipeline import Next, Run, calls_next_last
-from kantan_agents.definitions import AgentDefinition, model_of
 from kantan_agents.errors import InvalidOptionError
+from kantan_agents.subagent_files import AgentDefinition, model_of
 from kantan_agents.tool_rules import RuleLayers
 from kantan_agents.tools.retrieval.options import checked_retrieval
 from kantan_agents.tools.skills import SkillLoader

@@ -10,7 +10,7 @@ from cachetools import LRUCache
 
 from kantan_agents.agent.delegation.chain import link_of
 from kantan_agents.agent.delegation.parent import Parent
-from kantan_agents.definitions import AgentDefinition, AgentLoader, name_key
+from kantan_agents.subagent_files import AgentDefinition, AgentLoader, name_key
 from kantan_agents.tool_rules import RuleLayers, ToolFacts
 from kantan_agents.tools.guards.check import check_layers
 

@@ -34,8 +34,6 @@ from kantan_agents.agent.delegation.tool_interface import (
 from kantan_agents.agent.from_definition import checked_models
 from kantan_agents.core.interception import end_run_with
 from kantan_agents.core.pipeline import loggable
-from kantan_agents.definitions import AgentDefinition, AgentLoader, name_key
-from kantan_agents.definitions.grants import TASK_NAMES
 from kantan_agents.errors import (
     AgentNotFoundError,
     DelegationCycleError,
@@ -44,6 +42,8 @@ from kantan_agents.errors import (
     KantanAgentsError,
     ToolInputError,
 )
+from kantan_agents.subagent_files import AgentDefinition, AgentLoader, name_key
+from kantan_agents.subagent_files.grants import TASK_NAMES
 from kantan_agents.support.arguments import checked_int
 from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules import NO_RULES, RuleLayers, ToolFacts, ToolRules, ToolRulesMode, rules_of

@@ -9,8 +9,8 @@ import attrs
 
 from kantan_agents.agent import Agent
 from kantan_agents.agent.stages.trim_history import output_text
-from kantan_agents.definitions import AgentDefinition
 from kantan_agents.errors import DelegatedAgentError, KantanAgentsError, ToolInputError
+from kantan_agents.subagent_files import AgentDefinition
 from kantan_agents.tool_rules import parse_arguments
 
 SUBAGENT_TYPE = "subagent_type"

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import attrs
 
-from kantan_agents.definitions import AgentDefinition, AgentDirectory, AgentLoader, Problem
-from kantan_agents.definitions.frontmatter.document import MAX_BYTES, lacks_frontmatter, read_regular_file
-from kantan_agents.definitions.frontmatter.keys import field_of
-from kantan_agents.definitions.loading.scan import list_files
-from kantan_agents.definitions.problems import no_agent, problems_of, unreadable
 from kantan_agents.errors import AgentFileError, FileArgumentError, InvalidDefinitionError
+from kantan_agents.subagent_files import AgentDefinition, AgentDirectory, AgentLoader, Problem
+from kantan_agents.subagent_files.frontmatter.document import MAX_BYTES, lacks_frontmatter, read_regular_file
+from kantan_agents.subagent_files.frontmatter.keys import field_of
+from kantan_agents.subagent_files.loading.scan import list_files
+from kantan_agents.subagent_files.problems import no_agent, problems_of, unreadable
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 

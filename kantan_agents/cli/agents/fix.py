@@ -17,10 +17,10 @@ from kantan_agents.cli.terminal.console import BAD, GOOD, LABEL, plain, wide_ter
 from kantan_agents.cli.terminal.failures import EXIT_FAILED
 from kantan_agents.cli.terminal.rows import print_lines
 from kantan_agents.cli.terminal.show_quantities import counted
-from kantan_agents.definitions import AgentDefinition, Problem
-from kantan_agents.definitions.fix import fixed_text
-from kantan_agents.definitions.problems import unreadable
 from kantan_agents.errors import AgentFileError, FileArgumentError, InvalidDefinitionError
+from kantan_agents.subagent_files import AgentDefinition, Problem
+from kantan_agents.subagent_files.fix import fixed_text
+from kantan_agents.subagent_files.problems import unreadable
 
 _STYLES = {"+": GOOD, "-": BAD, "@": LABEL}
 

@@ -14,7 +14,7 @@ from kantan_agents.cli.terminal.failures import EXIT_FAILED
 from kantan_agents.cli.terminal.plain import json_text, one_line
 from kantan_agents.cli.terminal.rows import Column, cell, line_width, print_lines, row_lines
 from kantan_agents.cli.terminal.show_quantities import counted
-from kantan_agents.definitions import (
+from kantan_agents.subagent_files import (
     AgentCatalog,
     AgentDefinition,
     AgentDirectory,

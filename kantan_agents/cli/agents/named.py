@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import attrs
 
-from kantan_agents.definitions import AgentCatalog, AgentDefinition, AgentLoader, name_key
 from kantan_agents.errors import AgentNotFoundError, InvalidOptionError
+from kantan_agents.subagent_files import AgentCatalog, AgentDefinition, AgentLoader, name_key
 
 
 @attrs.frozen(eq=False)

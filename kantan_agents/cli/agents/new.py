@@ -14,10 +14,6 @@ from kantan_agents.cli.agents.problems import path_text
 from kantan_agents.cli.agents.tools_here import ToolsHere
 from kantan_agents.cli.terminal.inputs import text_or_file
 from kantan_agents.cli.terminal.plain import one_line
-from kantan_agents.definitions import AgentDefinition, AgentLoader, ToolFilter, grants_of
-from kantan_agents.definitions.frontmatter.writing import quote
-from kantan_agents.definitions.loading.directories import BaseDirectories, given_directories
-from kantan_agents.definitions.problems import problems_of
 from kantan_agents.errors import (
     AgentFileError,
     AgentNotFoundError,
@@ -25,6 +21,10 @@ from kantan_agents.errors import (
     InvalidDefinitionError,
     InvalidOptionError,
 )
+from kantan_agents.subagent_files import AgentDefinition, AgentLoader, ToolFilter, grants_of
+from kantan_agents.subagent_files.frontmatter.writing import quote
+from kantan_agents.subagent_files.loading.directories import BaseDirectories, given_directories
+from kantan_agents.subagent_files.problems import problems_of
 
 # A character has at most four bytes in UTF-8, and file systems allow names of 255 bytes.
 _MAX_SLUG = 60

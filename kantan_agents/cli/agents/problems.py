@@ -11,7 +11,7 @@ from rich.text import Text
 from kantan_agents.cli.terminal.console import BAD, NOTICE, plain
 from kantan_agents.cli.terminal.plain import one_line
 from kantan_agents.cli.terminal.show_quantities import counted
-from kantan_agents.definitions import Problem
+from kantan_agents.subagent_files import Problem
 
 _STYLES = {"error": BAD, "warning": NOTICE}
 

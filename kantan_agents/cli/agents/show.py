@@ -18,11 +18,11 @@ from kantan_agents.cli.terminal.plain import json_text, one_line, printable
 from kantan_agents.cli.terminal.rows import line_width, print_lines
 from kantan_agents.cli.traces.span_details import text_of
 from kantan_agents.cli.traces.span_tree import hanging
-from kantan_agents.definitions import AgentCatalog, AgentDefinition, AgentLoader
-from kantan_agents.definitions.effects import kept_without_effect
-from kantan_agents.definitions.frontmatter.keys import KEY_OF
-from kantan_agents.definitions.remarks import remarks_of
 from kantan_agents.errors import InvalidOptionError
+from kantan_agents.subagent_files import AgentCatalog, AgentDefinition, AgentLoader
+from kantan_agents.subagent_files.effects import kept_without_effect
+from kantan_agents.subagent_files.frontmatter.keys import KEY_OF
+from kantan_agents.subagent_files.remarks import remarks_of
 from kantan_agents.support.provider_choice import declared_providers, permitted_providers
 
 _GAP = 2

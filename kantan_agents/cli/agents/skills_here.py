@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from kantan_agents.definitions import AgentDefinition, name_key
-from kantan_agents.definitions.remarks import Remark
-from kantan_agents.definitions.unknown_tools import UnknownTool, listed
 from kantan_agents.errors import FileArgumentError
+from kantan_agents.subagent_files import AgentDefinition, name_key
+from kantan_agents.subagent_files.remarks import Remark
+from kantan_agents.subagent_files.unknown_tools import UnknownTool, listed
 
 _BESIDE = "skills"
 

@@ -7,10 +7,10 @@ from functools import cached_property
 
 from kantan_agents.cli.terminal.console import suppress_output
 from kantan_agents.cli.terminal.toolkit_options import OPTIONS_OF_TOOLS, TOOLS_OF_CHAT
-from kantan_agents.definitions import AgentDefinition
-from kantan_agents.definitions.remarks import Remark
-from kantan_agents.definitions.skill_tools import SKILL_TOOLS
-from kantan_agents.definitions.unknown_tools import (
+from kantan_agents.subagent_files import AgentDefinition
+from kantan_agents.subagent_files.remarks import Remark
+from kantan_agents.subagent_files.skill_tools import SKILL_TOOLS
+from kantan_agents.subagent_files.unknown_tools import (
     UnknownTool,
     local_tools,
     names_no_tool,

@@ -10,8 +10,8 @@ from pathlib import Path
 import typer
 
 from kantan_agents.cli.terminal.plain import one_line, printable
-from kantan_agents.definitions import AgentDefinition
 from kantan_agents.errors import InvalidOptionError
+from kantan_agents.subagent_files import AgentDefinition
 from kantan_agents.tools.mcp.configuration.agent_file import source_of, wanted_servers
 from kantan_agents.tools.mcp.configuration.configuration import Configuration
 from kantan_agents.tools.mcp.configuration.entry import ServerEntry, Source

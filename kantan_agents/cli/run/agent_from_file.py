@@ -15,9 +15,9 @@ from kantan_agents.cli.terminal.plain import one_line
 from kantan_agents.cli.terminal.toolkit_options import OPTIONS_OF_TOOLS, TOOLS_OF_CHAT
 from kantan_agents.core.interception import Middleware
 from kantan_agents.core.pipeline import Next, Run, Stage
-from kantan_agents.definitions import MODELS, AgentDefinition, AgentLoader
-from kantan_agents.definitions.unknown_tools import UnknownTool, listed, names_no_tool
 from kantan_agents.errors import KantanAgentsError
+from kantan_agents.subagent_files import MODELS, AgentDefinition, AgentLoader
+from kantan_agents.subagent_files.unknown_tools import UnknownTool, listed, names_no_tool
 from kantan_agents.support.nearest import nearest
 from kantan_agents.tools.skills import SkillCatalog, SkillLoader
 

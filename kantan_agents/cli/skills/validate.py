@@ -15,9 +15,9 @@ from kantan_agents.cli.terminal.failures import EXIT_FAILED
 from kantan_agents.cli.terminal.plain import json_text
 from kantan_agents.cli.terminal.rows import print_lines
 from kantan_agents.cli.terminal.show_quantities import counted
-from kantan_agents.definitions import Problem
-from kantan_agents.definitions.problems import problems_of
 from kantan_agents.errors import CommandFileError, FileArgumentError, InvalidSkillError, SkillFileError
+from kantan_agents.subagent_files import Problem
+from kantan_agents.subagent_files.problems import problems_of
 from kantan_agents.tools.skills import CommandFile, CommandLoader, Skill, SkillLoader
 from kantan_agents.tools.skills.scan import SKILL_FILE
 

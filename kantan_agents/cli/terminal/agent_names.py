@@ -13,7 +13,7 @@ def complete_agent(incomplete: str) -> Iterable[tuple[str, str]]:
     Args:
         incomplete: What was typed of the name.
     """
-    from kantan_agents.definitions import AgentLoader
+    from kantan_agents.subagent_files import AgentLoader
 
     found = AgentLoader().load_agents_now()
     return list(shell_words(((one.name, one.description) for one in found), incomplete))

@@ -10,9 +10,9 @@ from agents import RunConfig
 from kantan_agents.agent.bridge import config_with_model
 from kantan_agents.core.interception import redacted_new_input
 from kantan_agents.core.pipeline import Run
-from kantan_agents.definitions import model_of
-from kantan_agents.definitions.grants import grants_for
-from kantan_agents.definitions.tool_lists import ALL
+from kantan_agents.subagent_files import model_of
+from kantan_agents.subagent_files.grants import grants_for
+from kantan_agents.subagent_files.tool_lists import ALL
 from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules import ToolFacts
 from kantan_agents.tools.commands import Command

@@ -9,10 +9,10 @@ from typing import Any, Generic, Protocol, TypeVar, overload
 
 import attrs
 
-from kantan_agents.definitions.loading.cache import FileResult
-from kantan_agents.definitions.names import name_key
-from kantan_agents.definitions.problems import Problem
 from kantan_agents.errors import KantanAgentsError, SkillNotFoundError, UnknownCommandError
+from kantan_agents.subagent_files.loading.cache import FileResult
+from kantan_agents.subagent_files.names import name_key
+from kantan_agents.subagent_files.problems import Problem
 from kantan_agents.support.arguments import checked_text
 from kantan_agents.tools.skills.command_file import CommandFile
 from kantan_agents.tools.skills.skill import Skill

@@ -12,15 +12,15 @@ from typing import Any, Final
 
 import attrs
 
-from kantan_agents.definitions.frontmatter.document import OPENING, decode, read_file
-from kantan_agents.definitions.frontmatter.keys import KEY_OF
-from kantan_agents.definitions.frontmatter.reading import read_definition
-from kantan_agents.definitions.frozen_data import freeze_data
-from kantan_agents.definitions.grants import grants_for
-from kantan_agents.definitions.json_like import is_text
-from kantan_agents.definitions.problems import Problem
-from kantan_agents.definitions.tool_lists import ALL, ToolFilter
 from kantan_agents.errors import AgentFileError, CommandFileError, InvalidDefinitionError
+from kantan_agents.subagent_files.frontmatter.document import OPENING, decode, read_file
+from kantan_agents.subagent_files.frontmatter.keys import KEY_OF
+from kantan_agents.subagent_files.frontmatter.reading import read_definition
+from kantan_agents.subagent_files.frozen_data import freeze_data
+from kantan_agents.subagent_files.grants import grants_for
+from kantan_agents.subagent_files.json_like import is_text
+from kantan_agents.subagent_files.problems import Problem
+from kantan_agents.subagent_files.tool_lists import ALL, ToolFilter
 from kantan_agents.support.arguments import checked_path, checked_text
 from kantan_agents.tool_rules import ToolRules
 from kantan_agents.tools.skills.tool_notes import in_words_of_skills, notes_on_tools

@@ -9,9 +9,9 @@ import attrs
 from agents import custom_span
 
 from kantan_agents.core.pipeline import Run
-from kantan_agents.definitions.grants import grants_for
-from kantan_agents.definitions.skill_tools import SKILL_TOOLS
-from kantan_agents.definitions.tool_lists import ALL, ToolFilter
+from kantan_agents.subagent_files.grants import grants_for
+from kantan_agents.subagent_files.skill_tools import SKILL_TOOLS
+from kantan_agents.subagent_files.tool_lists import ALL, ToolFilter
 from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules import ToolRules, merge
 from kantan_agents.tools.skills.command_file import CommandFile

@@ -9,18 +9,18 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Generic
 
-from kantan_agents.definitions.frontmatter.document import MAX_BYTES
-from kantan_agents.definitions.loading.cache import FileResult, ParsedFiles
-from kantan_agents.definitions.loading.directories import (
+from kantan_agents.errors import CommandFileError, InvalidOptionError, InvalidSkillError, SkillFileError
+from kantan_agents.subagent_files.frontmatter.document import MAX_BYTES
+from kantan_agents.subagent_files.loading.cache import FileResult, ParsedFiles
+from kantan_agents.subagent_files.loading.directories import (
     AgentDirectory,
     BaseDirectories,
     default_directories,
     given_directories,
 )
-from kantan_agents.definitions.loading.scan import Listing
-from kantan_agents.definitions.loading.shared_work import SharedWork
-from kantan_agents.definitions.problems import Problem, problems_of
-from kantan_agents.errors import CommandFileError, InvalidOptionError, InvalidSkillError, SkillFileError
+from kantan_agents.subagent_files.loading.scan import Listing
+from kantan_agents.subagent_files.loading.shared_work import SharedWork
+from kantan_agents.subagent_files.problems import Problem, problems_of
 from kantan_agents.support.arguments import checked_int, checked_list, checked_path
 from kantan_agents.support.log import get_logger
 from kantan_agents.tools.skills.catalog import CatalogT, CommandCatalog, SkillCatalog, build_catalog

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from kantan_agents.core.templating import without_markers
-from kantan_agents.definitions.loading.directories import up_to_the_root
 from kantan_agents.errors import InvalidOptionError, ProjectInstructionsError
+from kantan_agents.subagent_files.loading.directories import up_to_the_root
 from kantan_agents.support.arguments import checked_int, checked_list, checked_path
 from kantan_agents.tools.skills.confined import RefusedPathError, read_below
 

@@ -14,8 +14,8 @@ from agents.tool_context import ToolContext
 from cachetools import LRUCache
 
 from kantan_agents.core.pipeline import current_run
-from kantan_agents.definitions.names import name_key
 from kantan_agents.errors import RetrievalError
+from kantan_agents.subagent_files.names import name_key
 from kantan_agents.support.log import get_logger
 from kantan_agents.support.nearest import nearest
 from kantan_agents.tool_rules import RuleLayers, ToolFacts

@@ -9,10 +9,10 @@ from typing import Final
 
 import attrs
 
-from kantan_agents.definitions.loading.directories import AgentDirectory, DirectoryScope
-from kantan_agents.definitions.loading.scan import FoundFile, Listing
-from kantan_agents.definitions.loading.signature import ABSENT, PathState, clock_ns, is_racy, signature_at
-from kantan_agents.definitions.problems import Problem, unreadable
+from kantan_agents.subagent_files.loading.directories import AgentDirectory, DirectoryScope
+from kantan_agents.subagent_files.loading.scan import FoundFile, Listing
+from kantan_agents.subagent_files.loading.signature import ABSENT, PathState, clock_ns, is_racy, signature_at
+from kantan_agents.subagent_files.problems import Problem, unreadable
 
 SKILL_FILE: Final = "SKILL.md"
 _DEEPEST: Final = 5

@@ -11,16 +11,16 @@ from typing import Any, Final
 
 import attrs
 
-from kantan_agents.definitions.frontmatter.document import decode, read_file
-from kantan_agents.definitions.frontmatter.keys import KEY_OF
-from kantan_agents.definitions.frontmatter.reading import read_definition
-from kantan_agents.definitions.frozen_data import freeze_data
-from kantan_agents.definitions.grants import grants_for
-from kantan_agents.definitions.json_like import copy_data, find_invalid_value, is_text
-from kantan_agents.definitions.problems import Problem
-from kantan_agents.definitions.tool_list_errors import allowed_list_error, denied_entry_error
-from kantan_agents.definitions.tool_lists import ALL, ToolFilter, split_items
 from kantan_agents.errors import AgentFileError, InvalidDefinitionError, InvalidSkillError, SkillFileError
+from kantan_agents.subagent_files.frontmatter.document import decode, read_file
+from kantan_agents.subagent_files.frontmatter.keys import KEY_OF
+from kantan_agents.subagent_files.frontmatter.reading import read_definition
+from kantan_agents.subagent_files.frozen_data import freeze_data
+from kantan_agents.subagent_files.grants import grants_for
+from kantan_agents.subagent_files.json_like import copy_data, find_invalid_value, is_text
+from kantan_agents.subagent_files.problems import Problem
+from kantan_agents.subagent_files.tool_list_errors import allowed_list_error, denied_entry_error
+from kantan_agents.subagent_files.tool_lists import ALL, ToolFilter, split_items
 from kantan_agents.support.arguments import checked_path, checked_text
 from kantan_agents.tool_rules import ToolRules
 from kantan_agents.tools.skills.tool_notes import in_words_of_skills, notes_on_tools

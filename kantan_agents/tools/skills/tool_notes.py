@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from kantan_agents.definitions.frontmatter.keys import field_of
-from kantan_agents.definitions.grants import grants_for
-from kantan_agents.definitions.problems import Problem
-from kantan_agents.definitions.tool_lists import ToolFilter
+from kantan_agents.subagent_files.frontmatter.keys import field_of
+from kantan_agents.subagent_files.grants import grants_for
+from kantan_agents.subagent_files.problems import Problem
+from kantan_agents.subagent_files.tool_lists import ToolFilter
 
 _KEYS: Final = {"tools": "allowed-tools", "disallowedTools": "disallowed-tools"}
 

@@ -12,7 +12,6 @@ from agents import FunctionTool, RunState
 
 from kantan_agents.core.interception import ToolCall, note_results
 from kantan_agents.core.pipeline import Run, current_run
-from kantan_agents.definitions.skill_tools import SKILL_TOOLS, mark_of_file
 from kantan_agents.errors import (
     InvalidOptionError,
     KantanAgentsError,
@@ -20,6 +19,7 @@ from kantan_agents.errors import (
     SkillPathError,
     ToolInputError,
 )
+from kantan_agents.subagent_files.skill_tools import SKILL_TOOLS, mark_of_file
 from kantan_agents.support.arguments import checked_int, checked_list
 from kantan_agents.tool_rules import RuleLayers, ToolFacts
 from kantan_agents.tools import (

@@ -10,7 +10,7 @@ from agents import Model, ModelResponse
 
 from kantan_agents import Agent
 from kantan_agents.agent.delegation import task_tool
-from kantan_agents.definitions import AgentDefinition
+from kantan_agents.subagent_files import AgentDefinition
 from kantan_agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
 
 

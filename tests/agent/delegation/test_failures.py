@@ -12,7 +12,6 @@ import pytest
 from kantan_agents import Agent, get_context_with_tool_rules
 from kantan_agents.agent.delegation import task_tool
 from kantan_agents.core.events import RunCancelled
-from kantan_agents.definitions import AgentDefinition
 from kantan_agents.errors import (
     AgentNotFoundError,
     BudgetExceededError,
@@ -23,6 +22,7 @@ from kantan_agents.errors import (
     ToolNotAllowedError,
 )
 from kantan_agents.middleware import Approve, Approved, Budget, Deadline, Rejected
+from kantan_agents.subagent_files import AgentDefinition
 from tests.agent.delegation.cast import Cast, boss, definition, delegate, failing, read, say, use, write
 from tests.clocks import ENOUGH, let_pass
 

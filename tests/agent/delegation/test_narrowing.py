@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kantan_agents import Agent, get_context_with_tool_rules
 from kantan_agents.agent.delegation import task_tool
 from kantan_agents.agent.delegation.ceiling import DelegationCeiling
-from kantan_agents.definitions import AgentDefinition, grants_of
+from kantan_agents.subagent_files import AgentDefinition, grants_of
 from kantan_agents.testing import strategies
 from kantan_agents.tool_rules import DEFINITION, EXPLICIT, RuleLayers, ToolFacts, ToolRules, decide_call
 from tests.agent.delegation.cast import Cast, boss, definition, delegate, read, say, use, write

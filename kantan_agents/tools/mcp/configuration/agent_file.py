@@ -10,8 +10,8 @@ from typing import Any
 
 import attrs
 
-from kantan_agents.definitions import AgentDefinition
 from kantan_agents.errors import InvalidMCPConfigurationError
+from kantan_agents.subagent_files import AgentDefinition
 from kantan_agents.tools.mcp.configuration.entry import ServerEntry, Source
 from kantan_agents.tools.mcp.configuration.parse import name_mistake, parse_servers
 from kantan_agents.tools.mcp.configuration.read_file import digest_of

@@ -13,7 +13,6 @@ import attrs
 from agents.mcp import MCPServer
 from typing_extensions import Self
 
-from kantan_agents.definitions import AgentDefinition
 from kantan_agents.errors import (
     InvalidMCPConfigurationError,
     InvalidOptionError,
@@ -21,6 +20,7 @@ from kantan_agents.errors import (
     MCPVariablesError,
     UnknownMCPServerError,
 )
+from kantan_agents.subagent_files import AgentDefinition
 from kantan_agents.support.arguments import checked_bool, checked_list, checked_path
 from kantan_agents.support.nearest import nearest
 from kantan_agents.tools.mcp.configuration.agent_file import wanted_servers

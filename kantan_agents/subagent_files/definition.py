@@ -1,0 +1,178 @@
+"""An agent definition: the content of a subagent file as a frozen value (spec subagents)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from kantan_agents.errors import InvalidDefinitionError
+from kantan_agents.subagent_files.frontmatter.keys import DATA
+from kantan_agents.subagent_files.frozen_data import freeze_data
+from kantan_agents.subagent_files.json_like import copy_data
+from kantan_agents.subagent_files.problems import Problem
+from kantan_agents.subagent_files.tool_lists import ALL, ToolFilter, split_items, strip_quotes
+from kantan_agents.subagent_files.validation import validation_errors
+from kantan_agents.support.arguments import checked_path, checked_text
+
+
+def _strip(value: Any) -> Any:
+    return value.strip() if isinstance(value, str) else value
+
+
+def _to_entries(value: Any) -> Any:
+    if isinstance(value, list | tuple) and all(isinstance(entry, str) for entry in value):
+        return split_items(value)
+    return value
+
+
+def _to_tool_filter(value: Any) -> Any:
+    entries = _to_entries(value)
+    if isinstance(entries, tuple) and all(isinstance(entry, str) for entry in entries):
+        entries = strip_quotes(entries)
+    return ALL if entries == (ALL,) else entries
+
+
+def _to_denied(value: Any) -> Any:
+    entries = _to_entries(value)
+    return (ALL,) if isinstance(entries, tuple) and ALL in entries else entries
+
+
+@attrs.frozen(hash=False)
+class AgentDefinition:
+    """The content of a subagent file: the agent's identity, prompt, tools and settings.
+
+    Created by `load` and `loads`, or in Python for a built-in agent. Two definitions with the same content
+    are equal, whatever their source. A definition and the data in it cannot be changed, because everyone who
+    loads a file gets the same object. ``to_dict`` and ``copy.deepcopy`` give data that can be changed.
+
+    Attributes:
+        name: Name of the agent; not blank. Surrounding white space is removed.
+        description: When to use the agent; not blank.
+        system_prompt: The text after the frontmatter, unchanged.
+        tools: The tools it may use, in the order given; ``"*"`` for all, ``()`` for none.
+        disallowed_tools: The tools it may not use; ``("*",)`` for all. An entry that cannot be a tool name
+            is refused, because it would deny nothing.
+        model: A model name, an alias (``sonnet``) or ``inherit``; None if the file does not set it.
+        context: Text, a list or a mapping for the run's context. The agent gets it as additional system
+            information.
+        color: Name of a colour, or ``#rrggbb``.
+        permission_mode: ``permissionMode`` of the file.
+        max_turns: ``maxTurns`` of the file; at least 1.
+        skills: Names of skills.
+        mcp_servers: ``mcpServers`` of the file. Data only; ``Agent.from_definition`` acts on it if the
+            caller passes ``mcp_configuration``.
+        hooks: ``hooks`` of the file. Data only; nothing is executed.
+        memory: ``memory`` of the file.
+        effort: ``effort`` of the file.
+        initial_prompt: ``initialPrompt`` of the file.
+        category: ``category`` of the file.
+        version: ``version`` of the file, as text: ``1.10`` is not ``1.1``.
+        extra: Unknown keys with their values; `dump` writes them back.
+        path: The file it was read from.
+        notes: Warnings from reading the file, including repairs.
+
+    Raises:
+        InvalidDefinitionError: E31; a value is invalid. The error lists all mistakes.
+    """
+
+    name: str = attrs.field(converter=_strip)
+    description: str
+    system_prompt: str = ""
+    tools: ToolFilter = attrs.field(default=ALL, converter=_to_tool_filter)
+    disallowed_tools: tuple[str, ...] = attrs.field(default=(), converter=_to_denied)
+    model: str | None = None
+    context: Any = attrs.field(default=None, converter=freeze_data)
+    color: str | None = None
+    permission_mode: str | None = None
+    max_turns: int | None = None
+    skills: tuple[str, ...] = attrs.field(default=(), converter=_to_entries)
+    mcp_servers: Any = attrs.field(default=None, converter=freeze_data)
+    hooks: Any = attrs.field(default=None, converter=freeze_data)
+    memory: str | None = None
+    effort: str | None = None
+    initial_prompt: str | None = None
+    category: str | None = None
+    version: str | None = None
+    extra: Mapping[str, Any] = attrs.field(factory=dict, converter=freeze_data)
+    path: Path | None = attrs.field(default=None, eq=False)
+    notes: tuple[Problem, ...] = attrs.field(default=(), eq=False, converter=tuple, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        errors = validation_errors(self)
+        if errors:
+            listed = [f"{field}: {message}" for field, message in errors]
+            raise InvalidDefinitionError(path=self.path, problems=listed)
+
+    @property
+    def repairs(self) -> tuple[Problem, ...]:
+        """The notes on places where the file is not valid YAML and was repaired while it was read."""
+        return tuple(note for note in self.notes if note.is_repair)
+
+    @property
+    def is_repaired(self) -> bool:
+        """Whether the file is not valid YAML and was repaired while it was read."""
+        return any(note.is_repair for note in self.notes)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> AgentDefinition:
+        """Read a subagent file.
+
+        Args:
+            path: The file. Invalid YAML is repaired while it is read; see `repairs`.
+
+        Raises:
+            AgentFileError: E30; the file is missing, not a regular file, larger than 4 MiB, not UTF-8, or
+                has no frontmatter.
+            InvalidDefinitionError: E31; the content is not a valid definition, for example without ``name``.
+            InvalidOptionError: E75; ``path`` is not a str or Path.
+        """
+        from kantan_agents.subagent_files.frontmatter.document import read_file
+
+        file = Path(checked_path("path", path))
+        return cls.loads(read_file(file), path=file)
+
+    @classmethod
+    def loads(cls, text: str | bytes, *, path: Path | None = None) -> AgentDefinition:
+        """Read the text of a subagent file: YAML between two ``---`` lines, then the prompt.
+
+        Args:
+            text: The text, or its bytes in UTF-8.
+            path: The source, for messages and for `AgentDefinition.path`.
+
+        Raises:
+            AgentFileError: E30; the text cannot be read.
+            InvalidDefinitionError: E31; the content is not a valid definition.
+            InvalidOptionError: E75; ``text`` is neither str nor bytes.
+        """
+        from kantan_agents.subagent_files.frontmatter.reading import read_definition
+
+        if not isinstance(text, bytes):
+            checked_text("text", text)
+        return read_definition(cls, text, path)
+
+    def dump(self) -> str:
+        """Return the text of a subagent file with this content; `loads` returns an equal definition.
+
+        The frontmatter is valid YAML for every parser. The prompt is unchanged.
+        """
+        from kantan_agents.subagent_files.frontmatter.writing import dump_definition
+
+        return dump_definition(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as JSON-like data, by attribute name, without ``path`` and ``notes``."""
+        values: dict[str, Any] = {}
+        for field in _CONTENT_FIELDS:
+            value = getattr(self, field)
+            if field in DATA or field == "extra":
+                values[field] = copy_data(value)
+            else:
+                values[field] = list(value) if isinstance(value, tuple) else value
+        return values
+
+
+_CONTENT_FIELDS = tuple(field.name for field in attrs.fields(AgentDefinition) if field.eq)

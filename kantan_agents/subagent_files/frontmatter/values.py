@@ -1,0 +1,75 @@
+"""Converts YAML nodes to values; a plain scalar is converted only if YAML 1.1 and 1.2 agree on it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from kantan_agents.subagent_files.frontmatter.nodes import Fields, Items, Node, RefusedYamlError, Scalar
+
+_NULLS: Final = frozenset({"", "~", "null", "Null", "NULL"})
+_WORDS: Final = {
+    **dict.fromkeys(_NULLS),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+_INT: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,299})\Z")
+_HEX: Final = re.compile(r"0x[0-9a-fA-F]{1,200}\Z")
+_FLOAT: Final = re.compile(r"[-+]?[0-9]+\.[0-9]*(?:[eE][-+][0-9]+)?\Z")
+MERGE: Final = "<<"
+"""The YAML key that merges another mapping."""
+
+
+def is_null(node: Node) -> bool:
+    """Return whether the node is null."""
+    return isinstance(node, Scalar) and node.style is None and node.text in _NULLS
+
+
+def to_data(node: Node) -> Any:
+    """Return JSON-like data: numbers, booleans and null if YAML 1.1 and 1.2 agree on them, else text.
+
+    So ``010`` (8 or 10), ``1_000``, ``yes`` and dates are text. A value that is read and written back is
+    the same for every other parser.
+
+    Raises:
+        RefusedYamlError: A merge key refers to something that is not a mapping.
+    """
+    if isinstance(node, Scalar):
+        return to_scalar(node)
+    if isinstance(node, Items):
+        return [to_data(item) for item in node.items]
+    return {key.text: to_data(value) for key, value in merged_pairs(node)}
+
+
+def to_scalar(node: Scalar) -> Any:
+    """Return a number, a boolean or None for a plain scalar that is one, else its text."""
+    text = node.text
+    if node.style is not None:
+        return text
+    if text in _WORDS:
+        return _WORDS[text]
+    if _INT.match(text):
+        return int(text)
+    if _HEX.match(text):
+        return int(text, 16)
+    if _FLOAT.match(text):
+        number = float(text)
+        return number if math.isfinite(number) else text
+    return text
+
+
+def merged_pairs(node: Fields) -> Iterator[tuple[Scalar, Node]]:
+    """Yield the pairs of a mapping. Pairs from merge keys (``<<: *base``) come first, so its own win."""
+    own = []
+    for key, value in node.pairs:
+        if key.text != MERGE or key.style is not None:
+            own.append((key, value))
+            continue
+        # The first of several bases wins, so it comes last.
+        for base in reversed(value.items) if isinstance(value, Items) else [value]:
+            if not isinstance(base, Fields):
+                raise RefusedYamlError(key.index, "the merge key '<<' must refer to a mapping")
+            yield from merged_pairs(base)
+    yield from own

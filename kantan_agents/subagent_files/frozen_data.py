@@ -1,0 +1,59 @@
+"""JSON-like data that cannot be changed, because all callers of a loader share one definition.
+
+The types are a dict and a list to every reader, so ``json.dumps``, comparisons and ``isinstance`` work as
+usual.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, NoReturn
+
+from kantan_agents.subagent_files.json_like import copy_data
+
+
+def freeze_data(value: Any) -> Any:
+    """Return a copy of JSON-like data that cannot be changed, with tuples as lists.
+
+    Other values stay as they are, for `find_invalid_value` to report.
+    """
+    return copy_data(value, as_dict=FrozenDict, as_list=FrozenList)
+
+
+def _refuse(self: object, *args: object, **kwargs: object) -> NoReturn:
+    del self, args, kwargs
+    raise TypeError("the data of an agent definition cannot be changed; change a copy.deepcopy of it")
+
+
+class FrozenDict(dict[str, Any]):
+    """A dict that cannot be changed. ``copy.deepcopy`` gives an ordinary dict."""
+
+    __slots__ = ()
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
+
+    def __copy__(self) -> dict[str, Any]:
+        return dict(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> dict[str, Any]:
+        return {key: copy.deepcopy(value, memo) for key, value in self.items()}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return freeze_data, (copy_data(self),)
+
+
+class FrozenList(list[Any]):
+    """A list that cannot be changed. ``copy.deepcopy`` gives an ordinary list."""
+
+    __slots__ = ()
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+    append = extend = insert = pop = remove = clear = sort = reverse = _refuse
+
+    def __copy__(self) -> list[Any]:
+        return list(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> list[Any]:
+        return [copy.deepcopy(value, memo) for value in self]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return freeze_data, (copy_data(self),)

@@ -1,0 +1,152 @@
+"""Caches parsed subagent files and checks whether they are still current."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import attrs
+from cachetools import LRUCache
+
+from kantan_agents.errors import AgentFileError, InvalidDefinitionError
+from kantan_agents.subagent_files.definition import AgentDefinition
+from kantan_agents.subagent_files.frontmatter.document import MAX_BYTES, lacks_frontmatter, read_regular_file
+from kantan_agents.subagent_files.loading.signature import (
+    Signature,
+    clock_ns,
+    is_racy,
+    signature_at,
+    signature_of,
+)
+from kantan_agents.subagent_files.problems import Problem, no_agent, problems_of, unreadable
+
+# One byte more than allowed is enough to detect a file that is too large.
+_LIMIT = MAX_BYTES + 1
+
+
+T = TypeVar("T")
+
+
+@attrs.frozen(eq=False)
+class FileResult(Generic[T]):
+    """The result of reading a file: a definition, or the problems that prevent one."""
+
+    definition: T | None = None
+    errors: tuple[Problem, ...] = ()
+
+
+@attrs.frozen(eq=False)
+class _CacheEntry(Generic[T]):
+    result: FileResult[T]
+    signature: Signature
+    settled: bool
+    digest: bytes
+
+
+class ParsedFiles(ABC, Generic[T]):
+    """Caches the results of the most recently used files; thread-safe.
+
+    A result is valid while the file has the same signature. If the file was so new when it was read that a
+    later change could leave the signature the same, it is read again. A file with the same bytes as before
+    gives the same result object.
+
+    Args:
+        size: Number of files to keep, the most recently used; with 0 every file is read each time. None keeps
+            every file until ``keep_only`` is called without it.
+    """
+
+    unreadable_code = AgentFileError.code
+    """Code of the problem of a file that the system cannot read."""
+
+    def __init__(self, size: int | None) -> None:
+        self._entries: LRUCache[str, _CacheEntry[T]] = LRUCache(math.inf if size is None else max(size, 1))
+        self._is_enabled = size is None or size > 0
+        # Held only while the cache is accessed, never while a file is read.
+        self._lock = threading.Lock()
+
+    @abstractmethod
+    def parse(self, path: str, data: bytes) -> FileResult[T]:
+        """Return the result for the bytes of a file."""
+
+    def read_bytes(self, path: str) -> tuple[bytes, os.stat_result]:
+        """Return the bytes of a file, at most one more than are allowed, and its status.
+
+        Raises:
+            OSError, ValueError: The file cannot be read.
+        """
+        return read_regular_file(path, _LIMIT)
+
+    def current(self, path: str) -> FileResult[T] | None:
+        """Return the result of an unchanged file; None if it must be read. Costs one ``stat``."""
+        entry = self._get(path)
+        if entry is None or not entry.settled or signature_at(path) != entry.signature:
+            return None
+        return entry.result
+
+    def read(self, path: str) -> FileResult[T] | None:
+        """Return the result of a file, from the cache if it is valid; None if the file does not exist."""
+        current = self.current(path)
+        if current is not None:
+            return current
+        now = clock_ns()
+        try:
+            data, status = self.read_bytes(path)
+        except (FileNotFoundError, NotADirectoryError):
+            self._remove(path)
+            broken = _broken_link(path)
+            return None if broken is None else FileResult(errors=(broken,))
+        except (OSError, ValueError) as error:
+            # Not cached: permissions of parent directories and mounts do not change the file's signature.
+            self._remove(path)
+            reason = error.strerror if isinstance(error, OSError) else None
+            return FileResult(errors=(unreadable(path, reason or str(error), self.unreadable_code),))
+        digest = hashlib.blake2b(data).digest()
+        entry = self._get(path)
+        is_same = entry is not None and entry.digest == digest
+        result = entry.result if entry is not None and is_same else self.parse(path, data)
+        signature = signature_of(status)
+        if self._is_enabled and len(data) == min(status.st_size, _LIMIT):
+            with self._lock:
+                self._entries[path] = _CacheEntry(result, signature, not is_racy(signature, now), digest)
+        return result
+
+    def keep_only(self, paths: Iterable[str]) -> None:
+        """Forget all files except those at ``paths``."""
+        kept = frozenset(paths)
+        with self._lock:
+            for path in [path for path in self._entries if path not in kept]:
+                del self._entries[path]
+
+    def _get(self, path: str) -> _CacheEntry[T] | None:
+        with self._lock:
+            entry: _CacheEntry[T] | None = self._entries.get(path)
+            return entry
+
+    def _remove(self, path: str) -> None:
+        with self._lock:
+            self._entries.pop(path, None)
+
+
+class FileCache(ParsedFiles[AgentDefinition]):
+    """Caches subagent files."""
+
+    def parse(self, path: str, data: bytes) -> FileResult[AgentDefinition]:
+        """Return the definition in the bytes of a subagent file, or its problems."""
+        try:
+            return FileResult(AgentDefinition.loads(data, path=Path(path)))
+        except (AgentFileError, InvalidDefinitionError) as error:
+            return FileResult(
+                errors=(no_agent(path),) if lacks_frontmatter(data) else problems_of(path, error)
+            )
+
+
+def _broken_link(path: str) -> Problem | None:
+    if os.path.islink(path):  # noqa: PTH114 - scanned paths are str
+        return unreadable(path, "the target of the link does not exist")
+    return None

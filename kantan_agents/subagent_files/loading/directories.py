@@ -1,0 +1,178 @@
+"""Determines the directories to search for subagent files, in order of priority."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+import attrs
+
+from kantan_agents.errors import InvalidOptionError
+from kantan_agents.subagent_files.problems import Problem
+from kantan_agents.support.arguments import checked_path
+
+DirectoryScope = Literal["project", "user", "given"]
+
+_CONFIG_DIRS = (("KODE_CONFIG_DIR", ".kode"), ("CLAUDE_CONFIG_DIR", ".claude"))
+_AGENTS = "agents"
+
+
+@attrs.frozen
+class AgentDirectory:
+    """A directory that is searched for subagent files, including its subdirectories.
+
+    Attributes:
+        path: The directory, absolute. It need not exist.
+        scope: ``project`` for a directory between the working directory and the root of its repository,
+            ``user`` for a directory of the user, ``given`` for a directory passed by the caller.
+    """
+
+    path: Path
+    scope: DirectoryScope
+
+
+class BaseDirectories:
+    """The working directory and the home directory, each determined only when a path needs it.
+
+    Args:
+        cwd: The working directory; by default that of the process.
+        home: The home directory; by default that of the process' user, who may have none.
+    """
+
+    def __init__(
+        self, cwd: str | os.PathLike[str] | None = None, home: str | os.PathLike[str] | None = None
+    ) -> None:
+        self._cwd = cwd
+        self._home = home
+
+    @cached_property
+    def cwd(self) -> Path:
+        """The working directory, absolute.
+
+        Raises:
+            InvalidOptionError: E75, it has been deleted or cannot be accessed.
+        """
+        given = Path(self._cwd or "")
+        if given.is_absolute():
+            return given
+        try:
+            return Path.cwd() / given
+        except OSError as error:
+            reason = f"there is no working directory ({error.strerror}): change to another, or name one"
+            raise InvalidOptionError(option="cwd", reason=reason) from error
+
+    @cached_property
+    def home(self) -> Path | None:
+        """The home directory, absolute; None if the user has none.
+
+        Raises:
+            InvalidOptionError: E75, it is relative and there is no working directory.
+        """
+        try:
+            home = Path.home() if self._home is None else Path(self._home)
+        except RuntimeError:
+            return None
+        return home if home.is_absolute() else self.cwd / home
+
+    def absolute(self, path: str) -> Path | None:
+        """Return an absolute path; None if it begins with ``~`` and the user has no home directory.
+
+        Raises:
+            InvalidOptionError: E75, it is relative and there is no working directory.
+        """
+        first, *rest = Path(path).parts or (".",)
+        if first == "~":
+            return None if self.home is None else self.home.joinpath(*rest)
+        # An absolute path must not fail if there is no working directory.
+        return Path(path) if Path(path).is_absolute() else self.cwd / path
+
+
+@attrs.frozen
+class SearchPath:
+    """The directories to search, in order of priority.
+
+    Attributes:
+        directories: The distinct directories, whether or not they exist.
+        skipped: A warning for each directory that cannot be determined.
+    """
+
+    directories: tuple[AgentDirectory, ...]
+    skipped: tuple[Problem, ...] = ()
+
+
+def default_directories(
+    bases: BaseDirectories, environ: Mapping[str, str], kind: str = _AGENTS
+) -> SearchPath:
+    """Return the directories of a project and of its user (spec subagents, search order).
+
+    Args:
+        bases: The project's directories are those from the working directory up to the root of the
+            repository, the nearest first, and in each ``.kode/agents`` before ``.claude/agents``. Outside a
+            repository only the working directory is used. ``.kode`` and ``.claude`` in the home directory
+            come after the project; without a home directory they are skipped.
+        environ: ``KODE_CONFIG_DIR`` and ``CLAUDE_CONFIG_DIR`` replace the user's two directories.
+        kind: The name of the directory within each of them: ``agents``, ``skills`` or ``commands``.
+
+    Raises:
+        InvalidOptionError: E75, there is no working directory.
+    """
+    found: dict[Path, AgentDirectory] = {}
+    skipped = []
+    for directory in _project_directories(bases.cwd, kind):
+        found.setdefault(directory.path, directory)
+    for base in _user_directories(environ):
+        path = bases.absolute(base)
+        if path is None:
+            skipped.append(_skipped(base, kind))
+        else:
+            found.setdefault(path / kind, AgentDirectory(path / kind, "user"))
+    return SearchPath(tuple(found.values()), tuple(skipped))
+
+
+def given_directories(paths: Iterable[str | os.PathLike[str]], bases: BaseDirectories) -> SearchPath:
+    """Return the directories a caller passed; ``~`` is the home directory, relative paths start at the cwd.
+
+    Raises:
+        InvalidOptionError: E75, a path needs a home or working directory that does not exist.
+    """
+    found = dict.fromkeys(_given(checked_path("directories", path), bases) for path in paths)
+    return SearchPath(tuple(AgentDirectory(path, "given") for path in found))
+
+
+def _given(path: str, bases: BaseDirectories) -> Path:
+    absolute = bases.absolute(path)
+    if absolute is None:
+        reason = f"{path!r} needs a home directory, but the user has none: pass home or set HOME"
+        raise InvalidOptionError(option="home", reason=reason)
+    return absolute
+
+
+def _skipped(base: str, kind: str) -> Problem:
+    message = "the directory is skipped: the user has no home directory, and HOME is not set"
+    return Problem(Path(base) / kind, 1, message, "warning")
+
+
+def _project_directories(cwd: Path, kind: str) -> Iterator[AgentDirectory]:
+    for directory in up_to_the_root(cwd):
+        for _, name in _CONFIG_DIRS:
+            yield AgentDirectory(directory / name / kind, "project")
+
+
+def _user_directories(environ: Mapping[str, str]) -> Iterator[str]:
+    for variable, name in _CONFIG_DIRS:
+        yield environ.get(variable) or f"~/{name}"
+
+
+def up_to_the_root(cwd: Path) -> tuple[Path, ...]:
+    """Return a directory and those above it up to the root of its repository; without one, only itself."""
+    # The real path: the parents of a linked directory are those of its target.
+    nearest = Path(os.path.realpath(cwd))
+    upward = (nearest, *nearest.parents)
+    for number, directory in enumerate(upward, start=1):
+        # `.git` is a file in a worktree or a submodule, else a directory.
+        if os.path.exists(directory / ".git"):  # noqa: PTH110 - Path.exists raises where a parent cannot be searched
+            return upward[:number]
+    return (nearest,)

@@ -1,0 +1,86 @@
+"""Finds the tools that a definition names and that do not exist, so that nobody waits for them in vain."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import attrs
+
+from kantan_agents.subagent_files.definition import AgentDefinition
+from kantan_agents.subagent_files.grants import TASK_NAMES, named_tools
+from kantan_agents.subagent_files.skill_tools import SKILL_TOOLS
+from kantan_agents.tool_rules.names import NamePatterns
+
+_MCP = "mcp__"
+_TASK = frozenset(map(str.casefold, TASK_NAMES))
+_MOST = 20
+
+
+@attrs.frozen
+class UnknownTool:
+    """A tool in the list of a definition that does not exist.
+
+    Attributes:
+        name: Its name in the file.
+        nearest: The existing name that was probably meant, or None.
+    """
+
+    name: str
+    nearest: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.name!r} (the nearest name is {self.nearest!r})" if self.nearest else repr(self.name)
+
+
+def local_tools(definition: AgentDefinition) -> tuple[str, ...]:
+    """Return the tools in ``tools`` of a definition that must exist in the program itself.
+
+    Those of MCP servers, which may connect later, and the delegation tool are left out. So are the tools for
+    skills, if the definition names skills.
+    """
+    if not isinstance(definition.tools, tuple):
+        return ()
+    names = (name for entry in definition.tools for name in named_tools(entry))
+    others = SKILL_TOOLS if definition.skills else ()
+    return tuple(
+        dict.fromkeys(
+            name
+            for name in names
+            if name != "*"
+            and not name.lower().startswith(_MCP)
+            and name.casefold() not in _TASK
+            and name not in others
+        )
+    )
+
+
+def unknown_tools(definition: AgentDefinition, names: Collection[str]) -> tuple[UnknownTool, ...]:
+    """Return the tools in ``tools`` of a definition that no existing tool has the name of.
+
+    Args:
+        definition: The definition. Entries are compared exactly, as the agent's rules compare them.
+        names: The names of the existing tools.
+    """
+    wanted = local_tools(definition)
+    if not wanted:
+        return ()
+    patterns = NamePatterns(wanted)
+    found = {entry for name in names for entry in patterns.covering(name)}
+    missing = [name for name in wanted if name not in found]
+    if not (missing and names):
+        return tuple(map(UnknownTool, missing))
+    from kantan_agents.support.nearest import nearest  # not at the top: files are read without it
+
+    return tuple(UnknownTool(name, nearest(name, names)) for name in missing)
+
+
+def listed(unknown: Sequence[UnknownTool]) -> str:
+    """Return the tools as a list in a sentence."""
+    shown = [str(tool) for tool in unknown[:_MOST]]
+    more = len(unknown) - len(shown)
+    return ", ".join([*shown, *([f"and {more} more"] if more else [])])
+
+
+def names_no_tool(unknown: Sequence[UnknownTool], *, where: str) -> str:
+    """Return the sentence for tools that do not exist: ``tools: no tool here is named 'Read', 'Grep'``."""
+    return f"tools: no tool {where} is named {listed(unknown)}"
