@@ -39,10 +39,10 @@ from benchmarks.measure import Measure, environment
 from benchmarks.report import Report
 from benchmarks.trace_runs import TracedModel
 from kantan_agents import Agent, Prompt, record_traces
-from kantan_agents.evaluation import Case, Dataset, FinishedCase, Score, evaluate_async, evaluator
-from kantan_agents.evaluation.experiment.results import CaseResult
-from kantan_agents.evaluation.experiment.rows import RatedScore
-from kantan_agents.evaluation.experiment.write_rows import write_result, write_scores
+from kantan_agents.lab.evaluation import Case, Dataset, FinishedCase, Score, evaluate_async, evaluator
+from kantan_agents.lab.evaluation.experiment.results import CaseResult
+from kantan_agents.lab.evaluation.experiment.rows import RatedScore
+from kantan_agents.lab.evaluation.experiment.write_rows import write_result, write_scores
 from kantan_agents.traces.recorder import SQLiteRecorder
 from kantan_agents.traces.store.connection import changing, transaction
 

@@ -32,8 +32,8 @@ from benchmarks.measure import environment, timed, timed_call
 from benchmarks.overhead import FakeModel
 from benchmarks.report import Report
 from kantan_agents import Agent, Prompt, Rollout, SQLiteRecorder, record_traces, set_trace_processors
-from kantan_agents.evaluation.experiment.database import prepare_database
-from kantan_agents.rollout import status
+from kantan_agents.lab.evaluation.experiment.database import prepare_database
+from kantan_agents.lab.rollout import status
 
 CHOICE_MICROSECONDS = 5.0
 V1 = Prompt("support", "v1", "Answer in one sentence.")

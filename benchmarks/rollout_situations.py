@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.situations import Floats, Random
-from kantan_agents.rollout.evidence import Evidence, mean_difference, relative_increase, tail_increase
+from kantan_agents.lab.rollout.evidence import Evidence, mean_difference, relative_increase, tail_increase
 
 Flags = npt.NDArray[np.bool_]
 

@@ -42,8 +42,8 @@ from benchmarks.rollout_situations import (
     slower,
 )
 from benchmarks.situations import Floats
-from kantan_agents.evaluation.statistics.student_t import t_quantile
-from kantan_agents.rollout.evidence import (
+from kantan_agents.lab.evaluation.statistics.student_t import t_quantile
+from kantan_agents.lab.rollout.evidence import (
     Evidence,
     difference_interval,
     mean_difference,

@@ -32,7 +32,7 @@ from rich.console import Console
 
 from benchmarks.measure import Rows
 from benchmarks.situations import JUDGED, PAIRED, SYMMETRIC, Floats, labelled
-from kantan_agents.evaluation.statistics import (
+from kantan_agents.lab.evaluation.statistics import (
     Interval,
     corrected_mean,
     mcnemar,

@@ -17,7 +17,7 @@ from typing import Any
 import agents
 
 from kantan_agents import Agent, SQLiteRecorder, TraceStore
-from kantan_agents.rule_changes import what_if
+from kantan_agents.lab.rule_changes import what_if
 from kantan_agents.testing import Reply, ScriptedModel, ScriptedToolCall
 from kantan_agents.traces.ids import new_run_id, trace_id_of
 

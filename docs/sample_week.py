@@ -14,8 +14,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from kantan_agents import RUBRIC, Agent, Prompt, TraceStore, record_traces
-from kantan_agents.evaluation import Case, Dataset, LabelQueue, evaluate, evaluator
-from kantan_agents.replay import Change, Cohort, replay_cohort
+from kantan_agents.lab.evaluation import Case, Dataset, LabelQueue, evaluate, evaluator
+from kantan_agents.lab.replay import Change, Cohort, replay_cohort
 from kantan_agents.testing import OfflineServer, ScriptedToolCall
 
 MODEL = "gpt-6.1-terra"

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         OutputSchemaError,
         StructuredOutputError,
     )
-    from kantan_agents.judges import (
+    from kantan_agents.lab.judges import (
         JudgeTemplates,
         StageAttempt,
         StatusJudge,
@@ -45,6 +45,16 @@ if TYPE_CHECKING:
         find_tag,
         judge_agent,
         judge_status,
+    )
+    from kantan_agents.lab.replay import Recording, Replay, replay, replay_async
+    from kantan_agents.lab.rollout import Rollout
+    from kantan_agents.lab.rule_changes import (
+        Flip,
+        FlipCounts,
+        IncompleteTrace,
+        UnjudgedCall,
+        WhatIf,
+        what_if,
     )
     from kantan_agents.middleware import SlashCommands, UserRules
     from kantan_agents.models.protocol import (
@@ -58,9 +68,6 @@ if TYPE_CHECKING:
     )
     from kantan_agents.models.rubric import RUBRIC, judge
     from kantan_agents.models.structured import OutputAttempt, OutputMode, parse_structured_output
-    from kantan_agents.replay import Recording, Replay, replay, replay_async
-    from kantan_agents.rollout import Rollout
-    from kantan_agents.rule_changes import Flip, FlipCounts, IncompleteTrace, UnjudgedCall, WhatIf, what_if
     from kantan_agents.subagent_files import AgentCatalog, AgentDefinition, AgentLoader
     from kantan_agents.support.http_pools import ConnectionStats, connection_stats
     from kantan_agents.tool_rules import ToolRulesMode, get_context_with_tool_rules
@@ -241,13 +248,13 @@ _HOMES = {
     "CopyResult": "kantan_agents.traces.copying",
     "Event": "kantan_agents.core.events",
     "Explanation": "kantan_agents.tools",
-    "Flip": "kantan_agents.rule_changes",
-    "FlipCounts": "kantan_agents.rule_changes",
+    "Flip": "kantan_agents.lab.rule_changes",
+    "FlipCounts": "kantan_agents.lab.rule_changes",
     "GeminiProvider": "kantan_agents.models.protocol",
-    "IncompleteTrace": "kantan_agents.rule_changes",
+    "IncompleteTrace": "kantan_agents.lab.rule_changes",
     "JudgeSpan": "kantan_agents.traces.store",
     "JudgementError": "kantan_agents.errors",
-    "JudgeTemplates": "kantan_agents.judges",
+    "JudgeTemplates": "kantan_agents.lab.judges",
     "KantanAgentsError": "kantan_agents.errors",
     "MCPPrompt": "kantan_agents.tools.mcp",
     "Middleware": "kantan_agents.core.interception",
@@ -268,11 +275,11 @@ _HOMES = {
     "IndexResult": "kantan_agents.traces.store",
     "PruneResult": "kantan_agents.traces.store",
     "RecorderStats": "kantan_agents.traces.recorder",
-    "Recording": "kantan_agents.replay",
+    "Recording": "kantan_agents.lab.replay",
     "Durable": "kantan_agents.durable",
     "DurableRuns": "kantan_agents.durable",
-    "Rollout": "kantan_agents.rollout",
-    "Replay": "kantan_agents.replay",
+    "Rollout": "kantan_agents.lab.rollout",
+    "Replay": "kantan_agents.lab.replay",
     "RuleViolation": "kantan_agents.tools",
     "Run": "kantan_agents.core.pipeline",
     "RunContext": "kantan_agents.core.pipeline",
@@ -281,10 +288,10 @@ _HOMES = {
     "SQLiteRecorder": "kantan_agents.traces.recorder",
     "SlashCommands": "kantan_agents.middleware",
     "Stage": "kantan_agents.core.pipeline",
-    "StageAttempt": "kantan_agents.judges",
-    "StatusJudge": "kantan_agents.judges",
-    "StatusRule": "kantan_agents.judges",
-    "StatusVerdict": "kantan_agents.judges",
+    "StageAttempt": "kantan_agents.lab.judges",
+    "StatusJudge": "kantan_agents.lab.judges",
+    "StatusRule": "kantan_agents.lab.judges",
+    "StatusVerdict": "kantan_agents.lab.judges",
     "StoredSpan": "kantan_agents.traces.store",
     "StoredTrace": "kantan_agents.traces.store",
     "StructuredOutputError": "kantan_agents.errors",
@@ -295,23 +302,23 @@ _HOMES = {
     "ToolRulesMode": "kantan_agents.tool_rules",
     "TraceStore": "kantan_agents.traces.store",
     "TraceSummary": "kantan_agents.traces.store",
-    "UnjudgedCall": "kantan_agents.rule_changes",
+    "UnjudgedCall": "kantan_agents.lab.rule_changes",
     "UserRules": "kantan_agents.middleware",
-    "WhatIf": "kantan_agents.rule_changes",
+    "WhatIf": "kantan_agents.lab.rule_changes",
     "add_trace_processor": "agents",
     "agent_of": "kantan_agents.agent",
     "configured_servers": "kantan_agents.tools.mcp",
     "connection_stats": "kantan_agents.support.http_pools",
     "copy_traces": "kantan_agents.traces.copying",
-    "detect_matched_rule": "kantan_agents.judges",
+    "detect_matched_rule": "kantan_agents.lab.judges",
     "explain": "kantan_agents.tools",
-    "find_tag": "kantan_agents.judges",
+    "find_tag": "kantan_agents.lab.judges",
     "get_context_with_tool_rules": "kantan_agents.tool_rules",
     "get_effective_tool_rules": "kantan_agents.tools",
     "get_provider_tool_rules": "kantan_agents.tools",
     "judge": "kantan_agents.models.rubric",
-    "judge_agent": "kantan_agents.judges",
-    "judge_status": "kantan_agents.judges",
+    "judge_agent": "kantan_agents.lab.judges",
+    "judge_status": "kantan_agents.lab.judges",
     "list_provider_tools": "kantan_agents.tools",
     "mcp_prompt": "kantan_agents.tools.mcp",
     "mcp_trace_client": "kantan_agents.traces.telemetry",
@@ -320,8 +327,8 @@ _HOMES = {
     "record_traces": "kantan_agents.traces.recorder",
     "redact_texts": "kantan_agents.traces.recorder",
     "refresh_tool_providers": "kantan_agents.tools",
-    "replay": "kantan_agents.replay",
-    "replay_async": "kantan_agents.replay",
+    "replay": "kantan_agents.lab.replay",
+    "replay_async": "kantan_agents.lab.replay",
     "resource_text": "kantan_agents.tools.mcp",
     "rule_parameter": "kantan_agents.tools",
     "run_of": "kantan_agents.core.pipeline",
@@ -332,7 +339,7 @@ _HOMES = {
     "to_provider_response": "kantan_agents.models.protocol",
     "toolkit": "kantan_agents.toolkit",
     "trace_headers": "kantan_agents.traces.telemetry",
-    "what_if": "kantan_agents.rule_changes",
+    "what_if": "kantan_agents.lab.rule_changes",
     "with_resources": "kantan_agents.tools.mcp",
     "use_tool_providers": "kantan_agents.tools",
 }

@@ -53,7 +53,7 @@ os.environ["KANTAN_AGENTS_STATE_DIR"] = _STATE.name
 pytest_plugins = ["pytester", "tests.postgres_server"]
 
 # Its asserts must be rewritten before any module imports it; tests of several directories do.
-pytest.register_assert_rewrite("tests.replay.taping")
+pytest.register_assert_rewrite("tests.lab.replay.taping")
 
 PROVIDER_PREFIXES = (
     "ANTHROPIC_",
@@ -147,7 +147,7 @@ def _nothing_of_other_tests() -> Iterator[None]:
     for name, value in _OPENAI_DEFAULTS.items():
         setattr(sdk_defaults, name, value)
     # The threads that watch rollouts; the agents of a test live on until the garbage is collected.
-    watcher = sys.modules.get("kantan_agents.rollout.live.watcher")
+    watcher = sys.modules.get("kantan_agents.lab.rollout.live.watcher")
     if watcher is not None:
         watcher._stop_all()
 

@@ -33,10 +33,10 @@ from kantan_agents.durable.formats import (
 )
 from kantan_agents.durable.originals import Originals
 from kantan_agents.errors import KantanAgentsError, ToolOutcomeUnknownError
+from kantan_agents.lab.replay.failures import error_of
 from kantan_agents.models import origin_of
 from kantan_agents.models.structured.requests.final_tool import is_final_tool
 from kantan_agents.models.structured.requests.request import Request
-from kantan_agents.replay.failures import error_of
 from kantan_agents.support.log import get_logger
 from kantan_agents.traces.capture import RecordedError
 from kantan_agents.traces.replayed import mark_replayed

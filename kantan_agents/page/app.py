@@ -18,10 +18,10 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from kantan_agents.errors import InvalidOptionError
+from kantan_agents.lab.replay.experiment.prices import Prices
 from kantan_agents.page.api import routes
 from kantan_agents.page.guard import HEADERS, Guard
 from kantan_agents.page.state import PageState
-from kantan_agents.replay.experiment.prices import Prices
 from kantan_agents.support.arguments import shown
 from kantan_agents.support.log import get_logger
 from kantan_agents.traces.store import TraceStore

@@ -8,9 +8,9 @@ from typing import Final, Literal
 
 import attrs
 
-from kantan_agents.evaluation.experiment.results import CaseResult
-from kantan_agents.evaluation.scores import Score
-from kantan_agents.evaluation.statistics import Interval, clopper_pearson
+from kantan_agents.lab.evaluation.experiment.results import CaseResult
+from kantan_agents.lab.evaluation.scores import Score
+from kantan_agents.lab.evaluation.statistics import Interval, clopper_pearson
 
 Verdict = Literal["passed", "uncertain", "failed"]
 

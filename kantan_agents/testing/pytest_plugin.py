@@ -14,7 +14,7 @@ import pytest
 
 if TYPE_CHECKING:
     from kantan_agents.agent import Agent
-    from kantan_agents.replay import Recording, Replay
+    from kantan_agents.lab.replay import Recording, Replay
 
 UPDATE = "--update-recordings"
 PASS_RATE = "kantan_agents_pass_rate"  # noqa: S105 - no secret
@@ -80,7 +80,7 @@ class Replayed:
             The replayed run.
         """
         from kantan_agents.errors import ReplayDifferenceError, UnknownRecordedToolError
-        from kantan_agents.replay import Recording, record_again, replay
+        from kantan_agents.lab.replay import Recording, record_again, replay
 
         path = None if isinstance(recording, Recording) else self.root / recording
         given = recording if isinstance(recording, Recording) else Recording.load(self.root / recording)

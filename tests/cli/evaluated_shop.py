@@ -11,12 +11,12 @@ from typing import Any
 import attrs
 import pytest
 
-from kantan_agents.evaluation import Case, Dataset
+from kantan_agents.lab.evaluation import Case, Dataset
 from kantan_agents.testing import OfflineServer
 
 MODULE = """
 from kantan_agents import Agent, Prompt
-from kantan_agents.evaluation import FinishedCase, evaluator
+from kantan_agents.lab.evaluation import FinishedCase, evaluator
 
 agent = Agent("shop", Prompt("shop", "v1", "Answer."), model="gpt-5-mini")
 plain = Agent("plain", "Answer.", model="gpt-5-mini")

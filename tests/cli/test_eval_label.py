@@ -14,7 +14,7 @@ import agents
 import pytest
 
 from kantan_agents import Agent, TraceStore
-from kantan_agents.evaluation import (
+from kantan_agents.lab.evaluation import (
     Case,
     Dataset,
     Evaluation,
@@ -31,7 +31,7 @@ from tests.chat.terminal import Terminal
 from tests.cli.conftest import Invoke
 from tests.cli.imports import assert_none_imports_the_sdk
 from tests.cli.recorded_runs import MARKUP, STEERING, ask, recording
-from tests.evaluation.labels.shop import copied, evaluate_shop
+from tests.lab.evaluation.labels.shop import copied, evaluate_shop
 from tests.programs import Preloaded
 
 

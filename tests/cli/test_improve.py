@@ -12,10 +12,10 @@ import attrs
 import pytest
 
 from kantan_agents.cli.improve.show_improvement import progress_text
-from kantan_agents.improve import ImproveProgress
+from kantan_agents.lab.improve import ImproveProgress
 from tests.cli.conftest import Invoke
-from tests.improve.commands import arguments, write_module
-from tests.improve.shops import OLD, POLITE, Shop, scripted, shop
+from tests.lab.improve.commands import arguments, write_module
+from tests.lab.improve.shops import OLD, POLITE, Shop, scripted, shop
 
 MARKUP = "[bold red]x[/] [/nope] \x1b[2J\x1b]0;owned\x07 </text><script>"
 

@@ -13,7 +13,7 @@ import pytest
 from kantan_agents import Agent, record_traces
 from kantan_agents.testing import ScriptedModel
 from tests.cli.conftest import Invoke
-from tests.replay.keep_recordings import FOLDER
+from tests.lab.replay.keep_recordings import FOLDER
 
 APP = """
 from kantan_agents import Agent

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from kantan_agents import Agent, record_traces
-from kantan_agents.rollout import record_score, rollouts
+from kantan_agents.lab.rollout import record_score, rollouts
 from tests.cli.conftest import Invoke
-from tests.rollout.trial import V1, V2, rollout, support, user
+from tests.lab.rollout.trial import V1, V2, rollout, support, user
 
 
 def served(path: Path, users: int = 40, **options: Any) -> Agent[Any]:

@@ -13,7 +13,7 @@ from agents import RunConfig, function_tool
 from kantan_agents import Agent
 from kantan_agents.testing import Reply, ScriptedModel, ScriptedToolCall
 from tests.cli.test_traces_list import is_one_error
-from tests.rule_changes.recorded import recording
+from tests.lab.rule_changes.recorded import recording
 
 
 @function_tool

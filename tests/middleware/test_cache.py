@@ -23,6 +23,7 @@ from openai.types.responses import ResponseOutputMessage, ResponseOutputRefusal
 from kantan_agents import Agent, Middleware, SQLiteRecorder, TraceStore, record_traces
 from kantan_agents.core.events import ModelCallFinished, TextDelta
 from kantan_agents.errors import BudgetExceededError, InvalidOptionError, RunKeyError, StructuredOutputError
+from kantan_agents.lab.replay import Recording, replay_async
 from kantan_agents.middleware import (
     Budget,
     Cache,
@@ -33,7 +34,6 @@ from kantan_agents.middleware import (
     Redact,
     SQLiteStore,
 )
-from kantan_agents.replay import Recording, replay_async
 from kantan_agents.testing import ModelStep, OfflineServer, ScriptedModel, assistant_message, function_call
 
 pytestmark = pytest.mark.anyio

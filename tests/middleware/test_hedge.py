@@ -16,9 +16,9 @@ from benchmarks.hedging import SITUATIONS, run_in_virtual_time, simulate, with_s
 from kantan_agents import Agent, Middleware, TraceStore, record_traces
 from kantan_agents.core.events import ModelCallFinished, ModelCallStarted, TextDelta
 from kantan_agents.errors import InvalidOptionError
+from kantan_agents.lab.replay import Recording, replay_async
 from kantan_agents.middleware import Budget, Fallback, Hedge, LimitConcurrency, Redact
 from kantan_agents.middleware.hedge.latencies import Allowance, Latencies
-from kantan_agents.replay import Recording, replay_async
 from kantan_agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
 
 NEVER = 1_000_000.0

@@ -26,7 +26,7 @@ from kantan_agents.errors import (
     ModelNotConfiguredError,
     ProviderRequestError,
 )
-from kantan_agents.judges import StatusJudge
+from kantan_agents.lab.judges import StatusJudge
 from kantan_agents.middleware import Deadline, Fallback, Retry
 from kantan_agents.models import sent_once
 from kantan_agents.models.protocol import AnthropicProvider, GeminiProvider

@@ -11,7 +11,7 @@ from typing import Any, Final
 import attrs
 
 from kantan_agents import RUBRIC, Agent, Prompt, TraceStore, record_traces
-from kantan_agents.evaluation import (
+from kantan_agents.lab.evaluation import (
     Case,
     Dataset,
     Evaluation,
@@ -21,7 +21,7 @@ from kantan_agents.evaluation import (
     evaluate,
     evaluator,
 )
-from kantan_agents.replay import Change, Cohort, replay_cohort
+from kantan_agents.lab.replay import Change, Cohort, replay_cohort
 from kantan_agents.testing import OfflineServer, Reply, ScriptedModel, ScriptedToolCall
 
 FLAG: Final = "kantanOwned"

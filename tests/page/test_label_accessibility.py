@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from kantan_agents.page import traces_app
-from tests.evaluation.labels.shop import evaluate_shop
+from tests.lab.evaluation.labels.shop import evaluate_shop
 from tests.page.axe import axe_script, violations_of_all_looks
 from tests.page.served import apart, served
 

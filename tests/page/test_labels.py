@@ -16,12 +16,12 @@ from playwright.sync_api import BrowserContext, Page, expect
 from starlette.testclient import TestClient
 
 from kantan_agents import TraceStore
-from kantan_agents.evaluation import Evaluation, LabelQueue, add_label, labels_of
-from kantan_agents.evaluation.experiment.tables import EVALUATIONS, RESULTS
+from kantan_agents.lab.evaluation import Evaluation, LabelQueue, add_label, labels_of
+from kantan_agents.lab.evaluation.experiment.tables import EVALUATIONS, RESULTS
 from kantan_agents.page import traces_app
 from kantan_agents.page.api.changes import LARGEST_BODY
 from kantan_agents.page.data.label_queue import Asked
-from tests.evaluation.labels.shop import copied, evaluate_shop
+from tests.lab.evaluation.labels.shop import copied, evaluate_shop
 from tests.page.served import apart, served
 
 ASKED = {"evaluation": "shop", "metric": "helpful", "by": "aiko", "scale": "0-1"}

@@ -13,8 +13,8 @@ from playwright.sync_api import Page, expect
 from starlette.testclient import TestClient
 
 from kantan_agents import TraceStore
+from kantan_agents.lab.replay import Recording
 from kantan_agents.page import traces_app
-from kantan_agents.replay import Recording
 from tests.page.sample import make
 from tests.page.served import apart, served
 from tests.traces.store.sample_database import open_sample

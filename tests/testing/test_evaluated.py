@@ -9,8 +9,8 @@ import pytest
 
 from kantan_agents import Agent
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.evaluation import Evaluation
-from kantan_agents.evaluation.evaluators import exact, latency
+from kantan_agents.lab.evaluation import Evaluation
+from kantan_agents.lab.evaluation.evaluators import exact, latency
 from kantan_agents.testing import ScriptedModel, evaluated
 from kantan_agents.traces.store import TraceStore
 from tests.programs import Preloaded
@@ -21,8 +21,8 @@ PLUGIN = "kantan_agents.testing.pytest_plugin"
 HEAD = """
 import pytest
 from kantan_agents import Agent
-from kantan_agents.evaluation import Case, Dataset, evaluator
-from kantan_agents.evaluation.evaluators import contains, exact
+from kantan_agents.lab.evaluation import Case, Dataset, evaluator
+from kantan_agents.lab.evaluation.evaluators import contains, exact
 from kantan_agents.testing import ScriptedModel, evaluated
 
 def question(call):

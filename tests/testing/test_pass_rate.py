@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from kantan_agents.evaluation import Case, CaseResult, Score
+from kantan_agents.lab.evaluation import Case, CaseResult, Score
 from kantan_agents.testing.pass_rate import PassRate, is_failed_check, pass_rate, passes, shortfall
-from tests.evaluation.report.made_results import cases_of, result
+from tests.lab.evaluation.report.made_results import cases_of, result
 
 
 def of(passed: float, cases: int, min_pass: float = 0.9) -> PassRate:

@@ -9,7 +9,7 @@ from typing import Any
 from typing_extensions import assert_type
 
 from kantan_agents import Agent, Prompt, TraceStore
-from kantan_agents.evaluation import (
+from kantan_agents.lab.evaluation import (
     Case,
     CaseResult,
     Comparison,
@@ -28,7 +28,7 @@ from kantan_agents.evaluation import (
     evaluate_async,
     evaluator,
 )
-from kantan_agents.evaluation.evaluators import call, exact, used_tools
+from kantan_agents.lab.evaluation.evaluators import call, exact, used_tools
 
 
 @evaluator

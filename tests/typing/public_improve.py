@@ -10,9 +10,9 @@ from typing import Any
 from typing_extensions import assert_type
 
 from kantan_agents import Agent, Prompt, TraceStore
-from kantan_agents.evaluation import Comparison, evaluator
-from kantan_agents.evaluation.evaluators import exact
-from kantan_agents.improve import (
+from kantan_agents.lab.evaluation import Comparison, evaluator
+from kantan_agents.lab.evaluation.evaluators import exact
+from kantan_agents.lab.improve import (
     Candidate,
     Improvement,
     ImproveProgress,
@@ -20,7 +20,7 @@ from kantan_agents.improve import (
     improve,
     improve_async,
 )
-from kantan_agents.replay import Cohort
+from kantan_agents.lab.replay import Cohort
 
 
 @evaluator

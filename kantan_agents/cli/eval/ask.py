@@ -14,7 +14,7 @@ from kantan_agents.cli.terminal.plain import whole
 from kantan_agents.errors import FileArgumentError, InvalidOptionError
 
 if TYPE_CHECKING:
-    from kantan_agents.evaluation import LabelItem, LabelQueue
+    from kantan_agents.lab.evaluation import LabelItem, LabelQueue
 
 
 class Asker:

@@ -19,9 +19,14 @@ from kantan_agents.cli.terminal.rows import Column, cell, line_width, print_line
 from kantan_agents.cli.terminal.show_quantities import count_text, counted
 from kantan_agents.cli.traces.open_store import open_store
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.evaluation import Comparison, MetricComparison, compare
-from kantan_agents.evaluation.comparing.changed_cases import ChangedCase, changed_cases
-from kantan_agents.evaluation.comparing.number_texts import difference_text, interval_text, p_text, score_text
+from kantan_agents.lab.evaluation import Comparison, MetricComparison, compare
+from kantan_agents.lab.evaluation.comparing.changed_cases import ChangedCase, changed_cases
+from kantan_agents.lab.evaluation.comparing.number_texts import (
+    difference_text,
+    interval_text,
+    p_text,
+    score_text,
+)
 
 _MOST: Final = 5
 _STYLES: Final = {"better": GOOD, "worse": BAD, "cannot tell": LABEL}

@@ -11,7 +11,7 @@ from kantan_agents.errors import InvalidOptionError
 from kantan_agents.support.nearest import nearest
 
 if TYPE_CHECKING:
-    from kantan_agents.evaluation import Comparison, MetricComparison
+    from kantan_agents.lab.evaluation import Comparison, MetricComparison
 
 _OPTION: Final = "--fail-if"
 _KINDS: Final = ("worse", "not-better")

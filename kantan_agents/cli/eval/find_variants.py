@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final
 import attrs
 
 from kantan_agents.errors import EvaluationNotFoundError
-from kantan_agents.evaluation import Evaluation
+from kantan_agents.lab.evaluation import Evaluation
 from kantan_agents.support.nearest import nearest
 
 if TYPE_CHECKING:
-    from kantan_agents.evaluation import VariantResults
+    from kantan_agents.lab.evaluation import VariantResults
     from kantan_agents.traces.store import TraceStore
 
 NEWEST: Final = "LAST"

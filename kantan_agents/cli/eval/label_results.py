@@ -16,7 +16,7 @@ from kantan_agents.cli.terminal.show_quantities import counted
 from kantan_agents.cli.traces.open_store import open_store
 
 if TYPE_CHECKING:
-    from kantan_agents.evaluation import Evaluation, LabelQueue
+    from kantan_agents.lab.evaluation import Evaluation, LabelQueue
 
 
 @attrs.frozen
@@ -53,7 +53,7 @@ def label_results(asked: Asked, *, as_json: bool) -> None:
     """
     store = open_store(asked.path)
     from kantan_agents.cli.eval.find_variants import find_evaluation
-    from kantan_agents.evaluation import LabelQueue, LabelScale
+    from kantan_agents.lab.evaluation import LabelQueue, LabelScale
 
     scale = LabelScale.of(asked.scale, option="--scale")
     evaluation = find_evaluation(store, asked.evaluation)
@@ -87,7 +87,7 @@ def _introduce(console: Console, evaluation: Evaluation, queue: LabelQueue) -> N
 
 
 def _conclude(console: Console, evaluation: Evaluation, queue: LabelQueue, *, as_json: bool) -> None:
-    from kantan_agents.evaluation import agreement
+    from kantan_agents.lab.evaluation import agreement
 
     found = agreement(evaluation, queue.metric)
     if as_json:

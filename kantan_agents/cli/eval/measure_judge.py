@@ -14,7 +14,7 @@ from kantan_agents.cli.traces.open_store import open_store
 from kantan_agents.errors import NotComparableError, UnusableLabelsError
 
 if TYPE_CHECKING:
-    from kantan_agents.evaluation import CorrectedComparison, CorrectedScore, Evaluation
+    from kantan_agents.lab.evaluation import CorrectedComparison, CorrectedScore, Evaluation
 
 _TWO = 2
 
@@ -36,7 +36,7 @@ def measure_judge(
     """
     store = open_store(path)
     from kantan_agents.cli.eval.find_variants import find_evaluation
-    from kantan_agents.evaluation import agreement, judge_quality
+    from kantan_agents.lab.evaluation import agreement, judge_quality
 
     evaluation = find_evaluation(store, name)
     quality = judge_quality(evaluation, metric, people=people, by=by, threshold=threshold)
@@ -55,7 +55,7 @@ def _figures(
     evaluation: Evaluation, metric: str, people: str | None, by: Sequence[str] | None
 ) -> Iterator[Callable[[], CorrectedComparison | CorrectedScore]]:
     """Yield what computes the difference of two variants, or else the score of each variant."""
-    from kantan_agents.evaluation import corrected_compare, corrected_score
+    from kantan_agents.lab.evaluation import corrected_compare, corrected_score
 
     sides = [evaluation[variant] for variant in evaluation.variants]
     if len(sides) == _TWO:

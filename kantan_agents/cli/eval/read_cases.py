@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from kantan_agents.errors import InvalidOptionError, SealedDatasetError
-from kantan_agents.evaluation import Dataset, SealedDataset
+from kantan_agents.lab.evaluation import Dataset, SealedDataset
 
 _OPTION: Final = "--unseal"
 

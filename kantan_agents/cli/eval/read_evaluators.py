@@ -15,8 +15,8 @@ from kantan_agents.cli.terminal.inputs import read_text
 from kantan_agents.cli.terminal.load_object import load_object
 from kantan_agents.core.prompt import Prompt
 from kantan_agents.errors import FileArgumentError, InvalidOptionError
-from kantan_agents.evaluation import Evaluator, evaluator, evaluators
-from kantan_agents.evaluation.evaluators import as_evaluator
+from kantan_agents.lab.evaluation import Evaluator, evaluator, evaluators
+from kantan_agents.lab.evaluation.evaluators import as_evaluator
 from kantan_agents.support.nearest import nearest
 
 _OPTION: Final = "--evaluator"

@@ -11,7 +11,7 @@ from kantan_agents.cli.eval.compare_variants import compared, find_both
 from kantan_agents.cli.terminal.plain import json_text, one_line
 from kantan_agents.cli.terminal.show_quantities import counted
 from kantan_agents.cli.traces.export import check_target
-from kantan_agents.evaluation.report import write_report
+from kantan_agents.lab.evaluation.report import write_report
 
 
 def report_comparison(

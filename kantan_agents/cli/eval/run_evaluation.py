@@ -19,7 +19,7 @@ from kantan_agents.cli.run.recording import check_database, recording
 from kantan_agents.cli.terminal.failures import EXIT_FAILED, EXIT_USAGE, describe
 from kantan_agents.cli.terminal.plain import json_text, one_line
 from kantan_agents.errors import EvaluationBudgetError, NotComparableError
-from kantan_agents.evaluation import Comparison, Evaluation, Progress, compare, evaluate
+from kantan_agents.lab.evaluation import Comparison, Evaluation, Progress, compare, evaluate
 
 
 @attrs.frozen

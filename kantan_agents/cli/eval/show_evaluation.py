@@ -12,8 +12,8 @@ from kantan_agents.cli.terminal.plain import one_line
 from kantan_agents.cli.terminal.rows import Column, cell, line_width, print_lines, row_lines
 from kantan_agents.cli.terminal.show_quantities import count_text, counted
 from kantan_agents.cli.traces.records import short_id
-from kantan_agents.evaluation import CaseResult, Comparison, Evaluation, VariantResults
-from kantan_agents.evaluation.comparing.number_texts import score_text
+from kantan_agents.lab.evaluation import CaseResult, Comparison, Evaluation, VariantResults
+from kantan_agents.lab.evaluation.comparing.number_texts import score_text
 
 _MOST: Final = 5
 

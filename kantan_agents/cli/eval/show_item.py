@@ -13,7 +13,7 @@ from kantan_agents.cli.terminal.plain import one_line
 from kantan_agents.traces.input_items import item_text
 
 if TYPE_CHECKING:
-    from kantan_agents.evaluation import LabelItem, LabelledItem
+    from kantan_agents.lab.evaluation import LabelItem, LabelledItem
 
 
 def show_item(console: Console, item: LabelItem, total: int) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kantan_agents.cli.terminal.show_quantities import count_text, counted
 
 if TYPE_CHECKING:
-    from kantan_agents.evaluation import Progress
+    from kantan_agents.lab.evaluation import Progress
 
 
 @contextmanager

@@ -19,9 +19,9 @@ from kantan_agents.cli.terminal.show_quantities import count_text
 from kantan_agents.cli.traces.open_store import open_store
 from kantan_agents.cli.traces.records import EMPTY, short_id
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.evaluation import CaseResult, Evaluation, Score
-from kantan_agents.evaluation.comparing.number_texts import score_text
-from kantan_agents.evaluation.comparing.paired_values import better_of
+from kantan_agents.lab.evaluation import CaseResult, Evaluation, Score
+from kantan_agents.lab.evaluation.comparing.number_texts import score_text
+from kantan_agents.lab.evaluation.comparing.paired_values import better_of
 from kantan_agents.support.nearest import nearest
 
 _PASSING: Final = 0.5

@@ -28,7 +28,7 @@ def write_dataset(path: Path, output: str, filters: Mapping[str, Any], *, force:
     target = check_target(output, path, force=force)
     store = open_store(path)
 
-    from kantan_agents.evaluation import Dataset
+    from kantan_agents.lab.evaluation import Dataset
 
     dataset = Dataset.from_traces(store, **filters)
     dataset.save(target)

@@ -18,8 +18,8 @@ from kantan_agents.cli.run.recording import recording
 from kantan_agents.cli.terminal.failures import EXIT_FAILED
 from kantan_agents.cli.terminal.plain import json_text, one_line
 from kantan_agents.cli.traces.open_store import open_store
-from kantan_agents.improve import ImproveProgress, improve
-from kantan_agents.replay import Cohort
+from kantan_agents.lab.improve import ImproveProgress, improve
+from kantan_agents.lab.replay import Cohort
 
 
 @attrs.frozen

@@ -11,7 +11,7 @@ from kantan_agents.cli.terminal.plain import printable, whole
 from kantan_agents.cli.terminal.rows import Column, cell, line_width, print_lines, row_lines
 from kantan_agents.cli.terminal.show_quantities import count_text, counted
 from kantan_agents.cli.traces.diff_lines import diff_lines
-from kantan_agents.improve import Candidate, Improvement, ImproveProgress
+from kantan_agents.lab.improve import Candidate, Improvement, ImproveProgress
 
 _STYLES = {"winner": GOOD, "refused": BAD, "not eligible": BAD}
 

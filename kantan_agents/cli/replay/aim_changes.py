@@ -10,7 +10,7 @@ from kantan_agents.agent.running.portal import background_loop
 from kantan_agents.errors import InvalidOptionError
 
 if TYPE_CHECKING:
-    from kantan_agents.replay import Change
+    from kantan_agents.lab.replay import Change
 
 
 def aim_changes(
@@ -38,7 +38,7 @@ def aim_changes(
 
 
 def _with_prompt(agent: Agent[Any], prompt: str) -> list[str]:
-    from kantan_agents.replay.reached import Reached
+    from kantan_agents.lab.replay.reached import Reached
 
     names = background_loop.run(lambda: Reached.from_agent(agent)).with_prompt(prompt)
     if not names:

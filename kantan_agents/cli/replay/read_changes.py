@@ -11,7 +11,7 @@ from kantan_agents.cli.terminal.inputs import text_or_file
 from kantan_agents.errors import InvalidOptionError
 
 if TYPE_CHECKING:
-    from kantan_agents.replay import Change
+    from kantan_agents.lab.replay import Change
 
 _FORMS: Final = (
     "model=NAME, prompt=TEXT, prompt=@FILE, settings.NAME=VALUE, rules=@FILE, tool.NAME.description=TEXT or "
@@ -28,7 +28,7 @@ def read_changes(entries: Sequence[str]) -> list[Change]:
         InvalidChangeError: E94, a change is invalid.
         FileArgumentError: E79, a file cannot be read.
     """
-    from kantan_agents.replay import Change
+    from kantan_agents.lab.replay import Change
 
     changes: list[Change] = []
     tools: dict[str, dict[str, Any]] = {}

@@ -18,8 +18,8 @@ from kantan_agents.cli.terminal.console import BAD, GOOD, LABEL, NOTICE, plain, 
 from kantan_agents.cli.terminal.failures import EXIT_FAILED, EXIT_USAGE, describe, exit_code
 from kantan_agents.cli.terminal.plain import json_text, one_line, printable
 from kantan_agents.errors import ReplayDifferenceError, UnknownRecordedToolError
-from kantan_agents.replay import Recording, record_again, replay
-from kantan_agents.replay.checks import Checks
+from kantan_agents.lab.replay import Recording, record_again, replay
+from kantan_agents.lab.replay.checks import Checks
 
 _MOST_LINES = 20
 _STYLES = {"same": GOOD, "updated": NOTICE, "different": BAD, "failed": BAD, "refused": BAD}

@@ -21,7 +21,7 @@ from kantan_agents.cli.traces.open_store import open_store
 from kantan_agents.errors import ReplayBudgetError
 
 if TYPE_CHECKING:
-    from kantan_agents.replay import Change
+    from kantan_agents.lab.replay import Change
 
 
 @attrs.frozen
@@ -54,7 +54,7 @@ def run_experiment(asked: Asked, *, records: bool, as_json: bool) -> None:
         KantanAgentsError: Any error of ``Cohort`` and ``replay_cohort``.
         typer.Exit: It was stopped before all runs were made.
     """
-    from kantan_agents.replay import Cohort, replay_cohort
+    from kantan_agents.lab.replay import Cohort, replay_cohort
 
     store = open_store(asked.path)
     agent = load_agent(asked.agent)

@@ -22,7 +22,7 @@ from kantan_agents.cli.terminal.show_quantities import count_text, counted, dura
 from kantan_agents.cli.traces.records import EMPTY, short_id
 
 if TYPE_CHECKING:
-    from kantan_agents.replay import Experiment, Figures, RunOutcome
+    from kantan_agents.lab.replay import Experiment, Figures, RunOutcome
 
 _STYLES: Final = {"same": GOOD, "wording": GOOD, "changed": NOTICE, "diverged": NOTICE, "failed": BAD}
 _FIGURES: Final = (Column(""), Column("before", right=True), Column("after", right=True))

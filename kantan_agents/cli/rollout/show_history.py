@@ -15,7 +15,7 @@ from kantan_agents.cli.terminal.plain import json_text
 from kantan_agents.cli.terminal.rows import Column, cell, line_width, print_lines, row_lines
 from kantan_agents.cli.terminal.show_quantities import iso_time, local_time
 from kantan_agents.cli.traces.open_store import open_store
-from kantan_agents.rollout import RolloutChange, history
+from kantan_agents.lab.rollout import RolloutChange, history
 
 _CHANGES: Final = (
     Column("time"),

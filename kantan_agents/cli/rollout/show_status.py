@@ -20,8 +20,8 @@ from kantan_agents.cli.terminal.show_quantities import (
     short_time,
 )
 from kantan_agents.cli.traces.open_store import open_store
-from kantan_agents.rollout import ArmFigures, RolloutState, RolloutStatus, rollouts, status
-from kantan_agents.rollout.verdict.judge import interval_text
+from kantan_agents.lab.rollout import ArmFigures, RolloutState, RolloutStatus, rollouts, status
+from kantan_agents.lab.rollout.verdict.judge import interval_text
 
 _ROLLOUTS: Final = (
     Column("name", longest=60),

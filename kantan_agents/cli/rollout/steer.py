@@ -9,7 +9,7 @@ import typer
 from kantan_agents.cli.rollout.show_status import share_text, state_data
 from kantan_agents.cli.terminal.plain import json_text, one_line
 from kantan_agents.cli.traces.open_store import open_store
-from kantan_agents.rollout import RolloutState, promote, stop
+from kantan_agents.lab.rollout import RolloutState, promote, stop
 
 
 def promote_rollout(path: Path, name: str, *, arm: str | None, by: str, reason: str, as_json: bool) -> None:

@@ -20,7 +20,7 @@ from kantan_agents.cli.traces.open_store import open_store
 from kantan_agents.cli.traces.records import short_id
 
 if TYPE_CHECKING:
-    from kantan_agents.rule_changes import Flip, FlipCounts, WhatIf
+    from kantan_agents.lab.rule_changes import Flip, FlipCounts, WhatIf
     from kantan_agents.traces.capture import RecordedDecision
 
 MAX_SHOWN = 20
@@ -53,7 +53,7 @@ def show_what_if(
         Exit: With code 1, a decision flips.
     """
     store = open_store(path)
-    from kantan_agents.rule_changes import what_if
+    from kantan_agents.lab.rule_changes import what_if
     from kantan_agents.traces.store.experiment_keys import EXPERIMENT_KEY
 
     # The runs of experiments repeat others, with something changed.

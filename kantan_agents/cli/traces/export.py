@@ -57,7 +57,7 @@ def export_experiments(
     if any(value is not None for value in filters.values()):
         reason = "filters choose runs, and an experiment is exported as a whole; leave them out"
         raise InvalidOptionError(option="--experiments", reason=reason)
-    from kantan_agents.replay import Experiment
+    from kantan_agents.lab.replay import Experiment
 
     target = _target(path, output, force=force)
     experiments = islice(Experiment.load_all(open_store(path)), limit)

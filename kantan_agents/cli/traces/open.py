@@ -72,9 +72,9 @@ def open_page(
             address = place.address_for(ticket, run)
             threading.Thread(target=_open_browser, args=(address,), daemon=True).start()
         try:
+            from kantan_agents.lab.replay.experiment.prices import Prices
             from kantan_agents.page.serve import local_app, serve
             from kantan_agents.page.state import PageState
-            from kantan_agents.replay.experiment.prices import Prices
 
             state = PageState(store, Prices.of(prices))
             serve(local_app(state, place, known, ticket if browser else None), place)

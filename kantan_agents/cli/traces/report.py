@@ -42,9 +42,9 @@ def write_runs(
     masking = None if redact is None else _redact(redact)
     store = open_store(path)
 
+    from kantan_agents.lab.replay.experiment.prices import Prices
     from kantan_agents.page.data.read_run import read_run
     from kantan_agents.page.report import write_run_report
-    from kantan_agents.replay.experiment.prices import Prices
 
     ids = (
         [trace_id] if trace_id is not None else [one.trace_id for one in store.traces(limit=limit, **filters)]

@@ -25,7 +25,7 @@ def save_recording(path: Path, trace_id: str, output: str, *, run: str | None, f
     target = check_target(output, path, force=force)
     trace = open_store(path).trace(trace_id)
 
-    from kantan_agents.replay import Recording
+    from kantan_agents.lab.replay import Recording
 
     recording = Recording.of(trace, run=run)
     recording.save(target)

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.routing import Route
 
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.evaluation.labels.arguments import checked_name
+from kantan_agents.lab.evaluation.labels.arguments import checked_name
 from kantan_agents.page.api.answers import json_endpoint, state_of
 from kantan_agents.page.api.changes import RefusedChange, changing_endpoint
 from kantan_agents.page.data.label_choices import label_choices

@@ -10,12 +10,12 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from kantan_agents.errors import InvalidOptionError, TraceNotFoundError
-from kantan_agents.evaluation.dataset.jsonl import to_jsonl
-from kantan_agents.evaluation.dataset.recorded_cases import cases_of_trace
+from kantan_agents.lab.evaluation.dataset.jsonl import to_jsonl
+from kantan_agents.lab.evaluation.dataset.recorded_cases import cases_of_trace
+from kantan_agents.lab.replay import Recording
 from kantan_agents.page.api.answers import json_endpoint, state_of
 from kantan_agents.page.curl import curl_command
 from kantan_agents.page.data.read_run import read_run
-from kantan_agents.replay import Recording
 from kantan_agents.traces.store import TraceStore
 from kantan_agents.traces.store.records import StoredSpan
 

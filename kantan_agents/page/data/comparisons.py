@@ -7,12 +7,12 @@ from itertools import islice
 from typing import Any, Final
 
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.evaluation import Comparison, Evaluation, MetricComparison, VariantResults, compare
-from kantan_agents.evaluation.comparing.paired_values import CaseKey, paired_values, runs_of_cases
-from kantan_agents.evaluation.experiment.results import CaseResult
+from kantan_agents.lab.evaluation import Comparison, Evaluation, MetricComparison, VariantResults, compare
+from kantan_agents.lab.evaluation.comparing.paired_values import CaseKey, paired_values, runs_of_cases
+from kantan_agents.lab.evaluation.experiment.results import CaseResult
+from kantan_agents.lab.replay import Experiment, RunOutcome
 from kantan_agents.page.data.label_choices import check_evaluation
 from kantan_agents.page.data.parts import cut
-from kantan_agents.replay import Experiment, RunOutcome
 from kantan_agents.traces.store import TraceStore
 
 _MOST: Final = 100

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kantan_agents.errors import TraceDatabaseError
-from kantan_agents.evaluation import Evaluation
-from kantan_agents.evaluation.labels.rows import MetricRow, read_finished, read_labelled, read_metrics
+from kantan_agents.lab.evaluation import Evaluation
+from kantan_agents.lab.evaluation.labels.rows import MetricRow, read_finished, read_labelled, read_metrics
 from kantan_agents.traces.store import TraceStore
 
 SCALES: Final = ("yesno", "0-1", "1-5", "1-10")

@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kantan_agents.evaluation.dataset.case import Case
-from kantan_agents.evaluation.experiment.results import CaseResult
-from kantan_agents.evaluation.finished import ToolUse
+from kantan_agents.lab.evaluation.dataset.case import Case
+from kantan_agents.lab.evaluation.experiment.results import CaseResult
+from kantan_agents.lab.evaluation.finished import ToolUse
 
 _LONGEST: Final = 20_000
 """So many characters of a text are shown."""

@@ -13,11 +13,11 @@ from typing import Any, Final
 import attrs
 
 from kantan_agents.errors import TraceDatabaseError
-from kantan_agents.evaluation import Evaluation, LabelScale, Score
-from kantan_agents.evaluation.experiment.rows import read_cases, read_results
-from kantan_agents.evaluation.labels.arguments import check_unicode, checked_metric, checked_name
-from kantan_agents.evaluation.labels.drawing import Draw, draw, run_of
-from kantan_agents.evaluation.labels.rows import (
+from kantan_agents.lab.evaluation import Evaluation, LabelScale, Score
+from kantan_agents.lab.evaluation.experiment.rows import read_cases, read_results
+from kantan_agents.lab.evaluation.labels.arguments import check_unicode, checked_metric, checked_name
+from kantan_agents.lab.evaluation.labels.drawing import Draw, draw, run_of
+from kantan_agents.lab.evaluation.labels.rows import (
     LabelRow,
     ResultRow,
     read_finished,

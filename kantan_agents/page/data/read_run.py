@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from kantan_agents.lab.replay.experiment.prices import Prices
 from kantan_agents.page.data.run_view import run_view
 from kantan_agents.page.data.scores import scores_of
-from kantan_agents.replay.experiment.prices import Prices
 from kantan_agents.traces.store import TraceStore
 
 

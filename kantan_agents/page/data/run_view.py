@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kantan_agents.lab.replay.experiment.prices import Prices
 from kantan_agents.page.data.calls import Pools, cost_of, model_call_data, tokens_of, tool_call_data
 from kantan_agents.page.data.parts import cut
 from kantan_agents.page.data.run_rows import run_row
 from kantan_agents.page.data.timeline import timeline
-from kantan_agents.replay.experiment.prices import Prices
 from kantan_agents.traces.capture import RunRecord
 from kantan_agents.traces.store import StoredTrace
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from kantan_agents.evaluation.experiment.tables import EVALUATIONS, RESULTS, SCORES, has_tables
+from kantan_agents.lab.evaluation.experiment.tables import EVALUATIONS, RESULTS, SCORES, has_tables
 from kantan_agents.page.data.parts import cut
 from kantan_agents.traces.store.connection import reading
 

@@ -17,8 +17,8 @@ from kantan_agents.testing import OfflineServer, Reply, ScriptedModel, ScriptedT
 from kantan_agents.testing.recorded_request import RecordedRequest
 from tests.durable.revival import Case as DurableCase
 from tests.durable.revival import call, revive
+from tests.lab.replay.taping import Case, Tapes
 from tests.middleware.compact_history.conversations import exchanges, talk, user
-from tests.replay.taping import Case, Tapes
 
 pytestmark = pytest.mark.anyio
 

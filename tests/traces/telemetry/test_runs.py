@@ -377,8 +377,8 @@ async def test_metrics_tell_failures_apart(sent: Sent, support: Make) -> None:
 async def test_scores_of_an_experiment_are_evaluations_below_the_run(
     sent: Sent, support: Make, tmp_path: Path, exporter: OtelExporter
 ) -> None:
-    from kantan_agents.evaluation import Case, Dataset, evaluate_async
-    from kantan_agents.evaluation.evaluators import exact
+    from kantan_agents.lab.evaluation import Case, Dataset, evaluate_async
+    from kantan_agents.lab.evaluation.evaluators import exact
 
     record_traces(tmp_path / "traces.sqlite3", otel=exporter)
     data = Dataset("orders", [Case("Where?", expected="Ok.")])

@@ -22,11 +22,11 @@ from kantan_agents.errors import (
     MCPServerUnavailableError,
     UnknownMCPServerError,
 )
-from kantan_agents.replay import replay_async
+from kantan_agents.lab.replay import replay_async
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from kantan_agents.tools.mcp.configuration.servers import ConfiguredServer, StdioServer, configured_server
+from tests.lab.replay.taping import Case, Tapes
 from tests.mcp_servers import RealServers
-from tests.replay.taping import Case, Tapes
 from tests.tools.conftest import outputs
 from tests.tools.mcp.configuration.conftest import Project
 from tests.tools.mcp.processes import is_alive

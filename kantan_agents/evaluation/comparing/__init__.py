@@ -1,7 +1,0 @@
-"""Compares the scores of two variants, paired by case."""
-
-from kantan_agents.evaluation.comparing.compare import compare
-from kantan_agents.evaluation.comparing.comparison import Comparison, MetricComparison
-from kantan_agents.evaluation.comparing.preferred import preferred
-
-__all__ = ["Comparison", "MetricComparison", "compare", "preferred"]

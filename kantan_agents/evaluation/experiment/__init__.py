@@ -1,8 +1,0 @@
-"""Runs agents on the cases of a dataset, and keeps the results in the trace database."""
-
-from kantan_agents.evaluation.experiment.evaluate import evaluate, evaluate_async
-from kantan_agents.evaluation.experiment.evaluation import Evaluation
-from kantan_agents.evaluation.experiment.progress import Progress
-from kantan_agents.evaluation.experiment.results import CaseResult, VariantResults
-
-__all__ = ["CaseResult", "Evaluation", "Progress", "VariantResults", "evaluate", "evaluate_async"]

@@ -1,5 +1,0 @@
-"""Writes the comparison of two variants as one HTML page that needs nothing else."""
-
-from kantan_agents.evaluation.report.write import write_report
-
-__all__ = ["write_report"]

@@ -1,0 +1,1 @@
+"""What is done with recorded runs: evaluation, replay, rollout, improvement, judges, other rules."""

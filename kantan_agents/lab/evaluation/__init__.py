@@ -1,0 +1,75 @@
+"""Evaluates agents on datasets, compares the results, and measures judges with people's labels."""
+
+from kantan_agents.lab.evaluation.comparing import Comparison, MetricComparison, compare, preferred
+from kantan_agents.lab.evaluation.dataset import Case, Dataset, SealedDataset, Split
+from kantan_agents.lab.evaluation.evaluators import Evaluator, evaluator
+from kantan_agents.lab.evaluation.experiment import (
+    CaseResult,
+    Evaluation,
+    Progress,
+    VariantResults,
+    evaluate,
+    evaluate_async,
+)
+from kantan_agents.lab.evaluation.finished import FinishedCase, ToolUse
+from kantan_agents.lab.evaluation.labels import (
+    CorrectedComparison,
+    CorrectedScore,
+    JudgeQuality,
+    Label,
+    LabelAgreement,
+    LabelItem,
+    LabelledItem,
+    LabelQueue,
+    LabelScale,
+    Measure,
+    add_label,
+    agreement,
+    corrected_compare,
+    corrected_score,
+    judge_quality,
+    labels_of,
+    remove_label,
+)
+from kantan_agents.lab.evaluation.report import write_report
+from kantan_agents.lab.evaluation.scores import Score
+
+__all__ = [
+    "Case",
+    "CaseResult",
+    "Comparison",
+    "CorrectedComparison",
+    "CorrectedScore",
+    "Dataset",
+    "Evaluation",
+    "Evaluator",
+    "FinishedCase",
+    "JudgeQuality",
+    "Label",
+    "LabelAgreement",
+    "LabelItem",
+    "LabelQueue",
+    "LabelScale",
+    "LabelledItem",
+    "Measure",
+    "MetricComparison",
+    "Progress",
+    "Score",
+    "SealedDataset",
+    "Split",
+    "ToolUse",
+    "VariantResults",
+    "add_label",
+    "agreement",
+    "compare",
+    "corrected_compare",
+    "corrected_score",
+    "evaluate",
+    "evaluate_async",
+    "evaluator",
+    "judge_quality",
+    "labels_of",
+    "preferred",
+    "remove_label",
+    "write_report",
+]

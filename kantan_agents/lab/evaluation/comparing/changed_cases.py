@@ -1,0 +1,91 @@
+"""``ChangedCase``: a case in which one variant is better or worse than the other."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+import attrs
+
+from kantan_agents.lab.evaluation.comparing.comparison import Comparison, MetricComparison
+from kantan_agents.lab.evaluation.comparing.paired_values import CaseKey, paired_values, runs_of_cases
+from kantan_agents.lab.evaluation.experiment.results import CaseResult, VariantResults
+
+_ALWAYS_DIFFER: Final = ("latency", "tokens", "cost")
+"""Figures that differ in nearly every case, so that a list of these cases says nothing."""
+
+
+@attrs.frozen
+class ChangedCase:
+    """A case in which ``b`` is better or worse than ``a``.
+
+    Attributes:
+        metric: The metric.
+        case_id: Id of the case.
+        change: Whether ``b`` is better or worse.
+        value_a: The value of ``a``, the mean of its repeats.
+        value_b: The value of ``b``.
+        runs_a: The runs of ``a``, one for each repeat.
+        runs_b: The runs of ``b``.
+    """
+
+    metric: str
+    case_id: str
+    change: Literal["better", "worse"]
+    value_a: float
+    value_b: float
+    runs_a: tuple[CaseResult, ...] = attrs.field(repr=False)
+    runs_b: tuple[CaseResult, ...] = attrs.field(repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON data, with the trace ids of its runs."""
+        return {
+            "metric": self.metric,
+            "case": self.case_id,
+            "change": self.change,
+            "a": {"value": self.value_a, "trace_ids": [run.trace_id for run in self.runs_a]},
+            "b": {"value": self.value_b, "trace_ids": [run.trace_id for run in self.runs_b]},
+        }
+
+
+def changed_cases(
+    comparison: Comparison, a: VariantResults, b: VariantResults
+) -> dict[str, tuple[ChangedCase, ...]]:
+    """Return the cases that changed, for each metric that has any; the largest change first.
+
+    Latency, tokens and cost are left out, because they differ in nearly every case.
+
+    Args:
+        comparison: The comparison of ``a`` and ``b``.
+        a: The results of the one variant.
+        b: The results of the other.
+    """
+    runs_a, runs_b = runs_of_cases(a), runs_of_cases(b)
+    found = {}
+    for one in comparison.metrics:
+        if one.metric not in _ALWAYS_DIFFER and (one.wins or one.losses):
+            found[one.metric] = _changed(one, runs_a, runs_b)
+    return found
+
+
+def _changed(
+    one: MetricComparison,
+    runs_a: dict[CaseKey, list[CaseResult]],
+    runs_b: dict[CaseKey, list[CaseResult]],
+) -> tuple[ChangedCase, ...]:
+    values = paired_values(one.metric, runs_a, runs_b, one.better)
+    keys = {key[0]: key for key in runs_a if key in runs_b}
+    wins, losses = set(one.wins), set(one.losses)
+    changed = [
+        ChangedCase(
+            one.metric,
+            case_id,
+            "better" if case_id in wins else "worse",
+            before,
+            after,
+            tuple(runs_a[keys[case_id]]),
+            tuple(runs_b[keys[case_id]]),
+        )
+        for case_id, before, after in zip(values.cases, values.a, values.b, strict=True)
+        if case_id in wins or case_id in losses
+    ]
+    return tuple(sorted(changed, key=lambda case: (-abs(case.value_b - case.value_a), case.case_id)))

@@ -1,0 +1,103 @@
+"""``Case``: one input of a dataset, with what belongs to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, Final
+
+import attrs
+
+from kantan_agents.errors import InvalidCaseError
+from kantan_agents.lab.evaluation.dataset.json_data import NotJSONDataError, json_copy
+from kantan_agents.support.arguments import shown
+from kantan_agents.traces.capture.canonical import content_hash
+
+_ID_LENGTH: Final = 16
+
+
+@attrs.frozen(slots=False)
+class Case:
+    """One input of a dataset.
+
+    All values are JSON data, which is copied: a later change of a dict that was passed does not change the
+    case.
+
+    Attributes:
+        input: The user's input: a text, or a list of input items.
+        id: What names it in its dataset; by default the first 16 digits of its ``hash``.
+        context: Values for the context of each run.
+        expected: A reference output: a text, or JSON data for a structured output; None if there is none.
+        metadata: Anything else about it, such as the ``trace_id`` of the run that it was made from.
+        conversation: Id of the conversation that it is part of. Cases of one conversation are not
+            independent: a split keeps them together, and a comparison treats them as one cluster.
+
+    Raises:
+        InvalidCaseError: E101, a value has the wrong type or is not JSON data.
+    """
+
+    input: str | Sequence[Mapping[str, Any]]
+    id: str = ""
+    context: Mapping[str, Any] = attrs.field(factory=dict)
+    expected: Any = None
+    metadata: Mapping[str, Any] = attrs.field(factory=dict)
+    conversation: str | None = None
+
+    def __attrs_post_init__(self) -> None:
+        name = self.id if isinstance(self.id, str) and self.id else _beginning(self.input)
+        try:
+            values = {
+                "input": _input(self.input),
+                "context": _mapping(self.context, "context"),
+                "expected": json_copy(self.expected, "expected"),
+                "metadata": _mapping(self.metadata, "metadata"),
+            }
+            _check_name(self.id, "id")
+            _check_conversation(self.conversation)
+        except NotJSONDataError as error:
+            raise InvalidCaseError(case=name, reason=str(error)) from error
+        for key, value in values.items():
+            object.__setattr__(self, key, value)
+        if not self.id.strip():
+            object.__setattr__(self, "id", self.hash[:_ID_LENGTH])
+
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 of its input, context and expected output, as 64 hex digits."""
+        return content_hash({"input": self.input, "context": self.context, "expected": self.expected})
+
+
+def _input(value: Any) -> Any:
+    if isinstance(value, str):
+        return json_copy(value, "input")
+    if isinstance(value, (list, tuple)) and all(isinstance(item, Mapping) for item in value):
+        return json_copy(value, "input")
+    raise NotJSONDataError(f"input must be a str or a list of dicts, not {shown(value)}")
+
+
+def _mapping(value: Any, place: str) -> Any:
+    if not isinstance(value, Mapping):
+        raise NotJSONDataError(f"{place} must be a dict, not {shown(value)}")
+    return json_copy(value, place)
+
+
+def _check_conversation(value: Any) -> None:
+    if value is None:
+        return
+    _check_name(value, "conversation")
+    if not value.strip():
+        raise NotJSONDataError("conversation is empty; use None if it is part of none")
+
+
+def _check_name(value: Any, place: str) -> None:
+    if not isinstance(value, str):
+        raise NotJSONDataError(f"{place} must be a str, not {shown(value)}")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:  # no database could store it
+        raise NotJSONDataError(f"{place} {shown(value)} is not valid Unicode") from error
+
+
+def _beginning(value: Any) -> str:
+    """Return what names a case without an id: the beginning of its input."""
+    return shown(value)[1:-1] if isinstance(value, str) else shown(value)

@@ -1,0 +1,135 @@
+"""Datasets as CSV, for people who work with spreadsheets: every cell is a text.
+
+The columns are ``input``, ``expected``, ``id``, ``conversation``, ``context.NAME`` and ``metadata.NAME``, in
+any order. An empty cell is a missing value.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from kantan_agents.errors import DatasetFileError
+from kantan_agents.lab.evaluation.dataset.case import Case
+from kantan_agents.lab.evaluation.dataset.located_cases import LocatedCases
+from kantan_agents.support.nearest import nearest
+
+_PLAIN: Final = ("id", "input", "expected", "conversation")
+_GROUPS: Final = ("context", "metadata")
+_LISTED: Final = "input, expected, id, conversation, context.NAME and metadata.NAME"
+_USE_JSONL: Final = "save it as .jsonl"
+
+
+def read_csv(path: Path, text: str) -> list[Case]:
+    """Return the cases in a CSV text.
+
+    Args:
+        path: The file that it comes from, for errors.
+        text: The text, with a header. Blank lines are ignored.
+
+    Raises:
+        DatasetFileError: E100, the header or a row is not as described.
+    """
+    found = LocatedCases(path)
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    header: Sequence[str] | None = None
+    before = 0
+    try:
+        for row in reader:
+            first_line, before = before + 1, reader.line_num
+            if not any(cell.strip() for cell in row):
+                continue
+            if header is None:
+                header = _checked_header(found, first_line, row)
+            else:
+                found.add(first_line, _values(found, first_line, header, row))
+    except csv.Error as error:
+        raise found.error(reader.line_num, f"it is not CSV that can be read: {error}") from error
+    if header is None:
+        raise DatasetFileError(path=str(path), reason=f"it has no header; its columns are {_LISTED}")
+    return found.cases
+
+
+def _checked_header(found: LocatedCases, line: int, row: Sequence[str]) -> Sequence[str]:
+    columns = [cell.strip() for cell in row]
+    for column in columns:
+        group, _, name = column.partition(".")
+        if column not in _PLAIN and not (group in _GROUPS and name):
+            near = nearest(column, _PLAIN) if column else None
+            hint = f"the columns are {_LISTED}" if near is None else f"did you mean {near!r}?"
+            raise found.error(line, f"the column {column!r} is unknown; {hint}")
+        if columns.count(column) > 1:
+            raise found.error(line, f"the column {column!r} occurs twice")
+    if "input" not in columns:
+        raise found.error(line, f"it has no column input; the first line names the columns: {_LISTED}")
+    return columns
+
+
+def _values(found: LocatedCases, line: int, header: Sequence[str], row: Sequence[str]) -> dict[str, Any]:
+    if len(row) != len(header):
+        reason = (
+            f"it has {len(row)} cells, and the header has {len(header)}; put a cell with commas in quotes"
+        )
+        raise found.error(line, reason)
+    values: dict[str, Any] = {group: {} for group in _GROUPS}
+    for column, cell in zip(header, row, strict=True):
+        group, _, name = column.partition(".")
+        if cell and name:
+            values[group][name] = cell
+        elif cell:
+            values[column] = cell
+    if "input" not in values:
+        raise found.error(line, "the input is empty")
+    return values
+
+
+def to_csv(path: Path, cases: Sequence[Case]) -> bytes:
+    """Return cases as CSV in UTF-8.
+
+    Raises:
+        DatasetFileError: E100, a case has something that a cell cannot hold.
+    """
+    rows = [_row(path, case) for case in cases]
+    columns = [*_PLAIN, *sorted({column for row in rows for column in row} - {*_PLAIN})]
+    written = io.StringIO(newline="")
+    # Python before 3.13 leaves a carriage return without quotes, and then reads it as the end of a row.
+    has_return = any("\r" in value for row in rows for value in (*row, *row.values()))
+    quoting: Literal[0, 1] = csv.QUOTE_ALL if has_return else csv.QUOTE_MINIMAL
+    writer = csv.DictWriter(written, columns, restval="", lineterminator="\n", quoting=quoting)
+    writer.writeheader()
+    writer.writerows(rows)
+    try:
+        return written.getvalue().encode()
+    except UnicodeEncodeError as error:
+        raise DatasetFileError(path=str(path), reason=f"a text is not valid Unicode; {_USE_JSONL}") from error
+
+
+def _row(path: Path, case: Case) -> Mapping[str, str]:
+    values: dict[str, Any] = {"id": case.id, "input": case.input}
+    if case.expected is not None:
+        values["expected"] = case.expected
+    if case.conversation is not None:
+        values["conversation"] = case.conversation
+    for group, entries in (("context", case.context), ("metadata", case.metadata)):
+        values |= {f"{group}.{name}": value for name, value in entries.items()}
+    for reason in _obstacles(values):
+        raise DatasetFileError(path=str(path), reason=f"the case {case.id!r}: {reason}; {_USE_JSONL}")
+    return values
+
+
+def _obstacles(values: Mapping[str, Any]) -> Iterable[str]:
+    """Yield why values would not be the same after they were read back."""
+    for column, value in values.items():
+        if not isinstance(value, str):
+            yield f"{column} is not a text, and a CSV file has only texts"
+        elif not value:
+            yield f"{column} is an empty text, and an empty cell is a missing value"
+        elif len(value) > csv.field_size_limit():
+            yield f"{column} is longer than {csv.field_size_limit()} characters, the limit for a cell"
+        elif "\0" in value:
+            yield f"{column} has a NUL character, which older readers of CSV refuse"
+        elif column != column.strip() or column.endswith("."):
+            yield f"the name {column!r} cannot be a column"

@@ -1,0 +1,57 @@
+"""Reads and writes the cases of a dataset file, in the format that its suffix names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from kantan_agents.errors import DatasetFileError
+from kantan_agents.lab.evaluation.dataset.case import Case
+from kantan_agents.lab.evaluation.dataset.csv_file import read_csv, to_csv
+from kantan_agents.lab.evaluation.dataset.jsonl import read_jsonl, to_jsonl
+from kantan_agents.lab.evaluation.dataset.replace_file import replace_file
+from kantan_agents.lab.evaluation.dataset.text_file import read_text
+from kantan_agents.support.arguments import checked_path
+
+_JSONL: Final = ".jsonl"
+_CSV: Final = ".csv"
+
+
+def dataset_path(path: str | os.PathLike[str], *, sealed: bool = False) -> Path:
+    """Return the path of a dataset file.
+
+    Raises:
+        DatasetFileError: E100, its suffix names no format, or none that can be sealed.
+    """
+    place = Path(checked_path("path", path))
+    suffix = place.suffix.lower()
+    if sealed and suffix != _JSONL:
+        raise DatasetFileError(path=str(place), reason="a sealed test set is a .jsonl file")
+    if suffix not in (_JSONL, _CSV):
+        raise DatasetFileError(path=str(place), reason="the name of a dataset ends in .jsonl or .csv")
+    return place
+
+
+def load_cases(place: Path) -> tuple[list[Case], Mapping[str, Any] | None]:
+    """Return the cases in a file and, if it is a sealed test set, what its first line says.
+
+    Raises:
+        DatasetFileError: E100, the file cannot be read, or is not a dataset.
+    """
+    text = read_text(place)
+    return (read_csv(place, text), None) if _is_csv(place) else read_jsonl(place, text)
+
+
+def save_cases(place: Path, cases: Sequence[Case], seal: Mapping[str, Any] | None = None) -> None:
+    """Write cases to a file, which is replaced if it exists.
+
+    Raises:
+        DatasetFileError: E100, the file cannot be written, or its format cannot hold a case.
+    """
+    replace_file(place, to_csv(place, cases) if _is_csv(place) else to_jsonl(cases, seal))
+
+
+def _is_csv(place: Path) -> bool:
+    return place.suffix.lower() == _CSV

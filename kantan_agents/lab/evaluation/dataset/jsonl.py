@@ -1,0 +1,120 @@
+"""Datasets as JSON Lines: one case a line, stable and readable, so that git shows what has changed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from kantan_agents.errors import DatasetFileError
+from kantan_agents.lab.evaluation.dataset.case import Case
+from kantan_agents.lab.evaluation.dataset.json_data import NotJSONDataError, read_json
+from kantan_agents.lab.evaluation.dataset.located_cases import LocatedCases
+from kantan_agents.support.nearest import nearest
+
+SEAL: Final = "kantan_agents_sealed"
+"""The key in the first line of a sealed test set."""
+_KEYS: Final = ("context", "conversation", "expected", "id", "input", "metadata")
+_LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
+
+def to_jsonl(cases: Iterable[Case], seal: Mapping[str, Any] | None = None) -> bytes:
+    """Return cases as JSON Lines: sorted keys, UTF-8, LF; what is empty or missing is left out.
+
+    Args:
+        cases: The cases.
+        seal: What the first line says of a sealed test set; None for an open dataset.
+    """
+    lines = [] if seal is None else [_line({SEAL: seal})]
+    lines += [_line(_data(case)) for case in cases]
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def _data(case: Case) -> dict[str, Any]:
+    data: dict[str, Any] = {"id": case.id, "input": case.input}
+    if case.context:
+        data["context"] = case.context
+    if case.expected is not None:
+        data["expected"] = case.expected
+    if case.metadata:
+        data["metadata"] = case.metadata
+    if case.conversation is not None:
+        data["conversation"] = case.conversation
+    return data
+
+
+def _line(data: Mapping[str, Any]) -> str:
+    text = json.dumps(data, ensure_ascii=False, sort_keys=True)
+    # Half a surrogate pair has no UTF-8, but JSON can escape it. A recorded text may have one.
+    return _LONE_SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def read_jsonl(path: Path, text: str) -> tuple[list[Case], Mapping[str, Any] | None]:
+    """Return the cases in a text, and what its first line says if it is a sealed test set.
+
+    Args:
+        path: The file that it comes from, for errors.
+        text: The text. Blank lines are ignored.
+
+    Raises:
+        DatasetFileError: E100, a line is not a case; the error names it.
+    """
+    found = LocatedCases(path)
+    seal: Mapping[str, Any] | None = None
+    for number, line in _lines(text):
+        try:
+            data = read_json(line)
+        except NotJSONDataError as error:
+            raise found.error(number, str(error)) from error
+        if not isinstance(data, dict):
+            raise found.error(number, f"it is a {_kind(data)}; a case is a JSON object with an input")
+        if SEAL in data:
+            if seal is not None or found.cases or len(data) > 1 or not isinstance(data[SEAL], dict):
+                raise found.error(number, "it is a damaged seal; restore the file from git")
+            seal = data[SEAL]
+            continue
+        found.add(number, _checked_keys(found, number, data))
+    return found.cases, seal
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    # Not splitlines(), which ends a line at characters that a JSON text may have as they are.
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            yield number, line.strip()
+
+
+def _checked_keys(found: LocatedCases, number: int, data: dict[str, Any]) -> dict[str, Any]:
+    for key in data:
+        if key not in _KEYS:
+            near = nearest(key, _KEYS)
+            hint = (
+                "put it into metadata" if near is None else f"did you mean {near!r}? Or put it into metadata"
+            )
+            raise found.error(number, f"the key {key!r} is unknown; {hint}")
+    if "input" not in data:
+        raise found.error(number, "it has no input")
+    return {key: value for key, value in data.items() if value is not None or key == "input"}
+
+
+def _kind(data: Any) -> str:
+    if isinstance(data, bool) or data is None:
+        return json.dumps(data)
+    if isinstance(data, (str, list)):
+        return "text" if isinstance(data, str) else "list"
+    return "number"
+
+
+def checked_seal(path: Path, seal: Mapping[str, Any], content_hash: str) -> str:
+    """Return the name of a sealed test set.
+
+    Raises:
+        DatasetFileError: E100, its cases are not those that were sealed.
+    """
+    if seal.get("hash") != content_hash:
+        reason = "its cases were changed after it was sealed; restore the file from git, or split again"
+        raise DatasetFileError(path=str(path), reason=reason)
+    name = seal.get("name")
+    return name if isinstance(name, str) and name else path.stem

@@ -1,0 +1,52 @@
+"""Makes cases of what a file has, with errors that name the line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kantan_agents.errors import DatasetFileError, InvalidCaseError
+from kantan_agents.lab.evaluation.dataset.case import Case
+
+
+class LocatedCases:
+    """The cases of a file, in the order of its lines.
+
+    Args:
+        path: The file, for errors.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lines: dict[str, int] = {}
+        self.cases: list[Case] = []
+
+    def add(self, line: int, values: Mapping[str, Any]) -> None:
+        """Add the case of a line.
+
+        Args:
+            line: Its number, from 1.
+            values: The arguments of ``Case``.
+
+        Raises:
+            DatasetFileError: E100, it is not a case, or an earlier one has the same id.
+        """
+        try:
+            case = Case(**values)
+        except InvalidCaseError as error:
+            raise self.error(line, error.reason) from error
+        first = self._lines.setdefault(case.id, line)
+        if first != line:
+            raise self.error(line, f"the id {case.id!r} is also in line {first}; {_advice(values)}")
+        self.cases.append(case)
+
+    def error(self, line: int, reason: str) -> DatasetFileError:
+        """Return the error about a line."""
+        return DatasetFileError(path=str(self._path), reason=f"line {line}: {reason}")
+
+
+def _advice(values: Mapping[str, Any]) -> str:
+    if values.get("id"):
+        return "give each case its own"
+    return "both have the same input, context and expected output: remove one, or give each an id"

@@ -1,0 +1,54 @@
+"""Versions of evaluators: a hash of everything that decides about the scores, as far as it can be seen."""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+from kantan_agents.errors import InvalidOptionError
+from kantan_agents.lab.evaluation.dataset.json_data import NotJSONDataError, json_copy
+from kantan_agents.traces.capture.canonical import content_hash
+
+_LENGTH: Final = 16
+
+
+def version_of_options(kind: str, options: Mapping[str, Any]) -> str:
+    """Return the version of an evaluator of this library: a hash of its options, which are JSON data."""
+    return content_hash({"evaluator": kind, "options": options})[:_LENGTH]
+
+
+def version_of_function(function: Any, name: str) -> str:
+    """Return a hash of a function's source, its defaults, and the variables around it that are JSON data.
+
+    Args:
+        function: The function.
+        name: What to call it in an error.
+
+    Raises:
+        InvalidOptionError: E75, its source is not available.
+    """
+    try:
+        source = textwrap.dedent(inspect.getsource(function))
+    except (OSError, TypeError) as error:
+        reason = f'the source of {name!r} is not available, so give a version, such as version="1"'
+        raise InvalidOptionError(option="version", reason=reason) from error
+    return content_hash({"source": source, "values": dict(_values(inspect.unwrap(function)))})[:_LENGTH]
+
+
+def _values(function: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the values of a function that its source does not show and that are JSON data."""
+    called = getattr(function, "__func__", function)  # a method has them on its function
+    values: dict[str, Any] = {}
+    for name, parameter in inspect.signature(called).parameters.items():
+        if parameter.default is not inspect.Parameter.empty:
+            values[f"default {name}"] = parameter.default
+    names = getattr(getattr(called, "__code__", None), "co_freevars", ())
+    for name, cell in zip(names, getattr(called, "__closure__", None) or (), strict=False):
+        with suppress(ValueError):  # a variable that has no value yet
+            values[f"variable {name}"] = cell.cell_contents
+    for name, value in values.items():
+        with suppress(NotJSONDataError):
+            yield name, json_copy(value, name)

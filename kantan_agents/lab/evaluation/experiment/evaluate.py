@@ -1,0 +1,252 @@
+"""``evaluate``: runs agents on a dataset and scores what they answer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+from agents import RunConfig
+from anyio.to_thread import run_sync
+
+from kantan_agents.agent import Agent
+from kantan_agents.agent.running.portal import background_loop
+from kantan_agents.core.events import subscribe
+from kantan_agents.errors import EmptyDatasetError, InvalidOptionError
+from kantan_agents.lab.evaluation.dataset import Dataset, SealedDataset
+from kantan_agents.lab.evaluation.evaluators.evaluator import Evaluator, as_evaluator
+from kantan_agents.lab.evaluation.experiment.database import database_of, prepare_database, recorded, redacts
+from kantan_agents.lab.evaluation.experiment.evaluation import Evaluation
+from kantan_agents.lab.evaluation.experiment.identity import run_options
+from kantan_agents.lab.evaluation.experiment.one_case import CaseRunner
+from kantan_agents.lab.evaluation.experiment.plan import missing_units
+from kantan_agents.lab.evaluation.experiment.progress import Progress
+from kantan_agents.lab.evaluation.experiment.rows import (
+    EvaluationRow,
+    Stored,
+    read_evaluations,
+    read_results,
+    read_stored,
+)
+from kantan_agents.lab.evaluation.experiment.run_config import checked_config, with_retry, withholds
+from kantan_agents.lab.evaluation.experiment.spending import Spending
+from kantan_agents.lab.evaluation.experiment.variants import Variant, Variants, variants_of
+from kantan_agents.lab.evaluation.experiment.watching import notice
+from kantan_agents.lab.evaluation.experiment.work import Work
+from kantan_agents.lab.evaluation.experiment.write_rows import open_evaluation
+from kantan_agents.lab.replay.experiment.prices import Limit, Prices
+from kantan_agents.middleware import Retry
+from kantan_agents.support.arguments import checked_int, checked_text, shown
+from kantan_agents.traces.store import TraceStore
+
+Evaluators = Evaluator | Callable[..., Any] | Iterable[Evaluator | Callable[..., Any]]
+"""What ``evaluate`` takes: an evaluator or a function, or several."""
+
+# So many earlier results say what a run may use.
+_LEARN_FROM = 1_000
+
+
+def evaluate(
+    variants: Variants,
+    dataset: Dataset,
+    evaluators: Evaluators = (),
+    *,
+    agent: Agent[Any] | None = None,
+    repeats: int = 1,
+    concurrency: int = 8,
+    name: str | None = None,
+    store: TraceStore | str | os.PathLike[str] | None = None,
+    prices: Mapping[str, tuple[float, float]] | None = None,
+    max_tokens: int | None = None,
+    max_cost: float | None = None,
+    retry: Retry | None = None,
+    context: Mapping[str, Any] | None = None,
+    run_config: RunConfig | Mapping[str, Any] | None = None,
+    max_turns: int | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Evaluation:
+    """Run agents on the cases of a dataset, and score what they answer.
+
+        evaluation = evaluate({"v1": support_v1, "v2": support_v2}, dataset, [exact(), polite])
+        print(compare(evaluation["v1"], evaluation["v2"]).text)
+
+    Every run is an ordinary recorded run; its metadata name the evaluation, the case, the variant and the
+    repetition. Tools really run. Results and scores are stored in the trace database. Started again with the
+    same name, an evaluation makes only the runs and the scores that are missing or have failed: by the
+    content of the case, name and definition of the variant, the options of the runs, and name and version of
+    the evaluator.
+
+    Args:
+        variants: An agent, several, or agents and prompts by name.
+        dataset: The cases.
+        evaluators: What gives the scores: evaluators, or functions of a ``FinishedCase``.
+        agent: The agent that prompts are given to.
+        repeats: How often each case is run.
+        concurrency: How many runs are made at the same time. The first begin a millisecond apart.
+        name: Name of the evaluation; by default made of the names of the dataset and the variants.
+        store: The trace database, or its path; by default the one of ``record_traces``. If nothing in this
+            process records to it, the evaluation does.
+        prices: For each model, the prices of a million input and output tokens, for costs.
+        max_tokens: The most input and output tokens of the missing runs together, and of the judges that
+            their evaluators ask.
+        max_cost: The most that they may cost, in the currency of ``prices``.
+        retry: How failed model calls are retried, in all agents of a run; by default as ``Retry()`` does.
+            Variants of which one has a ``Retry`` or retry settings of its own are left as they are.
+        context: Values for the context of each run; those of the case win.
+        run_config: The SDK's ``RunConfig`` of each run, or a dict of its fields.
+        max_turns: As for ``run_async``.
+        progress: Called whenever a run is done.
+
+    Raises:
+        EmptyDatasetError: E102, there is no case.
+        SealedDatasetError: E106, the dataset is sealed.
+        InvalidOptionError: E75, an argument is invalid.
+        TraceDatabaseError: E60, the database cannot be read or changed at the start.
+
+    Returns:
+        The evaluation. If the model cannot be reached, the budget is used up or the database cannot be used
+        meanwhile, ``stopped`` is the error, and what was done is kept.
+    """
+    return background_loop.run(
+        lambda: evaluate_async(
+            variants,
+            dataset,
+            evaluators,
+            agent=agent,
+            repeats=repeats,
+            concurrency=concurrency,
+            name=name,
+            store=store,
+            prices=prices,
+            max_tokens=max_tokens,
+            max_cost=max_cost,
+            retry=retry,
+            context=context,
+            run_config=run_config,
+            max_turns=max_turns,
+            progress=progress,
+        )
+    )
+
+
+async def evaluate_async(
+    variants: Variants,
+    dataset: Dataset,
+    evaluators: Evaluators = (),
+    *,
+    agent: Agent[Any] | None = None,
+    repeats: int = 1,
+    concurrency: int = 8,
+    name: str | None = None,
+    store: TraceStore | str | os.PathLike[str] | None = None,
+    prices: Mapping[str, tuple[float, float]] | None = None,
+    max_tokens: int | None = None,
+    max_cost: float | None = None,
+    retry: Retry | None = None,
+    context: Mapping[str, Any] | None = None,
+    run_config: RunConfig | Mapping[str, Any] | None = None,
+    max_turns: int | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Evaluation:
+    """Do the same as ``evaluate`` on the running event loop; if cancelled, what was done stays stored."""
+    if not isinstance(dataset, (Dataset, SealedDataset)):
+        raise InvalidOptionError(option="dataset", reason=f"must be a Dataset, not {shown(dataset)}")
+    cases = list(dataset)
+    if not cases:
+        raise EmptyDatasetError(reason=f"{dataset.name!r} has no cases")
+    asked = evaluators_of(evaluators)
+    times = checked_int("repeats", repeats, 1)
+    workers = checked_int("concurrency", concurrency, 1)
+    _check_kinds(prices=(prices, Mapping), context=(context, Mapping), retry=(retry, Retry))
+    if progress is not None and not callable(progress):
+        raise InvalidOptionError(option="progress", reason=f"must be a function, not {shown(progress)}")
+    priced = Prices.of(prices)
+    limit = Limit.of(max_tokens, max_cost, priced)
+    options = {} if max_turns is None else {"max_turns": checked_int("max_turns", max_turns, 1)}
+    given = dict(context or {})
+    config = checked_config(run_config)
+    compared = await variants_of(variants, agent, run_options(config, given, options))
+    title = _default_name(dataset, compared) if name is None else checked_text("name", name)
+    if not title.strip():
+        raise InvalidOptionError(option="name", reason="must not be empty")
+    path = database_of(store)
+    total = len(cases) * len(compared) * times
+    body = {
+        "dataset": {"name": dataset.name, "hash": dataset.hash},
+        "variants": {one.name: one.to_dict() for one in compared},
+        "evaluators": {
+            one.name: {"version": one.version, "better": one.better, "source": one.source} for one in asked
+        },
+        "repeats": times,
+        "planned": total,
+        "cases": [(case.id, case.hash) for case in cases],
+    }
+    row, stored = await run_sync(_opened, path, title, body)
+    units = await run_sync(lambda: list(missing_units(cases, compared, times, asked, stored)))
+    spending = Spending(limit)
+    runner = CaseRunner(
+        title,
+        priced,
+        with_retry(config, retry or Retry(), compared),
+        given,
+        options,
+        withholds=await withholds(config, compared) or redacts(path),
+    )
+    work = Work(path, row, units, total, runner, spending, progress)
+    if units and spending.is_limited:
+        await run_sync(_learn, spending, path, row, stored)
+    async with AsyncExitStack() as stack:
+        if units:
+            await stack.enter_async_context(recorded(path))
+        # Of all agents: evaluators ask some too.
+        stack.enter_context(subscribe(notice))
+        await work.make(workers)
+    # The results of earlier starts may have been deleted meanwhile, and the evaluation with them.
+    found = await run_sync(read_evaluations, path, title)
+    return Evaluation(path, found[0] if found else row, work.stopped)
+
+
+def evaluators_of(given: Evaluators) -> tuple[Evaluator, ...]:
+    """Return evaluators, with functions made evaluators.
+
+    Raises:
+        InvalidOptionError: E75, one is something else, or two have one name.
+    """
+    listed: Any = [given] if isinstance(given, Evaluator) or callable(given) else given
+    if isinstance(listed, (str, bytes)) or not isinstance(listed, Iterable):
+        reason = f"must be an evaluator, a function, or several, not {shown(listed)}"
+        raise InvalidOptionError(option="evaluators", reason=reason)
+    found = tuple(as_evaluator(one) for one in listed)
+    names = [one.name for one in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidOptionError(option="evaluators", reason=f"two are named {name!r}; give one a name")
+        inner = next((other for other in names if other.startswith(f"{name}.")), None)
+        if inner is not None:
+            reason = f"{name!r} and {inner!r} may give the same metric; give one another name"
+            raise InvalidOptionError(option="evaluators", reason=reason)
+    return found
+
+
+def _check_kinds(**given: tuple[Any, type]) -> None:
+    for option, (value, kind) in given.items():
+        if value is not None and not isinstance(value, kind):
+            reason = f"must be a {kind.__name__}, not {shown(value)}"
+            raise InvalidOptionError(option=option, reason=reason)
+
+
+def _default_name(dataset: Dataset, variants: Iterable[Variant]) -> str:
+    return f"{dataset.name}: {', '.join(one.name for one in variants)}"
+
+
+def _opened(path: Path, name: str, body: Mapping[str, Any]) -> tuple[EvaluationRow, Stored]:
+    prepare_database(path)
+    row = open_evaluation(path, name, body)
+    return row, read_stored(path, row)
+
+
+def _learn(spending: Spending, path: Path, row: EvaluationRow, stored: Stored) -> None:
+    rows = list(stored.rows.values())[-_LEARN_FROM:]
+    spending.learn((variant, result) for _, variant, result in read_results(path, row, rows))

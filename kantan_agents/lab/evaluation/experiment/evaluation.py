@@ -1,0 +1,175 @@
+"""``Evaluation``: what became of the runs of a dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from kantan_agents.errors import EvaluationNotFoundError
+from kantan_agents.lab.evaluation.dataset.case import Case
+from kantan_agents.lab.evaluation.experiment.results import Better, CaseResult, VariantResults
+from kantan_agents.lab.evaluation.experiment.rows import (
+    EvaluationRow,
+    read_cases,
+    read_evaluations,
+    read_results,
+)
+from kantan_agents.support.nearest import nearest
+from kantan_agents.traces.store import TraceStore
+
+
+@attrs.frozen(slots=False, eq=False)
+class Evaluation:
+    """Runs of one or more variants on the cases of a dataset, with their scores.
+
+    The results are in the trace database, and are read when they are first asked for.
+
+    Attributes:
+        path: The database.
+        row: What is stored of it.
+        stopped: Why it was stopped before all runs were made; None if it was not.
+    """
+
+    path: Path
+    row: EvaluationRow = attrs.field(repr=False)
+    stopped: Exception | None = None
+
+    @classmethod
+    def load(cls, store: TraceStore, name: str) -> Evaluation:
+        """Return the evaluation with this name.
+
+        Raises:
+            EvaluationNotFoundError: E104, there is none.
+            TraceDatabaseError: E60, the file cannot be read.
+        """
+        for row in read_evaluations(store.path, name):
+            return cls(store.path, row)
+        raise _missing(name, [row.name for row in read_evaluations(store.path)], store.path)
+
+    @classmethod
+    def load_all(cls, store: TraceStore) -> list[Evaluation]:
+        """Return all evaluations, the newest first.
+
+        Raises:
+            TraceDatabaseError: E60, the file cannot be read.
+        """
+        return [cls(store.path, row) for row in read_evaluations(store.path)]
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.row.name
+
+    @property
+    def dataset(self) -> str:
+        """Name of the dataset."""
+        return str(self.row.body["dataset"]["name"])
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """Names of the variants."""
+        return tuple(self.row.body["variants"])
+
+    @property
+    def repeats(self) -> int:
+        """How often each case is run."""
+        return int(self.row.body["repeats"])
+
+    @property
+    def planned(self) -> int:
+        """Number of runs that its last start needed."""
+        return int(self.row.body["planned"])
+
+    @property
+    def better(self) -> Mapping[str, Better]:
+        """For each evaluator, whether a higher or a lower score is better."""
+        return {name: one["better"] for name, one in self.row.body["evaluators"].items()}
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics that have scores, in the order in which they first occur."""
+        return tuple(dict.fromkeys(metric for one in self.results for metric in one.scores))
+
+    @cached_property
+    def results(self) -> tuple[CaseResult, ...]:
+        """One result for each run that was made, in the order of the cases, the repeats and the variants.
+
+        Raises:
+            TraceDatabaseError: E60, the file cannot be read.
+        """
+        names = {one["hash"]: name for name, one in self.row.body["variants"].items()}
+        places = {tuple(case): place for place, case in enumerate(self.row.body["cases"])}
+        order = {name: place for place, name in enumerate(self.variants)}
+        found: list[tuple[tuple[int, int, int], CaseResult]] = []
+        for _, variant_hash, result in read_results(self.path, self.row):
+            place = places.get((result.case_id, result.case_hash))
+            name = names.get(variant_hash)
+            if place is not None and name is not None and result.repeat < self.repeats:
+                key = (place, result.repeat, order[name])
+                found.append((key, attrs.evolve(result, variant=name)))
+        found.sort(key=lambda one: one[0])
+        return tuple(result for _, result in found)
+
+    @property
+    def cases(self) -> tuple[Case, ...]:
+        """The cases that were run, in the order of the dataset.
+
+        Raises:
+            TraceDatabaseError: E60, the file cannot be read.
+        """
+        stored = read_cases(self.path, self.row)
+        keys = (tuple(case) for case in self.row.body["cases"])
+        return tuple(stored[key] for key in keys if key in stored)
+
+    def __getitem__(self, variant: str) -> VariantResults:
+        """Return the results of a variant.
+
+        Raises:
+            EvaluationNotFoundError: E104, there is no such variant.
+        """
+        self.hash_of(variant)
+        results = tuple(one for one in self.results if one.variant == variant)
+        return VariantResults(self.name, variant, results, self.better, self.path)
+
+    def hash_of(self, variant: str) -> str:
+        """Return what identifies the definition of a variant.
+
+        Raises:
+            EvaluationNotFoundError: E104, there is no such variant.
+        """
+        if variant not in self.variants:
+            raise _missing(f"{self.name}[{variant}]", self.variants, self.path)
+        return str(self.row.body["variants"][variant]["hash"])
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    @property
+    def failed(self) -> tuple[CaseResult, ...]:
+        """The runs that an error has ended."""
+        return tuple(one for one in self.results if one.status == "failed")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it with all results as JSON data."""
+        return {
+            "name": self.name,
+            "created_at": self.row.created_at.isoformat(),
+            **{key: value for key, value in self.row.body.items() if key != "cases"},
+            "planned": self.planned,
+            "stopped": None if self.stopped is None else str(self.stopped),
+            "results": [one.to_dict() for one in self.results],
+        }
+
+
+def _missing(name: str, known: Iterable[str], path: Path) -> EvaluationNotFoundError:
+    listed: Sequence[str] = list(known)
+    near = nearest(name, listed)
+    if near is not None:
+        reason = f"did you mean {near!r}?"
+    else:
+        reason = f"there are {', '.join(map(repr, listed[:5]))} in {path}" if listed else f"{path} has none"
+    return EvaluationNotFoundError(name=name, reason=reason)

@@ -1,0 +1,122 @@
+"""``Keeper``: writes results in the background, many in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import anyio
+import attrs
+from anyio.to_thread import run_sync
+
+from kantan_agents.errors import TraceDatabaseError
+from kantan_agents.lab.evaluation.dataset.case import Case
+from kantan_agents.lab.evaluation.experiment.results import CaseResult
+from kantan_agents.lab.evaluation.experiment.rows import EvaluationRow, RatedScore
+from kantan_agents.lab.evaluation.experiment.write_rows import write_result, write_scores
+from kantan_agents.traces.store.connection import changing, transaction
+
+# What ends within this time is written together. A process that is killed loses no more.
+_GATHER_SECONDS = 0.1
+
+
+@attrs.define
+class Kept:
+    """A result on its way to the file.
+
+    Attributes:
+        case: The case.
+        variant_hash: Hash of its variant.
+        result: The result; None if it is stored already and only gets scores.
+        row: The number of its row, once it is known.
+        trace_id: Id of the trace of the run.
+        replaces: Whether a finished result is replaced, or there may be scores of an evaluator's earlier
+            version.
+        scores: Scores that are to be stored.
+        after: What was put earlier with the result itself, and knows its row by then.
+    """
+
+    case: Case
+    variant_hash: str
+    result: CaseResult | None
+    row: int | None = None
+    trace_id: str | None = None
+    replaces: bool = False
+    scores: Sequence[RatedScore] = ()
+    after: Kept | None = None
+
+
+class Keeper:
+    """Writes results and scores in a worker thread; what waits while it writes is written together.
+
+    Run ``work`` in a task of its own. A result is written before its evaluators are asked, so that what it
+    has cost is not lost.
+
+    Args:
+        path: The trace database.
+        evaluation: The evaluation.
+        failed: Called with the error if the file cannot be written.
+    """
+
+    def __init__(
+        self, path: Path, evaluation: EvaluationRow, failed: Callable[[TraceDatabaseError], None]
+    ) -> None:
+        self._path = path
+        self._evaluation = evaluation
+        self._failed = failed
+        self._waiting: list[Kept] = []
+        self._wake = anyio.Event()
+        self._closed = anyio.Event()
+        self._is_broken = False
+
+    def put(self, kept: Kept) -> None:
+        """Let something be written; it does not wait."""
+        self._waiting.append(kept)
+        self._wake.set()
+
+    def close(self) -> None:
+        """Let ``work`` end when everything is written."""
+        self._closed.set()
+        self._wake.set()
+
+    async def work(self) -> None:
+        """Write until it is closed; if it is cancelled, what waits is still written."""
+        try:
+            while not self._closed.is_set() or self._waiting:
+                await self._wake.wait()
+                with anyio.move_on_after(_GATHER_SECONDS):
+                    await self._closed.wait()
+                self._wake = anyio.Event()
+                await self._write()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._write()
+
+    async def _write(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        if not waiting or self._is_broken:
+            return
+        try:
+            # One after the other even if cancelled: a thread cannot be stopped in the middle.
+            with anyio.CancelScope(shield=True):
+                await run_sync(self._write_all, waiting)
+        except TraceDatabaseError as error:
+            self._is_broken = True
+            self._failed(error)
+
+    def _write_all(self, waiting: Sequence[Kept]) -> None:
+        with changing(self._path) as connection, transaction(connection):
+            for kept in waiting:
+                if kept.result is not None:
+                    kept.row = write_result(
+                        connection,
+                        self._evaluation,
+                        kept.case,
+                        kept.variant_hash,
+                        kept.result,
+                        replaces=kept.replaces,
+                    )
+                    kept.result = None
+                row = kept.row if kept.after is None else kept.after.row
+                if kept.scores and row is not None:
+                    write_scores(connection, row, kept.scores, trace_id=kept.trace_id, replaces=kept.replaces)

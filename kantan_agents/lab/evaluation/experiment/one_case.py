@@ -1,0 +1,144 @@
+"""Runs a variant on a case, and says what became of it."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+from agents import RunConfig
+
+from kantan_agents.agent.running.drive import drive
+from kantan_agents.agent.running.new import new_run
+from kantan_agents.core.pipeline import Run
+from kantan_agents.lab.evaluation.experiment.plan import Unit
+from kantan_agents.lab.evaluation.experiment.results import CaseResult
+from kantan_agents.lab.evaluation.experiment.watching import Watch, current_watch
+from kantan_agents.lab.replay.experiment.prices import Prices
+from kantan_agents.lab.replay.playback import output_of
+from kantan_agents.support.secrets import mask
+from kantan_agents.traces.capture.canonical import copied
+from kantan_agents.traces.store.experiment_keys import EXPERIMENT_KEY
+
+CASE_KEY: Final = "kantan_agents_case"
+"""In the metadata of a run: id of its case."""
+VARIANT_KEY: Final = "kantan_agents_variant"
+"""In the metadata of a run: name of its variant."""
+REPEAT_KEY: Final = "kantan_agents_repeat"
+"""In the metadata of a run: number of the repetition."""
+
+_WAITS: Final = "it waits for an approval, and nobody is asked in an evaluation"
+
+
+def metadata_of(evaluation: str, unit: Unit) -> dict[str, Any]:
+    """Return the metadata of a run and of those of its judges."""
+    return {
+        EXPERIMENT_KEY: evaluation,
+        CASE_KEY: unit.case.id,
+        VARIANT_KEY: unit.variant.name,
+        REPEAT_KEY: unit.repeat,
+    }
+
+
+class CaseRunner:
+    """Runs variants on cases.
+
+    Args:
+        evaluation: Name of the evaluation.
+        prices: Prices of models.
+        config: The configuration of each run.
+        context: Values for the context of each run, besides those of its case.
+        options: Other options of ``run_async``, such as ``max_turns``.
+        withholds: Whether results are stored without their contents.
+    """
+
+    def __init__(
+        self,
+        evaluation: str,
+        prices: Prices,
+        config: RunConfig,
+        context: Mapping[str, Any],
+        options: Mapping[str, Any],
+        *,
+        withholds: bool,
+    ) -> None:
+        self._evaluation = evaluation
+        self._prices = prices
+        self._config = config
+        self._context = context
+        self._options = options
+        self._withholds = withholds
+
+    async def run(self, unit: Unit) -> tuple[CaseResult, Exception | None]:
+        """Run a variant on a case; return the result, and the error that ended the run."""
+        context = {**_copies(self._context), **copied(dict(unit.case.context))}
+        given = unit.case.input if isinstance(unit.case.input, str) else copied(list(unit.case.input))
+        config = copy.copy(self._config)  # `replace` would read all type hints of the class
+        config.trace_metadata = self._metadata(unit)
+        options = {**self._options, "run_config": config}
+        output: Any = None
+        error: Exception | None = None
+        run: Run | None = None
+        start = time.perf_counter()
+        with self.watched() as watch:
+            try:
+                # As `run_async` does, but the run is known afterwards, and its trace.
+                run, pipeline = new_run(unit.variant.agent, given, context, options)
+                output = output_of(await drive(run, pipeline))
+            except Exception as raised:  # noqa: BLE001 - any error of the run is its result
+                error = raised
+        seconds = time.perf_counter() - start
+        return self._result(unit, run, watch, output, error, seconds), error
+
+    @contextmanager
+    def watched(self) -> Iterator[Watch]:
+        """Watch what the runs use that begin meanwhile, in this task and those that it starts."""
+        watch = Watch(self._prices)
+        token = current_watch.set(watch)
+        try:
+            yield watch
+        finally:
+            current_watch.reset(token)
+
+    def _metadata(self, unit: Unit) -> dict[str, Any]:
+        return {**(self._config.trace_metadata or {}), **metadata_of(self._evaluation, unit)}
+
+    def _result(
+        self, unit: Unit, run: Run | None, watch: Watch, output: Any, error: Exception | None, seconds: float
+    ) -> CaseResult:
+        message = None if error is None else mask(f"{type(error).__name__}: {error}".rstrip(": "))
+        if error is None and run is not None and getattr(run.result, "interruptions", None):
+            output, message = None, _WAITS
+        trace_id = None if run is None else run.trace_id
+        return CaseResult(
+            unit.case.id,
+            unit.case.hash,
+            unit.case.conversation,
+            unit.variant.name,
+            unit.repeat,
+            "finished" if message is None else "failed",
+            output,
+            message,
+            trace_id,
+            seconds,
+            watch.input_tokens,
+            watch.output_tokens,
+            watch.cost,
+            watch.model_calls,
+            watch.tool_calls,
+            is_withheld=self._withholds or trace_id is None,
+        )
+
+
+def _copies(context: Mapping[str, Any]) -> dict[str, Any]:
+    """Return copies of the values that can be copied, so that one run does not change those of another."""
+    return {key: _copy(value) for key, value in context.items()}
+
+
+def _copy(value: Any) -> Any:
+    try:
+        return copy.deepcopy(value)
+    except Exception:  # noqa: BLE001 - a connection, for example, is what all runs share
+        return value

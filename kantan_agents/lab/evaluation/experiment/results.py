@@ -1,0 +1,159 @@
+"""The results of an evaluation: one for each run of a case, by variant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import attrs
+
+from kantan_agents.lab.evaluation.dataset.case import Case
+from kantan_agents.lab.evaluation.finished import FinishedCase, ToolUse
+from kantan_agents.lab.evaluation.scores import Score
+
+Status = Literal["finished", "failed"]
+
+Better = Literal["higher", "lower"]
+
+
+@attrs.frozen
+class CaseResult:
+    """One run of a case, and its scores.
+
+    Attributes:
+        case_id: Id of the case.
+        case_hash: What the case contained.
+        conversation: The conversation that the case is part of.
+        variant: Name of the variant that was run.
+        repeat: Number of the repetition, from 0.
+        status: ``"finished"``, or ``"failed"`` if an error ended the run.
+        output: The final output: a text, or JSON data. Secrets in it are masked, as in a trace.
+        error: The error that ended the run, as text.
+        trace_id: Id of its trace; None if it was not recorded.
+        seconds: How long it took.
+        input_tokens: Input tokens of its model calls.
+        output_tokens: Output tokens of its model calls.
+        cost: Their price; None without prices.
+        model_calls: Number of its model calls.
+        tool_calls: Its tool calls.
+        scores: The scores of evaluators by metric.
+        evaluators: For each metric, the name and the version of the evaluator that has given the score.
+        is_withheld: Whether its contents are not stored: the trace of the run does not have them either.
+    """
+
+    case_id: str
+    case_hash: str
+    conversation: str | None
+    variant: str
+    repeat: int
+    status: Status
+    output: Any
+    error: str | None
+    trace_id: str | None
+    seconds: float
+    input_tokens: int
+    output_tokens: int
+    cost: float | None
+    model_calls: int
+    tool_calls: tuple[ToolUse, ...] = ()
+    scores: Mapping[str, Score] = attrs.field(factory=dict)
+    evaluators: Mapping[str, tuple[str, str]] = attrs.field(factory=dict, repr=False)
+    is_withheld: bool = False
+
+    @property
+    def tokens(self) -> int:
+        """Input and output tokens together."""
+        return self.input_tokens + self.output_tokens
+
+    def finished(self, case: Case) -> FinishedCase:
+        """Return the run as evaluators see it."""
+        return FinishedCase(
+            case,
+            self.variant,
+            self.repeat,
+            self.output,
+            self.error,
+            self.tool_calls,
+            self.seconds,
+            self.input_tokens,
+            self.output_tokens,
+            self.cost,
+            self.model_calls,
+            self.trace_id,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON data."""
+        return {**self.stored(), "scores": {metric: attrs.asdict(one) for metric, one in self.scores.items()}}
+
+    def stored(self) -> dict[str, Any]:
+        """Return what is stored of it, as JSON data: all but the scores, which are stored on their own."""
+        data = {name: getattr(self, name) for name in _STORED}
+        if self.is_withheld:
+            error = None if self.error is None else self.error.partition(":")[0]
+            return {**data, "output": None, "tool_calls": [], "error": error}
+        data["tool_calls"] = [attrs.asdict(one) for one in self.tool_calls]
+        return data
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], scores: Mapping[str, Score]) -> CaseResult:
+        """Return the result that ``to_dict`` has made data of, with these scores.
+
+        Raises:
+            KeyError, TypeError: It is not such data.
+        """
+        known = {name: data[name] for name in _STORED}
+        known["tool_calls"] = tuple(ToolUse(**one) for one in known["tool_calls"])
+        return cls(**known, scores=scores)
+
+
+_STORED = tuple(
+    field.name for field in attrs.fields(CaseResult) if field.name not in ("scores", "evaluators")
+)
+
+
+@attrs.frozen
+class VariantResults:
+    """All results of one variant of an evaluation; what ``compare`` compares.
+
+    Attributes:
+        evaluation: Name of the evaluation.
+        variant: Name of the variant.
+        results: One for each run, in the order of the cases.
+        better: For each evaluator, whether a higher or a lower score is better.
+        path: The database that has them and their labels; None if they are in none.
+    """
+
+    evaluation: str
+    variant: str
+    results: tuple[CaseResult, ...]
+    better: Mapping[str, Better] = attrs.field(factory=dict)
+    path: Path | None = attrs.field(default=None, repr=False, eq=False)
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def mean(self, metric: str) -> float | None:
+        """Return the mean score of a metric over the cases, repeats averaged first; None without scores."""
+        by_case: dict[str, list[float]] = {}
+        for one in self.results:
+            score = one.scores.get(metric)
+            if score is not None and score.value is not None:
+                by_case.setdefault(one.case_id, []).append(score.value)
+        return _mean(_mean(values) for values in by_case.values())
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics that have scores, in the order in which they first occur."""
+        return tuple(dict.fromkeys(metric for one in self.results for metric in one.scores))
+
+    @property
+    def failed(self) -> tuple[CaseResult, ...]:
+        """The runs that an error has ended."""
+        return tuple(one for one in self.results if one.status == "failed")
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    listed = [value for value in values if value is not None]
+    return sum(listed) / len(listed) if listed else None

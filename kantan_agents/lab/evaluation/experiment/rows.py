@@ -1,0 +1,213 @@
+"""Reads the rows of evaluations."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+from kantan_agents.errors import TraceDatabaseError
+from kantan_agents.lab.evaluation.dataset.case import Case
+from kantan_agents.lab.evaluation.experiment.results import CaseResult
+from kantan_agents.lab.evaluation.experiment.tables import (
+    CASES,
+    EVALUATIONS,
+    RESULTS,
+    SCORES,
+    has_tables,
+)
+from kantan_agents.lab.evaluation.scores import Score
+from kantan_agents.traces.store.connection import reading
+
+_NOT_APPLICABLE: Final = " "
+"""Begins the metric of a row that says that an evaluator does not apply."""
+
+ResultKey = tuple[str, str, str, int]
+"""What identifies a run of a case: id and hash of the case, hash of the variant, number of the repetition."""
+
+
+@attrs.frozen
+class EvaluationRow:
+    """An evaluation as it is stored.
+
+    Attributes:
+        id: Its number in the file.
+        name: Its name.
+        created_at: When it was first started, in UTC.
+        body: Its dataset, its variants and its evaluators.
+    """
+
+    id: int
+    name: str
+    created_at: datetime
+    body: Mapping[str, Any]
+
+
+@attrs.frozen
+class RatedScore:
+    """A score with what identifies it.
+
+    Attributes:
+        metric: The metric.
+        score: The score; None if the evaluator does not apply.
+        rater: Name of the person who gave it; empty for an evaluator.
+        evaluator: Name of the evaluator.
+        version: Version of the evaluator.
+        probability: With which probability the result was drawn for this person; None if it was picked.
+    """
+
+    metric: str
+    score: Score | None
+    rater: str = ""
+    evaluator: str | None = None
+    version: str | None = None
+    probability: float | None = None
+
+    @classmethod
+    def not_applicable(cls, evaluator: str, version: str) -> RatedScore:
+        """Return what says that an evaluator does not apply to a result."""
+        return cls(_NOT_APPLICABLE + evaluator, None, "", evaluator, version)
+
+
+@attrs.frozen
+class Stored:
+    """Which of the results of an evaluation are finished.
+
+    Attributes:
+        rows: The number of the row of each finished result.
+        withheld: The numbers of those whose contents are not stored, so that they cannot be scored again.
+        scored: For each evaluator, by name and version, the numbers of the rows that it has scored.
+    """
+
+    rows: Mapping[ResultKey, int]
+    withheld: set[int]
+    scored: Mapping[tuple[str, str], set[int]]
+
+
+def read_evaluations(path: Path, name: str | None = None) -> list[EvaluationRow]:
+    """Return the stored evaluations, the newest first.
+
+    Raises:
+        TraceDatabaseError: E60, the file cannot be read, or a row is damaged.
+    """
+    with reading(path, by_trace=False) as connection:
+        if not has_tables(connection):
+            return []
+        query = f"SELECT * FROM {EVALUATIONS} WHERE ? IS NULL OR name = ? ORDER BY id DESC"  # noqa: S608
+        return [row_of(path, row) for row in connection.execute(query, (name, name))]
+
+
+def read_stored(path: Path, evaluation: EvaluationRow) -> Stored:
+    """Return which results are finished and scored; those that failed are to be made again.
+
+    Raises:
+        TraceDatabaseError: E60, the file cannot be read.
+    """
+    with reading(path, by_trace=False, with_views=False) as connection:
+        query = f"""SELECT c.case_id, c.case_hash, r.variant_hash, r.repeat, r.id, r.withheld
+        FROM {RESULTS} r JOIN {CASES} c ON c.id = r.case_row
+        WHERE r.evaluation = ? AND r.status = 'finished'"""  # noqa: S608
+        rows: dict[ResultKey, int] = {}
+        withheld: set[int] = set()
+        for case_id, case_hash, variant, repeat, number, is_withheld in _plain(
+            connection, query, evaluation.id
+        ):
+            rows[case_id, case_hash, variant, repeat] = number
+            if is_withheld:
+                withheld.add(number)
+        query = f"""SELECT s.evaluator, s.version, s.result
+        FROM {RESULTS} r JOIN {SCORES} s ON s.result = r.id
+        WHERE r.evaluation = ? AND s.evaluator IS NOT NULL AND s.error IS NULL"""  # noqa: S608
+        scored: dict[tuple[str, str], set[int]] = defaultdict(set)
+        for evaluator, version, number in _plain(connection, query, evaluation.id):
+            scored[evaluator, version].add(number)
+    return Stored(rows, withheld, scored)
+
+
+def read_results(
+    path: Path, evaluation: EvaluationRow, rows: Sequence[int] | None = None
+) -> Iterator[tuple[int, str, CaseResult]]:
+    """Yield the stored results with their scores, each with its number and the hash of its variant.
+
+    Args:
+        path: The file.
+        evaluation: The evaluation; only the scores of its evaluators are returned.
+        rows: The numbers of the results; None for all.
+
+    Raises:
+        TraceDatabaseError: E60, the file cannot be read, or a row is damaged.
+    """
+    with reading(path, by_trace=False, with_views=False) as connection:
+        chosen = "" if rows is None else "AND r.id IN (SELECT value FROM json_each(:rows))"
+        values = {"evaluation": evaluation.id, "rows": json.dumps(rows)}
+        scores: dict[int, dict[str, Score]] = {}
+        givers: dict[int, dict[str, tuple[str, str]]] = {}
+        versions = {name: one["version"] for name, one in evaluation.body["evaluators"].items()}
+        query = f"""SELECT s.result, s.metric, s.evaluator, s.version, s.value, s.label, s.comment, s.source,
+        s.error FROM {RESULTS} r JOIN {SCORES} s ON s.result = r.id
+        WHERE r.evaluation = :evaluation AND s.rater = '' {chosen}"""  # noqa: S608
+        for result, metric, evaluator, version, *score in connection.execute(query, values):
+            if versions.get(evaluator) == version and not metric.startswith(_NOT_APPLICABLE):
+                scores.setdefault(result, {})[metric] = Score(*score)
+                givers.setdefault(result, {})[metric] = (evaluator, version)
+        query = f"""SELECT r.id, r.variant_hash, r.body FROM {RESULTS} r
+        WHERE r.evaluation = :evaluation {chosen} ORDER BY r.id"""  # noqa: S608
+        for number, variant_hash, body in connection.execute(query, values):
+            with _damaged(path, f"a result of the evaluation {evaluation.name!r}"):
+                found = CaseResult.from_dict(json.loads(body), scores.get(number, {}))
+                yield number, variant_hash, attrs.evolve(found, evaluators=givers.get(number, {}))
+
+
+def read_cases(
+    path: Path, evaluation: EvaluationRow, key: tuple[str, str] | None = None
+) -> dict[tuple[str, str], Case]:
+    """Return the cases of an evaluation that have results, by id and hash.
+
+    Args:
+        path: The file.
+        evaluation: The evaluation.
+        key: Id and hash of the only case to return; None for all.
+
+    Raises:
+        TraceDatabaseError: E60, the file cannot be read, or a row is damaged.
+    """
+    with reading(path, by_trace=False, with_views=False) as connection:
+        one = "" if key is None else "AND case_id = ? AND case_hash = ?"
+        query = f"SELECT case_id, case_hash, body FROM {CASES} WHERE evaluation = ? {one} ORDER BY id"  # noqa: S608
+        with _damaged(path, f"a case of the evaluation {evaluation.name!r}"):
+            return {
+                (case_id, case_hash): Case(**json.loads(body))
+                for case_id, case_hash, body in connection.execute(query, (evaluation.id, *(key or ())))
+            }
+
+
+def _plain(connection: sqlite3.Connection, query: str, *values: Any) -> Iterator[tuple[Any, ...]]:
+    cursor = connection.cursor()
+    cursor.row_factory = None  # there may be very many rows
+    yield from cursor.execute(query, values)
+
+
+def row_of(path: Path, row: sqlite3.Row) -> EvaluationRow:
+    """Return the evaluation in a row.
+
+    Raises:
+        TraceDatabaseError: E60, the row is damaged.
+    """
+    with _damaged(path, f"the evaluation {row['name']!r}"):
+        created_at = datetime.fromisoformat(row["created_at"])
+        return EvaluationRow(row["id"], row["name"], created_at, json.loads(row["body"]))
+
+
+@contextmanager
+def _damaged(path: Path, what: str) -> Iterator[None]:
+    try:
+        yield
+    except (KeyError, TypeError, ValueError) as error:
+        raise TraceDatabaseError(path=str(path), reason=f"{what} is damaged: {error}") from error

@@ -1,0 +1,69 @@
+"""The SDK's configuration of the runs of an evaluation: retries, and whether contents may be stored."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from agents import ModelSettings, RunConfig
+
+from kantan_agents.agent import Agent
+from kantan_agents.errors import InvalidOptionError
+from kantan_agents.lab.evaluation.experiment.variants import Variant
+from kantan_agents.lab.replay.reached import Reached
+from kantan_agents.middleware import Redact, Retry
+
+
+def checked_config(given: RunConfig | Mapping[str, Any] | None) -> RunConfig:
+    """Return the configuration of runs.
+
+    Raises:
+        InvalidOptionError: E75, it is neither a RunConfig nor a dict of its fields.
+    """
+    try:
+        return given if isinstance(given, RunConfig) else RunConfig(**dict(given or {}))
+    except (TypeError, ValueError) as error:
+        raise InvalidOptionError(option="run_config", reason=str(error)) from error
+
+
+def with_retry(config: RunConfig, retry: Retry, variants: Iterable[Variant]) -> RunConfig:
+    """Return a configuration that retries model calls in all agents of a run.
+
+    As settings and not as middleware, so that the variants are run as they were given.
+
+    Raises:
+        InvalidOptionError: E75, ``retry`` is for tools.
+    """
+    if retry.tools:
+        reason = "retries model calls only; for tools, give the agents Retry(tools=...) as middleware"
+        raise InvalidOptionError(option="retry", reason=reason)
+    settings = config.model_settings or ModelSettings()
+    own = any(_has_own_retry(one) for one in variants)
+    if own or settings.retry is not None:
+        return config
+    return dataclasses.replace(
+        config, model_settings=dataclasses.replace(settings, retry=retry.model_settings)
+    )
+
+
+async def withholds(config: RunConfig, variants: Iterable[Variant]) -> bool:
+    """Return whether the traces of runs lack contents that the evaluation sees, so that it stores none.
+
+    One agent with ``Redact`` among those that a run can reach is enough.
+    """
+    if config.tracing_disabled or not config.trace_include_sensitive_data:
+        return True
+    reached = [one for variant in variants for one in (await Reached.from_agent(variant.agent)).agents]
+    own = [one for one in reached if isinstance(one, Agent)]
+    return any(isinstance(one, Redact) for agent in own for one in _middleware(agent))
+
+
+def _has_own_retry(variant: Variant) -> bool:
+    is_set = variant.agent.sdk_agent.model_settings.retry is not None
+    return is_set or any(isinstance(one, Retry) for one in _middleware(variant.agent))
+
+
+def _middleware(agent: Agent[Any]) -> list[Any]:
+    given = agent.inherited["middleware"] or ()
+    return [one[1] if isinstance(one, tuple) else one for one in given]

@@ -1,0 +1,75 @@
+"""``FinishedCase``: the run of a case, as evaluators see it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import attrs
+
+from kantan_agents.lab.evaluation.dataset.case import Case
+
+
+@attrs.frozen
+class ToolUse:
+    """A tool call of a run.
+
+    Attributes:
+        name: Name of the tool.
+        arguments: The arguments as JSON data; the text itself if it is not JSON.
+        output: What the tool returned, as text; None if it was refused or has failed.
+        agent: Name of the agent that called it.
+        is_refused: Whether the tool rules or a person refused the call.
+    """
+
+    name: str
+    arguments: Any
+    output: str | None
+    agent: str
+    is_refused: bool = False
+
+
+@attrs.frozen
+class FinishedCase:
+    """The run of a case.
+
+    Attributes:
+        case: The case.
+        variant: Name of the variant that was run.
+        repeat: Number of the repetition, from 0.
+        output: The final output: a text, or JSON data for a structured output. None if the run has failed.
+        error: The error that ended the run.
+        tool_calls: Its tool calls in the order in which they began, those of agents that it delegates to
+            included.
+        seconds: How long it took.
+        input_tokens: Input tokens of its model calls.
+        output_tokens: Output tokens of its model calls.
+        cost: Their price; None without prices.
+        model_calls: Number of its model calls.
+        trace_id: Id of its trace; None if it was not recorded.
+    """
+
+    case: Case
+    variant: str
+    repeat: int
+    output: Any
+    error: str | None
+    tool_calls: tuple[ToolUse, ...]
+    seconds: float
+    input_tokens: int
+    output_tokens: int
+    cost: float | None
+    model_calls: int
+    trace_id: str | None
+
+    @property
+    def expected(self) -> Any:
+        """The reference output of the case."""
+        return self.case.expected
+
+    @property
+    def text(self) -> str:
+        """The output as a text: a structured output as JSON, no output as an empty text."""
+        if self.output is None:
+            return ""
+        return self.output if isinstance(self.output, str) else json.dumps(self.output, ensure_ascii=False)

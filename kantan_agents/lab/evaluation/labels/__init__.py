@@ -1,0 +1,32 @@
+"""People's labels of results: given in a queue, compared with each other, and used to correct a judge."""
+
+from kantan_agents.lab.evaluation.labels.corrected import corrected_compare, corrected_score
+from kantan_agents.lab.evaluation.labels.corrected_values import CorrectedComparison, CorrectedScore
+from kantan_agents.lab.evaluation.labels.item import LabelItem, LabelledItem
+from kantan_agents.lab.evaluation.labels.judge_quality import JudgeQuality, judge_quality
+from kantan_agents.lab.evaluation.labels.label import Label
+from kantan_agents.lab.evaluation.labels.label_agreement import LabelAgreement, agreement
+from kantan_agents.lab.evaluation.labels.measure import Measure
+from kantan_agents.lab.evaluation.labels.queue import LabelQueue
+from kantan_agents.lab.evaluation.labels.scale import LabelScale
+from kantan_agents.lab.evaluation.labels.stored_labels import add_label, labels_of, remove_label
+
+__all__ = [
+    "CorrectedComparison",
+    "CorrectedScore",
+    "JudgeQuality",
+    "Label",
+    "LabelAgreement",
+    "LabelItem",
+    "LabelQueue",
+    "LabelScale",
+    "LabelledItem",
+    "Measure",
+    "add_label",
+    "agreement",
+    "corrected_compare",
+    "corrected_score",
+    "judge_quality",
+    "labels_of",
+    "remove_label",
+]

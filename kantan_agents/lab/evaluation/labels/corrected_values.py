@@ -1,0 +1,120 @@
+"""``CorrectedComparison`` and ``CorrectedScore``: what a judge says, corrected by people's labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from kantan_agents.lab.evaluation.comparing.comparison import Verdict
+from kantan_agents.lab.evaluation.experiment.results import Better
+from kantan_agents.lab.evaluation.labels.wording import bounds
+
+
+@attrs.frozen
+class CorrectedComparison:
+    """The difference between two variants as people would judge all cases.
+
+    Attributes:
+        metric: The metric of the judge.
+        people: The metric of the labels.
+        a: Name of the one variant.
+        b: Name of the other variant, which the verdict is about.
+        better: Whether a higher or a lower value is better.
+        difference: ``b`` minus ``a`` on the people's scale.
+        low: Lower bound of the interval; None if nothing varies.
+        high: Upper bound.
+        judge_difference: What the judge alone says.
+        judge_weight: How much the judge's scores count: 0 if they say nothing about the labels.
+        labels: Number of cases that people have labelled with both variants.
+        cases: Number of cases that the judge has scored with both.
+        independent: Number of these that are independent: cases, or conversations of several cases.
+        level: The confidence level.
+        verdict: Whether ``b`` is better.
+    """
+
+    metric: str
+    people: str
+    a: str
+    b: str
+    better: Better
+    difference: float
+    low: float | None
+    high: float | None
+    judge_difference: float
+    judge_weight: float
+    labels: int
+    cases: int
+    independent: int
+    level: float
+    verdict: Verdict
+
+    @property
+    def text(self) -> str:
+        """The verdict in a few words."""
+        # A verdict is about a size; "cannot tell" is about a difference with its sign.
+        turn = -1 if self.verdict != "cannot tell" and self.difference < 0 else 1
+        low, high = (self.low, self.high) if turn == 1 else _negated(self.low, self.high)
+        figures = _figures(self.difference * turn, low, high, self.labels, self.cases)
+        alone = f"the judge alone says {self.judge_difference * turn:.2g}"
+        if self.verdict == "cannot tell":
+            about = f"{self.people}, as people judge it: cannot tell"
+            return f"{about}, the difference is {figures}; {alone}"
+        return f"{self.b} {self.verdict} on {self.people}, as people judge it, by {figures}; {alone}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON data, with the text."""
+        return {**attrs.asdict(self), "text": self.text}
+
+
+@attrs.frozen
+class CorrectedScore:
+    """The mean score of a variant as people would judge all cases.
+
+    Attributes:
+        metric: The metric of the judge.
+        people: The metric of the labels.
+        variant: Name of the variant.
+        mean: The mean on the people's scale.
+        low: Lower bound of the interval; None if nothing varies.
+        high: Upper bound.
+        judge_mean: What the judge alone says.
+        judge_weight: How much the judge's scores count: 0 if they say nothing about the labels.
+        labels: Number of cases with a label.
+        cases: Number of cases that the judge has scored.
+        independent: Number of these that are independent: cases, or conversations of several cases.
+        level: The confidence level.
+    """
+
+    metric: str
+    people: str
+    variant: str
+    mean: float
+    low: float | None
+    high: float | None
+    judge_mean: float
+    judge_weight: float
+    labels: int
+    cases: int
+    independent: int
+    level: float
+
+    @property
+    def text(self) -> str:
+        """It in a few words."""
+        figures = _figures(self.mean, self.low, self.high, self.labels, self.cases)
+        alone = f"the judge alone says {self.judge_mean:.2g}"
+        return f"{self.variant} on {self.people}, as people judge it: {figures}; {alone}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON data, with the text."""
+        return {**attrs.asdict(self), "text": self.text}
+
+
+def _negated(low: float | None, high: float | None) -> tuple[float | None, float | None]:
+    return (None, None) if low is None or high is None else (-high, -low)
+
+
+def _figures(value: float, low: float | None, high: float | None, labels: int, cases: int) -> str:
+    counts = (f"{labels:,} labels", f"{cases:,} cases")
+    return f"{value:.2g} ({', '.join([*bounds(low, high), *counts])})"

@@ -1,0 +1,106 @@
+"""``agreement``: how well people agree who have labelled the same results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal
+
+import attrs
+import numpy as np
+
+from kantan_agents.lab.evaluation.experiment.evaluation import Evaluation
+from kantan_agents.lab.evaluation.labels.selection import labels_by_result
+from kantan_agents.lab.evaluation.labels.stored_labels import labels_of
+from kantan_agents.lab.evaluation.labels.wording import counted
+from kantan_agents.lab.evaluation.statistics import Agreement, cohens_kappa, is_binary, krippendorff_alpha
+
+_FEWEST: Final = 10
+_TWO: Final = 2
+
+
+@attrs.frozen
+class LabelAgreement:
+    """How well people agree beyond chance.
+
+    Attributes:
+        metric: What they judged.
+        people: Names of all who have labelled it.
+        statistic: ``"kappa"`` (Cohen's, for two people and yes or no) or ``"alpha"`` (Krippendorff's).
+        value: 1 for perfect agreement, 0 for as much as by chance; None if it cannot be known.
+        low: Lower bound of its 95 % interval; None if it cannot be known, as when they agree on everything.
+        high: Upper bound.
+        results: Number of results that at least two people have labelled.
+        reason: Why there is no value.
+    """
+
+    metric: str
+    people: tuple[str, ...]
+    statistic: Literal["kappa", "alpha"]
+    value: float | None
+    low: float | None
+    high: float | None
+    results: int
+    reason: str | None = None
+
+    @property
+    def text(self) -> str:
+        """It in a few words."""
+        if self.value is None:
+            return f"agreement on {self.metric}: cannot tell, {self.reason}"
+        bounds = "" if self.low is None or self.high is None else f"{self.low:.2g} to {self.high:.2g}, "
+        some = "both" if len(self.people) == _TWO else f"two or more of {len(self.people)} people"
+        who = f"{counted(self.results, 'result')} labelled by {some}"
+        return f"agreement on {self.metric}: {self.statistic} {self.value:.2g} ({bounds}{who})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON data, with the text."""
+        return {**attrs.asdict(self), "text": self.text}
+
+
+def agreement(evaluation: Evaluation, metric: str) -> LabelAgreement:
+    """Return how well the people agree who have labelled the results of an evaluation.
+
+    It is Cohen's kappa for two people whose labels are all yes or no, and otherwise Krippendorff's alpha:
+    nominal for yes or no, interval for other values.
+
+    Args:
+        evaluation: The evaluation.
+        metric: What they judged.
+
+    Raises:
+        TraceDatabaseError: E60, the database cannot be read.
+    """
+    labels = labels_of(evaluation, metric)
+    people = tuple(sorted({one.by for one in labels}))
+    given_by = [{one.by: one.value for one in given} for given in labels_by_result(labels).values()]
+    shared = [given for given in given_by if len(given) >= _TWO]
+    nominal = is_binary([value for given in shared for value in given.values()])
+    statistic: Literal["kappa", "alpha"] = "kappa" if len(people) == _TWO and nominal else "alpha"
+    if len(shared) < _FEWEST:
+        reason = _too_few(people, len(shared))
+        return LabelAgreement(metric, people, statistic, None, None, None, len(shared), reason)
+    found = _measured(shared, people, statistic, nominal=nominal)
+    if found.value is None:
+        reason = "all labels are the same"
+        return LabelAgreement(metric, people, statistic, None, None, None, len(shared), reason)
+    low, high = found.interval or (None, None)
+    return LabelAgreement(metric, people, statistic, found.value, low, high, len(shared))
+
+
+def _measured(
+    shared: Sequence[Mapping[str, float]], people: Sequence[str], statistic: str, *, nominal: bool
+) -> Agreement:
+    if statistic == "kappa":
+        first, second = people
+        return cohens_kappa([given[first] for given in shared], [given[second] for given in shared])
+    ratings = np.array([[given.get(name, np.nan) for given in shared] for name in people])
+    return krippendorff_alpha(ratings, "nominal" if nominal else "interval")
+
+
+def _too_few(people: Sequence[str], shared: int) -> str:
+    if not people:
+        return "nobody has labelled anything"
+    if len(people) == 1:
+        return f"only {people[0]} has labelled anything"
+    by_two = f"{counted(shared, 'result')} {'is' if shared == 1 else 'are'} labelled by two people"
+    return f"{by_two}, and it takes at least {_FEWEST}"

@@ -1,0 +1,87 @@
+"""``Measure``: one thing that was measured of a judge, with what it means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+
+from kantan_agents.lab.evaluation.labels.wording import bounds, counted
+from kantan_agents.lab.evaluation.statistics import PositionBias, Rate, Trend
+
+_SIGNIFICANT: Final = 0.05
+
+
+@attrs.frozen
+class Measure:
+    """One thing that was measured of a judge.
+
+    Attributes:
+        name: What was measured, such as ``"true positive rate"``.
+        value: A rate from 0 to 1, or a bias from -1 to 1, where 0 means no bias; None if it is not known.
+        low: Lower bound of the 95 % interval of a rate.
+        high: Upper bound.
+        p: The p of the hypothesis that there is no bias.
+        count: Number of results, or of pairs of outputs, that it was measured on.
+        text: What it means, in a few words.
+        reason: Why it is not known.
+    """
+
+    name: str
+    value: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    count: int
+    text: str
+    reason: str | None = None
+
+    @classmethod
+    def unknown(cls, name: str, count: int, reason: str) -> Measure:
+        """Return a measure that is not known."""
+        return cls(name, None, None, None, None, count, f"{name}: cannot tell, {reason}", reason)
+
+    @classmethod
+    def of_rate(cls, name: str, rate: Rate, meaning: str) -> Measure:
+        """Return a rate of a class that has cases.
+
+        Args:
+            name: What it is.
+            rate: The rate.
+            meaning: What it is a rate of, with places for the two counts.
+        """
+        low, high = rate.interval or (None, None)
+        figures = f"{rate.value or 0.0:.2g} ({', '.join(bounds(low, high))})"
+        meant = meaning.format(agreed=f"{rate.agreed:,}", results=counted(rate.cases, "result"))
+        return cls(name, rate.value, low, high, None, rate.cases, f"{name}: {figures}: {meant}")
+
+    @classmethod
+    def of_trend(cls, name: str, trend: Trend, means: Mapping[str, str]) -> Measure:
+        """Return whether the error of a judge moves with something.
+
+        Args:
+            name: What it is.
+            trend: The trend.
+            means: What a rise, a fall and neither means, as ``up``, ``down`` and ``none``; and as ``unknown``
+                why it is not known.
+        """
+        if trend.correlation is None:
+            return cls.unknown(name, trend.cases, means["unknown"])
+        meant = means["none" if trend.p > _SIGNIFICANT else "up" if trend.correlation > 0 else "down"]
+        figures = f"correlation {trend.correlation:.2g}, p {trend.p:.2g}, {counted(trend.cases, 'result')}"
+        return cls(name, trend.correlation, None, None, trend.p, trend.cases, f"{name}: {meant} ({figures})")
+
+    @classmethod
+    def of_position(cls, name: str, bias: PositionBias) -> Measure:
+        """Return whether a pairwise judge prefers a position."""
+        pairs = bias.first + bias.second + bias.consistent
+        place = "first" if bias.bias > 0 else "second"
+        meant = f"it prefers what it sees {place}" if bias.p <= _SIGNIFICANT else "no position is preferred"
+        leanings = f"{bias.first:,} times the first, {bias.second:,} times the second"
+        figures = f"{leanings}, p {bias.p:.2g}, {counted(pairs, 'pair')}"
+        return cls(name, bias.bias, None, None, bias.p, pairs, f"{name}: {meant} ({figures})")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON data."""
+        return attrs.asdict(self)

@@ -1,0 +1,49 @@
+"""``MetricData``: what the page shows of one metric."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import attrs
+
+from kantan_agents.lab.evaluation.comparing.changed_cases import ChangedCase, changed_cases
+from kantan_agents.lab.evaluation.comparing.comparison import Comparison, MetricComparison, Verdict
+from kantan_agents.lab.evaluation.comparing.paired_values import PairedValues, paired_values, runs_of_cases
+from kantan_agents.lab.evaluation.experiment.results import VariantResults
+
+MARKS: Final[Mapping[Verdict, str]] = {"better": "▲", "worse": "▼", "cannot tell": "●"}
+"""The sign of each verdict: its shape differs too, not only its colour."""
+_UNBOUNDED: Final = ("latency", "tokens", "cost")
+
+
+@attrs.frozen
+class MetricData:
+    """What the page shows of one metric.
+
+    Attributes:
+        compared: The comparison.
+        values: The values of the cases.
+        changed: The cases that changed, the largest change first.
+    """
+
+    compared: MetricComparison
+    values: PairedValues
+    changed: tuple[ChangedCase, ...]
+
+    @property
+    def is_score(self) -> bool:
+        """Whether all values are from 0 to 1, so that its differences can be drawn beside those of others."""
+        if self.compared.metric in _UNBOUNDED:
+            return False
+        return all(0 <= value <= 1 for value in (*self.values.a, *self.values.b))
+
+
+def metric_data(comparison: Comparison, a: VariantResults, b: VariantResults) -> list[MetricData]:
+    """Return the data of each metric of a comparison."""
+    runs_a, runs_b = runs_of_cases(a), runs_of_cases(b)
+    changed = changed_cases(comparison, a, b)
+    return [
+        MetricData(one, paired_values(one.metric, runs_a, runs_b, one.better), changed.get(one.metric, ()))
+        for one in comparison.metrics
+    ]

@@ -1,0 +1,72 @@
+"""Sums over bootstrap resamples, fast enough for ten thousand units."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from kantan_agents.lab.evaluation.statistics.units import Floats
+
+MOST_DRAWN: Final = 500
+"""Up to this many units are drawn one by one; of more, each gets a random weight."""
+
+_DRAWN_AT_ONCE: Final = 100_000
+_UNITS_OF_A_BYTE: Final = 4
+
+# Equally likely, with mean 1, variance 1 and third central moment 1, as the counts of a drawn resample have
+# them when there are many units. They are 1 + p, twice, and 1 + the roots of x^2 + 2px + 3p^2 - 2, where p is
+# a root of p^3 - p - 1/3.
+_P: Final = -0.3949308436346985
+_ROOT: Final = float(np.sqrt(2.0 - 2.0 * _P * _P))
+_WEIGHTS: Final = 1.0 + np.array([_P, _P, -_P + _ROOT, -_P - _ROOT])
+
+
+def resampled_sums(columns: Floats, resamples: int, seed: int) -> Floats:
+    """Return what the columns sum to in each of many bootstrap resamples.
+
+    Up to `MOST_DRAWN` units are drawn with replacement. Of more, each unit gets a random weight instead. The
+    weights have the same first three moments as the counts of a drawn resample, so that a studentised
+    bootstrap is as accurate, and two random bits give one, so that it takes a tenth of the time.
+
+    Args:
+        columns: Shape (units, columns).
+        resamples: How many resamples to make.
+        seed: The same seed gives the same resamples.
+
+    Returns:
+        Shape (resamples, columns). With weights, a column of ones gives their sum.
+
+    Source: Efron and Tibshirani, An Introduction to the Bootstrap (1993), chapter 6; for the weights Barbe
+    and Bertail, The Weighted Bootstrap (1995), chapter 2.
+    """
+    random = np.random.default_rng(seed)
+    if len(columns) <= MOST_DRAWN:
+        return _drawn(columns, resamples, random)
+    return _weighted(columns, resamples, random)
+
+
+def _drawn(columns: Floats, resamples: int, random: np.random.Generator) -> Floats:
+    units = len(columns)
+    sums = np.empty((resamples, columns.shape[1]))
+    at_once = max(1, _DRAWN_AT_ONCE // units)
+    for start in range(0, resamples, at_once):
+        few = slice(start, min(start + at_once, resamples))
+        drawn = random.integers(units, size=(few.stop - few.start, units), dtype=np.uint32).astype(np.intp)
+        for number, column in enumerate(columns.T):
+            # Without a check of each index, this takes a third of the time.
+            sums[few, number] = column.take(drawn, mode="clip").sum(axis=1)
+    return sums
+
+
+def _weighted(columns: Floats, resamples: int, random: np.random.Generator) -> Floats:
+    # A byte chooses the weights of four units, so their weighted sum is looked up in a table of 256.
+    chosen = _WEIGHTS[(np.arange(256)[:, None] >> (2 * np.arange(_UNITS_OF_A_BYTE))) & 3]
+    sums = np.zeros((columns.shape[1], resamples))
+    for start in range(0, len(columns), _UNITS_OF_A_BYTE):
+        few = columns[start : start + _UNITS_OF_A_BYTE]
+        tables = (chosen[:, : len(few)] @ few).T
+        bits = random.integers(256, size=resamples, dtype=np.uint8).astype(np.intp)
+        for number, table in enumerate(tables):
+            sums[number] += table.take(bits, mode="clip")
+    return sums.T

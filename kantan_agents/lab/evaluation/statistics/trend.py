@@ -1,0 +1,144 @@
+"""Whether a judge's error grows with the length of what it reads, or over time."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from kantan_agents.lab.evaluation.statistics.units import Floats
+
+_MOST_PAIRED: Final = 1_000  # of more cases, a random part of the pairs gives the slope
+_PAIRS: Final = 500_000
+_AT_ONCE: Final = 1_000_000
+_FEWEST: Final = 3
+_ROUNDING: Final = 1e-9
+
+
+class Trend(NamedTuple):
+    """How a judge's error moves with something else.
+
+    Attributes:
+        slope: By how much judge minus person rises per unit, by Theil and Sen. None if it cannot be known.
+        correlation: Spearman's rank correlation, from -1 to 1. None if it cannot be known: for fewer than 3
+            cases, or if one of both does not vary.
+        p: The two-sided p of the hypothesis that there is no trend.
+        cases: How many cases there are.
+    """
+
+    slope: float | None
+    correlation: float | None
+    p: float
+    cases: int
+
+
+def length_bias(
+    judge: npt.ArrayLike,
+    person: npt.ArrayLike,
+    lengths: npt.ArrayLike,
+    *,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> Trend:
+    """Test whether a judge overrates long answers: whether judge minus person rises with the length.
+
+    People's labels are subtracted because long answers may well be better. Both must have the same scale: a
+    judge that uses only a part of it seems to be biased wherever quality and length go together.
+
+    Args:
+        judge: Shape (cases,): the judge's scores.
+        person: The people's scores, on the same scale and in the same order.
+        lengths: Length of each output, in any unit.
+        resamples: How many random orders to compare with.
+        seed: The same seed gives the same p.
+
+    Raises:
+        ValueError: The shapes differ, a value is not finite, or ``resamples`` is below 1.
+
+    Source: Dubois et al., Length-controlled AlpacaEval (2024), arXiv:2404.04475, for the bias; Theil (1950)
+    and Sen, Estimates of the regression coefficient based on Kendall's tau, Journal of the American
+    Statistical Association 63 (1968), for the slope; for the p as for `sign_flip_p`.
+    """
+    return _trend(judge, person, lengths, resamples, seed)
+
+
+def drift(
+    judge: npt.ArrayLike,
+    person: npt.ArrayLike,
+    times: npt.ArrayLike,
+    *,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> Trend:
+    """Test whether a judge has become more generous or stricter: whether judge minus person moves over time.
+
+    Args:
+        judge: Shape (cases,): the judge's scores.
+        person: The people's scores, on the same scale and in the same order.
+        times: When the judge gave each score, as a number of any unit, such as days.
+        resamples: How many random orders to compare with.
+        seed: The same seed gives the same p.
+
+    Raises:
+        ValueError: The shapes differ, a value is not finite, or ``resamples`` is below 1.
+
+    Source: as for `length_bias`.
+    """
+    return _trend(judge, person, times, resamples, seed)
+
+
+def _trend(
+    judge: npt.ArrayLike, person: npt.ArrayLike, along: npt.ArrayLike, resamples: int, seed: int
+) -> Trend:
+    judged, given, x = (np.asarray(one, dtype=np.float64) for one in (judge, person, along))
+    if judged.ndim != 1 or not judged.shape == given.shape == x.shape:
+        raise ValueError(f"lists of the same length are needed: {judged.shape}, {given.shape}, {x.shape}")
+    y = judged - given
+    if not (np.isfinite(x).all() and np.isfinite(y).all()):
+        raise ValueError("all values must be finite numbers")
+    if resamples < 1:
+        raise ValueError(f"resamples must be at least 1, not {resamples}")
+    order = np.lexsort((y, x))  # so that the order of the cases does not matter
+    x, y = x[order], y[order]
+    if len(x) < _FEWEST or x[0] == x[-1]:
+        return Trend(None, None, 1.0, len(x))
+    random = np.random.default_rng(seed)
+    slope = _slope(x, y, random)
+    ranks_x, ranks_y = _centred_ranks(x), _centred_ranks(y)
+    scale = float(np.sqrt((ranks_x @ ranks_x) * (ranks_y @ ranks_y)))
+    if scale == 0.0:
+        return Trend(slope, None, 1.0, len(x))
+    observed = float(ranks_x @ ranks_y) / scale
+    extreme = _as_extreme(ranks_x, ranks_y, (abs(observed) - _ROUNDING) * scale, resamples, random)
+    return Trend(slope, observed, (1 + extreme) / (1 + resamples), len(x))
+
+
+def _slope(x: Floats, y: Floats, random: np.random.Generator) -> float:
+    """Return the median slope of all pairs."""
+    if len(x) <= _MOST_PAIRED:
+        first, second = np.triu_indices(len(x), 1)
+    else:
+        first, second = random.integers(len(x), size=(2, _PAIRS))
+    distance = x[second] - x[first]
+    apart = distance != 0.0
+    return float(np.median((y[second] - y[first])[apart] / distance[apart]))
+
+
+def _centred_ranks(values: Floats) -> Floats:
+    """Return ranks minus their mean; equal values have the same rank."""
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ranks: Floats = (np.cumsum(counts) - (counts - 1) / 2.0)[places]
+    ranks -= ranks.mean()
+    return ranks
+
+
+def _as_extreme(x: Floats, y: Floats, least: float, resamples: int, random: np.random.Generator) -> int:
+    """Return how many random orders of ``y`` go with ``x`` at least as closely."""
+    found = 0
+    at_once = max(1, _AT_ONCE // len(x))
+    for start in range(0, resamples, at_once):
+        few = min(at_once, resamples - start)
+        shuffled = random.permuted(np.broadcast_to(y, (few, len(y))), axis=1)
+        found += int(np.count_nonzero(np.abs(shuffled @ x) >= least))
+    return found

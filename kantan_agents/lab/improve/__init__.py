@@ -1,0 +1,16 @@
+"""Searches for better versions of a prompt, from recorded runs and what was wrong with them."""
+
+from kantan_agents.lab.improve.candidate import Candidate
+from kantan_agents.lab.improve.improvement import Improvement
+from kantan_agents.lab.improve.improving import improve, improve_async
+from kantan_agents.lab.improve.openings import Opening
+from kantan_agents.lab.improve.progress import ImproveProgress
+
+__all__ = [
+    "Candidate",
+    "ImproveProgress",
+    "Improvement",
+    "Opening",
+    "improve",
+    "improve_async",
+]

@@ -1,0 +1,167 @@
+"""``Asked``: the arguments of a search, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+from kantan_agents.agent import Agent
+from kantan_agents.core.prompt import Prompt
+from kantan_agents.errors import InvalidOptionError
+from kantan_agents.lab.evaluation.dataset.assignment import checked_seed
+from kantan_agents.lab.evaluation.evaluators import judged
+from kantan_agents.lab.evaluation.evaluators.evaluator import Evaluator, as_evaluator
+from kantan_agents.lab.improve.folder import Folder, default_folder
+from kantan_agents.lab.improve.progress import ImproveProgress
+from kantan_agents.lab.improve.rating import RunOptions
+from kantan_agents.lab.improve.search import SearchOptions
+from kantan_agents.lab.replay.cohort import Cohort
+from kantan_agents.lab.replay.experiment.prices import Limit, Prices
+from kantan_agents.support.arguments import checked_int, checked_number, checked_path, checked_text, shown
+from kantan_agents.traces.store import TraceStore
+
+_SELECTION: Final = ("last", "sample", "limit")
+
+
+@attrs.frozen
+class Asked:
+    """What the caller asks for.
+
+    Attributes:
+        agent: The agent.
+        store: The database.
+        judge: Gives the scores.
+        prompt: Name of the prompt; None for that of the agent.
+        version: The version; None for that of the agent.
+        cohort: The recorded runs; None to select them.
+        selection: Arguments of ``Cohort.select``, to select them.
+        reflection_model: The model that proposes versions.
+        limit: The budget.
+        search: How long and where it looks.
+        split: Fractions of the parts.
+        max_length: The most characters; None for the default.
+        max_cost_increase: How much more a run may use, as a share.
+        runs: How candidates are run.
+        new_version: Name of the new version; None for the next number.
+        out: The working folder; None for the default.
+        progress: Called whenever something is done.
+    """
+
+    agent: Any
+    store: TraceStore
+    judge: Evaluator
+    prompt: str | None
+    version: str | None
+    cohort: Cohort | None
+    selection: Mapping[str, Any]
+    reflection_model: Any
+    limit: Limit
+    search: SearchOptions
+    split: tuple[float, float, float]
+    max_length: int | None
+    max_cost_increase: float
+    runs: RunOptions
+    new_version: str | None
+    out: Path | None
+    progress: Callable[[ImproveProgress], None] | None
+
+    def folder(self, prompt: str) -> Folder:
+        """Return the working folder of a search for this prompt."""
+        return Folder(default_folder(prompt) if self.out is None else self.out)
+
+
+def asked_for(agent: Any, store: Any, **options: Any) -> Asked:
+    """Return the arguments of ``improve``, checked.
+
+    Raises:
+        InvalidOptionError: E75, one is invalid.
+    """
+    if not isinstance(agent, Agent):
+        raise InvalidOptionError(option="agent", reason=f"must be an Agent, not {type(agent).__name__}")
+    if not isinstance(store, TraceStore):
+        raise InvalidOptionError(option="store", reason=f"must be a TraceStore, not {type(store).__name__}")
+    cohort = options["cohort"]
+    selection = {name: options[name] for name in _SELECTION if options[name] is not None}
+    _check_cohort(cohort, store, selection)
+    for name in ("prompt", "version", "new_version"):
+        if options[name] is not None and not checked_text(name, options[name]).strip():
+            raise InvalidOptionError(option=name, reason="must not be empty")
+    if options["progress"] is not None and not callable(options["progress"]):
+        reason = f"must be a function, not {shown(options['progress'])}"
+        raise InvalidOptionError(option="progress", reason=reason)
+    prices = Prices.of(options["prices"])
+    seed = checked_seed(options["seed"])
+    live = options["live"]
+    model = options["reflection_model"]
+    return Asked(
+        agent,
+        store,
+        judge_of(options["judge"], agent),
+        options["prompt"],
+        options["version"],
+        cohort,
+        {**selection, "seed": seed},
+        agent.inherited["model"] if model is None else model,
+        Limit.of(options["max_tokens"], options["max_cost"], prices),
+        SearchOptions(
+            checked_int("rounds", options["rounds"], 1),
+            checked_int("minibatch", options["minibatch"], 1),
+            seed,
+            checked_number("perfect", options["perfect"], above_zero=True),
+        ),
+        options["split"],
+        options["max_length"],
+        checked_number("max_cost_increase", options["max_cost_increase"]),
+        RunOptions(
+            frozenset((live,) if isinstance(live, str) else live),
+            checked_int("concurrency", options["concurrency"], 1),
+            options["prices"],
+            options["context"],
+            options["run_config"],
+        ),
+        options["new_version"],
+        None if options["out"] is None else Path(checked_path("out", options["out"])),
+        options["progress"],
+    )
+
+
+def judge_of(given: Any, agent: Agent[Any]) -> Evaluator:
+    """Return the evaluator that gives the scores.
+
+    Args:
+        given: An evaluator, the agent of a judge, the prompt to judge by, or a function.
+        agent: The agent, whose model judges by a prompt.
+
+    Raises:
+        InvalidOptionError: E75, it is something else, or a lower score is better.
+    """
+    if given is None:
+        reason = "say what gives the scores: an evaluator, a judge's agent, or a function of a FinishedCase"
+        raise InvalidOptionError(option="judge", reason=reason)
+    if isinstance(given, Prompt):
+        judge = judged(given, model=agent.inherited["model"])
+    elif isinstance(given, Agent):
+        judge = judged(given)
+    else:
+        judge = as_evaluator(given)
+    if judge.better != "higher":
+        reason = (
+            f"of {judge.name!r} a lower score is better; the best version is the one with the highest score"
+        )
+        raise InvalidOptionError(option="judge", reason=reason)
+    return judge
+
+
+def _check_cohort(cohort: Any, store: TraceStore, selection: Mapping[str, Any]) -> None:
+    if cohort is None:
+        return
+    if not isinstance(cohort, Cohort):
+        raise InvalidOptionError(option="cohort", reason=f"must be a Cohort, not {type(cohort).__name__}")
+    if cohort.store.path != store.path:
+        raise InvalidOptionError(option="cohort", reason=f"is of another database, {cohort.store.path}")
+    if selection:
+        reason = "selects runs, and the cohort has them; use one of both"
+        raise InvalidOptionError(option=next(iter(selection)), reason=reason)

@@ -1,0 +1,101 @@
+"""``Improvement``: what a search for a better prompt has found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from kantan_agents.core.prompt import Prompt
+from kantan_agents.lab.evaluation.comparing import Comparison
+from kantan_agents.lab.improve.candidate import Candidate
+from kantan_agents.lab.improve.openings import Opening
+from kantan_agents.lab.replay.cohort import Skipped
+
+
+@attrs.frozen
+class Improvement:
+    """What a search for a better prompt has found. Nothing is live by itself.
+
+    Attributes:
+        agent: Name of the agent.
+        old: The old version.
+        new: The new version; None if nothing is shown to be better.
+        reason: Why there is no new version; None if there is one.
+        diff: The difference between the old version and the best candidate, as a unified diff; empty without
+            one.
+        comparison: Both on the sealed cases; None if the sealed cases were not opened.
+        opening: Which opening of the sealed cases it was, and what it cost; None if they were not opened.
+        candidates: The lineage: every version that was proposed, the old one first.
+        cases: Number of recorded runs for training, validation and the sealed test.
+        skipped: The traces that were left out, each with the reason.
+        rounds: Number of rounds.
+        is_out_of_budget: Whether the search ended because the budget did not suffice for what was next.
+        tokens: Tokens used, those of earlier starts and of the judge included.
+        cost: Their price; None without prices for all models.
+        folder: The working folder.
+        files: The files in it, by what they hold: ``"prompt"``, ``"diff"``, ``"lineage"``, ``"summary"``.
+        rollout_code: Two lines of Python that deploy the new version for nobody yet; empty without one.
+        rollout_command: The command that gives it to the first users; empty without a new version.
+    """
+
+    agent: str
+    old: Prompt
+    new: Prompt | None
+    reason: str | None
+    diff: str
+    comparison: Comparison | None
+    opening: Opening | None
+    candidates: Sequence[Candidate]
+    cases: Mapping[str, int]
+    skipped: Sequence[Skipped]
+    rounds: int
+    is_out_of_budget: bool
+    tokens: int
+    cost: float | None
+    folder: Path
+    files: Mapping[str, Path] = attrs.field(factory=dict)
+    rollout_code: Sequence[str] = ()
+    rollout_command: str = ""
+
+    @property
+    def winner(self) -> Candidate | None:
+        """The candidate that became the new version."""
+        return next((one for one in self.candidates if one.status == "winner"), None)
+
+    @property
+    def text(self) -> str:
+        """The result on one line: the verdict, or why there is no new version."""
+        if self.new is None or self.comparison is None:
+            return f"no new version: {self.reason}"
+        return self.comparison.text
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON data."""
+        opening = self.opening
+        return {
+            "agent": self.agent,
+            "old": _prompt(self.old),
+            "new": None if self.new is None else _prompt(self.new),
+            "reason": self.reason,
+            "diff": self.diff,
+            "comparison": None if self.comparison is None else self.comparison.to_dict(),
+            "opening": None if opening is None else attrs.asdict(opening),
+            "candidates": [one.to_dict() for one in self.candidates],
+            "cases": dict(self.cases),
+            "skipped": [attrs.asdict(one) for one in self.skipped],
+            "rounds": self.rounds,
+            "is_out_of_budget": self.is_out_of_budget,
+            "tokens": self.tokens,
+            "cost": self.cost,
+            "folder": str(self.folder),
+            "files": {name: str(path) for name, path in self.files.items()},
+            "rollout_code": list(self.rollout_code),
+            "rollout_command": self.rollout_command,
+        }
+
+
+def _prompt(prompt: Prompt) -> dict[str, str]:
+    return {"name": prompt.name, "version": prompt.version, "text": prompt.text}

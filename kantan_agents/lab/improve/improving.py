@@ -1,0 +1,156 @@
+"""``improve``: searches for a better version of a prompt, and tests it on sealed cases."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
+from typing import Any
+
+from agents import RunConfig
+
+from kantan_agents.agent import Agent
+from kantan_agents.agent.running.portal import background_loop
+from kantan_agents.core.prompt import Prompt
+from kantan_agents.lab.evaluation.evaluators.evaluator import Evaluator
+from kantan_agents.lab.improve.asked import asked_for
+from kantan_agents.lab.improve.improvement import Improvement
+from kantan_agents.lab.improve.parts import SPLIT
+from kantan_agents.lab.improve.progress import ImproveProgress
+from kantan_agents.lab.improve.whole_search import WholeSearch
+from kantan_agents.lab.replay.cohort import Cohort
+from kantan_agents.traces.store import TraceStore
+
+Judge = Evaluator | Agent[Any] | Prompt | Callable[..., Any]
+"""What ``improve`` takes as a judge: an evaluator, a judge's agent, the prompt to judge by, or a function."""
+
+
+def improve(
+    agent: Agent[Any],
+    store: TraceStore,
+    *,
+    judge: Judge,
+    prompt: str | None = None,
+    version: str | None = None,
+    cohort: Cohort | None = None,
+    last: timedelta | None = None,
+    sample: int | None = None,
+    limit: int | None = None,
+    reflection_model: Any = None,
+    max_tokens: int | None = None,
+    max_cost: float | None = None,
+    prices: Mapping[str, tuple[float, float]] | None = None,
+    rounds: int = 10,
+    minibatch: int = 3,
+    split: tuple[float, float, float] = SPLIT,
+    seed: int = 0,
+    perfect: float = 1.0,
+    max_length: int | None = None,
+    max_cost_increase: float = 0.2,
+    live: Iterable[str] = (),
+    concurrency: int = 4,
+    context: Mapping[str, Any] | None = None,
+    run_config: RunConfig | Mapping[str, Any] | None = None,
+    new_version: str | None = None,
+    out: str | os.PathLike[str] | None = None,
+    progress: Callable[[ImproveProgress], None] | None = None,
+) -> Improvement:
+    """Search for a better version of a prompt, and test the best one on recorded runs that nobody has seen.
+
+        improvement = improve(support, store, judge=judged(critic), max_tokens=500_000)
+        print(improvement.new, improvement.comparison.text)
+
+    A reflection model reads recorded runs and what was wrong with them, and proposes new versions. Each is
+    run by ``replay_cohort`` on recorded runs: the models are really asked, and tools do not run. GEPA chooses
+    which version the next one is made from. The best one is compared with the old one on sealed cases, which
+    are opened for it alone. Nothing goes live by itself.
+
+    What is finished is kept in the working folder and in the database. Started again with the same arguments,
+    also after a kill, the search goes on where it was.
+
+    Args:
+        agent: The agent as it is now. Its instructions are a ``Prompt``.
+        store: The trace database.
+        judge: Gives a score from 0 to ``perfect`` to each run.
+        prompt: Name of the prompt; by default that of the agent.
+        version: The version that is improved; by default that of the agent.
+        cohort: The recorded runs, such as ``Cohort.select`` finds; by default all of this agent, prompt and
+            version.
+        last: Only runs of this time until now.
+        sample: How many runs to choose at random.
+        limit: At most the newest so many runs.
+        reflection_model: The model that proposes versions: a name, or anything else that ``Agent(model=...)``
+            takes; by default that of the agent.
+        max_tokens: The most input and output tokens of all runs, judges and reflections together, those of
+            earlier starts included.
+        max_cost: The most that they may cost, in the currency of ``prices``.
+        prices: For each model, the prices of a million input and output tokens.
+        rounds: The most rounds; in each at most one version is proposed.
+        minibatch: On how many training runs a version is made and tried first.
+        split: Fractions for training, validation and the sealed test, by conversation.
+        seed: The same seed makes the same search. The sealed cases do not depend on it.
+        perfect: The best score of the judge.
+        max_length: The most characters of a version; by default twice those of the old one, at least 2,000.
+        max_cost_increase: How much more a run may use than with the old version, as a share: cost with
+            prices, otherwise tokens.
+        live: Names of tools that may really run if a recording does not answer a call.
+        concurrency: How many runs are made at the same time.
+        context: Values for the context of each run, besides those that the templates had read.
+        run_config: As for ``replay_cohort``.
+        new_version: Name of the new version; by default the next number.
+        out: The working folder; by default ``NAME-improve`` in the current directory.
+        progress: Called whenever something is done.
+
+    Raises:
+        PromptNotImprovableError: E120, the agent has no such prompt, or the database no such version.
+        CohortTooSmallError: E121, the recorded runs are too few for a verdict; it says how many are needed.
+        ImproveBudgetError: E122, the budget does not suffice for one candidate, or not for the sealed test.
+        WorkingFolderError: E123, the working folder belongs to something else, or cannot be used.
+        OptimizerMissingError: E124, ``gepa`` is not installed.
+        JudgeFailedError: E125, the judge gives no usable score.
+        ReflectionFailedError: E126, the reflection model gives no valid reply.
+        EmptyCohortError: E97, no trace matches.
+        InvalidOptionError: E75, an option is invalid.
+        TraceDatabaseError: E60, the database cannot be used.
+
+    Returns:
+        What was found; ``new`` is None if nothing is shown to be better.
+    """
+    options = {name: value for name, value in locals().items() if name not in ("agent", "store")}
+    asked = asked_for(agent, store, **options)
+    return background_loop.run(WholeSearch(asked).run)
+
+
+async def improve_async(
+    agent: Agent[Any],
+    store: TraceStore,
+    *,
+    judge: Judge,
+    prompt: str | None = None,
+    version: str | None = None,
+    cohort: Cohort | None = None,
+    last: timedelta | None = None,
+    sample: int | None = None,
+    limit: int | None = None,
+    reflection_model: Any = None,
+    max_tokens: int | None = None,
+    max_cost: float | None = None,
+    prices: Mapping[str, tuple[float, float]] | None = None,
+    rounds: int = 10,
+    minibatch: int = 3,
+    split: tuple[float, float, float] = SPLIT,
+    seed: int = 0,
+    perfect: float = 1.0,
+    max_length: int | None = None,
+    max_cost_increase: float = 0.2,
+    live: Iterable[str] = (),
+    concurrency: int = 4,
+    context: Mapping[str, Any] | None = None,
+    run_config: RunConfig | Mapping[str, Any] | None = None,
+    new_version: str | None = None,
+    out: str | os.PathLike[str] | None = None,
+    progress: Callable[[ImproveProgress], None] | None = None,
+) -> Improvement:
+    """Do the same as ``improve`` on the running event loop; if cancelled, what is finished is kept."""
+    options = {name: value for name, value in locals().items() if name not in ("agent", "store")}
+    return await WholeSearch(asked_for(agent, store, **options)).run()

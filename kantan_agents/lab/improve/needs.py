@@ -1,0 +1,71 @@
+"""What a search needs at least, estimated from what the recorded runs have used."""
+
+from __future__ import annotations
+
+from kantan_agents.errors import ImproveBudgetError
+from kantan_agents.lab.improve.asked import Asked
+from kantan_agents.lab.improve.budget import Spending
+from kantan_agents.lab.improve.parts import Parts
+from kantan_agents.lab.replay.experiment.prices import Estimate
+
+
+def needed_for_test(asked: Asked, parts: Parts, spending: Spending) -> Estimate:
+    """Return what the sealed test may use: both versions on all sealed cases, and the judge.
+
+    Args:
+        asked: The arguments.
+        parts: The recorded runs.
+        spending: Knows what the judge uses.
+    """
+    runs = parts.estimates(parts.test_ids)
+    judge = spending.largest("judge") or Estimate(0.0, 0.0)
+    times = 2 + asked.max_cost_increase
+    count = 2 * len(parts.test)
+    return Estimate(
+        (runs.tokens or 0.0) * times + count * (judge.tokens or 0.0),
+        (runs.cost or 0.0) * times + count * (judge.cost or 0.0),
+    )
+
+
+def check_budget(asked: Asked, parts: Parts) -> None:
+    """Check that the budget suffices for one candidate and its sealed test.
+
+    Raises:
+        ImproveBudgetError: E122, it does not, or nothing is known about what the runs use.
+    """
+    if not asked.limit.is_set:
+        return
+    size = min(asked.search.sample, len(parts.train))
+    validation = [case.id for case in parts.validation]
+    each = parts.estimates(parts.sources)
+    for what, most, total, fixed in (
+        (
+            "tokens",
+            asked.limit.max_tokens,
+            each.tokens,
+            parts.estimates([*parts.test_ids, *validation]).tokens,
+        ),
+        ("of cost", asked.limit.max_cost, each.cost, parts.estimates([*parts.test_ids, *validation]).cost),
+    ):
+        if most is None:
+            continue
+        if total is None or fixed is None:
+            reason = (
+                "it cannot be estimated: the recorded runs do not say what they used, or a model has no price"
+            )
+            raise ImproveBudgetError(reason=reason)
+        mean = total / len(parts.sources)
+        runs = 2 * fixed + size * mean
+        # A judge reads about what a run has written; nothing is known about it yet.
+        judged = (
+            (2 * (len(parts.test) + len(validation)) + 2 * size) * mean
+            if asked.judge.source == "model"
+            else 0
+        )
+        needed = runs + judged + mean
+        if needed > most:
+            reason = (
+                f"one candidate takes about {needed:,.6g} {what}, with the sealed test, and the limit is "
+                f"{most:,.6g}; raise it, or choose a smaller cohort"
+            )
+            raise ImproveBudgetError(reason=reason)

@@ -1,0 +1,161 @@
+"""The adapter to GEPA, which asks for runs and proposals from its own thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, Final, Protocol, TypeVar
+
+import anyio.from_thread
+
+from kantan_agents.errors import OptimizerMissingError
+from kantan_agents.lab.evaluation.dataset import Case
+from kantan_agents.lab.improve.rated import Rated
+
+_T = TypeVar("_T")
+
+COMPONENT: Final = "prompt"
+"""The only text that is optimised. Tool rules never are."""
+
+
+class SearchEnded(BaseException):
+    """Ends GEPA from inside of a call.
+
+    Attributes:
+        error: Why.
+    """
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class Steps(Protocol):
+    """What GEPA asks for."""
+
+    async def evaluate(self, text: str, cases: Sequence[Case]) -> Sequence[Rated]:
+        """Return the scores of a version on some cases."""
+        ...
+
+    async def propose(self, text: str, rated: Sequence[Rated]) -> str | None:
+        """Return a new version made from another one; None if there is none."""
+        ...
+
+    def is_over(self, rounds: int) -> bool:
+        """Return whether the search ends after so many rounds."""
+        ...
+
+
+def check_installed() -> None:
+    """Check that GEPA can be imported.
+
+    Raises:
+        OptimizerMissingError: E124, it cannot.
+    """
+    try:
+        from gepa.api import optimize
+    except ImportError as error:
+        raise OptimizerMissingError(reason=str(error)) from error
+    del optimize
+
+
+def optimise(
+    steps: Steps,
+    old: str,
+    train: Sequence[Case],
+    validation: Sequence[Case],
+    *,
+    seed: int,
+    sample: int,
+    perfect: float,
+) -> None:
+    """Let GEPA search; to be called in a worker thread of anyio.
+
+    GEPA keeps no state of its own in a file: it is a pickle, and the journal makes it needless.
+
+    Args:
+        steps: What GEPA asks for.
+        old: The old version.
+        train: The cases that candidates are made from.
+        validation: The cases that choose the best candidate.
+        seed: The same seed makes the same steps.
+        sample: On how many training cases a candidate is made and tried first.
+        perfect: The best score.
+
+    Raises:
+        SearchEnded: A step has failed.
+    """
+    from gepa.api import optimize
+
+    adapter: Any = _Adapter(steps)
+
+    def is_over(gepa_state: Any) -> bool:
+        return steps.is_over(gepa_state.i + 1)
+
+    optimize(
+        seed_candidate={COMPONENT: old},
+        trainset=list(train),
+        valset=list(validation),
+        adapter=adapter,
+        reflection_minibatch_size=min(sample, len(train)),
+        perfect_score=perfect,
+        skip_perfect_score=True,
+        stop_callbacks=[is_over],
+        logger=_Silent(),
+        track_best_outputs=False,
+        seed=seed,
+        run_dir=None,
+    )
+
+
+class _Silent:
+    """GEPA's log: candidates and runs may hold anything, and the journal has them."""
+
+    def log(self, message: str) -> None:
+        """Do nothing."""
+
+
+class _Adapter:
+    """What GEPA knows of the agent."""
+
+    def __init__(self, steps: Steps) -> None:
+        self._steps = steps
+        self._parent: Sequence[Rated] = ()
+
+    def evaluate(self, batch: list[Case], candidate: dict[str, str], capture_traces: bool = False) -> Any:
+        """Run a candidate on a batch."""
+        from gepa.core.adapter import EvaluationBatch
+
+        rated = _ask(self._steps.evaluate, candidate[COMPONENT], batch)
+        return EvaluationBatch(
+            outputs=[None] * len(rated),
+            scores=[one.value for one in rated],
+            trajectories=list(rated) if capture_traces else None,
+        )
+
+    def make_reflective_dataset(
+        self, candidate: dict[str, str], eval_batch: Any, components_to_update: list[str]
+    ) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+        """Keep the runs for the proposal that follows."""
+        del candidate
+        self._parent = tuple(eval_batch.trajectories or ())
+        records = [{"Feedback": "\n".join(one.feedback)} for one in self._parent]
+        return dict.fromkeys(components_to_update, records)
+
+    def propose_new_texts(
+        self,
+        candidate: dict[str, str],
+        reflective_dataset: Mapping[str, Sequence[Mapping[str, Any]]],
+        components_to_update: list[str],
+    ) -> dict[str, str]:
+        """Return a new text; nothing if the reflection model gave none."""
+        del reflective_dataset, components_to_update
+        text = _ask(self._steps.propose, candidate[COMPONENT], self._parent)
+        return {} if text is None else {COMPONENT: text}
+
+
+def _ask(function: Callable[..., Coroutine[Any, Any, _T]], *arguments: Any) -> _T:
+    """Await a step on the event loop."""
+    try:
+        return anyio.from_thread.run(function, *arguments)
+    except Exception as error:
+        raise SearchEnded(error) from error

@@ -1,0 +1,233 @@
+"""Makes cases of a cohort, and splits them by conversation into train, validation and sealed test."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+
+from kantan_agents.core.prompt import Prompt
+from kantan_agents.errors import CohortTooSmallError, EmptyDatasetError, InvalidOptionError
+from kantan_agents.lab.evaluation.dataset import Case, Dataset, SealedDataset
+from kantan_agents.lab.evaluation.dataset.recorded_cases import cases_of_trace
+from kantan_agents.lab.improve.openings import Opening
+from kantan_agents.lab.replay.change import plain
+from kantan_agents.lab.replay.cohort import Cohort, Skipped, obstacle
+from kantan_agents.lab.replay.experiment.prices import Estimate, Prices
+from kantan_agents.lab.replay.recording import Recording
+from kantan_agents.traces.capture import RunRecord
+from kantan_agents.traces.capture.canonical import content_hash
+
+SPLIT: Final = (0.4, 0.2, 0.4)
+"""Fractions of train, validation and test. The test is large, because the verdict depends on it."""
+# The same for every seed of the search: what is sealed stays sealed.
+_SPLIT_SEED: Final = 0
+_FEWEST_VALIDATION: Final = 2
+
+
+@attrs.frozen
+class Source:
+    """A recorded run that a candidate is run on.
+
+    Attributes:
+        case: Its input and its conversation, without the recorded output as a reference.
+        record: The outermost run.
+        estimate: What it has used.
+    """
+
+    case: Case
+    record: RunRecord
+    estimate: Estimate
+
+    @property
+    def trace_id(self) -> str:
+        """Id of its trace."""
+        return str(self.case.metadata["trace_id"])
+
+
+@attrs.frozen
+class Parts:
+    """The recorded runs in three parts.
+
+    Attributes:
+        sources: Every run by its id.
+        train: The cases that candidates are made from.
+        validation: The cases that choose the best candidate.
+        test: The cases that nobody sees before a winner is tested.
+        skipped: The traces that are left out, each with the reason.
+    """
+
+    sources: Mapping[str, Source]
+    train: Sequence[Case]
+    validation: Sequence[Case]
+    test: SealedDataset
+    skipped: Sequence[Skipped]
+
+    def estimates(self, case_ids: Iterable[str]) -> Estimate:
+        """Return what the recorded runs of these cases have used together; None if it is not known."""
+        listed = [self.sources[case_id].estimate for case_id in case_ids]
+        tokens = [one.tokens for one in listed]
+        costs = [one.cost for one in listed]
+        return Estimate(
+            None if None in tokens else sum(one or 0.0 for one in tokens),
+            None if None in costs else sum(one or 0.0 for one in costs),
+        )
+
+    @property
+    def test_ids(self) -> Sequence[str]:
+        """Ids of the sealed cases; their contents stay sealed."""
+        seen = {case.id for case in (*self.train, *self.validation)}
+        return [case_id for case_id in self.sources if case_id not in seen]
+
+
+def parts_of(
+    cohort: Cohort,
+    agent: str,
+    old: Prompt,
+    live: frozenset[str],
+    prices: Prices,
+    split: tuple[float, float, float],
+) -> Parts:
+    """Read a cohort and split it.
+
+    Args:
+        cohort: The recorded runs.
+        agent: Name of the agent.
+        old: The old version; runs of another one are left out.
+        live: Names of tools that may really run.
+        prices: Prices of models.
+        split: Fractions of train, validation and test.
+
+    Raises:
+        CohortTooSmallError: E121, no recorded run can be used.
+        InvalidOptionError: E75, ``split`` is not three fractions that add up to 1.
+        TraceDatabaseError: E60, the file cannot be read.
+    """
+    train, validation, test = _fractions(split)
+    sources: list[Source] = []
+    skipped: list[Skipped] = []
+    for trace_id in cohort.trace_ids:
+        found = list(_of_trace(cohort, trace_id, agent, old, live, prices))
+        sources += [one for one in found if isinstance(one, Source)]
+        skipped += [one for one in found if isinstance(one, Skipped)]
+    if not sources:
+        first = f"; {skipped[0].trace_id}: {skipped[0].reason}" if skipped else ""
+        reason = f"none of its {len(cohort)} traces has a run of {agent!r} that can be run again{first}"
+        needed = math.ceil(fewest_units(Opening.of(1).alpha) / test)
+        raise CohortTooSmallError(found=0, needed=needed, reason=reason)
+    # In an order that does not depend on how the cohort was selected.
+    sources.sort(key=lambda one: (one.trace_id, one.case.id))
+    dataset = Dataset("cohort", [one.case for one in sources])
+    parts = dataset.split(train=train, validation=validation, test=test, seed=_SPLIT_SEED)
+    by_id = {one.case.id: one for one in sources}
+    return Parts(by_id, parts.train.cases, parts.validation.cases, parts.test, tuple(skipped))
+
+
+def check_sizes(parts: Parts, split: tuple[float, float, float], alpha: float) -> None:
+    """Check that the parts are large enough for a verdict.
+
+    A paired test at ``alpha`` needs so many conversations that all of them in favour of one side are not
+    chance: 7 at 0.025.
+
+    Raises:
+        CohortTooSmallError: E121, they are not; the error has the number of conversations that it takes.
+    """
+    sealed = [parts.sources[case_id].case for case_id in parts.test_ids]
+    have = [_conversations(part) for part in (parts.train, parts.validation, sealed)]
+    least = [1, _FEWEST_VALIDATION, fewest_units(alpha)]
+    lacking = [
+        (math.ceil((need - found) / fraction), name, found, need)
+        for name, found, need, fraction in zip(
+            ("training", "validation", "sealed test"), have, least, split, strict=True
+        )
+        if found < need
+    ]
+    if lacking:
+        more, name, found, need = max(lacking)
+        total = sum(have)
+        reason = f"the {name} part has {found} and needs {need}; record about {more} more"
+        raise CohortTooSmallError(found=total, needed=total + more, reason=reason)
+
+
+def fewest_units(alpha: float) -> int:
+    """Return from how many independent cases on a paired test can reach ``alpha``."""
+    count = 1
+    while 2.0 * 0.5**count > alpha:
+        count += 1
+    return count
+
+
+def _conversations(cases: Iterable[Case]) -> int:
+    return len({case.conversation or case.id for case in cases})
+
+
+def _fractions(split: Any) -> tuple[float, float, float]:
+    if (
+        not isinstance(split, tuple)
+        or len(split) != len(SPLIT)
+        or not all(isinstance(one, float) and one > 0 for one in split)
+    ):
+        reason = f"must be three floats above 0 for train, validation and test, not {split!r}"
+        raise InvalidOptionError(option="split", reason=reason)
+    return split
+
+
+def _of_trace(
+    cohort: Cohort, trace_id: str, agent: str, old: Prompt, live: frozenset[str], prices: Prices
+) -> Iterable[Source | Skipped]:
+    found = cohort.read(trace_id)
+    own = [one for one in found if isinstance(one, Recording) and one.root.agent == agent]
+    skipped = [one for one in found if isinstance(one, Skipped)]
+    if not own:
+        return skipped or [Skipped(trace_id, f"it has no run of {agent!r}")]
+    try:
+        cases = {case.id: case for case in cases_of_trace(cohort.store, trace_id)}
+    except EmptyDatasetError as error:
+        return [Skipped(trace_id, error.reason)]
+    made: list[Source | Skipped] = []
+    for recording in own:
+        case = cases.get(recording.root.id)
+        reason = obstacle(recording, live) or _other_version(case, old)
+        if case is None or reason is not None:
+            made.append(Skipped(trace_id, reason or "its run cannot be a case"))
+            continue
+        conversation = case.conversation or _begun_with(case) or (trace_id if len(own) > 1 else None)
+        # The recorded output is what was answered, and not what should have been.
+        case = attrs.evolve(case, expected=None, conversation=conversation)
+        made.append(Source(case, recording.root, _used(recording, prices)))
+    return made
+
+
+def _begun_with(case: Case) -> str | None:
+    """Return what identifies the conversation of a list of items: its first one; None for a single text.
+
+    A later turn repeats the earlier ones. So conversations without an id that begin alike count as one.
+    """
+    if isinstance(case.input, str) or not case.input:
+        return None
+    return f"begun with {content_hash(plain(case.input[0]))[:32]}"
+
+
+def _other_version(case: Case | None, old: Prompt) -> str | None:
+    """Return which other version a run was of; None for a run of the old version."""
+    if case is None:
+        return None
+    recorded = case.metadata.get("prompt"), case.metadata.get("version")
+    if recorded == (old.name, old.version):
+        return None
+    named = " ".join(str(one) for one in recorded if one is not None) or "no prompt"
+    return f"it is a run of {named}, not of {old.name} {old.version}"
+
+
+def _used(recording: Recording, prices: Prices) -> Estimate:
+    tokens, cost = 0, prices.nothing
+    for run in recording.runs:
+        for call in run.model_calls:
+            usage: Mapping[str, Any] = {} if call.answer is None else call.answer.usage
+            used = int(usage.get("input_tokens") or 0), int(usage.get("output_tokens") or 0)
+            price = prices.cost(call.model, *used)
+            tokens += sum(used)
+            cost = None if cost is None or price is None else cost + price
+    return Estimate(float(tokens) if tokens else None, cost if tokens else None)

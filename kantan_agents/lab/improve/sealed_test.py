@@ -1,0 +1,120 @@
+"""Tests the winner on the sealed cases, which are opened for it alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+from anyio.to_thread import run_sync
+
+from kantan_agents.core.prompt import Prompt, hash_text
+from kantan_agents.lab.evaluation.comparing import Comparison, compare
+from kantan_agents.lab.evaluation.dataset import Case
+from kantan_agents.lab.evaluation.evaluators.evaluator import Evaluator
+from kantan_agents.lab.evaluation.experiment.results import CaseResult, VariantResults
+from kantan_agents.lab.evaluation.scores import Score
+from kantan_agents.lab.improve.candidate import Candidate
+from kantan_agents.lab.improve.limits import Limits
+from kantan_agents.lab.improve.openings import Opening, open_sealed
+from kantan_agents.lab.improve.parts import Parts
+from kantan_agents.lab.improve.rated import Rated
+from kantan_agents.lab.improve.rating import Rater
+from kantan_agents.traces.capture.canonical import content_hash
+from kantan_agents.traces.store import TraceStore
+
+
+@attrs.frozen
+class SealedResult:
+    """What the sealed test has shown.
+
+    Attributes:
+        opening: The opening of the sealed cases.
+        comparison: The old version (a) and the candidate (b), on the sealed cases.
+        reason: Why the candidate is not the new version; None if it is.
+    """
+
+    opening: Opening
+    comparison: Comparison
+    reason: str | None
+
+
+async def run_sealed_test(
+    store: TraceStore,
+    parts: Parts,
+    limits: Limits,
+    rater: Rater,
+    judge: Evaluator,
+    candidate: Candidate,
+    new: Prompt,
+    search: str,
+) -> SealedResult:
+    """Open the sealed cases and compare the old version with a candidate on them.
+
+    Args:
+        store: The database, which counts the openings.
+        parts: The recorded runs.
+        limits: What the candidate must keep to.
+        rater: Runs and scores versions.
+        judge: Gives the scores.
+        candidate: The candidate.
+        new: Its text as a prompt with a name and a version.
+        search: What identifies the search. Another one runs and judges both versions anew, which is another
+            chance to win, also with the same texts.
+
+    Raises:
+        BudgetUsedUpError: The budget does not suffice.
+        TraceDatabaseError: E60, the file cannot be changed.
+    """
+    old = limits.old
+    key = content_hash([search, parts.test.hash, hash_text(old.text), hash_text(candidate.text)])
+    opening = await run_sync(open_sealed, store.path, key, old.name, parts.test_ids)
+    cases = parts.test.unseal(f"test of candidate {candidate.number} of the prompt {old.name!r}").cases
+    before = await rater.rate(old.text, cases)
+    after = await rater.rate(candidate.text, cases)
+    compared = await run_sync(
+        lambda: compare(
+            _results(old.version, cases, before, judge),
+            _results(new.version, cases, after, judge),
+            metrics=judge.name,
+            level=1 - opening.alpha,
+        )
+    )
+    obstacle = limits.obstacle(_by_case(before), _by_case(after))
+    verdict = compared[judge.name]
+    reason = None
+    if obstacle is not None:
+        reason = f"in the sealed test, {obstacle}"
+    elif verdict.verdict != "better":
+        reason = f"the sealed test does not show that it is better: {verdict.text}"
+    return SealedResult(opening, compared, reason)
+
+
+def _by_case(rated: Sequence[Rated]) -> dict[str, Rated]:
+    return {one.case_id: one for one in rated}
+
+
+def _results(variant: str, cases: Sequence[Case], rated: Sequence[Rated], judge: Evaluator) -> VariantResults:
+    results = tuple(_result(variant, case, one, judge) for case, one in zip(cases, rated, strict=True))
+    return VariantResults("improve", variant, results, {judge.name: judge.better})
+
+
+def _result(variant: str, case: Case, rated: Rated, judge: Evaluator) -> CaseResult:
+    # A run that failed or diverged counts with the score 0. Left out, it would make its version look better.
+    return CaseResult(
+        case.id,
+        case.hash,
+        case.conversation,
+        variant,
+        0,
+        "finished",  # with the score 0 if it has failed, so that it is not reported as one without a score
+        rated.output,
+        rated.error,
+        rated.trace_id,
+        rated.seconds,
+        rated.input_tokens,
+        rated.output_tokens,
+        rated.cost,
+        rated.model_calls,
+        scores={judge.name: Score(rated.value, comment=rated.comment, source=judge.source)},
+        evaluators={judge.name: (judge.name, judge.version)},
+    )

@@ -1,0 +1,296 @@
+"""``WholeSearch``: from the arguments of ``improve`` to its result."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import attrs
+from agents.tracing.scope import Scope
+from anyio.to_thread import run_sync
+
+from kantan_agents.core.events import subscribe
+from kantan_agents.core.prompt import Prompt, hash_text
+from kantan_agents.errors import ImproveBudgetError, WorkingFolderError
+from kantan_agents.lab.evaluation.experiment.database import recorded, redacts
+from kantan_agents.lab.evaluation.experiment.run_config import withholds
+from kantan_agents.lab.evaluation.experiment.variants import Variant
+from kantan_agents.lab.evaluation.experiment.watching import notice
+from kantan_agents.lab.improve.asked import Asked
+from kantan_agents.lab.improve.budget import BudgetUsedUpError, Spending
+from kantan_agents.lab.improve.candidate import Candidate
+from kantan_agents.lab.improve.conclusion import ended, why_none
+from kantan_agents.lab.improve.folder import Folder, hashes_of
+from kantan_agents.lab.improve.improvement import Improvement
+from kantan_agents.lab.improve.journal import Journal, open_journal, read_beginning
+from kantan_agents.lab.improve.limits import Limits
+from kantan_agents.lab.improve.needs import check_budget, needed_for_test
+from kantan_agents.lab.improve.new_version import next_version
+from kantan_agents.lab.improve.openings import next_opening
+from kantan_agents.lab.improve.optimiser import check_installed
+from kantan_agents.lab.improve.parts import Parts, check_sizes, parts_of
+from kantan_agents.lab.improve.progress import ImproveProgress, Step
+from kantan_agents.lab.improve.rating import Rater, experiment_name
+from kantan_agents.lab.improve.reflection import Reflection, check_reflection
+from kantan_agents.lab.improve.result_files import contents_of, diff_of
+from kantan_agents.lab.improve.rollout_text import rollout_code, rollout_command
+from kantan_agents.lab.improve.sealed_test import SealedResult, run_sealed_test
+from kantan_agents.lab.improve.search import Search
+from kantan_agents.lab.improve.search_key import search_key
+from kantan_agents.lab.improve.target import Target, find_target
+from kantan_agents.lab.replay.cohort import Cohort
+from kantan_agents.lab.replay.experiment.one_run import checked_run_config
+from kantan_agents.support.log import get_logger
+
+_log = get_logger("kantan_agents.improve")
+
+
+class WholeSearch:
+    """One start of ``improve``.
+
+    Args:
+        asked: The arguments.
+    """
+
+    def __init__(self, asked: Asked) -> None:
+        self._asked = asked
+        self._spending = Spending(asked.limit)
+        self._search: Search | None = None
+        self._step: Step = "baseline"
+
+    async def run(self) -> Improvement:
+        """Search, test the winner and write the files; errors as for ``improve``."""
+        asked = self._asked
+        await run_sync(check_installed)
+        target = await run_sync(find_target, asked.agent, asked.store, asked.prompt, asked.version)
+        limits = Limits.of(target.old, asked.max_length, asked.max_cost_increase)
+        folder = asked.folder(target.old.name)
+        await run_sync(folder.prepare)
+        async with _locked(folder):
+            parts, journal = await self._begun(target, limits, folder)
+            await run_sync(folder.check_files, journal.files)
+            self._count_journal(journal)
+            journal.withholds = await _withholds(asked)
+            async with _recorded_alone(asked):
+                return await self._searched(target, limits, folder, parts, journal)
+
+    async def _begun(self, target: Target, limits: Limits, folder: Folder) -> tuple[Parts, Journal]:
+        asked = self._asked
+        key = await search_key(asked, target, limits)
+        known = await run_sync(read_beginning, folder.journal, key)
+        if known is None:
+            cohort = await run_sync(_selected, asked, target.old)
+        else:
+            cohort = _known_cohort(asked, folder, known.cases)
+        parts = await run_sync(
+            parts_of,
+            cohort,
+            asked.agent.name,
+            target.old,
+            asked.runs.live,
+            asked.runs.priced,
+            asked.split,
+        )
+        if known is None:
+            opening = await run_sync(next_opening, asked.store.path, parts.test_ids)
+            check_sizes(parts, asked.split, opening.alpha)
+            check_budget(asked, parts)
+        else:
+            parts = attrs.evolve(parts, skipped=known.skipped)
+        cases = {case_id: source.trace_id for case_id, source in parts.sources.items()}
+        return parts, await run_sync(open_journal, folder.journal, key, cases, parts.skipped)
+
+    def _count_journal(self, journal: Journal) -> None:
+        """Count what earlier starts have used."""
+        for one in journal.rated.values():
+            self._spending.spend(one.tokens, one.cost if one.tokens else 0.0)
+            self._spending.spend(one.judge_tokens, one.judge_cost if one.judge_tokens else 0.0, "judge")
+        for proposal in journal.proposals.values():
+            self._spending.spend(int(proposal["tokens"]), proposal["cost"], "reflection")
+        for tokens, cost in journal.lost:
+            self._spending.spend(tokens, cost)
+
+    async def _searched(
+        self, target: Target, limits: Limits, folder: Folder, parts: Parts, journal: Journal
+    ) -> Improvement:
+        asked, spending = self._asked, self._spending
+        rater = Rater(
+            target,
+            asked.store,
+            parts,
+            asked.judge,
+            asked.search.perfect,
+            journal,
+            spending,
+            asked.runs,
+            self._report,
+        )
+        reflection = Reflection(
+            asked.reflection_model,
+            limits,
+            experiment_name(target.old),
+            asked.runs.priced,
+            journal,
+            spending,
+        )
+
+        def begin() -> None:
+            if not spending.set_apart(needed_for_test(asked, parts, spending)):
+                raise BudgetUsedUpError
+
+        search = Search(
+            parts,
+            limits,
+            rater,
+            reflection,
+            asked.search,
+            begin,
+            self._report,
+            withholds=journal.withholds,
+        )
+        self._search = search
+        await search.run()
+        check_reflection(search.proposals)
+        best, tested, new = search.best, None, None
+        if best is not None:
+            name = asked.new_version or journal.names.get(hash_text(best.text))
+            if name is None:
+                taken = {*target.recorded_versions, asked.agent.instructions.version}
+                name = next_version(target.old.version, taken)
+                await journal.add_name(hash_text(best.text), name)
+            new = attrs.evolve(target.old, version=name, text=best.text, id=None)
+            tested = await self._tested(parts, limits, rater, best, new, journal.id)
+        return await self._written(target, folder, parts, journal, best, new, tested)
+
+    async def _tested(
+        self, parts: Parts, limits: Limits, rater: Rater, best: Candidate, new: Prompt, search: str
+    ) -> SealedResult:
+        self._step = "test"
+        self._spending.begin_test()
+        self._report()
+        asked = self._asked
+        try:
+            return await run_sealed_test(asked.store, parts, limits, rater, asked.judge, best, new, search)
+        except BudgetUsedUpError as error:
+            reason = (
+                f"it does not suffice for the sealed test; {self._spending.tokens:,} tokens were used. "
+                "Start it again with a higher limit, and it goes on"
+            )
+            raise ImproveBudgetError(reason=reason) from error
+
+    async def _written(
+        self,
+        target: Target,
+        folder: Folder,
+        parts: Parts,
+        journal: Journal,
+        best: Candidate | None,
+        new: Prompt | None,
+        tested: SealedResult | None,
+    ) -> Improvement:
+        search: Any = self._search
+        is_won = tested is not None and tested.reason is None
+        candidates = [ended(one, best, tested) for one in search.candidates]
+        improvement = Improvement(
+            self._asked.agent.name,
+            target.old,
+            new if is_won else None,
+            None
+            if is_won
+            else (why_none(search, self._asked.search.perfect) if tested is None else tested.reason),
+            "" if new is None else diff_of(target.old, new.version, new.text),
+            None if tested is None else tested.comparison,
+            None if tested is None else tested.opening,
+            tuple(candidates),
+            {"train": len(parts.train), "validation": len(parts.validation), "test": len(parts.test)},
+            parts.skipped,
+            search.round,
+            search.is_out_of_budget,
+            self._spending.tokens,
+            self._spending.cost if self._asked.runs.prices else None,
+            folder.path,
+        )
+        names = ["lineage", "summary"] + ["diff"] * (new is not None) + ["prompt"] * is_won
+        improvement = attrs.evolve(improvement, files=folder.places(names))
+        if is_won and new is not None:
+            agent = self._asked.agent
+            improvement = attrs.evolve(
+                improvement,
+                rollout_code=rollout_code(target.old, agent.instructions, new, improvement.files["prompt"]),
+                rollout_command=rollout_command(agent.name, self._asked.store.path),
+            )
+        contents = contents_of(improvement)
+        await journal.add_files(hashes_of(contents))
+        await run_sync(folder.write, contents)
+        return improvement
+
+    def _report(self) -> None:
+        progress, search = self._asked.progress, self._search
+        if progress is None or search is None:
+            return
+        if self._step == "baseline" and search.old.score is not None:
+            self._step = "search"
+        best = search.best
+        now = ImproveProgress(
+            self._step,
+            search.round,
+            self._asked.search.rounds,
+            search.old.score,
+            None if best is None else best.score,
+            self._spending.tokens,
+            self._spending.cost if self._asked.runs.prices else None,
+        )
+        try:
+            progress(now)
+        except Exception as error:  # noqa: BLE001 - as of an observer: it must not break the search
+            _log.error("progress callback failed", error=repr(error))
+
+
+def _known_cohort(asked: Asked, folder: Folder, cases: Mapping[str, str]) -> Cohort:
+    """Return the recorded runs of an earlier start; more may match by now."""
+    traces = tuple(dict.fromkeys(cases.values()))
+    if asked.cohort is not None and not set(traces) <= set(asked.cohort.trace_ids):
+        reason = (
+            "it belongs to a search with another cohort; choose another folder with out=, or delete this one"
+        )
+        raise WorkingFolderError(path=str(folder.path), reason=reason)
+    return Cohort(asked.store, traces)
+
+
+async def _withholds(asked: Asked) -> bool:
+    """Return whether the traces of the runs lack contents, so that the journal must not have them either."""
+    config = checked_run_config(asked.runs.run_config, ())
+    return await withholds(config, [Variant("old", asked.agent, "")]) or redacts(asked.store.path)
+
+
+def _selected(asked: Asked, old: Prompt) -> Cohort:
+    if asked.cohort is not None:
+        return asked.cohort
+    return Cohort.select(
+        asked.store, agent=asked.agent.name, prompt=old.name, version=old.version, **asked.selection
+    )
+
+
+@asynccontextmanager
+async def _locked(folder: Folder) -> AsyncIterator[None]:
+    lock = folder.locked()
+    await run_sync(lock.__enter__)
+    try:
+        yield
+    finally:
+        lock.__exit__(None, None, None)
+
+
+@asynccontextmanager
+async def _recorded_alone(asked: Asked) -> AsyncIterator[None]:
+    """Record the runs of the block, each in a trace of its own, also inside a trace of the caller."""
+    trace, span = Scope.set_current_trace(None), Scope.set_current_span(None)
+    try:
+        # Of all agents: judges and the reflection model are asked too.
+        async with recorded(asked.store.path):
+            with subscribe(notice):
+                yield
+    finally:
+        Scope.reset_current_span(span)
+        Scope.reset_current_trace(trace)

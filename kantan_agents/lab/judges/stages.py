@@ -1,0 +1,150 @@
+"""The stages of a judgement: the output types, the model call of a stage, and how its reply is read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import attrs
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt
+
+from kantan_agents.agent import Agent
+from kantan_agents.lab.judges.replies import Reply, recorded_calls, reply_of, unusable_reply
+from kantan_agents.lab.judges.tags import read_tags
+from kantan_agents.lab.judges.verdict import Method
+from kantan_agents.models.structured import AgentOutput, OutputSchema
+from kantan_agents.models.structured.requests.forms import Delivery
+
+
+def _match_specification(schema: dict[str, Any]) -> None:
+    # Pydantic adds titles, and the docstring as a description. The model would see both.
+    schema.pop("description", None)
+    schema.pop("title", None)
+    for field in schema["properties"].values():
+        field.pop("title", None)
+
+
+_NUMERAL = re.compile(r"\s*(\d{1,9})(?:\.0{1,9})?\s*")
+
+
+def _whole(value: Any) -> Any:
+    """Return a number without a fraction as an int, also from text: models write 2, 2.0 and "2"."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    found = _NUMERAL.fullmatch(value) if isinstance(value, str) else None
+    return int(found[1]) if found is not None else value
+
+
+# The schema shows the model an integer.
+_Number = Annotated[StrictInt, BeforeValidator(_whole)]
+
+
+class Judgment(BaseModel):
+    """Output type of the stage ``structured_output``: the rule that is met (JSON schema ``judgment``)."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra=_match_specification)
+
+    step: _Number = Field(description="Matched rule number (1-based)")
+    reason: str = Field(description="Brief justification")
+
+
+class Evaluation(BaseModel):
+    """Output type of the stage ``ai_judge``: the condition that is met (JSON schema ``evaluation``)."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra=_match_specification)
+
+    matched_index: _Number
+    reason: str
+
+
+def single_reply(output_type: type[BaseModel]) -> AgentOutput:
+    """Return an output type for which a stage takes one reply of the model, whether or not it fits.
+
+    A reply that is not JSON leads to the next stage, and to another output mode in later judgements. All
+    judges share what is known about a model, because their schemas are alike.
+    """
+    return AgentOutput.delivered(OutputSchema(output_type), _SINGLE)
+
+
+_SINGLE = Delivery(is_single=True, memory_key="kantan_agents.judges")
+
+
+@attrs.frozen
+class StageResult:
+    """The result of one stage.
+
+    Attributes:
+        step: Number of the matched rule, counted from 1; None if the stage decided nothing.
+        method: How it was decided: the method of the stage, or the tag if the reply contained one instead.
+        reason: The judge's reason.
+        problem: Why the stage decided nothing.
+    """
+
+    step: int | None
+    method: Method
+    reason: str | None = None
+    problem: str | None = None
+
+
+@attrs.frozen(eq=False)
+class Stage:
+    """One stage: an agent, and a function that reads its reply.
+
+    Attributes:
+        name: Name of the stage and of its method.
+        agent: The agent of this stage, created once.
+        read: Turns the agent's reply into a ``StageResult``.
+    """
+
+    name: Method
+    agent: Agent[Any]
+    read: Callable[[Reply], StageResult]
+
+    async def run(self, content: str, context: Any, options: dict[str, Any]) -> Reply:
+        """Run the agent with ``content`` and return its reply, usable or not.
+
+        Raises:
+            Exception: Any error of the run that is not about an unusable reply.
+        """
+        with recorded_calls() as calls:
+            try:
+                done = await self.agent.run_async(content, context, **options)
+            except Exception as error:
+                reply = unusable_reply(error, calls)
+                if reply is None:
+                    raise
+                return reply
+            return reply_of(done["result"], calls)
+
+
+def read_judgment(reply: Reply, count: int, tag: str) -> StageResult:
+    """Read a reply of the stage ``structured_output``: a ``Judgment``, or else a tag in the text."""
+    method: Method = "structured_output"
+    if isinstance(reply.output, Judgment):
+        step, problem = _in_range("step", reply.output.step, count)
+        return StageResult(step, method, reply.output.reason if step else None, problem)
+    found = read_tags(reply.all_texts or reply.text or "", count, tag)
+    if found.step is not None:
+        return StageResult(found.step, "phase3_tag")
+    return StageResult(None, method, problem=f"no JSON object with step and reason, and {found.problem}")
+
+
+def read_tag(reply: Reply, count: int, tag: str) -> StageResult:
+    """Read a reply of the stage ``phase3_tag``."""
+    found = read_tags(reply.text or "", count, tag)
+    return StageResult(found.step, "phase3_tag", problem=found.problem)
+
+
+def read_evaluation(reply: Reply, count: int, method: Method) -> StageResult:
+    """Read a reply of the stage ``ai_judge`` or ``ai_judge_fallback``."""
+    if not isinstance(reply.output, Evaluation):
+        return StageResult(None, method, problem="no JSON object with matched_index and reason")
+    step, problem = _in_range("matched_index", reply.output.matched_index, count)
+    return StageResult(step, method, reply.output.reason if step else None, problem)
+
+
+def _in_range(name: str, number: int, count: int) -> tuple[int | None, str | None]:
+    if 1 <= number <= count:
+        return number, None
+    return None, f"{name} {number} matches no rule from 1 to {count}"

@@ -1,0 +1,84 @@
+"""``record_again``: runs an agent for real with the input of a recording, and returns the new recording."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kantan_agents.agent import Agent
+from kantan_agents.agent.running.portal import background_loop
+from kantan_agents.core.context import RESERVED_KEYS
+from kantan_agents.core.events import Event, RunStarted
+from kantan_agents.errors import IncompleteRecordError, TraceDatabaseError, TraceNotFoundError
+from kantan_agents.lab.replay.beginning import context_of, run_again
+from kantan_agents.lab.replay.record_too import record_too
+from kantan_agents.lab.replay.recording import Recording
+from kantan_agents.traces.capture import RunRecord
+from kantan_agents.traces.store import TraceStore
+
+
+def record_again(
+    recording: Recording,
+    agent: Agent[Any],
+    *,
+    context: Mapping[str, Any] | None = None,
+    **runner_options: Any,
+) -> Recording:
+    """Run an agent for real with the input of a recording, and return the recording of that run.
+
+    Its models are asked and its tools run. The context has the values that the templates of the recorded run
+    had read, and the explicit tool rules.
+
+    Args:
+        recording: The recording.
+        agent: The agent as it is now.
+        context: Other values for the context, which win over the recorded ones.
+        **runner_options: For ``run_async``, besides the recorded ones.
+
+    Raises:
+        IncompleteRecordError: E90, the new run was not recorded completely, such as with tracing disabled.
+        Exception: What the agent raises, unless the recorded run had failed as well.
+    """
+    return background_loop.run(
+        lambda: record_again_async(recording, agent, context=context, **runner_options)
+    )
+
+
+async def record_again_async(
+    recording: Recording,
+    agent: Agent[Any],
+    *,
+    context: Mapping[str, Any] | None = None,
+    **runner_options: Any,
+) -> Recording:
+    """Do the same as ``record_again`` on the running event loop."""
+    started: list[RunStarted] = []
+
+    def note(event: Event) -> None:
+        if isinstance(event, RunStarted):
+            started.append(event)
+
+    recorded = recording.root
+    given = {**_values_read_by(recorded), **context_of(recorded, context)}
+    with tempfile.TemporaryDirectory() as folder, record_too(path := Path(folder, "run.sqlite3")) as recorder:
+        with agent.subscribe(note):
+            try:
+                await run_again(agent, recorded, given, runner_options)
+            except Exception:
+                if recorded.error is None:
+                    raise
+        await recorder.force_flush_async()
+        try:
+            first = started[0]
+            found = Recording.from_trace(TraceStore(path), str(first.trace_id), run=first.run_id)
+        except (IndexError, TraceDatabaseError, TraceNotFoundError) as error:
+            reason = "the new run was not traced; allow tracing in this process"
+            raise IncompleteRecordError(trace_id=recording.trace_id, reason=reason) from error
+        return found
+
+
+def _values_read_by(recorded: RunRecord) -> dict[str, Any]:
+    values = ((path, value) for agent in recorded.agents for path, value in agent.context.items())
+    return {path: value for path, value in values if path not in RESERVED_KEYS}

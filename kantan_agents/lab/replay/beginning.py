@@ -1,0 +1,80 @@
+"""How a recorded run began: its input, options and context, to run it again with an agent."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from agents import RunConfig, RunState
+
+from kantan_agents.agent import Agent
+from kantan_agents.lab.replay.session import RecordedSession
+from kantan_agents.tool_rules import EXPLICIT
+from kantan_agents.traces.capture import RunRecord
+from kantan_agents.traces.capture.canonical import copied
+
+
+async def run_again(
+    agent: Agent[Any], recorded: RunRecord, context: dict[str, Any], options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Run an agent with the input and the options of a recorded run, streamed if that was.
+
+    Args:
+        agent: The agent.
+        recorded: The run.
+        context: Its context.
+        options: More options for ``run_async``, which win over the recorded ones.
+
+    Returns:
+        The context that the run returns.
+    """
+    agent = agent.like_recorded(recorded)
+    given = await _input_of(recorded, agent)
+    chosen = {**recorded.options, **_session_of(recorded), **options}
+    if not recorded.is_streamed:
+        return await agent.run_async(given, context, **chosen)
+    async with agent.stream(given, context, **chosen) as stream:
+        async for _ in stream:
+            pass
+    return stream.context
+
+
+async def _input_of(recorded: RunRecord, agent: Agent[Any]) -> Any:
+    if recorded.state is not None:
+        state: dict[str, Any] = copied(recorded.state)
+        return await RunState.from_json(agent.sdk_agent, state)
+    given = recorded.input
+    if given is None or isinstance(given, str):
+        return given or ""
+    return [copied(item) for item in given]
+
+
+def _session_of(recorded: RunRecord) -> dict[str, Any]:
+    """Return the session of a run that had one: with the items that were in it."""
+    if not recorded.has_session:
+        return {}
+    return {"session": RecordedSession.of(recorded)}
+
+
+def context_of(recorded: RunRecord, more: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return a context with the explicit tool rules of a recorded run.
+
+    Args:
+        recorded: The run.
+        more: Other values, which win over the recorded ones.
+    """
+    context = dict(more or {})
+    for name, rules in recorded.rules.layers:
+        if name == EXPLICIT:
+            context.setdefault("tool_rules", copied(rules))
+    return context
+
+
+def untraced(config: Any) -> Any:
+    """Return the ``run_config`` of a run that is kept out of the traces; an invalid one is unchanged."""
+    if isinstance(config, RunConfig):
+        return dataclasses.replace(config, tracing_disabled=True)
+    if config is None or isinstance(config, Mapping):
+        return {**(config or {}), "tracing_disabled": True}
+    return config

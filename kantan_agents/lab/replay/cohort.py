@@ -1,0 +1,183 @@
+"""``Cohort``: the recorded runs that are run again with something changed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta, timezone
+from typing import Any, Final
+
+import attrs
+from typing_extensions import Self, Unpack
+
+from kantan_agents.errors import EmptyCohortError, InvalidOptionError, KantanAgentsError
+from kantan_agents.lab.replay.provider_side import held_by_provider, runs_here, why_not_repeated
+from kantan_agents.lab.replay.recording import Recording
+from kantan_agents.support.arguments import checked_int
+from kantan_agents.traces.capture import ModelCallRecord, RunRecord
+from kantan_agents.traces.store import TraceStore
+from kantan_agents.traces.store.experiment_keys import EXPERIMENT_KEY
+from kantan_agents.traces.store.filters import TraceFilters
+
+_HELD_LATER: Final = "auto_previous_response_id"
+
+
+@attrs.frozen
+class Skipped:
+    """A trace that is not replayed.
+
+    Attributes:
+        trace_id: Its id.
+        reason: Why not.
+    """
+
+    trace_id: str
+    reason: str
+
+
+@attrs.frozen
+class Cohort:
+    """Recorded runs of a trace database, to be run again. Create it with ``select`` or ``of``.
+
+    Attributes:
+        store: The database.
+        trace_ids: Ids of the traces, the newest first.
+    """
+
+    store: TraceStore
+    trace_ids: Sequence[str]
+
+    @classmethod
+    def select(
+        cls,
+        store: TraceStore,
+        *,
+        last: timedelta | None = None,
+        sample: int | None = None,
+        seed: int = 0,
+        limit: int | None = None,
+        **filters: Unpack[TraceFilters],
+    ) -> Self:
+        """Return the cohort of all traces that match.
+
+        Runs that an experiment has made are left out, unless ``metadata`` asks for them.
+
+        Args:
+            store: The database.
+            last: Only traces of this time until now.
+            sample: How many of the matching traces to choose at random; None for all.
+            seed: The same seed chooses the same traces of the same matching ones.
+            limit: At most the newest so many match; None for all.
+            **filters: As for ``store.traces``: ``agent``, ``prompt``, ``version``, ``tool``, ...
+
+        Raises:
+            InvalidOptionError: E75, an argument is invalid.
+            EmptyCohortError: E97, no trace matches.
+            TraceDatabaseError: E60, the file cannot be read.
+        """
+        if last is not None:
+            if filters.get("started_from") is not None:
+                raise InvalidOptionError(option="last", reason="cannot be combined with started_from")
+            filters["started_from"] = datetime.now(timezone.utc) - last
+        metadata = dict(filters.get("metadata") or {})
+        filters["metadata"] = {EXPERIMENT_KEY: None, **metadata}
+        found = [trace.trace_id for trace in store.traces(limit=limit, **filters)]
+        if not found:
+            reason = f"no trace in {store.path} passes these filters; try them in `kantan-agents traces list`"
+            raise EmptyCohortError(reason=reason)
+        if sample is not None:
+            many = min(checked_int("sample", sample, 1), len(found))
+            chosen = set(random.Random(seed).sample(sorted(found), many))  # noqa: S311 - no secret
+            found = [trace_id for trace_id in found if trace_id in chosen]
+        return cls(store, tuple(found))
+
+    @classmethod
+    def of(cls, store: TraceStore, trace_ids: Iterable[str]) -> Self:
+        """Return the cohort of these traces.
+
+        Args:
+            store: The database.
+            trace_ids: Ids as ``store.trace`` takes them.
+
+        Raises:
+            EmptyCohortError: E97, there is no id.
+            TraceNotFoundError: E61, there is no such trace.
+            TraceDatabaseError: E60, the file cannot be read.
+        """
+        given = [trace_ids] if isinstance(trace_ids, str) else list(trace_ids)
+        if not given:
+            raise EmptyCohortError(reason="no trace id is given")
+        full = [store.trace(trace_id).summary.trace_id for trace_id in given]
+        return cls(store, tuple(dict.fromkeys(full)))
+
+    def read(self, trace_id: str) -> Sequence[Recording | Skipped]:
+        """Return the recordings of the outermost runs in a trace, or why it cannot be replayed."""
+        try:
+            trace = self.store.trace(trace_id)
+            if trace.missing:
+                return [Skipped(trace_id, "its record is not complete: " + "; ".join(trace.missing))]
+            ids = {run.id for run in trace.runs}
+            outermost = [run.id for run in trace.runs if run.parent_run not in ids]
+            return [Recording.of(trace, run=run_id) for run_id in outermost]
+        except KantanAgentsError as error:
+            return [Skipped(trace_id, str(error))]
+
+    def recordings(self) -> Iterator[Recording]:
+        """Yield the recordings one after the other, without the traces that are not recorded completely."""
+        for trace_id in self.trace_ids:
+            yield from (one for one in self.read(trace_id) if isinstance(one, Recording))
+
+    def __len__(self) -> int:
+        return len(self.trace_ids)
+
+
+def obstacle(recording: Recording, live: Iterable[str]) -> str | None:
+    """Return why a recorded run cannot be run again with something changed; None if it can.
+
+    Args:
+        recording: The run.
+        live: Names of the tools that may really run.
+    """
+    root = recording.root
+    if root.state is not None:
+        return "it was resumed from a stored state, so its beginning is in another run"
+    if _is_paused(root):
+        return "it waits for an approval, and what a person would decide is not recorded in it"
+    for run in recording.runs:
+        if run.outcome in ("cancelled", "stopped"):
+            return f"the run of {run.agent!r} was {run.outcome}, at a moment that cannot be repeated"
+        held = [_HELD_LATER] if run.options.get(_HELD_LATER) else held_by_provider(run.options)
+        if held:
+            return why_not_repeated(held[0])
+        for call in run.model_calls:
+            reason = _obstacle_of_call(call, frozenset(live))
+            if reason is not None:
+                return reason
+    return None
+
+
+def _obstacle_of_call(call: ModelCallRecord, live: frozenset[str]) -> str | None:
+    held = held_by_provider(call.request.options)
+    if held:
+        return why_not_repeated(held[0])
+    for tool in call.request.tools:
+        if not runs_here(tool) and tool.name not in live:
+            return (
+                f"the tool {tool.name!r} ({tool.kind}) would run at the provider or start something; "
+                "name it in live if it may"
+            )
+    if call.error is not None and call.error.type == "CancelledError" and not call.is_superseded:
+        return f"a model call of {call.agent!r} was cancelled, at a moment that cannot be repeated"
+    return None
+
+
+def _is_paused(run: RunRecord) -> bool:
+    if run.error is not None or run.output is not None or not run.model_calls:
+        return False
+    last: Any = [call for call in run.model_calls if not (call.is_internal or call.is_superseded)][-1:]
+    answer = last[0].answer if last else None
+    if answer is None:
+        return False
+    made = {call.call_id for call in run.tool_calls}
+    asked = [item.get("call_id") for item in answer.output if str(item.get("type", "")).endswith("_call")]
+    return any(call_id is not None and call_id not in made for call_id in asked)

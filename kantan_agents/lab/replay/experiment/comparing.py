@@ -1,0 +1,127 @@
+"""Compares a run with the recorded one: its decisions, its output, and what it has used."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from kantan_agents.errors import code_of
+from kantan_agents.lab.replay.experiment.outcome import ChangedDecision, DecisionKind, Figures
+from kantan_agents.lab.replay.experiment.prices import Prices
+from kantan_agents.lab.replay.experiment.seen import Seen, tokens_of
+from kantan_agents.lab.replay.recording import Recording
+from kantan_agents.lab.replay.tape import plain_arguments
+from kantan_agents.support.secrets import mask
+from kantan_agents.traces.capture import RunRecord
+from kantan_agents.traces.capture.canonical import canonical
+
+Decision = tuple[DecisionKind, str, str, bytes]
+"""Kind, agent, name, and canonical arguments."""
+
+
+def changed_decisions(recording: Recording, seen: Seen) -> list[ChangedDecision]:
+    """Return the decisions that only one of the two runs has made, the recorded ones first.
+
+    The order of decisions does not count: tools that are called at the same time have none.
+    """
+    before, after = Counter(_recorded_decisions(recording, seen)), Counter(_seen_decisions(seen))
+    found = [ChangedDecision(*one[:3], _shown(one), None) for one in (before - after).elements()]
+    return found + [ChangedDecision(*one[:3], None, _shown(one)) for one in (after - before).elements()]
+
+
+def _shown(decision: Decision) -> str:
+    return decision[3].decode("utf-8", "replace")
+
+
+def runs_replayed(recording: Recording, seen: Seen) -> Sequence[RunRecord]:
+    """Return the recorded runs that a repetition repeats: without those in tools whose bodies do not run."""
+    left_out: set[str] = set()
+    for run in recording.runs[1:]:
+        if run.parent_call in seen.played or run.parent_run in left_out:
+            left_out.add(run.id)
+    return [run for run in recording.runs if run.id not in left_out]
+
+
+def _recorded_decisions(recording: Recording, seen: Seen) -> Iterator[Decision]:
+    # The events of a call whose tool the model was not shown do not have its arguments.
+    hidden = {call.tool for call in seen.tool_calls if not call.arguments}
+    for run in runs_replayed(recording, seen):
+        for call in run.tool_calls:
+            refusal = _recorded_refusal(call)
+            is_hidden = refusal is not None and call.tool.name in hidden
+            arguments = plain_arguments("" if is_hidden else call.arguments)
+            yield ("tool call", call.agent, call.tool.name, arguments)
+            if refusal is not None:
+                yield ("refusal", call.agent, call.tool.name, refusal)
+        for asked in run.model_calls:
+            if asked.parent_call is not None:
+                continue  # in an agent that is a tool, whose hand-offs the SDK does not report
+            names = {one.name: one.options.get("agent", one.name) for one in asked.request.handoffs}
+            items = () if asked.answer is None or asked.is_internal else asked.answer.output
+            chosen = [item["name"] for item in items if item.get("name") in names]
+            if chosen:  # the SDK takes the first
+                yield ("hand-off", asked.agent, str(names[str(chosen[0])]), b"")
+
+
+def _recorded_refusal(call: Any) -> bytes | None:
+    if call.decision is not None and not call.decision.is_allowed:
+        return str(call.decision.code or "").encode()
+    if call.error is not None and call.error.code == "E21":
+        return b"E21"
+    return None
+
+
+def _seen_decisions(seen: Seen) -> Iterator[Decision]:
+    for call in seen.tool_calls:
+        code = seen.refusals.get((call.run_id, call.call_id))
+        yield ("tool call", call.agent, call.tool, plain_arguments(str(mask(call.arguments))))
+        if code is not None:
+            yield ("refusal", call.agent, call.tool, code.encode())
+    for handoff in seen.handoffs:
+        yield ("hand-off", handoff.agent, handoff.to_agent, b"")
+
+
+def changed_fields(agent: str, before: Any, after: Any) -> list[ChangedDecision]:
+    """Return the fields in which two structured outputs differ; a list counts as one field."""
+    return [ChangedDecision("field", agent, path, *values) for path, values in _fields("", before, after)]
+
+
+def _fields(path: str, before: Any, after: Any) -> Iterator[tuple[str, tuple[Any, Any]]]:
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        for name in dict.fromkeys((*before, *after)):
+            yield from _fields(f"{path}.{name}" if path else str(name), before.get(name), after.get(name))
+    elif canonical(before) != canonical(after):
+        yield path, (before, after)
+
+
+def is_wording(before: Any, after: Any) -> bool:
+    """Return whether both outputs are texts, so that their difference is one of words."""
+    return isinstance(before, str) and isinstance(after, str)
+
+
+def same_failure(recorded: RunRecord, error: BaseException) -> bool:
+    """Return whether an error is the one that had ended the recorded run."""
+    before = recorded.error
+    names = (type(error).__name__, getattr(error, "type_name", ""))
+    return before is not None and before.type in names and before.code == code_of(error)
+
+
+def figures_before(recording: Recording, seen: Seen, prices: Prices) -> Figures:
+    """Return what a recorded run has used."""
+    total = Figures(cost=prices.nothing)
+    for run in runs_replayed(recording, seen):
+        for call in run.model_calls:
+            usage: Mapping[str, Any] = {} if call.answer is None else call.answer.usage
+            used = int(usage.get("input_tokens") or 0), int(usage.get("output_tokens") or 0)
+            total += Figures(1, *used, call.seconds, prices.cost(call.model, *used))
+    return total
+
+
+def figures_after(seen: Seen, prices: Prices) -> Figures:
+    """Return what a run has used."""
+    total = Figures(cost=prices.nothing)
+    for call in seen.model_calls:
+        used = tokens_of(call)
+        total += Figures(1, *used, call.seconds, prices.cost(call.model, *used))
+    return total

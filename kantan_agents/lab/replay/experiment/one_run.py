@@ -1,0 +1,206 @@
+"""Repeats one recorded run with a changed agent, and says what became of it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from typing import Any
+
+import attrs
+from agents import RunConfig
+
+from kantan_agents.core.events import Event, ModelCallFinished
+from kantan_agents.errors import (
+    InvalidChangeError,
+    InvalidOptionError,
+)
+from kantan_agents.lab.replay.beginning import context_of, run_again
+from kantan_agents.lab.replay.change import Change, plain
+from kantan_agents.lab.replay.experiment.comparing import (
+    changed_decisions,
+    changed_fields,
+    figures_after,
+    figures_before,
+    is_wording,
+    same_failure,
+)
+from kantan_agents.lab.replay.experiment.fatal_errors import is_fatal
+from kantan_agents.lab.replay.experiment.outcome import ChangedDecision, RunOutcome, Status
+from kantan_agents.lab.replay.experiment.plan import Wanted
+from kantan_agents.lab.replay.experiment.playback import CounterfactualPlayback, Policy
+from kantan_agents.lab.replay.experiment.prices import Ledger
+from kantan_agents.lab.replay.experiment.seen import tokens_of
+from kantan_agents.lab.replay.playback import output_of
+from kantan_agents.lab.replay.recording import Recording
+from kantan_agents.traces.capture.canonical import canonical, copied
+from kantan_agents.traces.capture.playback import current_playback
+from kantan_agents.traces.store.experiment_keys import EXPERIMENT_KEY, REPLAYED_KEY
+
+
+@attrs.frozen
+class Attempt:
+    """What became of a repetition.
+
+    Attributes:
+        outcome: The result; None if it was ended because the budget is used up.
+        fatal: The error that every other run would have as well: the model cannot be reached.
+    """
+
+    outcome: RunOutcome | None
+    fatal: Exception | None = None
+
+
+def checked_run_config(given: Any, changes: Iterable[Change]) -> RunConfig:
+    """Return a configuration of runs for ``replay_cohort``.
+
+    Raises:
+        InvalidOptionError: E75, it is neither a RunConfig nor a dict of its fields.
+        InvalidChangeError: E94, a change would have no effect beside it.
+    """
+    try:
+        config = given if isinstance(given, RunConfig) else RunConfig(**({} if given is None else given))
+    except TypeError as error:
+        raise InvalidOptionError(option="run_config", reason=str(error)) from error
+    settings = vars(config.model_settings) if config.model_settings is not None else {}
+    fixed = {f"settings.{name}" for name, value in settings.items() if value is not None}
+    fixed |= {"model"} if config.model is not None else set()
+    for change in changes:
+        for what in change.what.split(", "):
+            if what in fixed:
+                reason = "the run_config has another value, which wins over that of the agent"
+                raise InvalidChangeError(change=what, reason=reason)
+    return config
+
+
+def described_config(config: RunConfig) -> dict[str, Any]:
+    """Return what identifies a configuration in another process: its model and its settings."""
+    model = config.model
+    named = model is None or isinstance(model, str)
+    return {
+        "model": model if named else getattr(model, "model", type(model).__name__),
+        "model_settings": plain(config.model_settings),
+    }
+
+
+class Runner:
+    """Makes the runs of an experiment.
+
+    Args:
+        name: Name of the experiment.
+        wanted: What the caller has asked for.
+        policy: What happens to new calls.
+        ledger: Counts what the model calls use.
+        config: The configuration of each run.
+    """
+
+    def __init__(self, name: str, wanted: Wanted, policy: Policy, ledger: Ledger, config: RunConfig) -> None:
+        self._config = config
+        self._name = name
+        self._wanted = wanted
+        self._policy = policy
+        self._ledger = ledger
+
+    def notice(self, event: Event) -> None:
+        """Pass an event on to the repetition that its run belongs to; a handler of the changed agent."""
+        playback = current_playback.get()
+        if not isinstance(playback, CounterfactualPlayback):
+            return
+        playback.seen.add(event)
+        if isinstance(event, ModelCallFinished):
+            used = tokens_of(event)
+            self._ledger.spend(sum(used), self._wanted.prices.cost(event.model, *used))
+
+    async def repeat(self, recording: Recording, number: int) -> Attempt:
+        """Run a recorded run once more and compare it."""
+        playback = CounterfactualPlayback(recording, self._policy, lambda: self._ledger.may_spend)
+        root, agent = recording.root, self._wanted.after
+        metadata = {
+            **(self._config.trace_metadata or {}),
+            EXPERIMENT_KEY: self._name,
+            REPLAYED_KEY: root.id,
+        }
+        options = {"run_config": dataclasses.replace(self._config, trace_metadata=metadata)}
+        context = context_of(root, self._wanted.context)
+        if self._wanted.run_rules is not None:
+            context["tool_rules"] = copied(self._wanted.run_rules)
+        token = current_playback.set(playback)
+        returned: dict[str, Any] | None = None
+        error: Exception | None = None
+        try:
+            returned = await run_again(agent, root, context, options)
+        except Exception as raised:  # noqa: BLE001 - any error of the run is its result
+            error = raised
+        finally:
+            current_playback.reset(token)
+        if playback.is_broke:
+            return Attempt(None)
+        outcome = self._outcome(playback, number, returned, error)
+        return Attempt(outcome, error if outcome.status == "failed" and is_fatal(error) else None)
+
+    def _outcome(
+        self,
+        playback: CounterfactualPlayback,
+        number: int,
+        returned: dict[str, Any] | None,
+        error: Exception | None,
+    ) -> RunOutcome:
+        recording, seen = playback.recording, playback.seen
+        root = recording.root
+        output = None if returned is None else output_of(returned)
+        if playback.new_call is None and playback.refused is None and seen.waits:
+            reason = "it waits for an approval, and the recorded run has none for this call"
+            playback.diverge(root.agent, _waiting(returned), "", reason)
+        status, decisions, message = _compared(playback, output, playback.refused or error)
+        return RunOutcome(
+            recording.trace_id,
+            root.id,
+            number,
+            status,
+            tuple(decisions),
+            playback.new_call,
+            message,
+            figures_before(recording, seen, self._wanted.prices),
+            figures_after(seen, self._wanted.prices),
+            root.output,
+            output,
+            tuple(seen.simulated),
+            tuple(seen.live),
+            seen.trace_id if _is_recorded(seen.trace_id) else None,
+        )
+
+
+def _compared(
+    playback: CounterfactualPlayback, output: Any, error: Exception | None
+) -> tuple[Status, list[ChangedDecision], str | None]:
+    recording, root = playback.recording, playback.recording.root
+    if playback.new_call is not None:
+        return "diverged", _new_refusals(playback), None
+    if error is not None and not same_failure(root, error):
+        return "failed", _new_refusals(playback), str(error) or type(error).__name__
+    decisions = changed_decisions(recording, playback.seen)
+    message = None if error is None else str(error)
+    if root.error is not None and error is None:
+        gone = root.error
+        decisions.append(ChangedDecision("error", root.agent, gone.type, gone.message, None))
+    elif error is None and canonical(output) != canonical(root.output):
+        if not is_wording(root.output, output):
+            decisions += changed_fields(root.agent, root.output, output)
+        elif not decisions:
+            return "wording", [], None
+    return ("changed" if decisions else "same"), decisions, message
+
+
+def _new_refusals(playback: CounterfactualPlayback) -> list[ChangedDecision]:
+    """Return the refused calls of a run that did not end; nothing else of it can be compared."""
+    found = changed_decisions(playback.recording, playback.seen)
+    return [one for one in found if one.kind == "refusal" and one.before is None]
+
+
+def _waiting(returned: dict[str, Any] | None) -> str:
+    result = None if returned is None else returned.get("result")
+    names = [getattr(one, "name", None) or "" for one in getattr(result, "interruptions", ())]
+    return names[0] if names else ""
+
+
+def _is_recorded(trace_id: str | None) -> bool:
+    return trace_id is not None and trace_id != "no-op"

@@ -1,0 +1,236 @@
+"""What an experiment is going to do: which runs, their expected use, and what prevents it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import attrs
+from agents import ComputerTool, Runner
+
+from kantan_agents.agent import Agent
+from kantan_agents.core.prompt import Prompt
+from kantan_agents.core.templating import Marker, compile_template
+from kantan_agents.errors import (
+    EmptyCohortError,
+    InvalidChangeError,
+    InvalidOptionError,
+    NoChangeError,
+    UnknownRecordedToolError,
+)
+from kantan_agents.lab.replay.change import Change
+from kantan_agents.lab.replay.changed_agent import ChangedPart
+from kantan_agents.lab.replay.cohort import Cohort, Skipped, obstacle
+from kantan_agents.lab.replay.experiment.prices import Estimate, Prices
+from kantan_agents.lab.replay.reached import Reached
+from kantan_agents.lab.replay.recording import Recording
+from kantan_agents.lab.replay.tape import was_made
+from kantan_agents.support.nearest import nearest
+from kantan_agents.tool_rules import EXPLICIT, ToolRules
+from kantan_agents.traces.capture import ToolCallRecord
+from kantan_agents.traces.capture.canonical import canonical
+
+
+@attrs.frozen
+class Unit:
+    """One recorded run that is to be repeated once.
+
+    Attributes:
+        trace_id: Id of its trace.
+        run_id: Its id.
+        repeat: Number of the repetition, from 0.
+        estimate: What it is expected to use.
+    """
+
+    trace_id: str
+    run_id: str
+    repeat: int
+    estimate: Estimate
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """What identifies it in its experiment."""
+        return self.trace_id, self.run_id, self.repeat
+
+
+@attrs.frozen
+class Plan:
+    """The runs of an experiment.
+
+    Attributes:
+        units: The runs, the newest trace first, all repetitions of a run together.
+        skipped: The traces that are left out.
+    """
+
+    units: Sequence[Unit]
+    skipped: Sequence[Skipped]
+
+
+@attrs.frozen
+class Wanted:
+    """What the caller of an experiment has asked for.
+
+    Attributes:
+        before: The agent as it is.
+        after: The changed agent.
+        changes: The changes.
+        parts: The agents that they change, before and after.
+        live: Names of the tools that may really run.
+        repeats: How often each run is repeated.
+        prices: Prices of the models.
+        context: Values for the context of every run.
+    """
+
+    before: Agent[Any]
+    after: Agent[Any]
+    changes: Sequence[Change]
+    parts: Sequence[ChangedPart]
+    live: frozenset[str]
+    repeats: int
+    prices: Prices
+    context: Mapping[str, Any]
+
+    @property
+    def run_rules(self) -> Mapping[str, Any] | None:
+        """The explicit rules of every run; None for the recorded ones."""
+        return next((one.run_rules for one in self.changes if one.run_rules is not None), None)
+
+
+def plan_of(cohort: Cohort, wanted: Wanted) -> Plan:
+    """Read the cohort once and return the plan.
+
+    Raises:
+        EmptyCohortError: E97, no run of the cohort can be repeated.
+        UnknownRecordedToolError: E96, the agent lacks a tool that a run has called.
+        NoChangeError: E95, the rules are those that all runs had.
+        InvalidChangeError: E94, the prompt reads context values that are not recorded.
+        InvalidOptionError: E75, ``live`` names a tool that neither the agent nor a run has.
+        TraceDatabaseError: E60, the file cannot be read.
+    """
+    check_agent(wanted.after, wanted.live)
+    units: list[Unit] = []
+    skipped: list[Skipped] = []
+    offered = {tool.name for tool in wanted.after.tools}
+    has_new_rules = wanted.run_rules is None
+    for trace_id in cohort.trace_ids:
+        for found in _of_agent(cohort, trace_id, wanted.before.name):
+            reason = None if isinstance(found, Skipped) else obstacle(found, wanted.live)
+            if isinstance(found, Skipped) or reason is not None:
+                skipped.append(found if isinstance(found, Skipped) else Skipped(trace_id, str(reason)))
+                continue
+            _check_tools(found, wanted.after)
+            _check_markers(found, wanted)
+            has_new_rules = has_new_rules or _rules_of(found) != _normal(wanted.run_rules or {})
+            offered |= _names_in(found)
+            estimate = _estimate(found, wanted)
+            units += [Unit(trace_id, found.root.id, number, estimate) for number in range(wanted.repeats)]
+    if not units:
+        raise EmptyCohortError(reason=_why_empty(skipped))
+    if not has_new_rules:
+        raise NoChangeError(change="rules", reason="all recorded runs had these explicit rules")
+    for name in sorted(wanted.live - offered):
+        near = nearest(name, offered)
+        hint = f"; did you mean {near!r}?" if near is not None else ""
+        reason = f"neither the agent nor a recorded run has a tool {name!r}{hint}"
+        raise InvalidOptionError(option="live", reason=reason)
+    return Plan(tuple(units), tuple(skipped))
+
+
+def check_agent(agent: Agent[Any], live: Iterable[str]) -> None:
+    """Check that running an agent starts nothing before its first call of a tool.
+
+    Raises:
+        InvalidOptionError: E75, it has a runner of its own or may start a computer.
+    """
+    if agent.runner is not Runner:
+        reason = f"has a runner of its own ({agent.runner!r}), which may do anything"
+        raise InvalidOptionError(option="agent", reason=reason)
+    for one in Reached(agent, {}).agents:
+        for tool in getattr(one, "tools", ()):
+            if isinstance(tool, ComputerTool) and tool.name not in live:
+                reason = (
+                    f"the tool {tool.name!r} of {one.name!r} starts a computer; name it in live if it may"
+                )
+                raise InvalidOptionError(option="agent", reason=reason)
+
+
+def _of_agent(cohort: Cohort, trace_id: str, agent: str) -> Sequence[Recording | Skipped]:
+    found = cohort.read(trace_id)
+    own = [one for one in found if isinstance(one, Skipped) or one.root.agent == agent]
+    if own:
+        return own
+    others = ", ".join(sorted({repr(one.root.agent) for one in found if isinstance(one, Recording)}))
+    return [Skipped(trace_id, f"it is a run of {others or 'no agent'}, not of {agent!r}")]
+
+
+def _check_tools(recording: Recording, agent: Agent[Any]) -> None:
+    for call in recording.root.tool_calls:
+        if call.agent == agent.name and was_made(call) and not _has_tool(agent, call):
+            raise UnknownRecordedToolError(tool_name=call.tool.name, agent=agent.name)
+
+
+def _has_tool(agent: Agent[Any], call: ToolCallRecord) -> bool:
+    if call.tool.server is not None:
+        return call.tool.server in agent.sdk_agent.server_names
+    names = (call.tool.name, *call.tool.names)
+    return any(agent.sdk_agent.local_tool_named(name) is not None for name in names)
+
+
+def _check_markers(recording: Recording, wanted: Wanted) -> None:
+    for part in wanted.parts:
+        prompt = part.after.instructions
+        if part.change.what != "prompt" or (isinstance(prompt, Prompt) and prompt.literal):
+            continue
+        runs = [
+            run for run in recording.runs if any(call.agent == part.after.name for call in run.model_calls)
+        ]
+        if not runs and part.change.agent is not None:
+            continue  # this run has not reached it
+        before = part.before.instructions
+        known = _paths(before.text if isinstance(before, Prompt) else before)
+        known |= {path for run in runs for call in run.model_calls for path in call.context}
+        for path in sorted(_paths(part.change.value)):
+            if path not in known and path.split(".")[0] not in wanted.context:
+                reason = (
+                    f"it reads {path!r} from the context, and the recorded runs do not say what that was; "
+                    "give it with context="
+                )
+                raise InvalidChangeError(change="prompt", reason=reason)
+
+
+def _paths(text: str) -> set[str]:
+    return {one.path for one in compile_template(text) if isinstance(one, Marker) and one.source == "ctx"}
+
+
+def _rules_of(recording: Recording) -> bytes:
+    explicit = [rules for name, rules in recording.root.rules.layers if name == EXPLICIT]
+    return _normal(explicit[0] if explicit else {})
+
+
+def _normal(rules: Mapping[str, Any]) -> bytes:
+    return canonical(ToolRules.parse(rules).to_dict())
+
+
+def _names_in(recording: Recording) -> set[str]:
+    calls = [call for run in recording.runs for call in run.model_calls]
+    return {tool.name for call in calls for tool in call.request.tools}
+
+
+def _estimate(recording: Recording, wanted: Wanted) -> Estimate:
+    own = wanted.before.name
+    models = {one.agent or own: one.value for one in wanted.changes if one.what == "model"}
+    tokens, cost = 0, wanted.prices.nothing
+    for run in recording.runs:
+        for call in run.model_calls:
+            usage: Mapping[str, Any] = {} if call.answer is None else call.answer.usage
+            used = int(usage.get("input_tokens") or 0), int(usage.get("output_tokens") or 0)
+            tokens += sum(used)
+            price = wanted.prices.cost(models.get(call.agent, call.model), *used)
+            cost = None if cost is None or price is None else cost + price
+    return Estimate(tokens or None, cost if tokens else None)
+
+
+def _why_empty(skipped: Sequence[Skipped]) -> str:
+    more = f" (and {len(skipped) - 1} more)" if len(skipped) > 1 else ""
+    first = f"{skipped[0].trace_id}: {skipped[0].reason}{more}" if skipped else "it has no run"
+    return f"none of its traces can be run again; {first}"

@@ -1,0 +1,302 @@
+"""``replay_cohort``: runs a cohort again with something changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import anyio
+import attrs
+from agents import RunConfig
+from anyio.to_thread import run_sync
+
+from kantan_agents.agent import Agent
+from kantan_agents.agent.running.portal import background_loop
+from kantan_agents.errors import (
+    InvalidOptionError,
+    KantanAgentsError,
+    ReplayBudgetError,
+    TraceDatabaseError,
+)
+from kantan_agents.lab.replay.change import Change
+from kantan_agents.lab.replay.changed_agent import changed_agent, changes_of, hash_of
+from kantan_agents.lab.replay.cohort import Cohort
+from kantan_agents.lab.replay.experiment.experiment import Experiment, of_row
+from kantan_agents.lab.replay.experiment.one_run import Runner, checked_run_config, described_config
+from kantan_agents.lab.replay.experiment.outcome import RunOutcome
+from kantan_agents.lab.replay.experiment.plan import Plan, Unit, Wanted, plan_of
+from kantan_agents.lab.replay.experiment.playback import Policy
+from kantan_agents.lab.replay.experiment.prices import Ledger, Limit, Prices
+from kantan_agents.lab.replay.experiment.rows import ExperimentRow, open_experiment, read_runs, write_run
+from kantan_agents.lab.replay.experiment.simulation import check_simulator
+from kantan_agents.lab.replay.reached import Reached
+from kantan_agents.lab.replay.recording import Recording
+from kantan_agents.support.arguments import checked_int
+
+Progress = Callable[[int, int], None]
+"""Called with the number of finished runs and of all runs, whenever one has finished."""
+
+
+def replay_cohort(
+    cohort: Cohort,
+    agent: Agent[Any],
+    changes: Change | Iterable[Change],
+    *,
+    live: Iterable[str] = (),
+    simulate: Agent[Any] | None = None,
+    repeats: int = 1,
+    concurrency: int = 4,
+    prices: Mapping[str, tuple[float, float]] | None = None,
+    max_tokens: int | None = None,
+    max_cost: float | None = None,
+    context: Mapping[str, Any] | None = None,
+    run_config: RunConfig | Mapping[str, Any] | None = None,
+    name: str | None = None,
+    progress: Progress | None = None,
+) -> Experiment:
+    """Run recorded runs again with something changed, and compare each with what was recorded.
+
+        cohort = Cohort.select(store, prompt="support", last=timedelta(days=7))
+        experiment = replay_cohort(cohort, support_agent, Change.model("gpt-6.1-terra"))
+
+    The models are really asked, so it costs tokens. Tools do not run: a call that equals a recorded one of
+    the same run, by agent, tool and arguments, gets its result; any other call ends that run as diverged.
+    Code of yours in middleware, renderers, guardrails and hooks does run.
+
+    Each finished run is stored in the cohort's database at once. Started again with the same name, changes
+    and agent, the experiment makes only the runs that are missing or had failed.
+
+    Args:
+        cohort: The recorded runs.
+        agent: The agent as it is now, without the changes.
+        changes: What is different: in this agent or, with ``Change.of``, in one that it reaches.
+        live: Names of tools that may really run if the recording does not answer a call.
+        simulate: An agent without tools that plays any other function tool whose call the recording does not
+            answer. Its input is JSON with the tool, the arguments and recorded calls; its answer is the
+            result.
+        repeats: How often each run is made.
+        concurrency: How many runs are made at the same time.
+        prices: For each model, the prices of a million input and output tokens, for costs.
+        max_tokens: The most input and output tokens of the missing runs together.
+        max_cost: The most that they may cost, in the currency of ``prices``.
+        context: Values for the context besides those that the templates had read.
+        run_config: The SDK's ``RunConfig`` that your program runs the agent with, or a dict of its fields. It
+            is not part of a record.
+        name: Name of the experiment; by default made of the changes.
+        progress: Called whenever a run has finished.
+
+    Raises:
+        InvalidChangeError: E94, a change is invalid.
+        NoChangeError: E95, a change changes nothing.
+        UnknownRecordedToolError: E96, the agent lacks a tool that a run has called.
+        EmptyCohortError: E97, no run can be repeated.
+        ReplayBudgetError: E98, the estimate from the recorded usage exceeds the budget.
+        ModelNotFoundError: E19, the new model is unknown.
+        InvalidOptionError: E75, an option is invalid.
+        TraceDatabaseError: E60, the database cannot be read or changed at the start.
+
+    Returns:
+        The experiment. If the model cannot be reached, the budget is used up or the database cannot be used
+        meanwhile, it has the runs stored so far, and ``stopped`` is the error.
+    """
+    given = tuple(live) if not isinstance(live, str) else (live,)
+    listed = changes_of(changes)
+    return background_loop.run(
+        lambda: replay_cohort_async(
+            cohort,
+            agent,
+            listed,
+            live=given,
+            simulate=simulate,
+            repeats=repeats,
+            concurrency=concurrency,
+            prices=prices,
+            max_tokens=max_tokens,
+            max_cost=max_cost,
+            context=context,
+            run_config=run_config,
+            name=name,
+            progress=progress,
+        )
+    )
+
+
+async def replay_cohort_async(
+    cohort: Cohort,
+    agent: Agent[Any],
+    changes: Change | Iterable[Change],
+    *,
+    live: Iterable[str] = (),
+    simulate: Agent[Any] | None = None,
+    repeats: int = 1,
+    concurrency: int = 4,
+    prices: Mapping[str, tuple[float, float]] | None = None,
+    max_tokens: int | None = None,
+    max_cost: float | None = None,
+    context: Mapping[str, Any] | None = None,
+    run_config: RunConfig | Mapping[str, Any] | None = None,
+    name: str | None = None,
+    progress: Progress | None = None,
+) -> Experiment:
+    """Do the same as ``replay_cohort`` on the running event loop; if cancelled, finished runs stay stored."""
+    if not isinstance(agent, Agent):
+        raise InvalidOptionError(option="agent", reason=f"must be an Agent, not {type(agent).__name__}")
+    listed = changes_of(changes)
+    check_simulator(simulate)
+    names = frozenset((live,) if isinstance(live, str) else live)
+    priced = Prices.of(prices)
+    limit = Limit.of(max_tokens, max_cost, priced)
+    workers = checked_int("concurrency", concurrency, 1)
+    config = checked_run_config(run_config, listed)
+    made = changed_agent(await Reached.from_agent(agent), listed)
+    wanted = Wanted(
+        agent,
+        made.agent,
+        listed,
+        made.parts,
+        names,
+        checked_int("repeats", repeats, 1),
+        priced,
+        dict(context or {}),
+    )
+    plan = await run_sync(plan_of, cohort, wanted)
+    policy = Policy(names, simulate)
+    more = {"live": sorted(names), "simulate": None if simulate is None else simulate.name}
+    # Experiments without a configuration keep the hash that they have in files of earlier versions.
+    configured = {} if run_config is None else {"run_config": described_config(config)}
+    row = await run_sync(
+        open_experiment,
+        cohort.store.path,
+        name or ", ".join(change.label for change in listed),
+        hash_of(wanted.after, listed, more | configured),
+        {
+            "agent": agent.name,
+            "changes": [change.label for change in listed],
+            "planned": len(plan.units),
+            "skipped": [attrs.asdict(one) for one in plan.skipped],
+            **more,
+        },
+    )
+    ledger = Ledger(limit)
+    runner = Runner(row.name, wanted, policy, ledger, config)
+    work = _Work(cohort, plan, row, runner, ledger, progress)
+    await work.read_finished()
+    ledger.check(unit.estimate for unit in work.missing)
+    with wanted.after.subscribe(runner.notice):
+        await work.make(workers)
+    return work.experiment()
+
+
+class _Work:
+    """The runs of an experiment that are still to be made, and those that are finished."""
+
+    def __init__(
+        self,
+        cohort: Cohort,
+        plan: Plan,
+        row: ExperimentRow,
+        runner: Runner,
+        ledger: Ledger,
+        progress: Progress | None,
+    ) -> None:
+        self._cohort = cohort
+        self._plan = plan
+        self._row = row
+        self._runner = runner
+        self._ledger = ledger
+        self._progress = progress
+        self._finished: dict[tuple[str, str, int], RunOutcome] = {}
+        self._stopped: Exception | None = None
+
+    @property
+    def missing(self) -> list[Unit]:
+        """The runs that are still to be made, those that have failed before included."""
+        return [unit for unit in self._plan.units if unit.key not in self._finished]
+
+    async def read_finished(self) -> None:
+        """Read the runs that an earlier start has finished."""
+        keys = {unit.key for unit in self._plan.units}
+        for run in await run_sync(read_runs, self._cohort.store.path, self._row):
+            key = (run.trace_id, run.run_id, run.repeat)
+            if run.status != "failed" and key in keys:
+                self._finished[key] = run
+        self._report()
+
+    async def make(self, workers: int) -> None:
+        """Make the missing runs, so many at a time."""
+        units = iter(self.missing)
+        async with anyio.create_task_group() as group:
+            for _ in range(workers):
+                group.start_soon(self._worker, units)
+
+    def experiment(self) -> Experiment:
+        """Return the experiment as it is now."""
+        runs = [self._finished[unit.key] for unit in self._plan.units if unit.key in self._finished]
+        return of_row(
+            self._row,
+            runs,
+            skipped=self._plan.skipped,
+            planned=len(self._plan.units),
+            stopped=self._stopped,
+        )
+
+    async def _worker(self, units: Iterator[Unit]) -> None:
+        for unit in units:
+            if self._stopped is not None:
+                return
+            if not self._ledger.reserve(unit.estimate):
+                self._stop(_used_up(self._ledger))
+                return
+            try:
+                await self._one(unit)
+            finally:
+                self._ledger.release(unit.estimate)
+
+    async def _one(self, unit: Unit) -> None:
+        try:
+            recording = await run_sync(self._read, unit)
+        except TraceDatabaseError as error:
+            self._stop(error)
+            return
+        if recording is None:
+            return
+        attempt = await self._runner.repeat(recording, unit.repeat)
+        if attempt.fatal is not None:
+            self._stop(attempt.fatal)
+            return
+        if attempt.outcome is None:
+            self._stop(_used_up(self._ledger))
+            return
+        if not attempt.outcome.after.tokens and attempt.outcome.after.model_calls:
+            self._ledger.spend(int(unit.estimate.tokens or 0), unit.estimate.cost or 0.0)
+        try:
+            with anyio.CancelScope(shield=True):  # it has cost something, so it is kept
+                await run_sync(write_run, self._cohort.store.path, self._row, attempt.outcome)
+        except TraceDatabaseError as error:
+            self._stop(error)
+            return
+        self._finished[unit.key] = attempt.outcome
+        self._report()
+
+    def _read(self, unit: Unit) -> Recording | None:
+        try:
+            return Recording.of(self._cohort.store.trace(unit.trace_id), run=unit.run_id)
+        except TraceDatabaseError:
+            raise
+        except KantanAgentsError:  # it was pruned, at least in part, after the plan was made
+            return None
+
+    def _stop(self, error: Exception) -> None:
+        self._stopped = self._stopped or error
+
+    def _report(self) -> None:
+        if self._progress is not None:
+            self._progress(len(self._finished), len(self._plan.units))
+
+
+def _used_up(ledger: Ledger) -> ReplayBudgetError:
+    reason = (
+        f"it is used up, after {ledger.tokens:,.0f} tokens with those of unfinished runs; start it again "
+        "with a higher limit, and it goes on where it has stopped"
+    )
+    return ReplayBudgetError(reason=reason)

@@ -1,0 +1,136 @@
+"""``replay``: runs a recorded run again as a test of an agent."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import attrs
+
+from kantan_agents.agent import Agent
+from kantan_agents.agent.running.portal import background_loop
+from kantan_agents.lab.replay.beginning import context_of, run_again, untraced
+from kantan_agents.lab.replay.bounds import check_replayable
+from kantan_agents.lab.replay.checks import Checks
+from kantan_agents.lab.replay.playback import StrictPlayback
+from kantan_agents.lab.replay.recording import Recording
+from kantan_agents.traces.capture.playback import current_playback
+
+__all__ = ["Replay", "StrictPlayback", "check_replayable", "replay", "replay_async"]
+
+
+@attrs.frozen
+class Replay:
+    """A run that was replayed without a difference.
+
+    Attributes:
+        recording: What was replayed.
+        context: The context that the run has returned; None if it failed as the recorded run did.
+        error: The error that ended it, as it had ended the recorded run; None if it has an answer.
+    """
+
+    recording: Recording
+    context: dict[str, Any] | None
+    error: Exception | None = None
+
+    @property
+    def output(self) -> Any:
+        """The final output, in the type of the agent; None if the run failed."""
+        result = None if self.context is None else self.context.get("result")
+        return getattr(result, "final_output", result)
+
+
+def replay(
+    recording: Recording | str | os.PathLike[str],
+    agent: Agent[Any],
+    *,
+    ignore: str | Iterable[str] = (),
+    match: str | Iterable[str] | None = None,
+    accept: str | Iterable[str] = (),
+    context: Mapping[str, Any] | None = None,
+    traced: bool = False,
+    **runner_options: Any,
+) -> Replay:
+    """Run a recorded run again and check that the agent asks its models the same as then.
+
+        replay(Recording.load("tests/refund.json"), support_agent)
+
+    The agent goes through its whole pipeline, with its middleware, rules and output types. What its models
+    answer and its tools return comes from the recording: no request leaves the process, and no body of a tool
+    runs. Each request is compared with the recorded one before it is answered. Code of yours in middleware,
+    renderers, guardrails and hooks does run.
+
+    Args:
+        recording: The recording, or the path of its file.
+        agent: The agent as it is now.
+        ignore: Parts that may differ: ``"model"``, ``"instructions"``, ``"tools"``, ``"handoffs"``,
+            ``"output"``, ``"settings"``, ``"options"``, ``"input"``, ``"answer"`` (the final output),
+            ``"error"``, ``"calls"``, ``"rules"``, or something in one of these, such as
+            ``"settings.temperature"`` or ``"tools.search"``.
+        match: The only parts that must be the same.
+        accept: What a provider has done or holds, which is otherwise refused: names of hosted tools, such as
+            ``"web_search"``, and ``"previous_response_id"``, ``"conversation_id"`` or ``"prompt"``. The
+            recorded answers are taken as they are.
+        context: Values for the context besides those that the templates had read, for code of yours that
+            reads them.
+        traced: Whether the replayed run is traced, to wherever traces go in this process.
+        **runner_options: For ``run_async``, besides the recorded ones: ``run_config``, ``hooks``.
+
+    Raises:
+        ReplayDifferenceError: E92, the run has left the recording. It is an ``AssertionError`` too.
+        UnknownRecordedToolError: E96, ``tools`` may differ, but the agent lacks a tool that was called.
+        NotReplayableError: E93, the run has something in it that cannot be replayed.
+        RecordingFileError: E91, the file is not a recording.
+        InvalidOptionError: E75, an option is invalid.
+        Exception: What the agent raises, if the recorded run did not end with an error.
+
+    Returns:
+        The replayed run.
+    """
+    return background_loop.run(
+        lambda: replay_async(
+            recording,
+            agent,
+            ignore=ignore,
+            match=match,
+            accept=accept,
+            context=context,
+            traced=traced,
+            **runner_options,
+        )
+    )
+
+
+async def replay_async(
+    recording: Recording | str | os.PathLike[str],
+    agent: Agent[Any],
+    *,
+    ignore: str | Iterable[str] = (),
+    match: str | Iterable[str] | None = None,
+    accept: str | Iterable[str] = (),
+    context: Mapping[str, Any] | None = None,
+    traced: bool = False,
+    **runner_options: Any,
+) -> Replay:
+    """Do the same as ``replay`` on the running event loop."""
+    checks = Checks.of(ignore, match)
+    if not isinstance(recording, Recording):
+        recording = Recording.load(recording)
+    check_replayable(recording, agent, accept)
+    playback = StrictPlayback(recording, checks)
+    if not traced:
+        runner_options["run_config"] = untraced(runner_options.get("run_config"))
+    token = current_playback.set(playback)
+    try:
+        given = context_of(recording.root, context)
+        returned = await run_again(agent, recording.root, given, runner_options)
+    except Exception as error:
+        if playback.difference is not None:
+            raise playback.difference from error
+        playback.check_failure(error)
+        return Replay(recording, None, error)
+    finally:
+        current_playback.reset(token)
+    playback.check_success(returned)
+    return Replay(recording, returned)

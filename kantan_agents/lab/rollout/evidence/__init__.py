@@ -1,0 +1,27 @@
+"""Evidence for and against a new version while it is rolled out: pure functions of arrays.
+
+All tests are anytime-valid: one may look after every observation and stop whenever one likes. Observations
+are in the order in which units were assigned, one for each unit. Each docstring names its source.
+``benchmarks/rollout_statistics.py`` measures false alarms and the price in sample size. Misuse is a
+ValueError; what cannot be known is None.
+"""
+
+from kantan_agents.lab.rollout.evidence.betting import Evidence, log_e_process
+from kantan_agents.lab.rollout.evidence.detectable import more_observations
+from kantan_agents.lab.rollout.evidence.differences import mean_difference
+from kantan_agents.lab.rollout.evidence.intervals import DifferenceInterval, difference_interval
+from kantan_agents.lab.rollout.evidence.relative import relative_increase
+from kantan_agents.lab.rollout.evidence.sample_ratio import sample_ratio
+from kantan_agents.lab.rollout.evidence.tail import tail_increase
+
+__all__ = [
+    "DifferenceInterval",
+    "Evidence",
+    "difference_interval",
+    "log_e_process",
+    "mean_difference",
+    "more_observations",
+    "relative_increase",
+    "sample_ratio",
+    "tail_increase",
+]

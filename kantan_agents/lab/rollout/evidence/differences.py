@@ -1,0 +1,81 @@
+"""Whether the mean of a bounded metric, such as a score, differs between the arms."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from kantan_agents.lab.rollout.evidence.betting import Evidence, log_e_process, with_skipped
+from kantan_agents.lab.rollout.evidence.observations import Observations, drawn
+from kantan_agents.lab.rollout.evidence.running import running_mean
+from kantan_agents.lab.rollout.evidence.weighting import Weighted, weighted
+
+
+def mean_difference(
+    values: npt.ArrayLike,
+    is_new: npt.ArrayLike,
+    share: npt.ArrayLike,
+    *,
+    lowest: float,
+    highest: float,
+    margin: float = 0.0,
+) -> Evidence:
+    """Return the evidence that the new arm's mean is above the control's by more than ``margin``.
+
+    The hypothesis that is tested says: for each unit, given all that was earlier, the expected value with the
+    new arm is at most that with the control plus ``margin``. Both may drift together over time.
+
+    For the opposite direction, give the values with the opposite sign: ``-values``, with ``lowest=-highest``
+    and ``highest=-lowest``. For example, with ``margin=0.02`` it is evidence that the new arm is worse by
+    more than 0.02.
+
+    Args:
+        values: Shape (observations,): in the order of assignment, from ``lowest`` to ``highest``.
+        is_new: Shape (observations,): True for the new arm, False for the control.
+        share: Shape (observations,): the probability with which the unit got the new arm. Observations with a
+            share of 0 or 1 are skipped.
+        lowest: The least possible value, in the unit of the metric.
+        highest: The largest possible value.
+        margin: In the unit of the metric; negative for evidence that the new arm is not worse by so much.
+
+    Raises:
+        ValueError: Shapes differ; a value is not finite or out of range; a share is not a probability;
+            ``lowest`` is not below ``highest``; ``margin`` is not smaller than their distance.
+
+    Source: as for `weighted` and `log_e_process`.
+    """
+    check_margin(margin, lowest, highest)
+    seen = drawn(values, is_new, share)
+    gains, least, scale = weighted_differences(seen, lowest, highest)
+    return with_skipped(log_e_process(gains - margin, least - margin, scale), seen.used)
+
+
+def weighted_differences(seen: Observations, lowest: float, highest: float) -> Weighted:
+    """Return for each observation an estimate of the difference of both means.
+
+    The baseline is the mean of the earlier values of both arms.
+
+    Raises:
+        ValueError: A value is out of range, or ``lowest`` is not below ``highest``.
+    """
+    if not (math.isfinite(lowest) and math.isfinite(highest) and lowest < highest):
+        raise ValueError(f"lowest must be below highest, and both finite: {lowest}, {highest}")
+    if not ((seen.values >= lowest) & (seen.values <= highest)).all():
+        raise ValueError(f"a value is not from {lowest} to {highest}")
+    middle = lowest + (highest - lowest) / 2.0
+    baseline = np.clip(running_mean(seen.values, middle), lowest, highest)
+    return weighted(
+        seen.values, seen.is_new, seen.share, baseline, lowest_new=lowest, highest_control=highest
+    )
+
+
+def check_margin(margin: float, lowest: float, highest: float) -> None:
+    """Refuse a margin that no difference, or every difference, exceeds.
+
+    Raises:
+        ValueError: ``margin`` is not smaller than the distance of ``lowest`` and ``highest``.
+    """
+    if not abs(margin) < highest - lowest:
+        raise ValueError(f"margin must be smaller than the range of the values: {margin}")

@@ -1,0 +1,88 @@
+"""Whether a positive metric with a heavy tail, such as cost, has grown by more than a factor."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from kantan_agents.lab.rollout.evidence.betting import Evidence, log_e_process, with_skipped
+from kantan_agents.lab.rollout.evidence.observations import drawn
+from kantan_agents.lab.rollout.evidence.running import running_mean, running_quantile
+from kantan_agents.lab.rollout.evidence.weighting import weighted
+
+CAP_QUANTILE: Final = 0.95
+CAP_MULTIPLE: Final = 2.0
+_FEWEST: Final = 20
+
+
+def relative_increase(
+    values: npt.ArrayLike, is_new: npt.ArrayLike, share: npt.ArrayLike, *, factor: float
+) -> Evidence:
+    """Return the evidence that the new arm's mean is more than ``factor`` times the control's.
+
+    A single enormous value could decide everything, so values above a cap count as the cap. The cap is twice
+    the 95 % quantile of all earlier values of both arms, computed anew whenever a tenth more are known. The
+    hypothesis that is tested says: for each unit, given all that was earlier, the expected capped value with
+    the new arm is at most ``factor`` times that with the control. There is no bet before the 21st
+    observation, and none while the cap is 0.
+
+    A rise that is only in values above the cap is not seen. `tail_increase` is the test for that.
+
+    Args:
+        values: Shape (observations,): in the order of assignment, at least 0, in any unit.
+        is_new: Shape (observations,): True for the new arm, False for the control.
+        share: Shape (observations,): the probability with which the unit got the new arm. Observations with a
+            share of 0 or 1 are skipped.
+        factor: Above 0, such as 1.1 for a rise by more than 10 %.
+
+    Raises:
+        ValueError: Shapes differ; a value is not finite or is negative; a share is not a probability;
+            ``factor`` is not above 0.
+
+    Source: as for `weighted` and `log_e_process`; capping is winsorizing, Tukey, The Future of Data Analysis,
+    Annals of Mathematical Statistics 33 (1962).
+    """
+    check_factor(factor)
+    seen = drawn(values, is_new, share)
+    if (seen.values < 0.0).any():
+        raise ValueError("values must be at least 0")
+    everyone = np.ones(len(seen.values), dtype=np.bool_)
+    cap = CAP_MULTIPLE * running_quantile(seen.values, everyone, CAP_QUANTILE, _FEWEST)
+    bets = cap > 0.0  # not while it is NaN
+    used = seen.used.copy()
+    used[seen.used] = bets
+    if not bets.any():
+        return with_skipped(log_e_process([], []), used)
+    # In parts of the cap. What was seen before the first cap counts in the baseline, and the first cap is
+    # known when it does.
+    parts = np.minimum(seen.values / np.where(bets, cap, cap[bets][0]), 1.0)
+    # Let x be the part of the cap, p the share and m the conditional means of x. The outcome u is x for the
+    # new arm and factor * x for the control, so that `weighted` estimates m_new - factor * m_control. That is
+    # at most 0 under the hypothesis, whatever the baseline k, because both arms have the same cap. Written
+    # out, the estimate is (x - k) / p or -(factor * x - k) / (1 - p). The best k is (1 - p) * m_new + p *
+    # factor * m_control. If both means are about b, that is b * (1 - p + p * factor), and b is the mean of
+    # earlier x.
+    outcomes = np.where(seen.is_new, parts, factor * parts)
+    baseline = np.minimum(running_mean(parts, 0.0) * (1.0 + seen.share * (factor - 1.0)), factor)
+    gains, least, scale = weighted(
+        outcomes[bets],
+        seen.is_new[bets],
+        seen.share[bets],
+        baseline[bets],
+        lowest_new=0.0,
+        highest_control=factor,
+    )
+    return with_skipped(log_e_process(gains, least, scale), used)
+
+
+def check_factor(factor: float) -> None:
+    """Refuse a factor that is not a number above 0.
+
+    Raises:
+        ValueError: It is not.
+    """
+    if not (math.isfinite(factor) and factor > 0.0):
+        raise ValueError(f"factor must be a finite number above 0, not {factor}")

@@ -1,0 +1,65 @@
+"""Weights that let arms be compared although the share of the new one changes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kantan_agents.lab.rollout.evidence.running import Flags, Floats, running_mean
+
+
+class Weighted(NamedTuple):
+    """An unbiased estimate of the difference from each observation alone.
+
+    Attributes:
+        values: Shape (observations,): the estimates, in the unit of the outcomes.
+        lowest: Shape (observations,): the least that each could have been.
+        scale: Shape (observations,): about the standard deviation of each, from earlier observations.
+    """
+
+    values: Floats
+    lowest: Floats
+    scale: Floats
+
+
+def weighted(
+    outcomes: Floats,
+    is_new: Flags,
+    share: Floats,
+    baseline: Floats,
+    *,
+    lowest_new: float,
+    highest_control: float,
+) -> Weighted:
+    """Return for each observation an estimate of the mean outcome of the new arm minus that of the control.
+
+    With u the outcome, p the share and k the baseline, it is (u - k) / p for the new arm and -(u - k) / (1 -
+    p) for the control. Its expectation, given all that is earlier, is
+
+        p * E[u_new - k] / p - (1 - p) * E[u_control - k] / (1 - p) = E[u_new] - E[u_control],
+
+    whatever k is, as long as it is known before the arm is drawn. So k is free to make the variance small.
+    The best is (1 - p) * E[u_new] + p * E[u_control], and any mean near it is nearly as good.
+
+    The outcome of an arm may be any function of its value that was fixed beforehand, and another one for the
+    other arm. All tests of this package are of this form.
+
+    Args:
+        outcomes: Shape (observations,).
+        is_new: Shape (observations,): True for the new arm.
+        share: Shape (observations,): probability of the new arm, above 0 and below 1.
+        baseline: Shape (observations,): from earlier observations only.
+        lowest_new: The least outcome that the new arm can have.
+        highest_control: The largest outcome that the control can have.
+
+    Source: Horvitz and Thompson, Journal of the American Statistical Association 47 (1952), for the weights;
+    Robins, Rotnitzky and Zhao, Journal of the American Statistical Association 89 (1994), for the baseline;
+    Karampatziakis, Mineiro and Ramdas, Off-policy confidence sequences, ICML 2021, for bets on weighted
+    values.
+    """
+    centred = outcomes - baseline
+    values = np.where(is_new, centred / share, -centred / (1.0 - share))
+    lowest = np.minimum((lowest_new - baseline) / share, -(highest_control - baseline) / (1.0 - share))
+    spread = np.sqrt(running_mean(centred**2, (highest_control - lowest_new) ** 2 / 4.0))
+    return Weighted(values, lowest, spread / np.sqrt(share * (1.0 - share)))

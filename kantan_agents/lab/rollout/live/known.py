@@ -1,0 +1,126 @@
+"""The rollouts of this process, each once."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from threading import RLock
+from typing import ClassVar
+from weakref import WeakSet
+
+from kantan_agents.errors import RolloutConflictError
+from kantan_agents.lab.rollout.live.shared import Limits, OnVerdict, Shared
+from kantan_agents.lab.rollout.live.watcher import watch
+from kantan_agents.lab.rollout.plan import Plan
+from kantan_agents.lab.rollout.state.rows import RolloutState
+from kantan_agents.traces import registry
+
+
+class _Process:
+    """The rollouts of this process. The lock is never held while a file is read."""
+
+    lock = RLock()
+    known: ClassVar[WeakSet[Shared]] = WeakSet()
+
+
+def _after_fork() -> None:
+    _Process.lock = RLock()
+    for shared in list(_Process.known):
+        shared.renew_lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def shared_for(name: str, plan: Plan, on_verdict: OnVerdict | None, store: Path | None) -> Shared:
+    """Return the state of a rollout; of equal rollouts, all agents have the same.
+
+    Args:
+        name: Name of the rollout.
+        plan: Its plan.
+        on_verdict: The callback.
+        store: The trace database; None for the one that ``record_traces`` opens.
+
+    Raises:
+        RolloutConflictError: E111, this process has another rollout of this name or of this agent.
+    """
+    path = store or registry.main_database()
+    path = None if path is None else path.resolve()
+    known = _known_one(name, plan, path)
+    if known is not None:
+        known.on_verdict = on_verdict or known.on_verdict
+        return known
+    shared = Shared(name, plan, on_verdict)
+    with _Process.lock:
+        _Process.known.add(shared)
+    if path is None:
+        registry.when_recorded(_open_waiting)
+        path = registry.main_database()  # another thread may have opened it just before
+        if path is not None:
+            _open_waiting(path)
+    else:
+        shared.open(path)
+        watch(shared)
+    return shared
+
+
+def _known_one(name: str, plan: Plan, path: Path | None) -> Shared | None:
+    """Return the same rollout, if this process has it.
+
+    Raises:
+        RolloutConflictError: E111, this process has another rollout of this name or of this agent.
+    """
+    for other in _rollouts():
+        if other.path == path and (other.name == name or other.plan.agent == plan.agent):
+            known = _same(other, name, plan)
+            if known is not None:
+                return known
+    return None
+
+
+def _rollouts() -> list[Shared]:
+    with _Process.lock:
+        return list(_Process.known)
+
+
+def limits_of(name: str, arm: str) -> Limits:
+    """Return the limits of an arm of a rollout that this process has; none if it has not."""
+    return next((shared.limits.get(arm, ()) for shared in _rollouts() if shared.name == name), ())
+
+
+def _same(other: Shared, name: str, plan: Plan) -> Shared | None:
+    """Return the other rollout if it is the same; None if it is over.
+
+    Raises:
+        RolloutConflictError: E111, it is another one.
+    """
+    if other.name == name:
+        different = other.plan.difference(plan)
+        if different is None:
+            return other
+        reason = f"this process has a rollout of this name with other {different}; give it another name"
+        raise RolloutConflictError(rollout=name, reason=reason)
+    other.refresh()
+    if other.state is None or other.state.status == "running":
+        reason = (
+            f"this process has the rollout {other.name!r} of the agent {plan.agent!r}; "
+            "promote or stop it first, or compare all arms in one rollout"
+        )
+        raise RolloutConflictError(rollout=name, reason=reason)
+    return None
+
+
+def follow(path: Path, state: RolloutState) -> None:
+    """Let a state that this process has just stored decide at once."""
+    resolved = path.resolve()
+    for shared in _rollouts():
+        if shared.path == resolved and shared.name == state.name and shared.state is not None:
+            shared.accept(state)
+
+
+def _open_waiting(path: Path) -> None:
+    for shared in _rollouts():
+        if shared.path is None:
+            shared.open(path.resolve())
+            watch(shared)

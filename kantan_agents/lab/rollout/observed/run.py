@@ -1,0 +1,113 @@
+"""``ObservedRun``: what is known about one run of a rollout that has ended."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+
+from kantan_agents.lab.rollout.plan import Plan
+from kantan_agents.traces.metadata import ARM, ARM_SHARE, NOT_DRAWN, ROLLOUT, ROLLOUT_UNIT
+from kantan_agents.traces.store.experiment_keys import EXPERIMENT_KEY
+
+_RUN_ID: Final = re.compile(r"[0-9a-f]{32}")
+_DIGITS: Final = 12
+"""How many of them are the milliseconds since 1970."""
+
+
+@attrs.frozen
+class Drawn:
+    """How a run got its arm.
+
+    Attributes:
+        run_id: Id of the run.
+        arm: Number of its arm; 0 is the control.
+        unit: What identifies its unit.
+        share: The share of all new arms together at that moment, 0 to 1.
+    """
+
+    run_id: str
+    arm: int
+    unit: str
+    share: float
+
+    @property
+    def began(self) -> float:
+        """When the run began, in seconds since 1970; its id says it."""
+        return int(self.run_id[:_DIGITS], 16) / 1_000
+
+
+@attrs.frozen
+class ObservedRun:
+    """A run that has ended.
+
+    Attributes:
+        drawn: How it got its arm.
+        failed: Whether an error ended it, or it was cancelled.
+        seconds: Its duration; None if an error ended it, or if the clock has jumped back.
+        tokens: Its input and output tokens; None if they are not known.
+        cost: What its model calls have cost; None if it is not known.
+    """
+
+    drawn: Drawn
+    failed: bool
+    seconds: float | None
+    tokens: int | None
+    cost: float | None
+
+    @classmethod
+    def hanging(cls, drawn: Drawn, seconds: float) -> ObservedRun:
+        """Return what is known about a run that has not ended after so many seconds."""
+        return cls(drawn, failed=True, seconds=seconds, tokens=None, cost=None)
+
+    @property
+    def id(self) -> str:
+        """Id of the run."""
+        return self.drawn.run_id
+
+    @property
+    def unit(self) -> str:
+        """What identifies its unit."""
+        return self.drawn.unit
+
+    @property
+    def arm(self) -> int:
+        """Number of its arm; 0 is the control."""
+        return self.drawn.arm
+
+    @property
+    def began(self) -> float:
+        """When it began, in seconds since 1970."""
+        return self.drawn.began
+
+
+def reason_not_drawn(metadata: Mapping[str, Any], name: str) -> str | None:
+    """Return why a rollout has drawn no arm for a run; None for other runs."""
+    reason = metadata.get(NOT_DRAWN)
+    return reason if metadata.get(ROLLOUT) == name and isinstance(reason, str) else None
+
+
+def drawn_of(metadata: Mapping[str, Any], name: str, plan: Plan) -> Drawn | None:
+    """Return how a run got its arm; None unless this rollout has drawn it for an ordinary run.
+
+    Args:
+        metadata: The metadata of the run.
+        name: Name of the rollout.
+        plan: Its plan.
+    """
+    if metadata.get(ROLLOUT) != name or EXPERIMENT_KEY in metadata or NOT_DRAWN in metadata:
+        return None
+    run_id, unit = metadata.get("agent_run_id"), metadata.get(ROLLOUT_UNIT)
+    arm, own = metadata.get(ARM), metadata.get(ARM_SHARE)
+    if not (isinstance(run_id, str) and isinstance(unit, str) and isinstance(arm, str) and arm in plan.arms):
+        return None
+    if _RUN_ID.fullmatch(run_id) is None:
+        return None
+    if not isinstance(own, (int, float)) or not 0 <= own <= 1:
+        return None
+    number = list(plan.arms).index(arm)
+    if number == 0:
+        return Drawn(run_id, 0, unit, 1.0 - own)
+    return Drawn(run_id, number, unit, min(1.0, own / plan.weights[number - 1]))

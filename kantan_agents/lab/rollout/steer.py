@@ -1,0 +1,156 @@
+"""Looks at rollouts and changes them: from Python, and for the command line."""
+
+from __future__ import annotations
+
+import os
+
+from anyio import to_thread
+
+from kantan_agents.lab.evaluation.experiment.database import database_of
+from kantan_agents.lab.rollout.live.known import follow
+from kantan_agents.lab.rollout.observed.samples import Samples
+from kantan_agents.lab.rollout.state.change import promote as promote_in
+from kantan_agents.lab.rollout.state.change import stop as stop_in
+from kantan_agents.lab.rollout.state.rows import (
+    RolloutChange,
+    RolloutState,
+    find_state,
+    read_history,
+    read_states,
+)
+from kantan_agents.lab.rollout.verdict.judge import judge_rollout
+from kantan_agents.lab.rollout.verdict.status import RolloutStatus, evidence_of
+from kantan_agents.support.arguments import checked_text
+from kantan_agents.support.secrets import mask
+from kantan_agents.traces.registry import flush_recorders
+from kantan_agents.traces.store import TraceStore
+
+Store = TraceStore | str | os.PathLike[str] | None
+
+
+def rollouts(store: Store = None) -> list[RolloutState]:
+    """Return the rollouts in a trace database, the newest first.
+
+    Args:
+        store: The database: a ``TraceStore`` or a path; None for the one of ``record_traces``.
+
+    Raises:
+        InvalidOptionError: E75, there is no database.
+        TraceDatabaseError: E60, the file cannot be read.
+    """
+    return read_states(database_of(store))
+
+
+def status(name: str, store: Store = None) -> RolloutStatus:
+    """Return the status of a rollout: its figures, the evidence and the verdict.
+
+    Looking costs nothing: the tests hold however often one looks.
+
+    Args:
+        name: Name of the rollout, or of an agent for its newest one.
+        store: The database: a ``TraceStore`` or a path; None for the one of ``record_traces``.
+
+    Raises:
+        InvalidOptionError: E75, there is no database.
+        RolloutNotFoundError: E112, there is no such rollout.
+        TraceDatabaseError: E60, the file cannot be read.
+    """
+    path = database_of(store)
+    flush_recorders(path)
+    state = find_state(path, name)
+    samples = Samples(path, state.name, state.plan)
+    samples.update()
+    return judge_rollout(state, samples)
+
+
+async def status_async(name: str, store: Store = None) -> RolloutStatus:
+    """Do the same as ``status`` without blocking the event loop."""
+    return await to_thread.run_sync(status, name, store)
+
+
+def promote(
+    name: str, store: Store = None, *, arm: str | None = None, by: str = "code", reason: str = ""
+) -> RolloutState:
+    """Give the new arms the next share of the ramp; at its end, give all units the new arm.
+
+    Args:
+        name: Name of the rollout, or of an agent for its newest one.
+        store: The database: a ``TraceStore`` or a path; None for the one of ``record_traces``.
+        arm: The arm that all units get at once; None for the next step.
+        by: Who does it, for the history.
+        reason: Why, for the history.
+
+    Raises:
+        InvalidOptionError: E75, there is no database.
+        RolloutNotFoundError: E112, there is no such rollout.
+        RolloutStepError: E113, it is not running, or has no such arm.
+        TraceDatabaseError: E60, the file cannot be changed.
+
+    Returns:
+        The new state. It decides in this process from now on, and in every other one within a second.
+    """
+    path = database_of(store)
+    now = status(name, path)
+    state = promote_in(
+        path,
+        now.name,
+        arm=arm,
+        author=mask(checked_text("by", by)),
+        reason=mask(checked_text("reason", reason)) or now.reason,
+        evidence=evidence_of(now),
+    )
+    follow(path, state)
+    return state
+
+
+async def promote_async(
+    name: str, store: Store = None, *, arm: str | None = None, by: str = "code", reason: str = ""
+) -> RolloutState:
+    """Do the same as ``promote`` without blocking the event loop."""
+    return await to_thread.run_sync(lambda: promote(name, store, arm=arm, by=by, reason=reason))
+
+
+def stop(name: str, store: Store = None, *, by: str = "code", reason: str = "") -> RolloutState:
+    """Give all units the control again.
+
+    Args:
+        name: Name of the rollout, or of an agent for its newest one.
+        store: The database: a ``TraceStore`` or a path; None for the one of ``record_traces``.
+        by: Who does it, for the history.
+        reason: Why, for the history.
+
+    Raises:
+        InvalidOptionError: E75, there is no database.
+        RolloutNotFoundError: E112, there is no such rollout.
+        RolloutStepError: E113, it is stopped already.
+        TraceDatabaseError: E60, the file cannot be changed.
+
+    Returns:
+        The new state. It decides in this process from now on, and in every other one within a second.
+    """
+    path = database_of(store)
+    author, why = mask(checked_text("by", by)), mask(checked_text("reason", reason))
+    # Without the evidence, which may take seconds to read.
+    state = stop_in(path, find_state(path, name).name, author=author, reason=why or "it was asked for")
+    follow(path, state)
+    return state
+
+
+async def stop_async(name: str, store: Store = None, *, by: str = "code", reason: str = "") -> RolloutState:
+    """Do the same as ``stop`` without blocking the event loop."""
+    return await to_thread.run_sync(lambda: stop(name, store, by=by, reason=reason))
+
+
+def history(name: str, store: Store = None) -> list[RolloutChange]:
+    """Return the changes of a rollout with their evidence, the oldest first.
+
+    Args:
+        name: Name of the rollout, or of an agent for its newest one.
+        store: The database: a ``TraceStore`` or a path; None for the one of ``record_traces``.
+
+    Raises:
+        InvalidOptionError: E75, there is no database.
+        RolloutNotFoundError: E112, there is no such rollout.
+        TraceDatabaseError: E60, the file cannot be read.
+    """
+    return read_history(database_of(store), name)

@@ -1,0 +1,159 @@
+"""``RolloutStatus``: the figures of a rollout, and what they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import attrs
+
+from kantan_agents.lab.rollout.state.rows import RolloutState
+
+Verdict = Literal["continue", "promote", "stop"]
+
+
+@attrs.frozen
+class ArmFigures:
+    """What is known about the runs of one arm. A unit counts once, with its first value of each figure.
+
+    Attributes:
+        name: Name of the arm.
+        share: Its share now, 0 to 1.
+        runs: Runs that have ended.
+        units: Units that got this arm, also if their run is under way.
+        scored: Units with a score of the metric.
+        mean_score: Mean of these scores; None without any.
+        failed: The share of units whose first run has failed or was cancelled; None without any.
+        mean_cost: Mean cost of a run; None if no cost is known.
+        mean_tokens: Mean number of tokens of a run; None if none is known.
+        latency_p50: Median duration of a run that no error has ended, in seconds.
+        latency_p95: Its 95th percentile.
+    """
+
+    name: str
+    share: float
+    runs: int
+    units: int
+    scored: int
+    mean_score: float | None
+    failed: float | None
+    mean_cost: float | None
+    mean_tokens: float | None
+    latency_p50: float | None
+    latency_p95: float | None
+
+
+@attrs.frozen
+class MetricEvidence:
+    """What the scores say about a new arm and the control.
+
+    Attributes:
+        arm: Name of the new arm.
+        difference: Its mean minus that of the control; None if nothing is known.
+        low: Lower bound of the interval, which holds whenever one looks.
+        high: Upper bound.
+        p_better: Anytime-valid p-value against "not better than the control".
+        p_worse: The same against "not worse".
+        is_better: Whether it is better than the control.
+        is_worse: Whether it is worse.
+        more_units: About how many more units with a score would show the difference; None if no estimate is
+            possible.
+        units: Units of both arms whose scores count so far.
+    """
+
+    arm: str
+    difference: float | None
+    low: float | None
+    high: float | None
+    p_better: float
+    p_worse: float
+    is_better: bool
+    is_worse: bool
+    more_units: int | None
+    units: int
+
+
+@attrs.frozen
+class GuardEvidence:
+    """What the runs say about one guard of a new arm.
+
+    Attributes:
+        arm: Name of the new arm.
+        guard: Name of the guard.
+        limit: Its limit, as it was given.
+        p: Anytime-valid p-value against "within the limit".
+        has_fired: Whether the limit is exceeded.
+        units: Units with a value, of both arms.
+    """
+
+    arm: str
+    guard: str
+    limit: str | float
+    p: float
+    has_fired: bool
+    units: int
+
+
+@attrs.frozen
+class RolloutStatus:
+    """The figures of a rollout, and what they mean.
+
+    Attributes:
+        state: The rollout as it is stored.
+        arms: The figures of each arm, the control first.
+        metric: The evidence about the metric, for each new arm.
+        guards: The evidence about each guard, for each new arm.
+        p_ratio: Anytime-valid p-value against "the units were assigned with these shares".
+        verdict: ``"promote"`` if a new arm is better and no guard has fired, ``"stop"`` if a guard has fired,
+            a new arm is worse, or the arms lack units, else ``"continue"``.
+        arm: The arm that the verdict is about.
+        reason: Why, in a sentence.
+        warnings: What a reader must know about these figures.
+    """
+
+    state: RolloutState
+    arms: Sequence[ArmFigures]
+    metric: Sequence[MetricEvidence]
+    guards: Sequence[GuardEvidence]
+    p_ratio: float
+    verdict: Verdict
+    arm: str | None
+    reason: str
+    warnings: Sequence[str]
+
+    @property
+    def name(self) -> str:
+        """Name of the rollout."""
+        return self.state.name
+
+    @property
+    def is_alarm(self) -> bool:
+        """Whether the verdict is ``"stop"``, so that a running rollout returns to the control."""
+        return self.verdict == "stop"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the status as JSON data."""
+        state = self.state
+        return {
+            "rollout": state.name,
+            "agent": state.plan.agent,
+            "status": state.status,
+            "share": state.share,
+            "promoted_arm": state.arm,
+            "verdict": self.verdict,
+            "arm": self.arm,
+            "reason": self.reason,
+            "warnings": list(self.warnings),
+            "p_ratio": self.p_ratio,
+            "arms": [attrs.asdict(arm) for arm in self.arms],
+            "metric": state.plan.metric,
+            "metric_evidence": [attrs.asdict(one) for one in self.metric],
+            "guards": [attrs.asdict(one) for one in self.guards],
+            "alpha": state.plan.alpha,
+        }
+
+
+def evidence_of(status: RolloutStatus) -> Mapping[str, Any]:
+    """Return what the history keeps of a status."""
+    data = status.to_dict()
+    return {key: data[key] for key in ("verdict", "reason", "arms", "metric_evidence", "guards", "p_ratio")}

@@ -1,0 +1,54 @@
+"""The distributions agree with scipy."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from kantan_agents.lab.evaluation.statistics.beta import beta_cdf, beta_quantile
+from kantan_agents.lab.evaluation.statistics.binomial import fair_coin_p
+from kantan_agents.lab.evaluation.statistics.student_t import t_quantile
+
+SHAPES = st.floats(0.05, 5_000.0)
+PROBABILITIES = st.floats(1e-6, 1 - 1e-6)
+
+
+@given(st.floats(0.0, 1.0), SHAPES, SHAPES)
+def test_cumulative_probabilities_of_the_beta_distribution(x: float, a: float, b: float) -> None:
+    assert beta_cdf(x, a, b) == pytest.approx(stats.beta.cdf(x, a, b), rel=1e-8, abs=1e-12)
+
+
+@given(PROBABILITIES, st.integers(1, 500), st.integers(1, 500))
+def test_quantiles_of_the_beta_distribution(probability: float, a: int, b: int) -> None:
+    assert beta_quantile(probability, a, b) == pytest.approx(stats.beta.ppf(probability, a, b), rel=1e-8)
+
+
+@given(st.floats(0.0005, 0.9995), st.floats(1.0, 20_000.0))
+def test_quantiles_of_the_t_distribution(probability: float, freedom: float) -> None:
+    expected = stats.t.ppf(probability, freedom)
+    assert t_quantile(probability, freedom) == pytest.approx(expected, rel=1e-7, abs=1e-12)
+
+
+@given(st.integers(0, 3_000), st.integers(0, 3_000))
+def test_a_fair_coin(heads: int, tails: int) -> None:
+    expected = stats.binomtest(heads, heads + tails).pvalue if heads + tails else 1.0
+    assert fair_coin_p(heads, tails) == pytest.approx(expected, rel=1e-8, abs=1e-290)
+
+
+@pytest.mark.parametrize(
+    "misuse",
+    [
+        lambda: beta_cdf(1.1, 1, 1),
+        lambda: beta_cdf(0.5, 0, 1),
+        lambda: beta_quantile(-0.1, 1, 1),
+        lambda: t_quantile(1.0, 5),
+        lambda: t_quantile(0.5, 0),
+        lambda: fair_coin_p(-1, 2),
+    ],
+)
+def test_values_out_of_range_are_refused(misuse: object) -> None:
+    assert callable(misuse)
+    with pytest.raises(ValueError, match=r".+"):
+        misuse()

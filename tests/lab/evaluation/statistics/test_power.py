@@ -1,0 +1,115 @@
+"""The smallest difference that cases can show: against the power of the t test, as scipy computes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from kantan_agents.lab.evaluation.statistics import detectable_difference, more_cases, paired_p
+
+
+def values(count: int, seed: int = 0) -> Any:
+    return np.random.default_rng(seed).normal(size=count)
+
+
+def power(effect: float, error: float, count: int) -> float:
+    t = stats.t.ppf(0.975, count - 1)
+    return float(stats.nct.sf(t, count - 1, effect / error) + stats.nct.cdf(-t, count - 1, effect / error))
+
+
+@pytest.mark.parametrize("count", [10, 20, 50, 200, 1_000])
+def test_a_detectable_difference_is_found_with_the_wanted_power(count: int) -> None:
+    given_values = values(count)
+    effect = detectable_difference(given_values)
+    assert effect is not None
+    assert power(effect, float(stats.sem(given_values)), count) == pytest.approx(0.8, abs=0.02)
+
+
+@given(st.integers(6, 60), st.floats(0.02, 3.0))
+def test_more_cases_find_the_wanted_difference_and_one_less_does_not(count: int, wanted: float) -> None:
+    given_values = values(count)
+    more = more_cases(given_values, wanted)
+    assert more is not None
+    assert more_cases(given_values, -wanted) == more
+    spread = float(np.std(given_values, ddof=1))
+
+    def needed(total: int) -> float:
+        return float((stats.t.ppf(0.975, total - 1) + stats.t.ppf(0.8, total - 1)) * spread / np.sqrt(total))
+
+    assert needed(count + more) <= wanted * (1 + 1e-9)
+    assert more == 0 or needed(count + more - 1) > wanted * (1 - 1e-9)
+
+
+def test_no_more_cases_are_needed_for_what_can_be_shown_already() -> None:
+    given_values = values(40)
+    effect = detectable_difference(given_values)
+    assert effect is not None
+    assert more_cases(given_values, effect * 1.001) == 0
+    assert more_cases(given_values, effect / 2) == pytest.approx(3 * 40, rel=0.05)
+
+
+def test_conversations_count_as_one_each() -> None:
+    few = values(12)
+    clusters = np.repeat(np.arange(12), 5)
+    together = detectable_difference(few[clusters], clusters.tolist())
+    assert together == pytest.approx(detectable_difference(few))
+    more = more_cases(few[clusters], 0.4, clusters.tolist())
+    alone = more_cases(few, 0.4)
+    assert alone is not None
+    assert more == 5 * alone
+
+
+@given(st.integers(2, 40), st.integers(2, 40), st.sampled_from([0.2, 0.05, 0.01, 0.001]))
+def test_a_difference_can_be_shown_only_if_the_test_can_reach_alpha(
+    same: int, differing: int, alpha: float
+) -> None:
+    """However large the difference: the p of the test is lowest if all cases favour one side."""
+    before = np.zeros(same + differing)
+    after = np.concatenate([np.zeros(same), np.ones(differing)])
+    lowest = paired_p(before, after).p
+    assert (detectable_difference(after, alpha=alpha) is not None) == (lowest <= alpha)
+    more = more_cases(after, 1e6, alpha=alpha)
+    assert more is not None
+    assert (more == 0) == (lowest <= alpha)
+    total = same + differing + more
+    likely = int(differing * total / (same + differing) + 1e-9)
+    assert paired_p(np.zeros(total), np.arange(total) < likely).p <= alpha
+
+
+@pytest.mark.parametrize(("count", "more"), [(2, 4), (5, 1), (6, 0)])
+def test_fewer_than_six_cases_show_nothing(count: int, more: int) -> None:
+    given_values = 1.0 + np.arange(count) / 100
+    assert (detectable_difference(given_values) is None) == (count < 6)
+    assert more_cases(given_values, 1.0) == more
+    conversations = np.repeat(np.arange(count), 3)
+    assert more_cases(given_values[conversations], 1.0, conversations.tolist()) == 3 * more
+
+
+@pytest.mark.parametrize("given_values", [[0.3], [0.5, 0.5, 0.5], [0.0, 0.0]])
+def test_one_case_or_no_variance_shows_nothing(given_values: list[float]) -> None:
+    assert detectable_difference(given_values) is None
+    assert more_cases(given_values, 0.1) is None
+
+
+def test_no_number_of_cases_shows_a_difference_of_zero() -> None:
+    assert more_cases(values(20), 0.0) is None
+    assert more_cases(values(20), 1e-9) is None
+
+
+@pytest.mark.parametrize(
+    "misuse",
+    [
+        lambda: detectable_difference([1.0, 2.0], power=1.0),
+        lambda: detectable_difference([1.0, 2.0], alpha=0.0),
+        lambda: more_cases([1.0, 1.0], 0.1, alpha=-1.0),
+        lambda: more_cases([1.0, 2.0], float("nan")),
+    ],
+)
+def test_misuse_is_a_value_error(misuse: Any) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        misuse()

@@ -1,0 +1,70 @@
+"""A replay asks for structured output as the recorded run did, whatever this process has learned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from kantan_llm import AsyncClientBundle
+
+from kantan_agents import Agent
+from kantan_agents.lab.replay import Recording, replay_async
+from kantan_agents.models.structured.requests.memory import FORMS
+from kantan_agents.testing import OfflineServer
+from tests.lab.replay.kinds_of_runs import Out, tool
+from tests.lab.replay.taping import Case, Tapes
+
+OUT = '{"n": 1, "s": "x"}'
+
+
+def forget() -> None:
+    """Leave this process as a new one: it knows nothing about any provider."""
+    FORMS._known.clear()
+
+
+def nothing() -> None:
+    """Leave this process as it is."""
+
+
+def agent(model: AsyncClientBundle, **options: Any) -> Agent[Any]:
+    return Agent("a", "Hi", model=model, output_type=Out, **options)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("streamed", [False, True], ids=["plain", "streamed"])
+@pytest.mark.parametrize("prepare", [nothing, forget], ids=["same process", "new process"])
+@pytest.mark.parametrize("api", ["responses", "chat"])
+@pytest.mark.parametrize("with_tools", [False, True], ids=["alone", "beside tools"])
+async def test_a_form_that_the_process_has_learned_is_the_recorded_one(
+    tapes: Tapes, prepare: Callable[[], None], api: str, with_tools: bool, streamed: bool
+) -> None:
+    options = {"tools": [tool("t1")]} if with_tools else {}
+    forget()
+    recordings: list[Recording] = []
+    # The first run learns that the native form is ignored, the second one knows it.
+    with OfflineServer(["nonsense", OUT, OUT]) as server:
+        model = server.bundle(api=api)
+        for _ in range(2):
+            await tapes.run(Case(agent(model, **options)), streamed=streamed)
+            recordings.append(tapes.newest())
+    modes = [
+        [one.request.output and one.request.output.mode for one in it.root.model_calls] for it in recordings
+    ]
+    assert modes[1] == modes[0][1:] != ["native"]
+    for recording in recordings:
+        prepare()
+        assert (await replay_async(recording, agent(model, **options))).output == Out(1, "x")
+
+
+@pytest.mark.anyio
+async def test_a_replay_teaches_the_process_nothing(tapes: Tapes) -> None:
+    forget()
+    with OfflineServer(["nonsense", OUT, OUT]) as server:
+        model = server.bundle()
+        await tapes.run(Case(agent(model)))
+        recording = tapes.newest()
+        forget()
+        await replay_async(recording, agent(model))
+        await agent(model).run_async("q")
+        assert "format" in str(server.requests[-1].body.get("text"))  # native, as in any new process

@@ -1,0 +1,35 @@
+"""An agent under a rollout, whose model answers with its instructions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from kantan_agents import Agent, Prompt
+from kantan_agents.lab.rollout import Rollout
+from kantan_agents.testing import ScriptedModel
+
+V1 = Prompt("support", "v1", "Be brief.")
+V2 = Prompt("support", "v2", "Be kind.")
+ARMS = {"v1": V1, "v2": V2}
+
+
+def echo() -> ScriptedModel:
+    """Return a model that answers with its instructions."""
+    return ScriptedModel(lambda call: call.system_instructions or "")
+
+
+def rollout(store: Path | None = None, arms: Any = None, **options: Any) -> Rollout:
+    """Return a rollout of two arms, half and half."""
+    given: dict[str, Any] = {"unit": "user.id", "ramp": (0.5, 1), **options}
+    return Rollout(ARMS if arms is None else arms, store=store, **given)
+
+
+def support(choice: Rollout, **options: Any) -> Agent[Any]:
+    """Return an agent under a rollout."""
+    return Agent("support", choice, **{"model": echo(), **options})
+
+
+def user(number: object) -> dict[str, Any]:
+    """Return the context of a user."""
+    return {"user": {"id": number}}
