@@ -27,7 +27,7 @@ from kantan_agents.lab.evaluation import (
 )
 from kantan_agents.testing import ScriptedModel, ScriptedToolCall
 from kantan_agents.traces.store import connection as connections
-from tests.chat.terminal import Terminal
+from tests.cli.chat.terminal import Terminal
 from tests.cli.conftest import Invoke
 from tests.cli.imports import assert_none_imports_the_sdk
 from tests.cli.recorded_runs import MARKUP, STEERING, ask, recording

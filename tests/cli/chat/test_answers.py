@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kantan_agents.testing import OfflineServer, Reply, ScriptedToolCall
-from tests.chat.held import Held
+from tests.cli.chat.held import Held
 
 COLOR = re.compile(rb"\x1b\[[0-9;]*[349][0-9][0-9;]*m")
 

@@ -12,8 +12,8 @@ import pytest
 
 from kantan_agents.cli.chat.conversations import Conversations
 from kantan_agents.testing import OfflineServer
-from tests.chat.shop import shop  # noqa: F401
-from tests.chat.terminal import SCRIPT, Terminal
+from tests.cli.chat.shop import shop  # noqa: F401
+from tests.cli.chat.terminal import SCRIPT, Terminal
 from tests.programs import Preloaded
 
 KEPT_VARIABLES = (

@@ -11,7 +11,7 @@ import pytest
 
 from kantan_agents.cli.chat.compact import HEADING
 from kantan_agents.testing import OfflineServer, ScriptedToolCall
-from tests.chat.terminal import Terminal
+from tests.cli.chat.terminal import Terminal
 
 
 @pytest.fixture

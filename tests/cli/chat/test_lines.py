@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from kantan_agents.testing import OfflineServer, Reply, ScriptedToolCall
-from tests.chat.shop import paid
-from tests.chat.terminal import SCRIPT
+from tests.cli.chat.shop import paid
+from tests.cli.chat.terminal import SCRIPT
 
 
 def asked(server: OfflineServer) -> list[Any]:

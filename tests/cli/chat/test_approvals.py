@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from kantan_agents.testing import OfflineServer, ScriptedToolCall
-from tests.chat.held import Held
-from tests.chat.shop import paid
+from tests.cli.chat.held import Held
+from tests.cli.chat.shop import paid
 
 QUESTION = "[y]es, [n]o, [a]lways:"
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kantan_agents.testing import OfflineServer, ScriptedToolCall
-from tests.chat.test_approvals import outputs
+from tests.cli.chat.test_approvals import outputs
 
 MODEL = ("--model", "gpt-6.1-terra")
 ONE = "Number or other words:"

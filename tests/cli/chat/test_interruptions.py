@@ -11,7 +11,7 @@ import pytest
 from kantan_agents.cli.chat.kept import LOST
 from kantan_agents.cli.chat.progress import INTERRUPTED
 from kantan_agents.testing import OfflineServer, ScriptedToolCall
-from tests.chat.held import Held
+from tests.cli.chat.held import Held
 
 CTRL_C, CTRL_D = "\x03", "\x04"
 
