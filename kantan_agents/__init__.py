@@ -5,8 +5,9 @@ Public names are loaded on first use, so importing the package is fast and does 
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from kantan_agents.support.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from agents import add_trace_processor, set_trace_processors
@@ -70,19 +71,12 @@ if TYPE_CHECKING:
     from kantan_agents.models.structured import OutputAttempt, OutputMode, parse_structured_output
     from kantan_agents.subagent_files import AgentCatalog, AgentDefinition, AgentLoader
     from kantan_agents.support.http_pools import ConnectionStats, connection_stats
+    from kantan_agents.support.provider_choice import use_tool_providers
     from kantan_agents.tool_rules import ToolRulesMode, get_context_with_tool_rules
     from kantan_agents.toolkit import toolkit
-    from kantan_agents.tools import (
-        Explanation,
-        RuleViolation,
-        explain,
-        get_effective_tool_rules,
-        get_provider_tool_rules,
-        list_provider_tools,
-        refresh_tool_providers,
-        rule_parameter,
-        use_tool_providers,
-    )
+    from kantan_agents.tools.explain import Explanation, explain
+    from kantan_agents.tools.facts import rule_parameter
+    from kantan_agents.tools.guards.violations import RuleViolation
     from kantan_agents.tools.mcp import (
         ConfiguredServers,
         MCPPrompt,
@@ -90,6 +84,12 @@ if TYPE_CHECKING:
         mcp_prompt,
         resource_text,
         with_resources,
+    )
+    from kantan_agents.tools.providers.collected import refresh_tool_providers
+    from kantan_agents.tools.providers.providers import (
+        get_effective_tool_rules,
+        get_provider_tool_rules,
+        list_provider_tools,
     )
     from kantan_agents.tools.retrieval import ToolRetrieval
     from kantan_agents.tools.skills import (
@@ -229,120 +229,118 @@ __all__ = [
     "with_resources",
 ]
 
-_HOMES = {
-    "CommandLoader": "kantan_agents.tools.skills",
-    "Skill": "kantan_agents.tools.skills",
-    "SkillLoader": "kantan_agents.tools.skills",
-    "project_instructions": "kantan_agents.tools.skills",
-    "skill_tools": "kantan_agents.tools.skills",
-    "DEFAULT_STAGES": "kantan_agents.agent.stages",
-    "RUBRIC": "kantan_agents.models.rubric",
-    "Agent": "kantan_agents.agent",
-    "AgentCatalog": "kantan_agents.subagent_files",
-    "AgentDefinition": "kantan_agents.subagent_files",
-    "AgentLoader": "kantan_agents.subagent_files",
-    "AnthropicProvider": "kantan_agents.models.protocol",
-    "ConfiguredServers": "kantan_agents.tools.mcp",
-    "ConnectionStats": "kantan_agents.support.http_pools",
-    "ContentSegment": "kantan_agents.models.protocol",
-    "CopyResult": "kantan_agents.traces.copying",
-    "Event": "kantan_agents.core.events",
-    "Explanation": "kantan_agents.tools",
-    "Flip": "kantan_agents.lab.rule_changes",
-    "FlipCounts": "kantan_agents.lab.rule_changes",
-    "GeminiProvider": "kantan_agents.models.protocol",
-    "IncompleteTrace": "kantan_agents.lab.rule_changes",
-    "JudgeSpan": "kantan_agents.traces.store",
-    "JudgementError": "kantan_agents.errors",
-    "JudgeTemplates": "kantan_agents.lab.judges",
-    "KantanAgentsError": "kantan_agents.errors",
-    "MCPPrompt": "kantan_agents.tools.mcp",
-    "Middleware": "kantan_agents.core.interception",
-    "ModelCall": "kantan_agents.core.interception",
-    "ModelNext": "kantan_agents.core.interception",
-    "Next": "kantan_agents.core.pipeline",
-    "OtelExporter": "kantan_agents.traces.telemetry",
-    "OutputAttempt": "kantan_agents.models.structured",
-    "OutputMode": "kantan_agents.models.structured",
-    "OutputSchemaError": "kantan_agents.errors",
-    "Pipeline": "kantan_agents.core.pipeline",
-    "PostgresRecorder": "kantan_agents.traces.recorder.postgres_recorder",
-    "Prompt": "kantan_agents.core.prompt",
-    "PromptStats": "kantan_agents.traces.store",
-    "Provider": "kantan_agents.models.protocol",
-    "ProviderModel": "kantan_agents.models.protocol",
-    "ProviderResponse": "kantan_agents.models.protocol",
-    "IndexResult": "kantan_agents.traces.store",
-    "PruneResult": "kantan_agents.traces.store",
-    "RecorderStats": "kantan_agents.traces.recorder",
-    "Recording": "kantan_agents.lab.replay",
-    "Durable": "kantan_agents.durable",
-    "DurableRuns": "kantan_agents.durable",
-    "Rollout": "kantan_agents.lab.rollout",
-    "Replay": "kantan_agents.lab.replay",
-    "RuleViolation": "kantan_agents.tools",
-    "Run": "kantan_agents.core.pipeline",
-    "RunContext": "kantan_agents.core.pipeline",
-    "RunResult": "kantan_agents.core.pipeline",
-    "RunStream": "kantan_agents.agent.running.stream",
-    "SQLiteRecorder": "kantan_agents.traces.recorder",
-    "SlashCommands": "kantan_agents.middleware",
-    "Stage": "kantan_agents.core.pipeline",
-    "StageAttempt": "kantan_agents.lab.judges",
-    "StatusJudge": "kantan_agents.lab.judges",
-    "StatusRule": "kantan_agents.lab.judges",
-    "StatusVerdict": "kantan_agents.lab.judges",
-    "StoredSpan": "kantan_agents.traces.store",
-    "StoredTrace": "kantan_agents.traces.store",
-    "StructuredOutputError": "kantan_agents.errors",
-    "Subscription": "kantan_agents.core.events",
-    "ToolCall": "kantan_agents.core.interception",
-    "ToolNext": "kantan_agents.core.interception",
-    "ToolRetrieval": "kantan_agents.tools.retrieval",
-    "ToolRulesMode": "kantan_agents.tool_rules",
-    "TraceStore": "kantan_agents.traces.store",
-    "TraceSummary": "kantan_agents.traces.store",
-    "UnjudgedCall": "kantan_agents.lab.rule_changes",
-    "UserRules": "kantan_agents.middleware",
-    "WhatIf": "kantan_agents.lab.rule_changes",
-    "add_trace_processor": "agents",
-    "agent_of": "kantan_agents.agent",
-    "configured_servers": "kantan_agents.tools.mcp",
-    "connection_stats": "kantan_agents.support.http_pools",
-    "copy_traces": "kantan_agents.traces.copying",
-    "detect_matched_rule": "kantan_agents.lab.judges",
-    "explain": "kantan_agents.tools",
-    "find_tag": "kantan_agents.lab.judges",
-    "get_context_with_tool_rules": "kantan_agents.tool_rules",
-    "get_effective_tool_rules": "kantan_agents.tools",
-    "get_provider_tool_rules": "kantan_agents.tools",
-    "judge": "kantan_agents.models.rubric",
-    "judge_agent": "kantan_agents.lab.judges",
-    "judge_status": "kantan_agents.lab.judges",
-    "list_provider_tools": "kantan_agents.tools",
-    "mcp_prompt": "kantan_agents.tools.mcp",
-    "mcp_trace_client": "kantan_agents.traces.telemetry",
-    "mcp_trace_meta": "kantan_agents.traces.telemetry",
-    "parse_structured_output": "kantan_agents.models.structured",
-    "record_traces": "kantan_agents.traces.recorder",
-    "redact_texts": "kantan_agents.traces.recorder",
-    "refresh_tool_providers": "kantan_agents.tools",
-    "replay": "kantan_agents.lab.replay",
-    "replay_async": "kantan_agents.lab.replay",
-    "resource_text": "kantan_agents.tools.mcp",
-    "rule_parameter": "kantan_agents.tools",
-    "run_of": "kantan_agents.core.pipeline",
-    "run_result": "kantan_agents.core.pipeline",
-    "set_trace_processors": "agents",
-    "subscribe": "kantan_agents.core.events",
-    "task_tool": "kantan_agents.agent.delegation",
-    "to_provider_response": "kantan_agents.models.protocol",
-    "toolkit": "kantan_agents.toolkit",
-    "trace_headers": "kantan_agents.traces.telemetry",
-    "what_if": "kantan_agents.lab.rule_changes",
-    "with_resources": "kantan_agents.tools.mcp",
-    "use_tool_providers": "kantan_agents.tools",
-}
+_loaded, __dir__ = lazy_names(
+    __name__,
+    {
+        "agents": ("add_trace_processor", "set_trace_processors"),
+        "kantan_agents.agent": ("Agent", "agent_of"),
+        "kantan_agents.agent.delegation": ("task_tool",),
+        "kantan_agents.agent.running.stream": ("RunStream",),
+        "kantan_agents.agent.stages": ("DEFAULT_STAGES",),
+        "kantan_agents.core.events": ("Event", "Subscription", "subscribe"),
+        "kantan_agents.core.interception": ("Middleware", "ModelCall", "ModelNext", "ToolCall", "ToolNext"),
+        "kantan_agents.core.pipeline": (
+            "Next",
+            "Pipeline",
+            "Run",
+            "RunContext",
+            "RunResult",
+            "Stage",
+            "run_of",
+            "run_result",
+        ),
+        "kantan_agents.core.prompt": ("Prompt",),
+        "kantan_agents.durable": ("Durable", "DurableRuns"),
+        "kantan_agents.errors": (
+            "JudgementError",
+            "KantanAgentsError",
+            "OutputSchemaError",
+            "StructuredOutputError",
+        ),
+        "kantan_agents.lab.judges": (
+            "JudgeTemplates",
+            "StageAttempt",
+            "StatusJudge",
+            "StatusRule",
+            "StatusVerdict",
+            "detect_matched_rule",
+            "find_tag",
+            "judge_agent",
+            "judge_status",
+        ),
+        "kantan_agents.lab.replay": ("Recording", "Replay", "replay", "replay_async"),
+        "kantan_agents.lab.rollout": ("Rollout",),
+        "kantan_agents.lab.rule_changes": (
+            "Flip",
+            "FlipCounts",
+            "IncompleteTrace",
+            "UnjudgedCall",
+            "WhatIf",
+            "what_if",
+        ),
+        "kantan_agents.middleware": ("SlashCommands", "UserRules"),
+        "kantan_agents.models.protocol": (
+            "AnthropicProvider",
+            "ContentSegment",
+            "GeminiProvider",
+            "Provider",
+            "ProviderModel",
+            "ProviderResponse",
+            "to_provider_response",
+        ),
+        "kantan_agents.models.rubric": ("RUBRIC", "judge"),
+        "kantan_agents.models.structured": ("OutputAttempt", "OutputMode", "parse_structured_output"),
+        "kantan_agents.subagent_files": ("AgentCatalog", "AgentDefinition", "AgentLoader"),
+        "kantan_agents.support.http_pools": ("ConnectionStats", "connection_stats"),
+        "kantan_agents.support.provider_choice": ("use_tool_providers",),
+        "kantan_agents.tool_rules": ("ToolRulesMode", "get_context_with_tool_rules"),
+        "kantan_agents.toolkit": ("toolkit",),
+        "kantan_agents.tools.explain": ("Explanation", "explain"),
+        "kantan_agents.tools.facts": ("rule_parameter",),
+        "kantan_agents.tools.guards.violations": ("RuleViolation",),
+        "kantan_agents.tools.mcp": (
+            "ConfiguredServers",
+            "MCPPrompt",
+            "configured_servers",
+            "mcp_prompt",
+            "resource_text",
+            "with_resources",
+        ),
+        "kantan_agents.tools.providers.collected": ("refresh_tool_providers",),
+        "kantan_agents.tools.providers.providers": (
+            "get_effective_tool_rules",
+            "get_provider_tool_rules",
+            "list_provider_tools",
+        ),
+        "kantan_agents.tools.retrieval": ("ToolRetrieval",),
+        "kantan_agents.tools.skills": (
+            "CommandLoader",
+            "Skill",
+            "SkillLoader",
+            "project_instructions",
+            "skill_tools",
+        ),
+        "kantan_agents.traces.copying": ("CopyResult", "copy_traces"),
+        "kantan_agents.traces.recorder": ("RecorderStats", "SQLiteRecorder", "record_traces", "redact_texts"),
+        "kantan_agents.traces.recorder.postgres_recorder": ("PostgresRecorder",),
+        "kantan_agents.traces.store": (
+            "IndexResult",
+            "JudgeSpan",
+            "PromptStats",
+            "PruneResult",
+            "StoredSpan",
+            "StoredTrace",
+            "TraceStore",
+            "TraceSummary",
+        ),
+        "kantan_agents.traces.telemetry": (
+            "OtelExporter",
+            "mcp_trace_client",
+            "mcp_trace_meta",
+            "trace_headers",
+        ),
+    },
+)
 
 
 def __getattr__(name: str) -> Any:
@@ -350,13 +348,4 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("kantan-agents")
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(home), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return _loaded(name)

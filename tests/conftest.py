@@ -69,22 +69,30 @@ PROVIDER_PREFIXES = (
 
 
 # What most of their tests are about reaches the SDK through the rest of the library only.
-_ANY_SDK = {"benchmarks", "chat", "cli", "definitions", "evaluation", "improve", "page", "rollout"}
+_ANY_SDK = (
+    "benchmarks/",
+    "cli/",
+    "lab/evaluation/",
+    "lab/improve/",
+    "lab/rollout/",
+    "page/",
+    "subagent_files/",
+)
 # But this uses the SDK's classes itself: runs and their states, traces, models and their clients.
 _THIS_SDK = (
-    "chat/test_answers.py",
-    "chat/test_approvals.py",
-    "chat/test_interruptions.py",
+    "cli/chat/test_answers.py",
+    "cli/chat/test_approvals.py",
+    "cli/chat/test_interruptions.py",
     "cli/test_approvals.py",
     "cli/test_demo.py",
     "cli/test_replay.py",
     "cli/test_run.py",
-    "evaluation/evaluators",
-    "evaluation/experiment",
-    "improve/test_better_version.py",
+    "lab/evaluation/evaluators",
+    "lab/evaluation/experiment",
+    "lab/improve/test_better_version.py",
     "page/test_curl.py",
-    "rollout/test_live.py",
-    "rollout/test_runs.py",
+    "lab/rollout/test_live.py",
+    "lab/rollout/test_runs.py",
 )
 
 
@@ -96,7 +104,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         place = item.path.parts
         _, _, inside = item.nodeid.partition("/")
-        if inside.split("/")[0] in _ANY_SDK and not inside.startswith(_THIS_SDK):
+        if inside.startswith(_ANY_SDK) and not inside.startswith(_THIS_SDK):
             item.add_marker(pytest.mark.any_sdk)
         is_parameter = "postgres" in getattr(getattr(item, "callspec", None), "id", "")
         if "durable" not in place and ("postgres" in place or is_parameter):

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
+from types import ModuleType
 
 import agents
 import pytest
@@ -18,8 +21,29 @@ def run_python(code: str) -> str:
 def test_every_public_name_exists_and_has_a_home() -> None:
     for name in kantan_agents.__all__:
         assert getattr(kantan_agents, name) is not None
-    assert set(kantan_agents.__all__) == set(kantan_agents._HOMES)
     assert set(kantan_agents.__all__) <= set(dir(kantan_agents))
+
+
+PACKAGE = Path(kantan_agents.__file__).parent
+LAZY = [path for path in sorted(PACKAGE.rglob("__init__.py")) if "lazy_names(" in path.read_text("utf-8")]
+
+
+@pytest.mark.parametrize("path", LAZY, ids=lambda path: path.parent.name)
+def test_a_package_that_loads_names_on_first_use_lists_each_name_three_times(path: Path) -> None:
+    exported: set[str] = set()
+    homes: dict[str, str] = {}
+    typed: dict[str, str] = {}
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            exported = set(ast.literal_eval(node.value))
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "lazy_names":
+            table: dict[str, tuple[str, ...]] = ast.literal_eval(node.args[1])
+            homes = {name: module for module, names in table.items() for name in names}
+        elif isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            imports = [statement for statement in node.body if isinstance(statement, ast.ImportFrom)]
+            typed = {alias.name: str(one.module) for one in imports for alias in one.names}
+    assert homes == typed
+    assert set(homes) == exported
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
@@ -67,17 +91,20 @@ def test_no_public_name_means_two_things() -> None:
     packages = (
         "",
         ".testing",
-        ".protocol",
-        ".events",
+        ".models.protocol",
+        ".core.events",
         ".middleware",
-        ".interception",
-        ".definitions",
-        ".retrieval",
-        ".capture",
+        ".core.interception",
+        ".subagent_files",
+        ".tools.retrieval",
+        ".traces.capture",
+        ".lab",
     )
     meanings: dict[str, object] = {}
     for package in packages:
         module = import_module(f"kantan_agents{package}")
         for name in module.__all__:
             value = getattr(module, name)
+            if isinstance(value, ModuleType):  # callable, with the name of its function
+                value = getattr(value, name)
             assert meanings.setdefault(name, value) is value, f"{module.__name__}.{name}"

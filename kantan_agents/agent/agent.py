@@ -50,22 +50,21 @@ from kantan_agents.core.interception import Middleware, layers_of
 from kantan_agents.core.pipeline import OutputT_co, Pipeline, Run, RunContext, Stage, current_run
 from kantan_agents.core.prompt import Prompt
 from kantan_agents.errors import RendererResultError
-from kantan_agents.models import check_configured, resolve_model
+from kantan_agents.models.named import check_configured
+from kantan_agents.models.resolve import resolve_model
 from kantan_agents.models.structured import OutputMode, OutputType, agent_output, checked_delivery
 from kantan_agents.subagent_files import AgentDefinition
-from kantan_agents.tools import (
+from kantan_agents.tools.guards.violations import RuleViolationPolicy, checked_policy
+from kantan_agents.tools.mcp.failure_policy import MCPFailurePolicy, checked_mcp_failure
+from kantan_agents.tools.origins import origins_text, tool_origins
+from kantan_agents.tools.providers.collected import loaded_providers
+from kantan_agents.tools.providers.providers import (
     AVAILABLE,
     ProviderChoice,
-    RuleViolationPolicy,
-    checked_policy,
-    loaded_providers,
-    origins_text,
     provider_layers,
     providers_of_agent,
-    tool_origins,
     tools_with_providers,
 )
-from kantan_agents.tools.mcp.failure_policy import MCPFailurePolicy, checked_mcp_failure
 from kantan_agents.tools.retrieval import ToolRetrieval
 from kantan_agents.tools.retrieval.options import checked_retrieval
 from kantan_agents.traces.capture import RunRecord

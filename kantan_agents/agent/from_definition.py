@@ -23,7 +23,7 @@ from kantan_agents.subagent_files.unknown_tools import (
 )
 from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules import DEFINITION, ToolRules
-from kantan_agents.tools import facts_of_listed
+from kantan_agents.tools.facts import facts_of_listed
 
 _VERSION_DIGITS = 12
 _FROM_FILE = object()

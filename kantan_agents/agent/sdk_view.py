@@ -14,7 +14,7 @@ from kantan_agents.agent.bridge import SDKAgent, link_handoffs
 from kantan_agents.agent.class_for_sdk import class_for_sdk
 from kantan_agents.agent.options import check_options
 from kantan_agents.errors import FixedOptionError
-from kantan_agents.tools import agent_as_tool
+from kantan_agents.tools.coerce import agent_as_tool
 
 if TYPE_CHECKING:
     from agents import (

@@ -12,7 +12,9 @@ from kantan_agents.agent.bridge import SDKAgent, list_servers, offers_of
 from kantan_agents.core.context import check_context
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.tool_rules import RuleLayers
-from kantan_agents.tools import Explanation, explain_layers, explain_named, rules_in_force
+from kantan_agents.tools.explain import Explanation, explain_layers
+from kantan_agents.tools.explain_named import explain_named
+from kantan_agents.tools.in_force import rules_in_force
 from kantan_agents.tools.retrieval import ToolSelection
 from kantan_agents.tools.retrieval.selection import select_tools
 

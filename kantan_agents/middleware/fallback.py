@@ -20,7 +20,8 @@ from kantan_agents.errors import (
     RequestTooLongError,
     StructuredOutputError,
 )
-from kantan_agents.models import check_configured, resolve_model
+from kantan_agents.models.named import check_configured
+from kantan_agents.models.resolve import resolve_model
 from kantan_agents.support.log import get_logger
 
 FALLBACK_SPAN = "fallback"

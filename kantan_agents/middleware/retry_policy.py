@@ -14,7 +14,7 @@ from agents.retry import RetryDecision, RetryPolicyContext
 from kantan_agents.core.pipeline import loggable
 from kantan_agents.errors import KantanAgentsError, ProviderRequestError
 from kantan_agents.middleware.deadline import seconds_left
-from kantan_agents.models import claim_all_retries
+from kantan_agents.models.client_retries import claim_all_retries
 from kantan_agents.support.log import get_logger
 from kantan_agents.traces.capture.playback import Tape
 

@@ -9,8 +9,9 @@ Names are loaded on first use: pytest imports this package for the plugin, and m
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from kantan_agents.support.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from kantan_agents.testing.evaluated_test import UncertainPassRateWarning, evaluated
@@ -50,36 +51,23 @@ __all__ = [
     "function_call",
 ]
 
-_HOMES = {
-    "PROFILES": "profiles",
-    "InvalidScriptError": "replies",
-    "ModelStep": "steps",
-    "OfflineServer": "offline",
-    "Profile": "profiles",
-    "RecordedCall": "steps",
-    "RecordedRequest": "recorded_request",
-    "Reply": "replies",
-    "ReplyLike": "replies",
-    "Script": "script",
-    "ScriptedModel": "scripted_model",
-    "ScriptedToolCall": "replies",
-    "UncertainPassRateWarning": "evaluated_test",
-    "UnconsumedModelSteps": "steps",
-    "UnexpectedModelCall": "steps",
-    "assistant_message": "steps",
-    "evaluated": "evaluated_test",
-    "function_call": "steps",
-}
-
-
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{home}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "kantan_agents.testing.evaluated_test": ("UncertainPassRateWarning", "evaluated"),
+        "kantan_agents.testing.offline": ("OfflineServer",),
+        "kantan_agents.testing.profiles": ("PROFILES", "Profile"),
+        "kantan_agents.testing.recorded_request": ("RecordedRequest",),
+        "kantan_agents.testing.replies": ("InvalidScriptError", "Reply", "ReplyLike", "ScriptedToolCall"),
+        "kantan_agents.testing.script": ("Script",),
+        "kantan_agents.testing.scripted_model": ("ScriptedModel",),
+        "kantan_agents.testing.steps": (
+            "ModelStep",
+            "RecordedCall",
+            "UnconsumedModelSteps",
+            "UnexpectedModelCall",
+            "assistant_message",
+            "function_call",
+        ),
+    },
+)

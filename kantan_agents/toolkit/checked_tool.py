@@ -10,7 +10,7 @@ from agents import FunctionTool
 
 from kantan_agents.errors import KantanAgentsError, ToolInputError
 from kantan_agents.tool_rules import parse_arguments
-from kantan_agents.tools import rule_parameter
+from kantan_agents.tools.facts import rule_parameter
 
 Work = Callable[[Any, dict[str, Any]], Awaitable[str]]
 """Takes the SDK's tool context and the arguments, and returns the result."""

@@ -23,7 +23,7 @@ from kantan_agents.testing import ScriptedModel, assistant_message, function_cal
 from kantan_agents.testing.strategies import json_values, tool_rules
 from kantan_agents.tool_rules import ToolRules
 from kantan_agents.toolkit.todo_write import todo_write
-from kantan_agents.tools import rules_in_force
+from kantan_agents.tools.in_force import rules_in_force
 
 pytestmark = pytest.mark.anyio
 
@@ -62,13 +62,16 @@ ENTRANCES: dict[str, tuple[Callable[[str], Any], type[KantanAgentsError]]] = {
     "agent/from_definition.py": (agent_file, InvalidDefinitionError),
     "agent/from_definition.py, merged": (merged_agent_file, InvalidDefinitionError),
     "agent/from_definition.py, in code": (definition_in_code, InvalidDefinitionError),
-    "stages/store_output.py": (lambda key: Agent("a", "x", output_dest=key), InvalidOptionError),
-    "stages/store_output.py, of a file": (
+    "agent/stages/store_output.py": (lambda key: Agent("a", "x", output_dest=key), InvalidOptionError),
+    "agent/stages/store_output.py, of a file": (
         lambda key: Agent.from_definition(AgentDefinition("a", "b", "c"), output_dest=key),
         InvalidOptionError,
     ),
-    "stages/store_output.py, of children": (lambda key: task_tool([], output_dest=key), InvalidOptionError),
-    "stages/store_output.py, of judges": (
+    "agent/stages/store_output.py, of children": (
+        lambda key: task_tool([], output_dest=key),
+        InvalidOptionError,
+    ),
+    "agent/stages/store_output.py, of judges": (
         lambda key: StatusJudge(["done"], output_dest=key),
         InvalidOptionError,
     ),

@@ -10,108 +10,110 @@ Table = dict[str, Tests]
 
 PROMISES: dict[tuple[str, str, str], Table] = {
     ("docs/guides/chat.md", "Approve calls", "Answer"): {
-        "`y`": ("chat/test_approvals.py::test_a_call_is_made_after_a_yes_only",),
-        "`n`": ("chat/test_approvals.py::test_a_refusal_with_its_reason_is_sent_to_the_model",),
+        "`y`": ("cli/chat/test_approvals.py::test_a_call_is_made_after_a_yes_only",),
+        "`n`": ("cli/chat/test_approvals.py::test_a_refusal_with_its_reason_is_sent_to_the_model",),
         "`a`": (
-            "chat/test_approvals.py::test_always_is_for_exactly_this_tool_in_this_conversation",
-            "chat/test_approvals.py::test_calls_of_a_subagent_are_asked_for_in_place",
+            "cli/chat/test_approvals.py::test_always_is_for_exactly_this_tool_in_this_conversation",
+            "cli/chat/test_approvals.py::test_calls_of_a_subagent_are_asked_for_in_place",
         ),
-        "Ctrl-C": ("chat/test_approvals.py::test_ctrl_c_at_the_question_ends_the_answer_without_the_call",),
+        "Ctrl-C": (
+            "cli/chat/test_approvals.py::test_ctrl_c_at_the_question_ends_the_answer_without_the_call",
+        ),
     },
     ("docs/guides/chat.md", "Go on later", "If"): {
         "Ctrl-C or SIGTERM comes, or the terminal is closed": (
-            "chat/test_interruptions.py::test_ctrl_c_ends_the_answer_and_keeps_the_conversation",
-            "chat/test_interruptions.py::test_a_signal_in_mid_answer_ends_the_chat_and_keeps_it",
-            "chat/test_interruptions.py::test_a_closed_terminal_ends_the_chat_and_keeps_it",
+            "cli/chat/test_interruptions.py::test_ctrl_c_ends_the_answer_and_keeps_the_conversation",
+            "cli/chat/test_interruptions.py::test_a_signal_in_mid_answer_ends_the_chat_and_keeps_it",
+            "cli/chat/test_interruptions.py::test_a_closed_terminal_ends_the_chat_and_keeps_it",
         ),
         "the process is killed, or the machine crashes": (
-            "chat/test_interruptions.py::test_after_a_crash_the_conversation_goes_on",
+            "cli/chat/test_interruptions.py::test_after_a_crash_the_conversation_goes_on",
         ),
         "two chats go on with one conversation": (
-            "chat/test_interruptions.py::test_two_chats_with_one_conversation_part_where_they_differ",
-            "chat/test_kept.py::test_many_writers_lose_nothing",
+            "cli/chat/test_interruptions.py::test_two_chats_with_one_conversation_part_where_they_differ",
+            "cli/chat/test_kept.py::test_many_writers_lose_nothing",
         ),
         "`/compact` is typed": (
-            "chat/test_commands.py::test_compact_goes_on_with_a_summary_that_the_model_writes",
+            "cli/chat/test_commands.py::test_compact_goes_on_with_a_summary_that_the_model_writes",
         ),
     },
     ("docs/guides/opentelemetry.md", "When the collector is away", "What happens"): {
         "the collector is away, or refuses spans": (
-            "otel/test_sending.py::test_what_a_collector_refuses_is_counted_and_logged_once",
-            "otel/test_sending.py::test_a_process_ends_when_nobody_listens",
-            "otel/test_sending.py::test_a_flush_waits_no_longer_than_it_may",
+            "traces/telemetry/test_sending.py::test_what_a_collector_refuses_is_counted_and_logged_once",
+            "traces/telemetry/test_sending.py::test_a_process_ends_when_nobody_listens",
+            "traces/telemetry/test_sending.py::test_a_flush_waits_no_longer_than_it_may",
         ),
         "more than `OTEL_BSP_MAX_QUEUE_SIZE` spans wait (2,048)": (
-            "otel/test_sending.py::test_what_does_not_fit_into_the_queue_is_dropped_counted_and_logged",
+            "traces/telemetry/test_sending.py::test_what_does_not_fit_into_the_queue_is_dropped_counted_and_logged",
         ),
         "the process ends, also by SIGTERM": (
-            "otel/test_sending.py::test_what_waits_is_sent_at_exit",
-            "otel/test_sending.py::test_what_waits_is_sent_on_sigterm",
-            "otel/test_sending.py::test_workers_of_multiprocessing_send_at_their_end",
-            "otel/test_sending.py::test_a_process_ends_when_the_collector_is_silent",
+            "traces/telemetry/test_sending.py::test_what_waits_is_sent_at_exit",
+            "traces/telemetry/test_sending.py::test_what_waits_is_sent_on_sigterm",
+            "traces/telemetry/test_sending.py::test_workers_of_multiprocessing_send_at_their_end",
+            "traces/telemetry/test_sending.py::test_a_process_ends_when_the_collector_is_silent",
         ),
-        "`kill -9`": ("otel/test_sending.py::test_kill_9_loses_only_what_was_not_sent",),
-        "a fork": ("otel/test_sending.py::test_forked_children_send_their_own_spans_only",),
+        "`kill -9`": ("traces/telemetry/test_sending.py::test_kill_9_loses_only_what_was_not_sent",),
+        "a fork": ("traces/telemetry/test_sending.py::test_forked_children_send_their_own_spans_only",),
     },
     ("docs/guides/shell-and-web-tools.md", "Limits, and the end of a command", "If"): {
         "a command ends and leaves processes that hold its output": (
-            "toolkit_shell/test_commands.py::test_processes_that_hold_the_output_after_the_command_are_ended_with_it",
+            "toolkit/shell/test_commands.py::test_processes_that_hold_the_output_after_the_command_are_ended_with_it",
         ),
         "a command takes too long": (
-            "toolkit_shell/test_commands.py::test_a_command_that_takes_too_long_is_ended_and_shows_what_it_printed",
-            "toolkit_shell/test_commands.py::test_a_command_that_ignores_the_request_to_end_is_killed",
+            "toolkit/shell/test_commands.py::test_a_command_that_takes_too_long_is_ended_and_shows_what_it_printed",
+            "toolkit/shell/test_commands.py::test_a_command_that_ignores_the_request_to_end_is_killed",
         ),
         "a command prints without end": (
-            "toolkit_shell/test_commands.py::test_a_flood_of_output_ends_the_command_and_keeps_little",
-            "toolkit_shell/test_commands.py::test_of_long_output_the_beginning_and_the_end_are_shown",
+            "toolkit/shell/test_commands.py::test_a_flood_of_output_ends_the_command_and_keeps_little",
+            "toolkit/shell/test_commands.py::test_of_long_output_the_beginning_and_the_end_are_shown",
         ),
         "it uses too much memory or CPU time, or has too many processes": (
-            "toolkit_shell/test_commands.py::test_processes_that_take_more_memory_together_are_ended",
-            "toolkit_shell/test_commands.py::test_a_command_that_computes_too_long_is_ended",
-            "toolkit_shell/test_commands.py::test_a_command_with_too_many_processes_is_ended",
+            "toolkit/shell/test_commands.py::test_processes_that_take_more_memory_together_are_ended",
+            "toolkit/shell/test_commands.py::test_a_command_that_computes_too_long_is_ended",
+            "toolkit/shell/test_commands.py::test_a_command_with_too_many_processes_is_ended",
         ),
         "the run is cancelled": (
-            "toolkit_shell/test_background.py::test_a_cancelled_run_has_ended_all_processes_when_it_returns",
+            "toolkit/shell/test_background.py::test_a_cancelled_run_has_ended_all_processes_when_it_returns",
         ),
         "the run ends, with an answer or an error": (
-            "toolkit_shell/test_background.py::test_the_end_of_a_run_ends_what_it_has_in_the_background",
-            "toolkit_shell/test_background.py::test_a_run_that_fails_ends_what_it_has_in_the_background",
+            "toolkit/shell/test_background.py::test_the_end_of_a_run_ends_what_it_has_in_the_background",
+            "toolkit/shell/test_background.py::test_a_run_that_fails_ends_what_it_has_in_the_background",
         ),
         "the run waits for an approval": (
-            "toolkit_shell/test_background.py::test_a_run_that_waits_for_an_approval_keeps_its_shells_until_it_is_over",
-            "toolkit_shell/test_background.py::test_the_shells_of_a_run_that_nobody_resumes_end_by_themselves",
+            "toolkit/shell/test_background.py::test_a_run_that_waits_for_an_approval_keeps_its_shells_until_it_is_over",
+            "toolkit/shell/test_background.py::test_the_shells_of_a_run_that_nobody_resumes_end_by_themselves",
         ),
         "this process ends, also by `kill -9`": (
-            "toolkit_shell/test_background.py::test_nothing_survives_a_process_that_is_killed",
+            "toolkit/shell/test_background.py::test_nothing_survives_a_process_that_is_killed",
         ),
     },
     ("docs/guides/shell-and-web-tools.md", "Read a page", "If"): {
         "a page redirects to another host or port": (
-            "toolkit_shell/test_web_fetch.py::test_a_redirect_to_another_host_is_named_and_not_followed",
-            "toolkit_shell/test_web_fetch.py::test_a_redirect_to_another_port_or_scheme_is_not_followed",
+            "toolkit/shell/test_web_fetch.py::test_a_redirect_to_another_host_is_named_and_not_followed",
+            "toolkit/shell/test_web_fetch.py::test_a_redirect_to_another_port_or_scheme_is_not_followed",
         ),
         "a page redirects on its host": (
-            "toolkit_shell/test_web_fetch.py::test_a_redirect_on_the_same_host_is_followed",
-            "toolkit_shell/test_web_fetch.py::test_rules_for_urls_hold_for_redirects_too",
-            "toolkit_shell/test_web_fetch.py::test_endless_redirects_end",
+            "toolkit/shell/test_web_fetch.py::test_a_redirect_on_the_same_host_is_followed",
+            "toolkit/shell/test_web_fetch.py::test_rules_for_urls_hold_for_redirects_too",
+            "toolkit/shell/test_web_fetch.py::test_endless_redirects_end",
         ),
         "a name has an address that is not of the public internet": (
-            "toolkit_shell/test_web_fetch.py::test_private_addresses_are_refused_by_default",
+            "toolkit/shell/test_web_fetch.py::test_private_addresses_are_refused_by_default",
         ),
         "the name server gives another address the next time": (
-            "toolkit_shell/test_web_fetch.py::test_the_name_is_looked_up_once_and_the_connection_goes_to_that_address",
+            "toolkit/shell/test_web_fetch.py::test_the_name_is_looked_up_once_and_the_connection_goes_to_that_address",
         ),
         "the URL has a user name, a password or an ambiguous host": (
-            "toolkit_shell/test_urls.py::test_what_may_be_read_in_two_ways_is_refused",
+            "toolkit/shell/test_urls.py::test_what_may_be_read_in_two_ways_is_refused",
         ),
         "the page is huge, slow or a compression bomb": (
-            "toolkit_shell/test_web_fetch.py::test_a_huge_body_is_read_only_up_to_the_limit",
-            "toolkit_shell/test_web_fetch.py::test_a_slow_server_is_left_after_the_time_limit",
-            "toolkit_shell/test_web_fetch.py::test_a_compressed_body_is_unpacked_only_up_to_the_limit",
+            "toolkit/shell/test_web_fetch.py::test_a_huge_body_is_read_only_up_to_the_limit",
+            "toolkit/shell/test_web_fetch.py::test_a_slow_server_is_left_after_the_time_limit",
+            "toolkit/shell/test_web_fetch.py::test_a_compressed_body_is_unpacked_only_up_to_the_limit",
         ),
-        "the page is HTML": ("toolkit_shell/test_web_fetch.py::test_html_becomes_markdown",),
+        "the page is HTML": ("toolkit/shell/test_web_fetch.py::test_html_becomes_markdown",),
         "the page is neither text nor HTML": (
-            "toolkit_shell/test_web_fetch.py::test_what_is_no_text_is_named_and_not_shown",
+            "toolkit/shell/test_web_fetch.py::test_what_is_no_text_is_named_and_not_shown",
         ),
     },
     ("docs/guides/durable-runs.md", "What is promised", "If"): {
@@ -199,167 +201,167 @@ PROMISES: dict[tuple[str, str, str], Table] = {
     },
     ("docs/guides/postgres.md", "Record", "What happens"): {
         "the server is away for a minute, or restarts": (
-            "postgres/test_faults.py::test_nothing_is_lost_while_the_server_is_away",
+            "traces/postgres/test_faults.py::test_nothing_is_lost_while_the_server_is_away",
         ),
         "it is away for longer": (
-            "postgres/test_faults.py::test_beyond_the_queue_the_oldest_are_dropped_counted_and_logged",
+            "traces/postgres/test_faults.py::test_beyond_the_queue_the_oldest_are_dropped_counted_and_logged",
         ),
         "another server takes over that lacks the last transactions": (
-            "postgres/test_faults.py::test_an_empty_replica_gets_the_tables_and_all_later_traces",
+            "traces/postgres/test_faults.py::test_an_empty_replica_gets_the_tables_and_all_later_traces",
         ),
         "a process ends while the server is away or does not answer": (
-            "postgres/test_faults.py::test_a_process_that_ends_before_its_server_answers_says_how_many_spans_are_missing",
+            "traces/postgres/test_faults.py::test_a_process_that_ends_before_its_server_answers_says_how_many_spans_are_missing",
         ),
         "a process is killed": (
-            "postgres/test_faults.py::test_a_killed_writer_loses_only_what_was_not_written",
+            "traces/postgres/test_faults.py::test_a_killed_writer_loses_only_what_was_not_written",
         ),
         "a connection breaks during a commit": (
-            "postgres/test_faults.py::test_a_batch_whose_commit_was_not_answered_is_counted_once",
+            "traces/postgres/test_faults.py::test_a_batch_whose_commit_was_not_answered_is_counted_once",
         ),
         "the clocks of two machines differ": (
-            "postgres/test_recorder.py::test_the_order_is_that_of_storing_whatever_the_clocks_say",
+            "traces/postgres/test_recorder.py::test_the_order_is_that_of_storing_whatever_the_clocks_say",
         ),
     },
     ("docs/guides/improve.md", "Limits of every version", "Limit"): {
         "It has the markers of the old version, such as `{{ $ctx.customer }}`, and no others.": (
-            "improve/test_what_may_not_win.py::test_a_text_that_breaks_a_limit_never_runs_and_the_model_reads_why",
-            "improve/test_what_may_not_win.py::test_a_text_passes_exactly_if_its_markers_are_the_same",
+            "lab/improve/test_what_may_not_win.py::test_a_text_that_breaks_a_limit_never_runs_and_the_model_reads_why",
+            "lab/improve/test_what_may_not_win.py::test_a_text_passes_exactly_if_its_markers_are_the_same",
         ),
         "It has at most `max_length` characters.": (
-            "improve/test_what_may_not_win.py::test_a_text_that_breaks_a_limit_never_runs_and_the_model_reads_why",
+            "lab/improve/test_what_may_not_win.py::test_a_text_that_breaks_a_limit_never_runs_and_the_model_reads_why",
         ),
         "It causes no refused tool call that the old version did not have.": (
-            "improve/test_what_may_not_win.py::test_a_candidate_that_causes_a_refused_call_does_not_win",
-            "improve/test_what_may_not_win.py::test_a_candidate_that_is_refused_only_on_a_sealed_case_does_not_win",
+            "lab/improve/test_what_may_not_win.py::test_a_candidate_that_causes_a_refused_call_does_not_win",
+            "lab/improve/test_what_may_not_win.py::test_a_candidate_that_is_refused_only_on_a_sealed_case_does_not_win",
         ),
         "It causes no failed output schema that the old version did not have.": (
-            "improve/test_what_may_not_win.py::test_a_candidate_with_a_failed_schema_does_not_win",
+            "lab/improve/test_what_may_not_win.py::test_a_candidate_with_a_failed_schema_does_not_win",
         ),
         "Its runs use at most 20 % more than with the old version (`max_cost_increase`).": (
-            "improve/test_what_may_not_win.py::test_a_candidate_whose_runs_cost_too_much_does_not_win",
-            "improve/test_what_may_not_win.py::test_the_limit_of_use_is_inclusive",
+            "lab/improve/test_what_may_not_win.py::test_a_candidate_whose_runs_cost_too_much_does_not_win",
+            "lab/improve/test_what_may_not_win.py::test_the_limit_of_use_is_inclusive",
         ),
     },
     ("docs/guides/rollout.md", "Which arm a run gets", "When"): {
         "the context has a unit": (
-            "rollout/test_runs.py::test_each_way_to_run_uses_and_records_the_arm",
-            "rollout/test_assignment.py::test_another_process_draws_the_same",
+            "lab/rollout/test_runs.py::test_each_way_to_run_uses_and_records_the_arm",
+            "lab/rollout/test_assignment.py::test_another_process_draws_the_same",
         ),
         "the share of the new arms grows": (
-            "rollout/test_assignment.py::test_a_growing_share_moves_units_from_the_control_only_and_once",
-            "rollout/test_processes.py::test_eight_processes_of_eight_threads_follow_one_that_promotes",
+            "lab/rollout/test_assignment.py::test_a_growing_share_moves_units_from_the_control_only_and_once",
+            "lab/rollout/test_processes.py::test_eight_processes_of_eight_threads_follow_one_that_promotes",
         ),
         "the unit is missing, empty, or neither a str, an int nor a UUID": (
-            "rollout/test_runs.py::test_a_run_without_a_unit_gets_the_control",
-            "rollout/test_runs.py::test_runs_without_a_unit_are_logged_once_and_counted",
-            "rollout/test_runs.py::test_a_missing_unit_may_be_an_error_which_the_trace_records",
+            "lab/rollout/test_runs.py::test_a_run_without_a_unit_gets_the_control",
+            "lab/rollout/test_runs.py::test_runs_without_a_unit_are_logged_once_and_counted",
+            "lab/rollout/test_runs.py::test_a_missing_unit_may_be_an_error_which_the_trace_records",
         ),
         "the state of the rollout cannot be read": (
-            "rollout/test_live.py::test_a_deleted_file_means_the_control_until_it_is_back",
-            "rollout/test_live.py::test_a_damaged_row_means_the_control_and_is_logged_once",
+            "lab/rollout/test_live.py::test_a_deleted_file_means_the_control_until_it_is_back",
+            "lab/rollout/test_live.py::test_a_damaged_row_means_the_control_and_is_logged_once",
         ),
         "no trace database is known yet": (
-            "rollout/test_runs.py::test_without_a_database_runs_get_the_control_and_one_error_is_logged",
+            "lab/rollout/test_runs.py::test_without_a_database_runs_get_the_control_and_one_error_is_logged",
         ),
         "it resumes a paused run": (
-            "rollout/test_runs.py::test_a_resumed_run_keeps_its_arm_when_the_shares_have_changed",
+            "lab/rollout/test_runs.py::test_a_resumed_run_keeps_its_arm_when_the_shares_have_changed",
         ),
         "another agent hands over to this one, or uses it as a tool": (
-            "rollout/test_runs.py::test_a_handed_off_agent_is_the_control",
-            "rollout/test_runs.py::test_an_agent_as_a_tool_is_the_control",
+            "lab/rollout/test_runs.py::test_a_handed_off_agent_is_the_control",
+            "lab/rollout/test_runs.py::test_an_agent_as_a_tool_is_the_control",
         ),
         "it hands over to another agent, which hands back": (
-            "rollout/test_runs.py::test_a_run_that_comes_back_by_hand_offs_keeps_the_prompt_of_its_arm",
+            "lab/rollout/test_runs.py::test_a_run_that_comes_back_by_hand_offs_keeps_the_prompt_of_its_arm",
         ),
         "a recorded run is [replayed](replay.md)": (
-            "rollout/test_replay.py::test_a_run_of_each_arm_replays_after_the_rollout",
+            "lab/rollout/test_replay.py::test_a_run_of_each_arm_replays_after_the_rollout",
         ),
     },
     ("docs/guides/what-if-rules.md", "What is replaced", "`layer`"): {
         '`"explicit"`, the default': (
-            "rule_changes/test_exact.py::test_what_if_gives_the_decisions_of_a_run_under_the_other_rules",
+            "lab/rule_changes/test_exact.py::test_what_if_gives_the_decisions_of_a_run_under_the_other_rules",
         ),
-        '`"base"`': ("rule_changes/test_delegation.py::test_a_limit_follows_the_rules_of_the_run_above",),
-        '`"provider NAME"`': ("rule_changes/test_questions.py::test_another_layer_can_be_replaced",),
+        '`"base"`': ("lab/rule_changes/test_delegation.py::test_a_limit_follows_the_rules_of_the_run_above",),
+        '`"provider NAME"`': ("lab/rule_changes/test_questions.py::test_another_layer_can_be_replaced",),
     },
     ("docs/guides/what-if-rules.md", "How exact it is", "Not judged"): {
         "a middleware answered the call, refused it or changed its arguments": (
-            "rule_changes/test_not_judged.py::test_a_call_that_a_middleware_answers_is_not_judged",
-            "rule_changes/test_not_judged.py::test_a_call_that_a_middleware_refuses_is_not_judged",
-            "rule_changes/test_not_judged.py::test_arguments_that_a_middleware_replaces_are_not_those_of_the_record",
+            "lab/rule_changes/test_not_judged.py::test_a_call_that_a_middleware_answers_is_not_judged",
+            "lab/rule_changes/test_not_judged.py::test_a_call_that_a_middleware_refuses_is_not_judged",
+            "lab/rule_changes/test_not_judged.py::test_arguments_that_a_middleware_replaces_are_not_those_of_the_record",
         ),
         "something in the arguments is masked or redacted, and the rules look at them": (
-            "rule_changes/test_not_judged.py::test_masked_arguments_are_not_those_of_the_record",
-            "rule_changes/test_not_judged.py::test_arguments_that_the_redact_function_changes_are_not_those_of_the_record",
-            "rule_changes/test_not_judged.py::test_redacted_arguments_are_judged_if_the_rules_saw_them_so",
+            "lab/rule_changes/test_not_judged.py::test_masked_arguments_are_not_those_of_the_record",
+            "lab/rule_changes/test_not_judged.py::test_arguments_that_the_redact_function_changes_are_not_those_of_the_record",
+            "lab/rule_changes/test_not_judged.py::test_redacted_arguments_are_judged_if_the_rules_saw_them_so",
         ),
         "the tool was switched off, or left out of that turn": (
-            "rule_changes/test_not_judged.py::test_a_tool_that_is_switched_off_is_not_judged",
-            "rule_changes/test_not_judged.py::test_a_tool_that_was_left_out_of_a_turn_is_not_judged",
+            "lab/rule_changes/test_not_judged.py::test_a_tool_that_is_switched_off_is_not_judged",
+            "lab/rule_changes/test_not_judged.py::test_a_tool_that_was_left_out_of_a_turn_is_not_judged",
         ),
         "a user ran the tool with a [slash command](slash-commands.md)": (
-            "rule_changes/test_not_judged.py::test_a_command_of_a_user_is_under_rules_of_its_own",
+            "lab/rule_changes/test_not_judged.py::test_a_command_of_a_user_is_under_rules_of_its_own",
         ),
         "the run is recorded incompletely": (
-            "rule_changes/test_not_judged.py::test_an_incomplete_record_is_named_and_its_calls_are_not_judged",
-            "rule_changes/test_not_judged.py::test_a_run_without_a_record_is_named",
+            "lab/rule_changes/test_not_judged.py::test_an_incomplete_record_is_named_and_its_calls_are_not_judged",
+            "lab/rule_changes/test_not_judged.py::test_a_run_without_a_record_is_named",
         ),
         "a check takes longer than 20 seconds": (
-            "rule_changes/test_not_judged.py::test_a_check_that_takes_too_long_ends",
+            "lab/rule_changes/test_not_judged.py::test_a_check_that_takes_too_long_ends",
         ),
     },
     ("docs/events.md", "Order", "What starts"): {
-        "`run_started`": ("events/test_order.py::test_every_start_has_exactly_one_end",),
-        "`stage_entered`": ("events/test_order.py::test_every_start_has_exactly_one_end",),
+        "`run_started`": ("core/events/test_order.py::test_every_start_has_exactly_one_end",),
+        "`stage_entered`": ("core/events/test_order.py::test_every_start_has_exactly_one_end",),
         "`model_call_started`": (
-            "events/test_order.py::test_every_start_has_exactly_one_end_if_the_run_is_cancelled_after_any_event",
+            "core/events/test_order.py::test_every_start_has_exactly_one_end_if_the_run_is_cancelled_after_any_event",
         ),
         "`tool_call_started`": (
-            "events/test_order.py::test_every_start_has_exactly_one_end_if_a_stream_is_left_after_any_event",
+            "core/events/test_order.py::test_every_start_has_exactly_one_end_if_a_stream_is_left_after_any_event",
         ),
     },
     ("docs/events.md", "Delivery", "When"): {
         "a handler is subscribed or cancelled during a run": (
-            "events/test_observers.py::test_a_subscription_does_not_receive_runs_that_have_already_started",
+            "core/events/test_observers.py::test_a_subscription_does_not_receive_runs_that_have_already_started",
         ),
         "the same handler is subscribed to an agent and to the process": (
-            "events/test_observers.py::test_a_handler_receives_each_event_once_even_if_subscribed_several_times",
+            "core/events/test_observers.py::test_a_handler_receives_each_event_once_even_if_subscribed_several_times",
         ),
         "a handler is async": (
-            "events/test_observers.py::test_a_slow_observer_delays_the_run_and_misses_no_event",
+            "core/events/test_observers.py::test_a_slow_observer_delays_the_run_and_misses_no_event",
         ),
         "a handler raises `SystemExit` or `KeyboardInterrupt`": (
-            "running/test_exits.py::test_an_exit_from_any_place_in_a_run_reaches_the_caller_and_others_continue",
-            "running/test_one_outcome.py::test_an_exit_in_an_observer_of_run_finished_reaches_the_caller",
+            "agent/running/test_exits.py::test_an_exit_from_any_place_in_a_run_reaches_the_caller_and_others_continue",
+            "agent/running/test_one_outcome.py::test_an_exit_in_an_observer_of_run_finished_reaches_the_caller",
         ),
         "the run is cancelled while a handler receives `run_finished` or `run_failed`": (
-            "running/test_one_outcome.py::test_a_cancellation_during_run_finished_reaches_the_caller_next",
-            "running/test_one_outcome.py::test_a_run_cancelled_while_run_failed_is_delivered_has_failed",
+            "agent/running/test_one_outcome.py::test_a_cancellation_during_run_finished_reaches_the_caller_next",
+            "agent/running/test_one_outcome.py::test_a_run_cancelled_while_run_failed_is_delivered_has_failed",
         ),
         "a handler raises": (
-            "events/test_observers.py::test_an_observer_that_fails_is_logged_and_the_others_receive_all_events",
-            "events/test_observers.py::test_each_failure_of_an_observer_is_logged_or_counted",
+            "core/events/test_observers.py::test_an_observer_that_fails_is_logged_and_the_others_receive_all_events",
+            "core/events/test_observers.py::test_each_failure_of_an_observer_is_logged_or_counted",
         ),
         "the run, or the tool call an event is about, is cancelled while an async handler waits": (
-            "events/test_emitter.py::test_the_event_of_an_end_reaches_every_handler_despite_repeated_cancellation",
+            "core/events/test_emitter.py::test_the_event_of_an_end_reaches_every_handler_despite_repeated_cancellation",
         ),
         "a handler itself runs an agent": (
-            "events/test_observers.py::test_an_observer_may_run_another_agent",
+            "core/events/test_observers.py::test_an_observer_may_run_another_agent",
         ),
         "a tool calls the sync `agent.run()`": (
-            "events/test_observers.py::test_a_sync_run_in_a_tool_emits_on_another_thread",
+            "core/events/test_observers.py::test_a_sync_run_in_a_tool_emits_on_another_thread",
         ),
         "a run starts inside another run": (
-            "events/test_observers.py::test_a_run_in_a_tool_emits_into_its_parents_stream",
+            "core/events/test_observers.py::test_a_run_in_a_tool_emits_into_its_parents_stream",
         ),
         "there is no handler, no stream, and the logger is not at debug level": (
-            "events/test_events.py::test_without_handlers_no_events_are_created",
+            "core/events/test_events.py::test_without_handlers_no_events_are_created",
         ),
     },
     ("docs/events.md", "Logs", "Level"): {
-        "info": ("events/test_logs.py::test_one_line_per_run_at_info",),
-        "warning": ("events/test_logs.py::test_a_failed_run_is_a_warning_with_its_error",),
-        "debug": ("events/test_logs.py::test_each_event_at_debug",),
+        "info": ("core/events/test_logs.py::test_one_line_per_run_at_info",),
+        "warning": ("core/events/test_logs.py::test_a_failed_run_is_a_warning_with_its_error",),
+        "debug": ("core/events/test_logs.py::test_each_event_at_debug",),
     },
     ("docs/guides/budgets.md", "Order with other middleware", "In `middleware=[...]`"): {
         "`Budget` before `Fallback`": (
@@ -478,131 +480,133 @@ PROMISES: dict[tuple[str, str, str], Table] = {
     },
     ("docs/guides/custom-providers.md", "Return an answer", "`type`"): {
         "`text`": (
-            "protocol/test_provider_model.py::test_responses_with_text_media_and_calls_are_processed_in_order",
+            "models/protocol/test_provider_model.py::test_responses_with_text_media_and_calls_are_processed_in_order",
         ),
         "`tool_call`": (
-            "protocol/test_provider_model.py::test_responses_with_text_media_and_calls_are_processed_in_order",
+            "models/protocol/test_provider_model.py::test_responses_with_text_media_and_calls_are_processed_in_order",
         ),
         "`image`, `audio`, `video`": (
-            "protocol/test_provider_model.py::test_a_session_and_the_next_input_preserve_all_segments",
+            "models/protocol/test_provider_model.py::test_a_session_and_the_next_input_preserve_all_segments",
         ),
-        "`file`": ("protocol/test_files.py::test_a_custom_provider_gets_the_file_with_its_name",),
-        "`ui`": ("protocol/test_provider_model.py::test_a_session_and_the_next_input_preserve_all_segments",),
+        "`file`": ("models/protocol/test_files.py::test_a_custom_provider_gets_the_file_with_its_name",),
+        "`ui`": (
+            "models/protocol/test_provider_model.py::test_a_session_and_the_next_input_preserve_all_segments",
+        ),
     },
     ("docs/guides/custom-providers.md", "When something goes wrong", "When"): {
         "your provider cannot parse its model's reply": (
-            "protocol/test_http_providers.py::test_an_unreadable_response_raises_e51_or_becomes_a_text",
+            "models/protocol/test_http_providers.py::test_an_unreadable_response_raises_e51_or_becomes_a_text",
         ),
         "`generate` returns something other than a `ProviderResponse`": (
-            "protocol/test_provider_model.py::test_any_other_response_raises_e51",
-            "protocol/test_provider_model.py::test_the_protocols_json_is_a_valid_response",
+            "models/protocol/test_provider_model.py::test_any_other_response_raises_e51",
+            "models/protocol/test_provider_model.py::test_the_protocols_json_is_a_valid_response",
         ),
         "`stream` is not an async generator": (
-            "protocol/test_provider_model.py::test_a_stream_method_that_returns_no_stream_raises_e51",
+            "models/protocol/test_provider_model.py::test_a_stream_method_that_returns_no_stream_raises_e51",
         ),
         "the provider raises `CancelledError` although nobody cancelled the run": (
-            "protocol/test_provider_model.py::test_a_cancelled_error_without_a_cancellation_raises_e51",
+            "models/protocol/test_provider_model.py::test_a_cancelled_error_without_a_cancellation_raises_e51",
         ),
         "`generate` raises any other exception": (
-            "protocol/test_provider_model.py::test_an_error_of_a_provider_propagates",
-            "protocol/test_provider_model.py::test_a_provider_can_replace_a_failing_model",
+            "models/protocol/test_provider_model.py::test_an_error_of_a_provider_propagates",
+            "models/protocol/test_provider_model.py::test_a_provider_can_replace_a_failing_model",
         ),
         "the model calls a tool that does not exist": (
-            "protocol/test_invalid_calls.py::test_a_call_of_an_unknown_tool_returns_the_nearest_names",
-            "protocol/test_invalid_calls.py::test_of_a_thousand_tools_only_the_nearest_names_are_listed",
+            "models/protocol/test_invalid_calls.py::test_a_call_of_an_unknown_tool_returns_the_nearest_names",
+            "models/protocol/test_invalid_calls.py::test_of_a_thousand_tools_only_the_nearest_names_are_listed",
         ),
         "the arguments of a tool are not a JSON object": (
-            "protocol/test_invalid_calls.py::test_arguments_that_are_not_an_object_return_an_error",
+            "models/protocol/test_invalid_calls.py::test_arguments_that_are_not_an_object_return_an_error",
         ),
         "five turns in a row contain only such mistakes": (
-            "protocol/test_invalid_calls.py::test_a_model_that_only_makes_invalid_calls_ends_the_run",
-            "protocol/test_invalid_calls.py::test_a_valid_call_resets_the_count",
+            "models/protocol/test_invalid_calls.py::test_a_model_that_only_makes_invalid_calls_ends_the_run",
+            "models/protocol/test_invalid_calls.py::test_a_valid_call_resets_the_count",
         ),
     },
     ("docs/guides/custom-providers.md", "Conversations from other models", "Content"): {
         "arguments that are not an object": (
-            "protocol/test_http_providers.py::test_a_conversation_of_another_model_is_adapted",
+            "models/protocol/test_http_providers.py::test_a_conversation_of_another_model_is_adapted",
         ),
         "ids that the API does not allow": (
-            "protocol/test_http_providers.py::test_a_conversation_of_another_model_is_adapted",
+            "models/protocol/test_http_providers.py::test_a_conversation_of_another_model_is_adapted",
         ),
         "system messages in the middle of the conversation": (
-            "protocol/test_http_providers.py::test_a_conversation_of_another_model_is_adapted",
+            "models/protocol/test_http_providers.py::test_a_conversation_of_another_model_is_adapted",
         ),
         "`ui` segments": (
-            "protocol/test_http_providers.py::test_media_and_ui_of_another_model_do_not_end_the_conversation",
+            "models/protocol/test_http_providers.py::test_media_and_ui_of_another_model_do_not_end_the_conversation",
         ),
         "media that another model made": (
-            "protocol/test_http_providers.py::test_media_and_ui_of_another_model_do_not_end_the_conversation",
+            "models/protocol/test_http_providers.py::test_media_and_ui_of_another_model_do_not_end_the_conversation",
         ),
         "texts and images in the result of a tool": (
-            "protocol/test_translations.py::test_media_at_a_url_in_a_tool_result_are_a_loss_for_gemini",
-            "protocol/test_http_providers.py::test_a_conversation_of_another_model_is_adapted",
+            "models/protocol/test_translations.py::test_media_at_a_url_in_a_tool_result_are_a_loss_for_gemini",
+            "models/protocol/test_http_providers.py::test_a_conversation_of_another_model_is_adapted",
         ),
         "files of text from the user or a tool": (
-            "protocol/test_files.py::test_a_file_of_text_is_sent_as_a_document",
+            "models/protocol/test_files.py::test_a_file_of_text_is_sent_as_a_document",
         ),
-        "names of files": ("protocol/test_files.py::test_a_pdf_is_sent_to_the_native_apis",),
+        "names of files": ("models/protocol/test_files.py::test_a_pdf_is_sent_to_the_native_apis",),
         "media from the user or a tool that the API does not accept, such as a ZIP file to Claude": (
-            "protocol/test_files.py::test_a_type_that_claude_does_not_accept_is_e52_with_its_path",
-            "protocol/test_anthropic_gemini_agents.py::test_content_that_cannot_be_translated_raises_at_once",
+            "models/protocol/test_files.py::test_a_type_that_claude_does_not_accept_is_e52_with_its_path",
+            "models/protocol/test_anthropic_gemini_agents.py::test_content_that_cannot_be_translated_raises_at_once",
         ),
     },
     ("docs/guides/custom-providers.md", "Errors", "When"): {
         "the API refuses the request, the connection fails, a turn of Claude pauses more than ten times, "
         "an error arrives in the middle of a stream, or "
         "an answer is blocked or refused, even after its first words": (
-            "protocol/test_paused_turns.py::test_a_turn_that_pauses_without_end_is_e53",
-            "protocol/test_http_providers.py::test_a_rejected_request_raises_e53",
-            "protocol/test_http_providers.py::test_an_unreachable_or_interrupted_api_raises_e53",
-            "protocol/test_http_providers.py::test_an_error_event_in_a_stream_raises_e53_with_its_status",
-            "protocol/test_http_providers.py::test_a_blocked_response_raises_an_error",
+            "models/protocol/test_paused_turns.py::test_a_turn_that_pauses_without_end_is_e53",
+            "models/protocol/test_http_providers.py::test_a_rejected_request_raises_e53",
+            "models/protocol/test_http_providers.py::test_an_unreachable_or_interrupted_api_raises_e53",
+            "models/protocol/test_http_providers.py::test_an_error_event_in_a_stream_raises_e53_with_its_status",
+            "models/protocol/test_http_providers.py::test_a_blocked_response_raises_an_error",
         ),
         "the connection is lost, or the status is 408, 409, 429 or 5xx": (
-            "protocol/test_anthropic_gemini_agents.py::test_retry_repeats_a_request_to_a_busy_api_but_not_a_rejected_one",
+            "models/protocol/test_anthropic_gemini_agents.py::test_retry_repeats_a_request_to_a_busy_api_but_not_a_rejected_one",
         ),
         "the answer cannot be understood": (
-            "protocol/test_http_providers.py::test_an_unreadable_response_raises_e51_or_becomes_a_text",
+            "models/protocol/test_http_providers.py::test_an_unreadable_response_raises_e51_or_becomes_a_text",
         ),
     },
     ("docs/guides/deploying.md", "The synchronous run", "Where `run` is called, or what happens to it"): {
         "in any thread, with or without a running event loop": (
-            "running/test_sync_run.py::test_all_sync_runs_share_one_long_lived_loop",
-            "running/test_sync_run.py::test_many_threads_may_run_agents_concurrently",
+            "agent/running/test_sync_run.py::test_all_sync_runs_share_one_long_lived_loop",
+            "agent/running/test_sync_run.py::test_many_threads_may_run_agents_concurrently",
         ),
         "`SystemExit`, `KeyboardInterrupt` or `GeneratorExit` is raised inside the run": (
-            "running/test_exits.py::test_an_exit_from_any_place_in_a_run_reaches_the_caller_and_others_continue",
-            "running/test_exits.py::test_the_caller_gets_what_the_plain_sdk_raises",
+            "agent/running/test_exits.py::test_an_exit_from_any_place_in_a_run_reaches_the_caller_and_others_continue",
+            "agent/running/test_exits.py::test_the_caller_gets_what_the_plain_sdk_raises",
         ),
         "Ctrl-C": (
-            "running/test_unusual_callers.py::test_an_interrupt_while_a_run_is_sent_to_its_loop_cancels_it",
-            "running/test_unusual_callers.py::test_ctrl_c_during_a_collection_is_not_lost_and_later_runs_work",
-            "running/test_sync_run.py::test_ctrl_c_cancels_the_run_and_leaves_no_thread_hanging",
+            "agent/running/test_unusual_callers.py::test_an_interrupt_while_a_run_is_sent_to_its_loop_cancels_it",
+            "agent/running/test_unusual_callers.py::test_ctrl_c_during_a_collection_is_not_lost_and_later_runs_work",
+            "agent/running/test_sync_run.py::test_ctrl_c_cancels_the_run_and_leaves_no_thread_hanging",
         ),
         "in an async tool of another sync run": (
-            "running/test_sync_run.py::test_a_sync_run_inside_an_async_tool_of_a_sync_run_does_not_deadlock",
+            "agent/running/test_sync_run.py::test_a_sync_run_inside_an_async_tool_of_a_sync_run_does_not_deadlock",
         ),
         "something blocks the background loop": (
-            "running/test_unusual_callers.py::test_a_blocked_loop_does_not_block_the_run_it_waits_for",
+            "agent/running/test_unusual_callers.py::test_a_blocked_loop_does_not_block_the_run_it_waits_for",
         ),
         "in a signal handler": (
-            "running/test_unusual_callers.py::test_a_signal_handler_may_run_an_agent_during_the_first_run",
+            "agent/running/test_unusual_callers.py::test_a_signal_handler_may_run_an_agent_during_the_first_run",
         ),
         "in a finalizer that the garbage collector calls": (
-            "running/test_unusual_callers.py::test_a_run_in_a_finalizer_that_the_collector_calls_is_refused",
-            "running/test_unusual_callers.py::test_a_run_in_a_collection_on_the_loops_own_thread_is_refused",
+            "agent/running/test_unusual_callers.py::test_a_run_in_a_finalizer_that_the_collector_calls_is_refused",
+            "agent/running/test_unusual_callers.py::test_a_run_in_a_collection_on_the_loops_own_thread_is_refused",
         ),
         "in an `atexit` handler, or in a thread while the interpreter exits": (
-            "running/test_sync_run.py::test_it_works_at_interpreter_exit_and_does_not_delay_it",
-            "running/test_unusual_callers.py::test_a_sync_tool_works_at_interpreter_exit",
-            "running/test_unusual_callers.py::test_a_thread_may_run_an_agent_while_the_interpreter_exits",
+            "agent/running/test_sync_run.py::test_it_works_at_interpreter_exit_and_does_not_delay_it",
+            "agent/running/test_unusual_callers.py::test_a_sync_tool_works_at_interpreter_exit",
+            "agent/running/test_unusual_callers.py::test_a_thread_may_run_an_agent_while_the_interpreter_exits",
         ),
         "in a daemon thread that is still in `run` when the interpreter exits": (
-            "running/test_unusual_callers.py::test_a_run_that_the_end_of_the_loop_cancels_says_so",
+            "agent/running/test_unusual_callers.py::test_a_run_that_the_end_of_the_loop_cancels_says_so",
         ),
         "in a forked process": (
-            "running/test_sync_run.py::test_after_a_fork_the_child_has_a_loop_of_its_own",
-            "running/test_unusual_callers.py::test_a_tool_may_fork_and_the_child_may_run_an_agent",
+            "agent/running/test_sync_run.py::test_after_a_fork_the_child_has_a_loop_of_its_own",
+            "agent/running/test_unusual_callers.py::test_a_tool_may_fork_and_the_child_may_run_an_agent",
         ),
     },
     ("docs/guides/models.md", "If a model fails", "Agent"): {
@@ -649,39 +653,41 @@ PROMISES: dict[tuple[str, str, str], Table] = {
     },
     ("docs/guides/deploying.md", "What happens when", "When"): {
         "the client closes the connection": (
-            "service/test_service.py::test_clients_that_disconnect_leave_nothing_behind_and_the_others_get_their_answers",
+            "agent/service/test_service.py::test_clients_that_disconnect_leave_nothing_behind_and_the_others_get_their_answers",
         ),
         "the client vanishes without closing the connection": (
-            "service/test_service.py::test_during_silence_heartbeats_are_sent_and_no_event_is_lost",
+            "agent/service/test_service.py::test_during_silence_heartbeats_are_sent_and_no_event_is_lost",
         ),
         "the client reads slowly": (
-            "service/test_service.py::test_a_slow_client_slows_its_run_down",
-            "service/test_service.py::test_the_place_of_a_client_that_does_not_read_is_free_in_the_end",
+            "agent/service/test_service.py::test_a_slow_client_slows_its_run_down",
+            "agent/service/test_service.py::test_the_place_of_a_client_that_does_not_read_is_free_in_the_end",
         ),
         "a run has not finished after `SECONDS`": (
-            "service/test_service.py::test_a_run_that_takes_too_long_ends_with_e82",
+            "agent/service/test_service.py::test_a_run_that_takes_too_long_ends_with_e82",
         ),
         "`RUNS` runs are under way": (
-            "service/test_service.py::test_a_request_without_a_place_is_answered_with_503_and_starts_no_run",
+            "agent/service/test_service.py::test_a_request_without_a_place_is_answered_with_503_and_starts_no_run",
         ),
         "the run fails": (
-            "service/test_service.py::test_of_a_failed_run_the_client_receives_only_the_code",
-            "service/test_service.py::test_a_failed_run_is_one_line_of_the_services_log_and_one_of_the_sdk",
+            "agent/service/test_service.py::test_of_a_failed_run_the_client_receives_only_the_code",
+            "agent/service/test_service.py::test_a_failed_run_is_one_line_of_the_services_log_and_one_of_the_sdk",
         ),
         "a run is cancelled while its connection to the model is opened, used or closed": (
             "models/test_cancelled_connections.py::test_every_place_is_free_after_runs_were_cancelled_at_random_points",
             "models/test_connection_stats.py::test_a_cancelled_tls_handshake_closes_its_socket_and_frees_its_place",
         ),
         "the server receives the signal to shut down": (
-            "service/test_service.py::test_open_streams_end_with_the_service_and_are_recorded_completely",
+            "agent/service/test_service.py::test_open_streams_end_with_the_service_and_are_recorded_completely",
         ),
     },
     ("docs/guides/evaluation.md", "When the model gives no valid answer", "Stage"): {
         "`structured_output`": (
-            "judges/test_status_judge.py::test_the_structured_stage_decides_and_no_other_stage_runs",
+            "lab/judges/test_status_judge.py::test_the_structured_stage_decides_and_no_other_stage_runs",
         ),
-        "`phase3_tag`": ("judges/test_status_judge.py::test_a_reply_without_a_judgment_leads_to_the_tag",),
-        "`ai_judge`": ("judges/test_status_judge.py::test_the_conditions_are_evaluated_last",),
+        "`phase3_tag`": (
+            "lab/judges/test_status_judge.py::test_a_reply_without_a_judgment_leads_to_the_tag",
+        ),
+        "`ai_judge`": ("lab/judges/test_status_judge.py::test_the_conditions_are_evaluated_last",),
     },
     ("docs/guides/models.md", "Clients and connections", "When"): {
         "a run is cancelled while its connection is opened, used or closed": (
@@ -734,7 +740,9 @@ PROMISES: dict[tuple[str, str, str], Table] = {
                 "test_each_spelling_names_the_tool_of_a_real_server_wherever_a_rule_is_written"
             ),
         ),
-        "`/read`, `/mcp__files__read`": ("commands/test_only_users.py::test_tools_of_servers_are_commands",),
+        "`/read`, `/mcp__files__read`": (
+            "tools/commands/test_only_users.py::test_tools_of_servers_are_commands",
+        ),
     },
     ("docs/guides/mcp.md", "Names", "Name of a server's tool"): {
         "`mcp__files`, `mcp__files__read` and `mcp_files__read`": (
@@ -763,85 +771,87 @@ PROMISES: dict[tuple[str, str, str], Table] = {
     ("docs/guides/mcp.md", "Names that collide", "What has the same name"): {
         "a tool or hand-off of the agent and a server's tool": (
             (
-                "mcp/test_collisions.py::"
+                "tools/mcp/test_collisions.py::"
                 "test_a_local_tool_and_a_hand_off_win_over_servers_tools_of_their_names"
             ),
         ),
         "tools of two servers, `files` and `mail`": (
-            "mcp/test_collisions.py::test_only_names_that_collide_get_the_sdks_prefix",
-            "mcp/test_collisions.py::test_each_prefixed_tool_is_called_on_its_own_server",
+            "tools/mcp/test_collisions.py::test_only_names_that_collide_get_the_sdks_prefix",
+            "tools/mcp/test_collisions.py::test_each_prefixed_tool_is_called_on_its_own_server",
         ),
         "tools of two servers, of which the rules hide one": (
-            "mcp/test_collisions.py::test_a_tool_that_the_rules_hide_does_not_collide",
+            "tools/mcp/test_collisions.py::test_a_tool_that_the_rules_hide_does_not_collide",
         ),
         "tools of two servers with the same name, `files`": (
-            "mcp/test_collisions.py::test_servers_of_one_name_get_names_that_differ",
+            "tools/mcp/test_collisions.py::test_servers_of_one_name_get_names_that_differ",
         ),
     },
     ("docs/guides/mcp.md", "When a server fails", "What happens"): {
         "the connection is lost between runs or turns": (
-            "mcp/test_failures.py::test_a_server_that_was_killed_between_two_runs_is_connected_again",
+            "tools/mcp/test_failures.py::test_a_server_that_was_killed_between_two_runs_is_connected_again",
             (
-                "mcp/test_failures.py::"
+                "tools/mcp/test_failures.py::"
                 "test_concurrent_runs_share_one_reconnection_and_a_cancelled_one_does_not_stop_it"
             ),
         ),
         "the connection is lost during a call": (
             (
-                "mcp/test_failures.py::"
+                "tools/mcp/test_failures.py::"
                 "test_a_call_that_may_have_been_executed_is_not_sent_twice_and_the_run_goes_on"
             ),
         ),
         "an HTTP server has restarted and does not know the session": (
             (
-                "mcp/test_failures.py::"
+                "tools/mcp/test_failures.py::"
                 "test_a_request_that_was_refused_for_its_session_is_sent_again_in_a_new_one"
             ),
         ),
         "the attempts fail": (
             (
-                "mcp/test_failures.py::"
+                "tools/mcp/test_failures.py::"
                 "test_a_server_that_cannot_be_connected_again_ends_the_run_with_its_name_and_the_cause"
             ),
-            ("mcp/test_failures.py::test_a_run_continues_without_a_failing_server_by_choice_and_says_so"),
-            "mcp/test_backoff.py::test_waits_and_rests_double_and_are_bounded",
+            (
+                "tools/mcp/test_failures.py::test_a_run_continues_without_a_failing_server_by_choice_and_says_so"
+            ),
+            "tools/mcp/test_backoff.py::test_waits_and_rests_double_and_are_bounded",
         ),
         "the server does not answer in time": (
             (
-                "mcp/test_failures.py::"
+                "tools/mcp/test_failures.py::"
                 "test_a_server_that_is_silent_once_keeps_its_connection_and_twice_gets_a_new_one"
             ),
         ),
         "your `async with` ends": (
-            "mcp/test_failures.py::test_a_server_that_was_killed_between_two_runs_is_connected_again",
+            "tools/mcp/test_failures.py::test_a_server_that_was_killed_between_two_runs_is_connected_again",
         ),
     },
     ("docs/guides/mcp.md", "Event loops", "Where the server was connected"): {
         "nowhere": (
-            "mcp/test_event_loops.py::test_a_server_that_is_not_connected_is_connected_by_run_and_stays_so",
+            "tools/mcp/test_event_loops.py::test_a_server_that_is_not_connected_is_connected_by_run_and_stays_so",
             (
-                "mcp/test_failures.py::test_a_server_that_nobody_has_connected_is_connected_by_the_run_"
+                "tools/mcp/test_failures.py::test_a_server_that_nobody_has_connected_is_connected_by_the_run_"
                 "and_closed_with_the_event_loop"
             ),
         ),
         "in the event loop of the call, such as that of a notebook": (
-            "mcp/test_event_loops.py::test_run_says_at_once_that_it_blocks_the_loop_of_the_connection",
+            "tools/mcp/test_event_loops.py::test_run_says_at_once_that_it_blocks_the_loop_of_the_connection",
         ),
         "in an event loop that runs in another thread": (
-            "mcp/test_event_loops.py::test_run_works_with_a_connection_on_a_loop_in_another_thread",
+            "tools/mcp/test_event_loops.py::test_run_works_with_a_connection_on_a_loop_in_another_thread",
             (
-                "mcp/test_event_loops.py::test_run_async_works_with_a_connection_on_a_loop_in_another_thread_"
+                "tools/mcp/test_event_loops.py::test_run_async_works_with_a_connection_on_a_loop_in_another_thread_"
                 "also_after_a_crash"
             ),
         ),
         ("in an event loop that is not running now, after `loop.run_until_complete(server.connect())`"): (
-            "mcp/test_event_loops.py::test_run_says_at_once_that_the_loop_of_the_connection_does_not_run",
+            "tools/mcp/test_event_loops.py::test_run_says_at_once_that_the_loop_of_the_connection_does_not_run",
         ),
         "in an event loop that is closed": (
-            "mcp/test_event_loops.py::test_a_connection_whose_loop_is_closed_is_made_again",
+            "tools/mcp/test_event_loops.py::test_a_connection_whose_loop_is_closed_is_made_again",
         ),
         "in an event loop of another thread that ends during the run": (
-            "mcp/test_event_loops.py::test_a_run_goes_on_if_the_event_loop_of_the_connection_ends_meanwhile",
+            "tools/mcp/test_event_loops.py::test_a_run_goes_on_if_the_event_loop_of_the_connection_ends_meanwhile",
         ),
     },
     ("docs/guides/ready-made-middleware.md", "Approve", "Entry"): {
@@ -878,26 +888,26 @@ PROMISES: dict[tuple[str, str, str], Table] = {
     },
     ("docs/guides/middleware.md", "What a method returns", "The method"): {
         "`tool_call` returns None, and `call_next` returned something else": (
-            "interception/test_returns.py::test_a_tool_call_middleware_without_return_is_an_error_that_names_it",
-            "interception/test_returns.py::test_a_result_is_lost_only_with_an_error",
+            "core/interception/test_returns.py::test_a_tool_call_middleware_without_return_is_an_error_that_names_it",
+            "core/interception/test_returns.py::test_a_result_is_lost_only_with_an_error",
         ),
         "`tool_call` returns None, and `call_next` returned None, at least once": (
-            "interception/test_returns.py::test_a_middleware_may_call_again_until_the_tool_returns_none",
-            "interception/test_returns.py::test_a_middleware_may_return_the_none_that_a_tool_has_returned",
+            "core/interception/test_returns.py::test_a_middleware_may_call_again_until_the_tool_returns_none",
+            "core/interception/test_returns.py::test_a_middleware_may_return_the_none_that_a_tool_has_returned",
         ),
         "`tool_call` returns None without a result of `call_next`: not awaited, or its error handled": (
-            "interception/test_returns.py::test_a_tool_call_middleware_without_return_is_an_error_that_names_it",
-            "interception/test_returns.py::test_a_middleware_that_turns_an_error_into_none_is_an_error",
+            "core/interception/test_returns.py::test_a_tool_call_middleware_without_return_is_an_error_that_names_it",
+            "core/interception/test_returns.py::test_a_middleware_that_turns_an_error_into_none_is_an_error",
         ),
         "`tool_call` or `model_call` returns `call_next(call)` without `await`": (
-            "interception/test_returns.py::test_a_tool_call_middleware_without_return_is_an_error_that_names_it",
+            "core/interception/test_returns.py::test_a_tool_call_middleware_without_return_is_an_error_that_names_it",
         ),
         "`model_call` returns something other than a `ModelResponse`": (
-            "interception/test_returns.py::test_a_model_call_middleware_without_return_is_an_error_that_names_it",
-            "interception/test_model_calls.py::test_a_result_that_is_not_a_response_is_e80",
+            "core/interception/test_returns.py::test_a_model_call_middleware_without_return_is_an_error_that_names_it",
+            "core/interception/test_model_calls.py::test_a_result_that_is_not_a_response_is_e80",
         ),
         "`run` does not call `call_next`, and sets no `run.result`": (
-            "interception/test_returns.py::test_a_stage_that_ends_the_run_without_a_result_is_named_in_the_log",
+            "core/interception/test_returns.py::test_a_stage_that_ends_the_run_without_a_result_is_named_in_the_log",
         ),
     },
     ("docs/guides/models.md", "The defaults of the SDK", "When a name is"): {
@@ -952,21 +962,23 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
     },
     ("docs/guides/prompts-and-context.md", "Templates", "Marker"): {
-        "`{{ $ctx.user.name }}`": ("test_templating.py::test_any_nesting_of_mappings_and_lists_is_reached",),
-        "`{{ $ctx.items.0 }}`": ("test_templating.py::test_sequences_are_indexed_and_strings_are_not",),
+        "`{{ $ctx.user.name }}`": (
+            "core/test_templating.py::test_any_nesting_of_mappings_and_lists_is_reached",
+        ),
+        "`{{ $ctx.items.0 }}`": ("core/test_templating.py::test_sequences_are_indexed_and_strings_are_not",),
         "`{{ $env.REGION }}`": ("agent/test_agent.py::test_env_is_rendered_only_when_allowed",),
-        "anything else in braces": ("test_templating.py::test_only_complete_markers_are_replaced",),
+        "anything else in braces": ("core/test_templating.py::test_only_complete_markers_are_replaced",),
     },
     ("docs/guides/prompts-and-context.md", "Store a context", "To store"): {
         "the context": (
-            "bridge/test_stored_states.py::test_a_context_without_its_result_is_json_and_a_later_run_continues_its_history",
+            "agent/bridge/test_stored_states.py::test_a_context_without_its_result_is_json_and_a_later_run_continues_its_history",
         ),
         "a run that waits for an approval": (
             "middleware/test_approve.py::test_a_stored_run_is_resumed_in_another_process",
         ),
         "the SDK's state of any run": (
-            "bridge/test_stored_states.py::test_the_state_of_a_finished_run_is_stored_without_the_result",
-            "bridge/test_stored_states.py::test_a_paused_run_is_restored_from_its_text_and_continued",
+            "agent/bridge/test_stored_states.py::test_the_state_of_a_finished_run_is_stored_without_the_result",
+            "agent/bridge/test_stored_states.py::test_a_paused_run_is_restored_from_its_text_and_continued",
         ),
     },
     ("docs/guides/prompts-and-context.md", "What the context holds afterwards", "The run"): {
@@ -985,7 +997,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
         "raised an exception or was cancelled": (
             "agent/test_agent.py::test_a_failing_stage_leaves_the_context_unchanged",
-            "tracing/test_spans.py::test_a_cancelled_run_is_recorded_and_restores_the_context",
+            "traces/test_spans.py::test_a_cancelled_run_is_recorded_and_restores_the_context",
         ),
     },
     ("docs/guides/ready-made-middleware.md", "Approve", "Decision"): {
@@ -1041,19 +1053,23 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
     },
     ("docs/guides/slash-commands.md", "Slash commands", ""): {
-        "Started by": ("commands/test_slash_commands.py::test_the_trace_records_the_user_as_the_trigger",),
-        "Model calls": ("commands/test_slash_commands.py::test_a_command_runs_the_tool_without_the_model",),
+        "Started by": (
+            "tools/commands/test_slash_commands.py::test_the_trace_records_the_user_as_the_trigger",
+        ),
+        "Model calls": (
+            "tools/commands/test_slash_commands.py::test_a_command_runs_the_tool_without_the_model",
+        ),
         "Allowed by": (
-            "commands/test_slash_commands.py::test_the_rules_for_models_do_not_apply_to_users",
-            "commands/test_slash_commands.py::test_a_command_that_is_not_allowed_is_refused_with_e8",
+            "tools/commands/test_slash_commands.py::test_the_rules_for_models_do_not_apply_to_users",
+            "tools/commands/test_slash_commands.py::test_a_command_that_is_not_allowed_is_refused_with_e8",
         ),
         "Result, history, trace, events, log": (
-            "commands/test_slash_commands.py::test_a_stream_emits_events_of_the_call",
-            "commands/test_slash_commands.py::test_the_next_run_of_a_model_sees_the_call",
+            "tools/commands/test_slash_commands.py::test_a_stream_emits_events_of_the_call",
+            "tools/commands/test_slash_commands.py::test_the_next_run_of_a_model_sees_the_call",
         ),
     },
     ("docs/guides/slash-commands.md", "Arguments", "Typed"): {
-        typed: ("commands/test_reading.py::" + test,)
+        typed: ("tools/commands/test_reading.py::" + test,)
         for typed, test in (
             ("`/read todo.txt 5`", "test_arguments_are_parsed"),
             ("`/read todo.txt --limit 5`, `--limit=5`, `limit=5`", "test_arguments_are_parsed"),
@@ -1078,85 +1094,87 @@ PROMISES: dict[tuple[str, str, str], Table] = {
     },
     ("docs/guides/streaming.md", "Stop between two turns", "When"): {
         "it is called at any event of a turn": (
-            "events/test_stop_after_turn.py::test_a_run_stopped_at_any_event_of_a_turn_ends_after_it",
-            "events/test_stop_after_turn.py::test_the_next_turn_waits_until_a_slow_reader_has_read_the_last",
+            "core/events/test_stop_after_turn.py::test_a_run_stopped_at_any_event_of_a_turn_ends_after_it",
+            "core/events/test_stop_after_turn.py::test_the_next_turn_waits_until_a_slow_reader_has_read_the_last",
         ),
         "the turn is the last one, or needs an approval": (
-            "events/test_stop_after_turn.py::test_a_run_stopped_in_its_last_turn_finishes_as_usual",
-            "events/test_stop_after_turn.py::test_a_turn_that_needs_an_approval_waits_for_it",
+            "core/events/test_stop_after_turn.py::test_a_run_stopped_in_its_last_turn_finishes_as_usual",
+            "core/events/test_stop_after_turn.py::test_a_turn_that_needs_an_approval_waits_for_it",
         ),
-        "before the first turn": ("events/test_stop_after_turn.py::test_its_state_continues_it",),
+        "before the first turn": ("core/events/test_stop_after_turn.py::test_its_state_continues_it",),
         "the run has stopped": (
-            "events/test_stop_after_turn.py::test_a_run_stopped_at_any_event_of_a_turn_ends_after_it",
-            "events/test_stop_after_turn.py::test_the_result_and_the_session_are_those_of_the_sdk",
-            "events/test_stop_after_turn.py::test_no_output_is_stored",
+            "core/events/test_stop_after_turn.py::test_a_run_stopped_at_any_event_of_a_turn_ends_after_it",
+            "core/events/test_stop_after_turn.py::test_the_result_and_the_session_are_those_of_the_sdk",
+            "core/events/test_stop_after_turn.py::test_no_output_is_stored",
         ),
         "the run is to continue": (
-            "events/test_stop_after_turn.py::test_its_state_continues_it",
-            "events/test_stop_after_turn.py::test_its_items_continue_it",
+            "core/events/test_stop_after_turn.py::test_its_state_continues_it",
+            "core/events/test_stop_after_turn.py::test_its_items_continue_it",
         ),
         "a tool has started another run": (
-            "events/test_stop_after_turn.py::test_a_run_inside_a_tool_runs_to_its_end",
+            "core/events/test_stop_after_turn.py::test_a_run_inside_a_tool_runs_to_its_end",
         ),
         "`run.cancel()` is called afterwards, or the block is left": (
-            "events/test_stop_after_turn.py::test_the_stronger_mode_wins",
-            "events/test_stop_after_turn.py::test_leaving_the_block_cancels_the_run_at_once",
+            "core/events/test_stop_after_turn.py::test_the_stronger_mode_wins",
+            "core/events/test_stop_after_turn.py::test_leaving_the_block_cancels_the_run_at_once",
         ),
         "it is called for a run that is over, or is being cancelled": (
-            "events/test_stop_after_turn.py::test_a_run_that_is_over_or_has_been_cancelled_is_not_affected",
+            "core/events/test_stop_after_turn.py::test_a_run_that_is_over_or_has_been_cancelled_is_not_affected",
         ),
     },
     ("docs/guides/structured-output.md", "Structured output", "`output_type`"): {
         "pydantic model, dataclass, attrs class": (
-            "structured/test_schema.py::test_outputs_with_fields_become_dicts",
-            "structured/test_attrs_types.py::test_a_result_is_stored_as_plain_dicts",
+            "models/structured/test_schema.py::test_outputs_with_fields_become_dicts",
+            "models/structured/test_attrs_types.py::test_a_result_is_stored_as_plain_dicts",
         ),
         "TypedDict, `dict[str, int]`, `dict`": (
-            "structured/test_schema.py::test_outputs_with_fields_become_dicts",
+            "models/structured/test_schema.py::test_outputs_with_fields_become_dicts",
         ),
         "a JSON Schema as a dict, with an object at its root": (
-            "structured/test_dict_schema.py::test_a_json_schema_is_an_output_type",
+            "models/structured/test_dict_schema.py::test_a_json_schema_is_an_output_type",
         ),
         "`list[...]`, unions, `int`, other JSON Schemas": (
-            "structured/test_schema.py::test_outputs_that_are_not_dicts_are_not_stored",
+            "models/structured/test_schema.py::test_outputs_that_are_not_dicts_are_not_stored",
         ),
     },
     ("docs/guides/structured-output.md", "When a provider refuses a form", "The error"): {
         "names the form: `response_format`, a schema, a grammar; in tool mode also tools or functions": (
-            "structured/test_refused_forms.py::test_a_native_provider_that_refuses_the_schema_is_asked_with_a_tool",
-            "structured/test_refused_forms.py::test_a_refused_schema_is_no_error_about_size",
+            "models/structured/test_refused_forms.py::test_a_native_provider_that_refuses_the_schema_is_asked_with_a_tool",
+            "models/structured/test_refused_forms.py::test_a_refused_schema_is_no_error_about_size",
         ),
         "says nothing about the form: `Request contains an invalid argument.`": (
-            "structured/test_refused_forms.py::test_an_accepted_form_is_found_and_remembered",
-            "structured/test_refused_forms.py::test_an_error_that_every_form_gets_is_raised_after_one_more_request",
+            "models/structured/test_refused_forms.py::test_an_accepted_form_is_found_and_remembered",
+            "models/structured/test_refused_forms.py::test_an_error_that_every_form_gets_is_raised_after_one_more_request",
         ),
         "is about the length of the conversation, a quota, the key, the model or a content filter": (
-            "structured/test_refused_forms.py::test_an_error_about_something_else_is_raised_at_once",
+            "models/structured/test_refused_forms.py::test_an_error_about_something_else_is_raised_at_once",
         ),
         "has another status: 401, 403, 429, 5xx": (
-            "structured/test_refused_forms.py::test_no_other_status_costs_a_second_request",
+            "models/structured/test_refused_forms.py::test_no_other_status_costs_a_second_request",
         ),
     },
     ("docs/guides/structured-output.md", "How the value is requested", "`output_mode`"): {
-        '`"native"`': ("structured/test_output_modes.py::test_an_explicit_mode_is_used",),
-        '`"tool"`': ("structured/test_output_modes.py::test_an_explicit_mode_is_used",),
-        '`"prompt"`': ("structured/test_output_modes.py::test_an_explicit_mode_is_used",),
-        '`"auto"`': ("structured/test_output_modes.py::test_auto_finds_and_remembers_the_supported_mode",),
+        '`"native"`': ("models/structured/test_output_modes.py::test_an_explicit_mode_is_used",),
+        '`"tool"`': ("models/structured/test_output_modes.py::test_an_explicit_mode_is_used",),
+        '`"prompt"`': ("models/structured/test_output_modes.py::test_an_explicit_mode_is_used",),
+        '`"auto"`': (
+            "models/structured/test_output_modes.py::test_auto_finds_and_remembers_the_supported_mode",
+        ),
     },
     ("docs/guides/subagent-files.md", "Tools", "Entry"): {
-        "`Read`": ("definitions/test_grants.py::test_an_entry_grants_its_calls",),
+        "`Read`": ("subagent_files/test_grants.py::test_an_entry_grants_its_calls",),
         "`Bash(git diff:*)`, `Bash(git diff *)`": (
-            "definitions/test_grants.py::test_an_entry_grants_its_calls",
-            "delegation/test_narrowing.py::test_a_call_pattern_does_not_grant_the_whole_tool",
+            "subagent_files/test_grants.py::test_an_entry_grants_its_calls",
+            "agent/delegation/test_narrowing.py::test_a_call_pattern_does_not_grant_the_whole_tool",
         ),
-        "`Bash(ls)`": ("definitions/test_grants.py::test_an_entry_grants_its_calls",),
-        "`mcp__github`, `mcp__github__*`": ("definitions/test_grants.py::test_an_entry_grants_its_calls",),
+        "`Bash(ls)`": ("subagent_files/test_grants.py::test_an_entry_grants_its_calls",),
+        "`mcp__github`, `mcp__github__*`": ("subagent_files/test_grants.py::test_an_entry_grants_its_calls",),
         "`Task`, `Agent`": (
-            "delegation/test_narrowing.py::test_files_call_the_tool_task_or_agent_whatever_its_name",
+            "agent/delegation/test_narrowing.py::test_files_call_the_tool_task_or_agent_whatever_its_name",
         ),
         "`Task(tester, writer)`, `Agent(tester, writer)`": (
-            "delegation/test_narrowing.py::test_only_the_named_agents_can_be_delegated_to",
-            "delegation/test_narrowing.py::test_a_permitted_agent_is_permitted_in_every_spelling",
+            "agent/delegation/test_narrowing.py::test_only_the_named_agents_can_be_delegated_to",
+            "agent/delegation/test_narrowing.py::test_a_permitted_agent_is_permitted_in_every_spelling",
         ),
     },
     ("docs/guides/subagent-files.md", "Tools that do not exist", "Where the file is used"): {
@@ -1188,76 +1206,78 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "`sonnet`, `opus`, `haiku`, also written `claude-sonnet` and so on": (
             "agent/test_from_definition.py::test_the_built_in_short_names_are_models_of_anthropic",
         ),
-        "`fable`": ("definitions/test_remarks.py::test_short_names_of_claude_code_never_reach_a_provider",),
+        "`fable`": (
+            "subagent_files/test_remarks.py::test_short_names_of_claude_code_never_reach_a_provider",
+        ),
         "`best`, `opusplan`": (
-            "definitions/test_remarks.py::test_short_names_of_claude_code_never_reach_a_provider",
+            "subagent_files/test_remarks.py::test_short_names_of_claude_code_never_reach_a_provider",
         ),
         "a name with the suffix `[1m]`": (
-            "definitions/test_remarks.py::test_short_names_of_claude_code_never_reach_a_provider",
-            "definitions/test_remarks.py::test_the_short_names_of_the_user_come_first",
+            "subagent_files/test_remarks.py::test_short_names_of_claude_code_never_reach_a_provider",
+            "subagent_files/test_remarks.py::test_the_short_names_of_the_user_come_first",
         ),
         "a list of models": (
-            "definitions/test_frontmatter.py::test_a_list_of_models_loses_no_agent_and_its_first_is_used",
+            "subagent_files/test_frontmatter.py::test_a_list_of_models_loses_no_agent_and_its_first_is_used",
         ),
         "anything else": ("agent/test_from_definition.py::test_a_full_id_goes_to_kantan_llm",),
     },
     ("docs/guides/subagent-files.md", "Delegation", "Limit"): {
-        "`definition`": ("delegation/test_narrowing.py::test_the_explanation_names_the_refusing_file",),
+        "`definition`": ("agent/delegation/test_narrowing.py::test_the_explanation_names_the_refusing_file",),
         "`delegation`": (
-            "delegation/test_narrowing.py::test_rules_of_the_delegation_tool_apply_at_all_levels_below",
+            "agent/delegation/test_narrowing.py::test_rules_of_the_delegation_tool_apply_at_all_levels_below",
         ),
         "`delegation: rules of NAME`, `delegation: definition of NAME`": (
-            "delegation/test_narrowing.py::test_the_explanation_for_a_child_names_its_parent",
-            "delegation/test_narrowing.py::test_a_refusal_is_recorded_with_the_deciding_limit",
+            "agent/delegation/test_narrowing.py::test_the_explanation_for_a_child_names_its_parent",
+            "agent/delegation/test_narrowing.py::test_a_refusal_is_recorded_with_the_deciding_limit",
         ),
     },
     ("docs/guides/subagent-files.md", "Options of `task_tool`", "Option"): {
-        "`max_depth=3`": ("delegation/test_limits.py::test_the_default_depth_is_three_delegations",),
+        "`max_depth=3`": ("agent/delegation/test_limits.py::test_the_default_depth_is_three_delegations",),
         "`max_delegations=50`": (
-            "delegation/test_limits.py::test_the_delegations_of_the_whole_tree_are_counted",
+            "agent/delegation/test_limits.py::test_the_delegations_of_the_whole_tree_are_counted",
         ),
         '`on_failure="feedback"`': (
-            "delegation/test_failures.py::test_a_failing_child_returns_its_error_as_the_tool_result",
-            "delegation/test_failures.py::test_on_failure_raise_ends_the_parent_run",
+            "agent/delegation/test_failures.py::test_a_failing_child_returns_its_error_as_the_tool_result",
+            "agent/delegation/test_failures.py::test_on_failure_raise_ends_the_parent_run",
         ),
         "`tool_rules`": (
-            "delegation/test_narrowing.py::test_rules_of_the_delegation_tool_apply_at_all_levels_below",
+            "agent/delegation/test_narrowing.py::test_rules_of_the_delegation_tool_apply_at_all_levels_below",
         ),
         "`models`": ("agent/test_from_definition.py::test_users_can_define_short_names",),
         "any other option of `Agent`": (
-            "delegation/test_task.py::test_options_of_the_tool_override_those_of_the_parent",
-            "delegation/test_inherited_configuration.py::test_options_that_could_widen_a_child_are_refused",
+            "agent/delegation/test_task.py::test_options_of_the_tool_override_those_of_the_parent",
+            "agent/delegation/test_inherited_configuration.py::test_options_that_could_widen_a_child_are_refused",
         ),
     },
     ("docs/guides/subagent-files.md", "What happens when", "When"): {
         "`subagent_type` is unknown": (
-            "delegation/test_failures.py::test_an_unknown_agent_name_returns_the_available_names",
+            "agent/delegation/test_failures.py::test_an_unknown_agent_name_returns_the_available_names",
         ),
         "there are too many delegations, or they are too deep": (
-            "delegation/test_limits.py::test_the_delegations_of_the_whole_tree_are_counted",
-            "delegation/test_limits.py::test_calling_the_hidden_tool_at_the_limit_returns_an_error",
+            "agent/delegation/test_limits.py::test_the_delegations_of_the_whole_tree_are_counted",
+            "agent/delegation/test_limits.py::test_calling_the_hidden_tool_at_the_limit_returns_an_error",
         ),
         "an agent is delegated to that waits for this delegation": (
-            "delegation/test_limits.py::test_an_agent_in_the_chain_is_not_delegated_to",
+            "agent/delegation/test_limits.py::test_an_agent_in_the_chain_is_not_delegated_to",
         ),
         "the run is cancelled, its stream is left, or its `Deadline` expires": (
-            "delegation/test_failures.py::test_cancelling_a_run_cancels_its_delegations",
-            "delegation/test_failures.py::test_leaving_a_stream_early_ends_its_delegations",
-            "delegation/test_failures.py::test_the_deadline_of_the_parent_applies_to_the_child",
+            "agent/delegation/test_failures.py::test_cancelling_a_run_cancels_its_delegations",
+            "agent/delegation/test_failures.py::test_leaving_a_stream_early_ends_its_delegations",
+            "agent/delegation/test_failures.py::test_the_deadline_of_the_parent_applies_to_the_child",
         ),
         "a subagent's tool call needs an approval": (
-            "delegation/test_failures.py::test_a_tool_that_waits_for_an_approval_is_a_failure",
-            "delegation/test_failures.py::test_approve_middleware_of_the_parent_also_asks_for_calls_of_the_child",
+            "agent/delegation/test_failures.py::test_a_tool_that_waits_for_an_approval_is_a_failure",
+            "agent/delegation/test_failures.py::test_approve_middleware_of_the_parent_also_asks_for_calls_of_the_child",
         ),
         "the outermost run has options such as `max_turns`, `hooks` or `session`": (
-            "delegation/test_tree.py::test_the_callers_tracing_options_apply_to_all_runs",
-            "delegation/test_tree.py::test_a_model_in_the_callers_run_config_applies_to_all_runs",
+            "agent/delegation/test_tree.py::test_the_callers_tracing_options_apply_to_all_runs",
+            "agent/delegation/test_tree.py::test_a_model_in_the_callers_run_config_applies_to_all_runs",
         ),
         "a run was handed off to the agent that delegates": (
-            "delegation/test_inherited_configuration.py::test_delegations_of_a_hand_off_target_use_the_middleware_of_the_run",
+            "agent/delegation/test_inherited_configuration.py::test_delegations_of_a_hand_off_target_use_the_middleware_of_the_run",
         ),
         "the SDK's `Runner.run` runs the agent": (
-            "delegation/test_task.py::test_plain_sdk_agents_can_delegate",
+            "agent/delegation/test_task.py::test_plain_sdk_agents_can_delegate",
         ),
     },
     ("docs/guides/testing.md", "Fail a property that holds in vain", "Event"): {
@@ -1446,7 +1466,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "middleware/test_tool_errors.py::test_without_it_the_model_receives_the_message_of_the_sdk",
         ),
         "it called a tool that does not exist, or sent arguments that are not a JSON object": (
-            "protocol/test_invalid_calls.py::test_a_model_that_only_makes_invalid_calls_ends_the_run",
+            "models/protocol/test_invalid_calls.py::test_a_model_that_only_makes_invalid_calls_ends_the_run",
         ),
         "it made the same call several times, and the call failed in the same way each time": (
             "tools/test_repeated_failures.py::test_before_the_run_ends_the_model_reads_that_the_call_has_failed_before",
@@ -1484,7 +1504,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
         "`record_traces(...)`, then `set_trace_processors([...])`": (
             "real_parts/test_observability.py::test_set_trace_processors_after_record_traces_silences_the_database",
-            "tracing/recorder/test_lost_recorder.py::test_the_first_run_after_the_loss_warns_once",
+            "traces/recorder/test_lost_recorder.py::test_the_first_run_after_the_loss_warns_once",
         ),
         "`add_trace_processor(...)` or `set_trace_processors([...])`, then `record_traces(...)`": (
             "real_parts/test_observability.py::test_record_traces_silences_the_processors_before_it",
@@ -1520,11 +1540,11 @@ PROMISES: dict[tuple[str, str, str], Table] = {
     ("docs/guides/observability.md", "Sensitive data", "Setting"): {
         "`trace_include_sensitive_data=False`": (
             "real_parts/test_observability.py::test_without_sensitive_data_nothing_of_it_is_exported",
-            "tracing/test_final_span.py::test_a_run_without_sensitive_data_has_neither",
+            "traces/test_final_span.py::test_a_run_without_sensitive_data_has_neither",
         ),
         "[`Redact`](ready-made-middleware.md#redact) in the agent's middleware": (
             "real_parts/test_observability.py::test_redact_keeps_texts_out_of_what_is_exported",
-            "tracing/test_final_span.py::test_redacted_texts_are_in_no_message",
+            "traces/test_final_span.py::test_redacted_texts_are_in_no_message",
         ),
         "[`redact`](traces.md#remove-sensitive-data) of the recorder": (
             "real_parts/test_observability.py::test_the_redact_function_of_the_recorder_changes_the_database_alone",
@@ -1550,214 +1570,216 @@ PROMISES: dict[tuple[str, str, str], Table] = {
     },
     ("docs/guides/replay.md", "What runs and what does not", "In a replay"): {
         "models": (
-            "replay/test_over_http.py::test_a_run_over_both_apis",
-            "replay/test_kinds_of_runs.py::test_a_replayed_run_is_the_recorded_run",
+            "lab/replay/test_over_http.py::test_a_run_over_both_apis",
+            "lab/replay/test_kinds_of_runs.py::test_a_replayed_run_is_the_recorded_run",
         ),
         "tools, and tools of MCP servers": (
-            "replay/test_kinds_of_runs.py::test_a_replayed_run_is_the_recorded_run",
-            "replay/test_mcp.py::test_a_server_process_is_not_contacted",
-            "replay/test_kinds_of_tools.py::test_tools_of_other_kinds_do_not_run",
+            "lab/replay/test_kinds_of_runs.py::test_a_replayed_run_is_the_recorded_run",
+            "lab/replay/test_mcp.py::test_a_server_process_is_not_contacted",
+            "lab/replay/test_kinds_of_tools.py::test_tools_of_other_kinds_do_not_run",
         ),
         "agents as tools, `Task`, hand-offs, `find_tools`": (
-            "replay/test_kinds_of_runs.py::test_a_replayed_run_is_the_recorded_run",
+            "lab/replay/test_kinds_of_runs.py::test_a_replayed_run_is_the_recorded_run",
         ),
         "agents that the body of a tool runs": (
-            "replay/test_runs_inside.py::test_a_tool_that_runs_an_agent_is_answered_whole",
+            "lab/replay/test_runs_inside.py::test_a_tool_that_runs_an_agent_is_answered_whole",
         ),
         "your middleware, stages, renderers, guardrails and hooks": (
-            "replay/test_kinds_of_tools.py::test_guardrails_of_agents_run_again",
-            "replay/test_middleware.py::test_middleware_catches_the_errors_of_its_own_classes",
+            "lab/replay/test_kinds_of_tools.py::test_guardrails_of_agents_run_again",
+            "lab/replay/test_middleware.py::test_middleware_catches_the_errors_of_its_own_classes",
         ),
         "values that templates read from the context": (
-            "replay/test_kinds_of_runs.py::test_a_replayed_run_is_the_recorded_run",
+            "lab/replay/test_kinds_of_runs.py::test_a_replayed_run_is_the_recorded_run",
         ),
         "sessions": (
-            "replay/test_kinds_of_runs.py::test_a_replayed_run_is_the_recorded_run",
-            "replay/test_again.py::test_a_new_recording_has_the_old_input_and_the_new_answers",
+            "lab/replay/test_kinds_of_runs.py::test_a_replayed_run_is_the_recorded_run",
+            "lab/replay/test_again.py::test_a_new_recording_has_the_old_input_and_the_new_answers",
         ),
         "`Approve`": (
-            "replay/test_approvals.py::test_a_run_goes_on_as_the_person_decided",
-            "replay/test_kinds_of_runs.py::test_a_replayed_run_is_the_recorded_run",
+            "lab/replay/test_approvals.py::test_a_run_goes_on_as_the_person_decided",
+            "lab/replay/test_kinds_of_runs.py::test_a_replayed_run_is_the_recorded_run",
         ),
         "`Retry`": (
-            "replay/test_middleware.py::test_a_retried_model_call_does_not_wait",
-            "replay/test_middleware.py::test_a_call_that_was_not_retried_is_not_retried",
-            "replay/test_middleware.py::test_a_retried_tool_is_answered_once",
+            "lab/replay/test_middleware.py::test_a_retried_model_call_does_not_wait",
+            "lab/replay/test_middleware.py::test_a_call_that_was_not_retried_is_not_retried",
+            "lab/replay/test_middleware.py::test_a_retried_tool_is_answered_once",
         ),
-        "`Deadline`": ("replay/test_middleware.py::test_a_deadline_does_not_expire_in_a_replay",),
+        "`Deadline`": ("lab/replay/test_middleware.py::test_a_deadline_does_not_expire_in_a_replay",),
         "`Budget`": (
-            "replay/test_middleware.py::test_a_budget_runs_out_as_it_did_and_is_not_used_up_by_replays",
+            "lab/replay/test_middleware.py::test_a_budget_runs_out_as_it_did_and_is_not_used_up_by_replays",
         ),
-        "traces": ("replay/test_kinds_of_runs.py::test_a_replay_leaves_no_trace",),
+        "traces": ("lab/replay/test_kinds_of_runs.py::test_a_replay_leaves_no_trace",),
         "events": (
-            "replay/test_kinds_of_runs.py::test_a_replayed_run_is_the_recorded_run",
-            "replay/test_any_run.py::test_any_run_replays",
+            "lab/replay/test_kinds_of_runs.py::test_a_replayed_run_is_the_recorded_run",
+            "lab/replay/test_any_run.py::test_any_run_replays",
         ),
     },
     ("docs/guides/replay.md", "What is refused", "Run"): {
         "recorded with `record_requests=False`, by an earlier version or by another tracer": (
-            "replay/test_files.py::test_a_run_without_recorded_requests",
-            "replay/test_files.py::test_a_database_of_another_tracer",
+            "lab/replay/test_files.py::test_a_run_without_recorded_requests",
+            "lab/replay/test_files.py::test_a_database_of_another_tracer",
         ),
-        "its process was killed": ("replay/test_files.py::test_a_run_whose_process_was_killed",),
+        "its process was killed": ("lab/replay/test_files.py::test_a_run_whose_process_was_killed",),
         "the file is missing, damaged, foreign, or written by a later version": (
-            "replay/test_files.py::test_a_file_that_is_not_a_recording_is_refused",
-            "replay/test_files.py::test_damage_is_refused_or_harmless",
-            "replay/test_files.py::test_a_file_of_a_later_version_says_what_to_do",
+            "lab/replay/test_files.py::test_a_file_that_is_not_a_recording_is_refused",
+            "lab/replay/test_files.py::test_damage_is_refused_or_harmless",
+            "lab/replay/test_files.py::test_a_file_of_a_later_version_says_what_to_do",
         ),
         "it was cancelled, its deadline expired, or the reader of its stream left it": (
-            "replay/test_files.py::test_runs_that_were_cut_off",
-            "replay/test_files.py::test_a_stream_that_its_reader_has_left",
+            "lab/replay/test_files.py::test_runs_that_were_cut_off",
+            "lab/replay/test_files.py::test_a_stream_that_its_reader_has_left",
         ),
         "a streamed answer broke off, or a tool timed out": (
-            "replay/test_files.py::test_an_answer_that_broke_off",
-            "replay/test_kinds_of_tools.py::test_a_tool_that_timed_out_is_refused",
+            "lab/replay/test_files.py::test_an_answer_that_broke_off",
+            "lab/replay/test_kinds_of_tools.py::test_a_tool_that_timed_out_is_refused",
         ),
         "its agent has a computer tool, whose screen is not recorded": (
-            "replay/test_kinds_of_tools.py::test_a_computer_is_refused",
+            "lab/replay/test_kinds_of_tools.py::test_a_computer_is_refused",
         ),
         "a hosted tool, such as a web search, has worked for an answer": (
-            "replay/test_provider_side.py::test_the_work_of_a_hosted_tool_is_refused_by_name",
-            "replay/test_provider_side.py::test_every_kind_of_item_of_the_client_is_local_or_refused",
+            "lab/replay/test_provider_side.py::test_the_work_of_a_hosted_tool_is_refused_by_name",
+            "lab/replay/test_provider_side.py::test_every_kind_of_item_of_the_client_is_local_or_refused",
         ),
         "it continues a conversation that the provider holds: `previous_response_id`, `conversation_id`": (
-            "replay/test_provider_side.py::test_what_the_provider_holds_is_refused_by_name",
+            "lab/replay/test_provider_side.py::test_what_the_provider_holds_is_refused_by_name",
         ),
         "its tools are found with an [embedding model](tool-retrieval.md), which would be asked": (
-            "replay/test_retrieval.py::test_a_run_whose_tools_an_embedding_model_has_found_is_refused",
+            "lab/replay/test_retrieval.py::test_a_run_whose_tools_an_embedding_model_has_found_is_refused",
         ),
         "its prompt is held by the provider": (
-            "replay/test_provider_side.py::test_what_the_provider_holds_is_refused_by_name",
-            "replay/test_provider_side.py::test_each_thing_at_the_provider_needs_its_own_name",
+            "lab/replay/test_provider_side.py::test_what_the_provider_holds_is_refused_by_name",
+            "lab/replay/test_provider_side.py::test_each_thing_at_the_provider_needs_its_own_name",
         ),
         "the agent has a runner of its own": (
-            "replay/test_files.py::test_an_agent_with_a_runner_of_its_own",
+            "lab/replay/test_files.py::test_an_agent_with_a_runner_of_its_own",
         ),
         "its trace has several runs beside one another": (
-            "replay/test_runs_inside.py::test_one_of_several_runs_of_a_trace",
+            "lab/replay/test_runs_inside.py::test_one_of_several_runs_of_a_trace",
         ),
     },
     ("docs/guides/evaluate-datasets.md", "Run both versions", "Situation"): {
         "the program is stopped, by Ctrl-C or a crash": (
-            "evaluation/experiment/test_resumed.py::test_a_process_that_is_killed_keeps_what_is_done_and_the_next_one_goes_on",
-            "evaluation/experiment/test_resumed.py::test_a_resumed_evaluation_equals_one_that_was_never_interrupted",
+            "lab/evaluation/experiment/test_resumed.py::test_a_process_that_is_killed_keeps_what_is_done_and_the_next_one_goes_on",
+            "lab/evaluation/experiment/test_resumed.py::test_a_resumed_evaluation_equals_one_that_was_never_interrupted",
         ),
         "a case, a prompt, a model, a setting or the definition of a tool changes": (
-            "evaluation/experiment/test_evaluate.py::test_a_case_with_another_content_is_run_again_and_the_old_result_does_not_count",
-            "evaluation/experiment/test_identity.py::test_a_change_in_an_agent_or_in_one_that_it_reaches_makes_other_runs",
+            "lab/evaluation/experiment/test_evaluate.py::test_a_case_with_another_content_is_run_again_and_the_old_result_does_not_count",
+            "lab/evaluation/experiment/test_identity.py::test_a_change_in_an_agent_or_in_one_that_it_reaches_makes_other_runs",
         ),
         "`context`, `run_config` or `max_turns` changes": (
-            "evaluation/experiment/test_identity.py::test_other_options_of_the_runs_make_other_runs",
+            "lab/evaluation/experiment/test_identity.py::test_other_options_of_the_runs_make_other_runs",
         ),
         "a variant or an evaluator is left out at the next start": (
-            "evaluation/experiment/test_identity.py::test_variants_and_evaluators_of_earlier_starts_stay",
+            "lab/evaluation/experiment/test_identity.py::test_variants_and_evaluators_of_earlier_starts_stay",
         ),
         "another dataset is evaluated under the same name": (
-            "evaluation/experiment/test_identity.py::test_the_name_of_an_evaluation_belongs_to_one_dataset",
+            "lab/evaluation/experiment/test_identity.py::test_the_name_of_an_evaluation_belongs_to_one_dataset",
         ),
         "two processes make the same evaluation at once": (
-            "evaluation/experiment/test_resumed.py::test_two_processes_at_the_same_evaluation_end_with_one_result_for_each_run",
-            "evaluation/experiment/test_kept_apart.py::test_a_finished_result_of_another_process_stays_with_its_scores",
+            "lab/evaluation/experiment/test_resumed.py::test_two_processes_at_the_same_evaluation_end_with_one_result_for_each_run",
+            "lab/evaluation/experiment/test_kept_apart.py::test_a_finished_result_of_another_process_stays_with_its_scores",
         ),
         "the trace of a run lacks contents": (
-            "evaluation/experiment/test_kept_apart.py::test_what_the_trace_does_not_have_is_not_among_the_results",
-            "evaluation/experiment/test_kept_apart.py::test_with_a_recorder_that_redacts_contents_are_not_stored",
+            "lab/evaluation/experiment/test_kept_apart.py::test_what_the_trace_does_not_have_is_not_among_the_results",
+            "lab/evaluation/experiment/test_kept_apart.py::test_with_a_recorder_that_redacts_contents_are_not_stored",
         ),
         "an input or an output contains a secret": (
-            "evaluation/experiment/test_kept_apart.py::test_secrets_are_masked_wherever_an_evaluation_stores_them",
+            "lab/evaluation/experiment/test_kept_apart.py::test_secrets_are_masked_wherever_an_evaluation_stores_them",
         ),
         "a run fails": (
-            "evaluation/experiment/test_evaluate.py::test_a_run_that_fails_is_a_failed_result_without_scores",
-            "evaluation/experiment/test_evaluate.py::test_failed_runs_and_failed_scores_are_made_again",
+            "lab/evaluation/experiment/test_evaluate.py::test_a_run_that_fails_is_a_failed_result_without_scores",
+            "lab/evaluation/experiment/test_evaluate.py::test_failed_runs_and_failed_scores_are_made_again",
         ),
         "a model call fails for the moment": (
-            "evaluation/experiment/test_evaluate.py::test_failed_model_calls_are_retried",
+            "lab/evaluation/experiment/test_evaluate.py::test_failed_model_calls_are_retried",
         ),
         "the model cannot be reached, or the key is wrong": (
-            "evaluation/experiment/test_evaluate.py::test_an_unreachable_model_stops_the_evaluation_and_keeps_what_is_done",
+            "lab/evaluation/experiment/test_evaluate.py::test_an_unreachable_model_stops_the_evaluation_and_keeps_what_is_done",
         ),
         "a run waits for an approval": (
-            "evaluation/experiment/test_evaluate.py::test_a_run_that_waits_for_an_approval_has_failed",
+            "lab/evaluation/experiment/test_evaluate.py::test_a_run_that_waits_for_an_approval_has_failed",
         ),
         "`max_tokens` or `max_cost` is given": (
-            "evaluation/experiment/test_budget.py::test_a_budget_ends_an_evaluation_before_a_run_that_would_exceed_it",
-            "evaluation/experiment/test_budget.py::test_a_limit_of_cost_counts_money",
-            "evaluation/experiment/test_budget.py::test_judges_are_in_the_budget",
+            "lab/evaluation/experiment/test_budget.py::test_a_budget_ends_an_evaluation_before_a_run_that_would_exceed_it",
+            "lab/evaluation/experiment/test_budget.py::test_a_limit_of_cost_counts_money",
+            "lab/evaluation/experiment/test_budget.py::test_judges_are_in_the_budget",
         ),
         "an output is random": (
-            "evaluation/comparing/test_compare.py::test_repeats_are_averaged_inside_a_case",
+            "lab/evaluation/comparing/test_compare.py::test_repeats_are_averaged_inside_a_case",
         ),
         "a trace is deleted by `prune`": (
-            "evaluation/experiment/test_evaluate.py::test_the_results_of_a_deleted_trace_are_deleted_with_their_scores",
+            "lab/evaluation/experiment/test_evaluate.py::test_the_results_of_a_deleted_trace_are_deleted_with_their_scores",
         ),
     },
     ("docs/guides/replay-cohort.md", "Change the prompt", "Status"): {
         "`same`": (
-            "replay/test_cohort_same.py::test_a_change_that_the_model_does_not_notice_gives_the_same_run",
+            "lab/replay/test_cohort_same.py::test_a_change_that_the_model_does_not_notice_gives_the_same_run",
         ),
         "`wording`": (
-            "replay/test_cohort_experiment.py::test_runs_are_sorted_into_same_wording_and_diverged",
+            "lab/replay/test_cohort_experiment.py::test_runs_are_sorted_into_same_wording_and_diverged",
         ),
         "`changed`": (
-            "replay/test_cohort_experiment.py::test_fields_of_structured_outputs_are_decisions",
-            "replay/test_cohort_tools.py::test_equal_calls_are_answered_in_any_order_and_again",
-            "replay/test_cohort_tools.py::test_new_rules_refuse_a_recorded_call",
-            "replay/test_cohort_tools.py::test_a_hand_off_that_only_one_run_makes_is_a_changed_decision",
+            "lab/replay/test_cohort_experiment.py::test_fields_of_structured_outputs_are_decisions",
+            "lab/replay/test_cohort_tools.py::test_equal_calls_are_answered_in_any_order_and_again",
+            "lab/replay/test_cohort_tools.py::test_new_rules_refuse_a_recorded_call",
+            "lab/replay/test_cohort_tools.py::test_a_hand_off_that_only_one_run_makes_is_a_changed_decision",
         ),
         "`diverged`": (
-            "replay/test_cohort_tools.py::test_a_call_with_other_arguments_ends_the_run",
-            "replay/test_cohort_tools.py::test_a_new_call_of_an_agent_inside_the_run_ends_it",
+            "lab/replay/test_cohort_tools.py::test_a_call_with_other_arguments_ends_the_run",
+            "lab/replay/test_cohort_tools.py::test_a_new_call_of_an_agent_inside_the_run_ends_it",
         ),
         "`failed`": (
-            "replay/test_cohort_experiment.py::test_an_error_that_is_gone_is_a_decision_and_a_new_one_a_failure",
+            "lab/replay/test_cohort_experiment.py::test_an_error_that_is_gone_is_a_decision_and_a_new_one_a_failure",
         ),
     },
     ("docs/guides/replay-cohort.md", "What can be changed", "Change"): {
         "`Change.prompt(text)`": (
-            "replay/test_change_of_an_agent.py::test_a_text_keeps_the_name_of_the_prompt",
+            "lab/replay/test_change_of_an_agent.py::test_a_text_keeps_the_name_of_the_prompt",
         ),
-        "`Change.model(model)`": ("replay/test_change_of_an_agent.py::test_rules_and_model_reach_the_run",),
+        "`Change.model(model)`": (
+            "lab/replay/test_change_of_an_agent.py::test_rules_and_model_reach_the_run",
+        ),
         "`Change.settings(temperature=0)`": (
-            "replay/test_change_of_an_agent.py::test_settings_are_changed_one_by_one",
+            "lab/replay/test_change_of_an_agent.py::test_settings_are_changed_one_by_one",
         ),
         '`Change.rules({"deny": [...]})`': (
-            "replay/test_change_of_an_agent.py::test_rules_and_model_reach_the_run",
-            "replay/test_cohort_tools.py::test_new_rules_refuse_a_recorded_call",
+            "lab/replay/test_change_of_an_agent.py::test_rules_and_model_reach_the_run",
+            "lab/replay/test_cohort_tools.py::test_new_rules_refuse_a_recorded_call",
         ),
         "`Change.tool(name, description=..., parameters=...)`": (
-            "replay/test_change_of_an_agent.py::test_the_definition_of_one_tool_is_changed",
+            "lab/replay/test_change_of_an_agent.py::test_the_definition_of_one_tool_is_changed",
         ),
         "`Change.middleware(...)`": (
-            "replay/test_change_of_an_agent.py::test_middleware_is_added_outside_of_the_agents_own",
+            "lab/replay/test_change_of_an_agent.py::test_middleware_is_added_outside_of_the_agents_own",
         ),
     },
     ("docs/guides/replay-cohort.md", "What happens to a tool call", "A call"): {
         "equals a recorded one of the same run: agent, tool and arguments, in any order": (
-            "replay/test_cohort_tools.py::test_equal_calls_are_answered_in_any_order_and_again",
-            "replay/test_cohort_tools.py::test_repeated_equal_calls_get_their_results_in_order",
-            "replay/test_cohort_tools.py::test_the_order_of_keys_in_arguments_does_not_count",
+            "lab/replay/test_cohort_tools.py::test_equal_calls_are_answered_in_any_order_and_again",
+            "lab/replay/test_cohort_tools.py::test_repeated_equal_calls_get_their_results_in_order",
+            "lab/replay/test_cohort_tools.py::test_the_order_of_keys_in_arguments_does_not_count",
         ),
         "is refused by the tool rules": (
-            "replay/test_cohort_tools.py::test_new_rules_refuse_a_recorded_call",
-            "replay/test_cohort_tools.py::test_rules_refuse_a_live_tool",
+            "lab/replay/test_cohort_tools.py::test_new_rules_refuse_a_recorded_call",
+            "lab/replay/test_cohort_tools.py::test_rules_refuse_a_live_tool",
         ),
         "delegates, asks an agent that is a tool, or searches for tools": (
-            "replay/test_cohort_same.py::test_a_change_that_the_model_does_not_notice_gives_the_same_run",
+            "lab/replay/test_cohort_same.py::test_a_change_that_the_model_does_not_notice_gives_the_same_run",
         ),
         "of any other kind": (
-            "replay/test_cohort_tools.py::test_a_call_with_other_arguments_ends_the_run",
-            "replay/test_cohort_tools.py::test_shell_and_patches_do_not_run",
-            "replay/test_cohort_tools.py::test_an_mcp_server_is_neither_listed_nor_called",
+            "lab/replay/test_cohort_tools.py::test_a_call_with_other_arguments_ends_the_run",
+            "lab/replay/test_cohort_tools.py::test_shell_and_patches_do_not_run",
+            "lab/replay/test_cohort_tools.py::test_an_mcp_server_is_neither_listed_nor_called",
         ),
         'the same, but its tool is named in `live={"search_docs"}`': (
-            "replay/test_cohort_tools.py::test_a_tool_that_is_named_live_runs_if_the_recording_does_not_answer",
+            "lab/replay/test_cohort_tools.py::test_a_tool_that_is_named_live_runs_if_the_recording_does_not_answer",
         ),
         "the same, with `simulate=agent`": (
-            "replay/test_cohort_tools.py::test_an_agent_that_plays_a_tool_is_marked",
+            "lab/replay/test_cohort_tools.py::test_an_agent_that_plays_a_tool_is_marked",
         ),
         "needs an approval that was not recorded": (
-            "replay/test_cohort_tools.py::test_a_live_tool_that_needs_an_approval_does_not_run",
-            "replay/test_cohort_tools.py::test_a_run_that_would_wait_for_an_approval_diverges",
+            "lab/replay/test_cohort_tools.py::test_a_live_tool_that_needs_an_approval_does_not_run",
+            "lab/replay/test_cohort_tools.py::test_a_run_that_would_wait_for_an_approval_diverges",
         ),
     },
     (
@@ -1766,179 +1788,179 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "Deleted by [a prune](traces.md#keep-the-file-small) or another program",
     ): {
         "a recorded run": (
-            "replay/test_cohort_experiment.py::test_pruned_traces_take_their_results_along",
-            "replay/test_cohort_experiment.py::test_an_experiment_goes_with_its_last_result_and_takes_no_other_along",
+            "lab/replay/test_cohort_experiment.py::test_pruned_traces_take_their_results_along",
+            "lab/replay/test_cohort_experiment.py::test_an_experiment_goes_with_its_last_result_and_takes_no_other_along",
         ),
         "the trace of a new run": (
-            "replay/test_cohort_experiment.py::test_a_pruned_repetition_leaves_its_result_because_the_recorded_run_is_kept",
+            "lab/replay/test_cohort_experiment.py::test_a_pruned_repetition_leaves_its_result_because_the_recorded_run_is_kept",
         ),
         "a recorded run, while an experiment makes its repetition": (
-            "replay/test_cohort_experiment.py::test_results_are_kept_if_a_prune_deletes_the_earlier_ones_meanwhile",
-            "replay/test_cohort_experiment.py::test_a_run_whose_recording_is_deleted_while_it_is_made_is_not_stored",
+            "lab/replay/test_cohort_experiment.py::test_results_are_kept_if_a_prune_deletes_the_earlier_ones_meanwhile",
+            "lab/replay/test_cohort_experiment.py::test_a_run_whose_recording_is_deleted_while_it_is_made_is_not_stored",
         ),
     },
     ("docs/guides/traces.md", "When runs are recorded", "Program"): {
         "your own, with `record_traces`": (
-            "tracing/recorder/test_when_recorded.py::test_record_traces_records_the_runs_after_it",
+            "traces/recorder/test_when_recorded.py::test_record_traces_records_the_runs_after_it",
         ),
         "your own, without `record_traces`": (
-            "tracing/recorder/test_when_recorded.py::test_without_record_traces_no_file_is_written",
+            "traces/recorder/test_when_recorded.py::test_without_record_traces_no_file_is_written",
         ),
         "`kantan-agents run`": ("cli/test_run_recorded.py::test_show_last_works_after_a_run",),
         "`kantan-agents demo`": ("cli/test_demo.py::test_the_temporary_database_is_deleted",),
     },
     ("docs/guides/traces.md", "What happens when", "When"): {
         "`recorder.force_flush(timeout)` or `await recorder.force_flush_async()` is called": (
-            "tracing/recorder/test_recorder.py::test_after_a_flush_the_span_is_in_the_file_despite_other_threads",
-            "tracing/recorder/test_recorder.py::test_a_flush_can_be_awaited_and_cancelled",
+            "traces/recorder/test_recorder.py::test_after_a_flush_the_span_is_in_the_file_despite_other_threads",
+            "traces/recorder/test_recorder.py::test_a_flush_can_be_awaited_and_cancelled",
         ),
         "`recorder.shutdown(timeout)` is called": (
-            "tracing/recorder/test_recorder.py::test_shutdown_ends_the_thread_and_closes_the_file_until_the_next_span",
+            "traces/recorder/test_recorder.py::test_shutdown_ends_the_thread_and_closes_the_file_until_the_next_span",
         ),
         "`asyncio.run` or the process ends": (
-            "tracing/recorder/test_durability.py::test_when_a_loop_has_ended_its_spans_are_written",
-            "tracing/recorder/test_durability.py::test_the_end_of_a_process_writes_everything_without_a_flush",
+            "traces/recorder/test_durability.py::test_when_a_loop_has_ended_its_spans_are_written",
+            "traces/recorder/test_durability.py::test_the_end_of_a_process_writes_everything_without_a_flush",
         ),
         "SIGTERM arrives and the program has no handler for it": (
-            "tracing/recorder/test_durability.py::test_sigterm_without_a_handler_writes_everything_and_ends_the_process",
+            "traces/recorder/test_durability.py::test_sigterm_without_a_handler_writes_everything_and_ends_the_process",
         ),
         "SIGTERM arrives in a worker of a pre-fork server, such as gunicorn with `--preload`": (
-            "tracing/recorder/test_shutdown.py::test_a_worker_that_resets_its_signals_after_the_fork_writes_everything",
+            "traces/recorder/test_shutdown.py::test_a_worker_that_resets_its_signals_after_the_fork_writes_everything",
         ),
         "SIGINT (Ctrl-C) arrives": (
-            "tracing/recorder/test_shutdown.py::test_a_worker_that_resets_its_signals_after_the_fork_writes_everything",
-            "tracing/recorder/test_shutdown.py::test_ctrl_c_raises_keyboard_interrupt_as_without_a_recorder",
+            "traces/recorder/test_shutdown.py::test_a_worker_that_resets_its_signals_after_the_fork_writes_everything",
+            "traces/recorder/test_shutdown.py::test_ctrl_c_raises_keyboard_interrupt_as_without_a_recorder",
         ),
         "SIGTERM arrives and the program has a handler": (
-            "tracing/recorder/test_durability.py::test_a_user_defined_handler_is_called_and_then_everything_is_written",
-            "tracing/recorder/test_shutdown.py::test_a_default_action_that_is_restored_after_a_sigterm_ends_the_process_after_writing",
-            "tracing/recorder/test_shutdown.py::test_while_the_file_is_locked_the_traces_that_end_after_a_sigterm_do_not_block_the_loop",
-            "tracing/recorder/test_shutdown.py::test_the_function_that_sets_handlers_is_replaced_no_longer_than_needed",
+            "traces/recorder/test_durability.py::test_a_user_defined_handler_is_called_and_then_everything_is_written",
+            "traces/recorder/test_shutdown.py::test_a_default_action_that_is_restored_after_a_sigterm_ends_the_process_after_writing",
+            "traces/recorder/test_shutdown.py::test_while_the_file_is_locked_the_traces_that_end_after_a_sigterm_do_not_block_the_loop",
+            "traces/recorder/test_shutdown.py::test_the_function_that_sets_handlers_is_replaced_no_longer_than_needed",
         ),
         "the process ends while the file cannot be written, for example because it is locked": (
-            "tracing/recorder/test_shutdown.py::test_while_the_file_is_locked_all_ends_of_a_process_share_one_bound",
-            "tracing/recorder/test_shutdown.py::test_the_waits_of_a_process_that_ends_add_up_to_one_bound_while_the_file_fails",
+            "traces/recorder/test_shutdown.py::test_while_the_file_is_locked_all_ends_of_a_process_share_one_bound",
+            "traces/recorder/test_shutdown.py::test_the_waits_of_a_process_that_ends_add_up_to_one_bound_while_the_file_fails",
         ),
         "`os.execv` replaces the process with another program": (
-            "tracing/recorder/test_durability.py::test_a_flush_before_exec_writes_everything",
+            "traces/recorder/test_durability.py::test_a_flush_before_exec_writes_everything",
         ),
         "`record_traces` is called again": (
-            "tracing/recorder/test_recorder.py::test_record_traces_again_and_again_leaves_one_thread_and_one_open_database",
-            "tracing/recorder/test_recorder.py::test_record_traces_on_an_event_loop_closes_the_recorder_before_without_waiting",
+            "traces/recorder/test_recorder.py::test_record_traces_again_and_again_leaves_one_thread_and_one_open_database",
+            "traces/recorder/test_recorder.py::test_record_traces_on_an_event_loop_closes_the_recorder_before_without_waiting",
         ),
         "the process forks": (
-            "tracing/recorder/test_durability.py::test_spans_waiting_at_a_fork_are_written_once_by_the_parent",
-            "tracing/recorder/test_durability.py::test_forked_workers_that_call_no_exit_functions_lose_nothing",
+            "traces/recorder/test_durability.py::test_spans_waiting_at_a_fork_are_written_once_by_the_parent",
+            "traces/recorder/test_durability.py::test_forked_workers_that_call_no_exit_functions_lose_nothing",
         ),
         "the process is killed (SIGKILL)": (
-            "tracing/recorder/test_durability.py::test_after_sigkill_the_file_is_intact_and_at_most_half_a_second_is_missing",
+            "traces/recorder/test_durability.py::test_after_sigkill_the_file_is_intact_and_at_most_half_a_second_is_missing",
         ),
         "the disk is full, or the file is locked, read-only, damaged or not a database": (
-            "tracing/recorder/test_write_errors.py::test_spans_wait_while_the_disk_is_full",
-            "tracing/recorder/test_write_errors.py::test_a_failure_is_logged_once_and_again_if_it_returns",
+            "traces/recorder/test_write_errors.py::test_spans_wait_while_the_disk_is_full",
+            "traces/recorder/test_write_errors.py::test_a_failure_is_logged_once_and_again_if_it_returns",
         ),
         "the file, or `-wal` or `-shm` beside it, is deleted, moved, replaced or truncated": (
-            "tracing/recorder/test_replaced_files.py::test_after_any_change_of_the_files_a_read_sees_no_foreign_rows_and_new_spans_are_readable",
-            "tracing/recorder/test_replaced_files.py::test_spans_in_hand_when_the_files_change_are_written_to_the_new_ones",
-            "tracing/recorder/test_replaced_files.py::test_an_idle_recorder_leaves_replaced_files_so_that_other_processes_read_the_new_ones",
-            "tracing/recorder/test_replaced_files.py::test_after_any_changes_of_the_files_what_is_counted_as_written_is_readable",
-            "tracing/recorder/test_replaced_files.py::test_several_processes_go_on_after_their_log_was_removed_and_what_they_wrote_is_readable",
-            "tracing/recorder/test_replaced_files.py::test_rows_in_a_removed_log_that_another_process_still_reads_are_not_lost",
-            "tracing/recorder/test_replaced_files.py::test_a_database_that_is_copied_over_the_file_is_kept_even_if_the_copy_has_only_begun",
-            "tracing/recorder/test_write_errors.py::test_after_the_file_was_deleted_a_new_one_is_created",
-            "tracing/recorder/test_write_errors.py::test_after_the_file_was_replaced_the_new_one_is_used",
+            "traces/recorder/test_replaced_files.py::test_after_any_change_of_the_files_a_read_sees_no_foreign_rows_and_new_spans_are_readable",
+            "traces/recorder/test_replaced_files.py::test_spans_in_hand_when_the_files_change_are_written_to_the_new_ones",
+            "traces/recorder/test_replaced_files.py::test_an_idle_recorder_leaves_replaced_files_so_that_other_processes_read_the_new_ones",
+            "traces/recorder/test_replaced_files.py::test_after_any_changes_of_the_files_what_is_counted_as_written_is_readable",
+            "traces/recorder/test_replaced_files.py::test_several_processes_go_on_after_their_log_was_removed_and_what_they_wrote_is_readable",
+            "traces/recorder/test_replaced_files.py::test_rows_in_a_removed_log_that_another_process_still_reads_are_not_lost",
+            "traces/recorder/test_replaced_files.py::test_a_database_that_is_copied_over_the_file_is_kept_even_if_the_copy_has_only_begun",
+            "traces/recorder/test_write_errors.py::test_after_the_file_was_deleted_a_new_one_is_created",
+            "traces/recorder/test_write_errors.py::test_after_the_file_was_replaced_the_new_one_is_used",
         ),
         "too many spans wait": (
-            "tracing/recorder/test_write_errors.py::test_without_a_wait_the_oldest_spans_are_dropped_and_counted",
-            "tracing/recorder/test_recorder.py::test_spans_beyond_max_queue_bytes_are_dropped_while_the_file_is_unusable",
-            "tracing/recorder/test_write_errors.py::test_everything_that_waits_for_a_slow_file_takes_no_more_memory_than_max_queue_bytes",
-            "tracing/recorder/test_write_errors.py::test_a_span_that_cannot_be_written_within_max_queue_bytes_is_dropped_alone",
-            "tracing/recorder/test_write_errors.py::test_traces_are_not_dropped_so_that_every_remaining_span_has_its_metadata",
+            "traces/recorder/test_write_errors.py::test_without_a_wait_the_oldest_spans_are_dropped_and_counted",
+            "traces/recorder/test_recorder.py::test_spans_beyond_max_queue_bytes_are_dropped_while_the_file_is_unusable",
+            "traces/recorder/test_write_errors.py::test_everything_that_waits_for_a_slow_file_takes_no_more_memory_than_max_queue_bytes",
+            "traces/recorder/test_write_errors.py::test_a_span_that_cannot_be_written_within_max_queue_bytes_is_dropped_alone",
+            "traces/recorder/test_write_errors.py::test_traces_are_not_dropped_so_that_every_remaining_span_has_its_metadata",
         ),
     },
     ("docs/guides/traces.md", "Keep the file small", "When"): {
         "other processes write during a prune": (
-            "tracing/store/test_prune_steps.py::test_a_writer_comes_in_between_any_two_steps",
-            "tracing/store/test_prune_steps.py::test_a_writer_that_waited_for_a_slow_step_finds_the_next_pause",
-            "tracing/store/test_prune.py::test_others_can_read_and_write_during_pruning",
+            "traces/store/test_prune_steps.py::test_a_writer_comes_in_between_any_two_steps",
+            "traces/store/test_prune_steps.py::test_a_writer_that_waited_for_a_slow_step_finds_the_next_pause",
+            "traces/store/test_prune.py::test_others_can_read_and_write_during_pruning",
         ),
         "the prune is interrupted or killed": (
-            "tracing/store/test_prune_steps.py::test_after_a_kill_the_file_is_sound_and_the_next_prune_finishes",
-            "tracing/store/test_prune_steps.py::test_interrupted_within_a_trace_the_same_age_deletes_the_rest",
+            "traces/store/test_prune_steps.py::test_after_a_kill_the_file_is_sound_and_the_next_prune_finishes",
+            "traces/store/test_prune_steps.py::test_interrupted_within_a_trace_the_same_age_deletes_the_rest",
         ),
         "a run is deleted that an experiment has made again": (
-            "replay/test_cohort_experiment.py::test_pruned_traces_take_their_results_along",
-            "replay/test_cohort_experiment.py::test_an_experiment_goes_with_its_last_result_and_takes_no_other_along",
+            "lab/replay/test_cohort_experiment.py::test_pruned_traces_take_their_results_along",
+            "lab/replay/test_cohort_experiment.py::test_an_experiment_goes_with_its_last_result_and_takes_no_other_along",
         ),
         "the disk is nearly full": (
-            "tracing/store/test_prune_steps.py::test_a_transaction_for_which_the_disk_has_no_space_is_repeated_with_fewer_rows",
-            "tracing/store/test_prune_steps.py::test_a_prune_uses_the_log_again_so_the_disk_need_not_hold_all_changes",
+            "traces/store/test_prune_steps.py::test_a_transaction_for_which_the_disk_has_no_space_is_repeated_with_fewer_rows",
+            "traces/store/test_prune_steps.py::test_a_prune_uses_the_log_again_so_the_disk_need_not_hold_all_changes",
         ),
         "an earlier version of this library, or kantan-llm's tracer, created the file": (
-            "tracing/store/test_prune_steps.py::test_a_file_of_kantan_llm_keeps_its_size_until_a_vacuum_is_requested",
-            "tracing/store/test_prune_steps.py::test_in_a_file_that_does_not_shrink_the_size_is_that_of_the_pages_in_use",
+            "traces/store/test_prune_steps.py::test_a_file_of_kantan_llm_keeps_its_size_until_a_vacuum_is_requested",
+            "traces/store/test_prune_steps.py::test_in_a_file_that_does_not_shrink_the_size_is_that_of_the_pages_in_use",
         ),
         "`vacuum=True` or `--vacuum` is given": (
-            "tracing/store/test_prune_steps.py::test_a_file_of_kantan_llm_keeps_its_size_until_a_vacuum_is_requested",
+            "traces/store/test_prune_steps.py::test_a_file_of_kantan_llm_keeps_its_size_until_a_vacuum_is_requested",
             "cli/test_traces_prune.py::test_a_file_that_does_not_shrink_says_so_and_vacuum_shrinks_it",
         ),
     },
     ("docs/guides/traces.md", "The search index", "When"): {
         "a run was just recorded": (
-            "tracing/recorder/test_search_index_kept.py::test_a_few_traces_are_not_indexed_and_found",
-            "tracing/recorder/test_search_index_kept.py::test_a_new_file_has_an_index_that_is_filled",
-            "tracing/recorder/test_search_index_kept.py::test_a_busy_writer_indexes_later",
+            "traces/recorder/test_search_index_kept.py::test_a_few_traces_are_not_indexed_and_found",
+            "traces/recorder/test_search_index_kept.py::test_a_new_file_has_an_index_that_is_filled",
+            "traces/recorder/test_search_index_kept.py::test_a_busy_writer_indexes_later",
         ),
         "another program changes the file": (
-            "tracing/store/test_search_index.py::test_whoever_changes_the_file_the_index_misses_nothing",
-            "tracing/recorder/test_search_index_kept.py::test_what_kantan_llms_tracer_adds_is_found_and_indexed_by_the_next_recorder",
+            "traces/store/test_search_index.py::test_whoever_changes_the_file_the_index_misses_nothing",
+            "traces/recorder/test_search_index_kept.py::test_what_kantan_llms_tracer_adds_is_found_and_indexed_by_the_next_recorder",
         ),
         "building is interrupted": (
-            "tracing/store/test_search_index.py::test_a_build_that_is_interrupted_goes_on_where_it_stopped",
+            "traces/store/test_search_index.py::test_a_build_that_is_interrupted_goes_on_where_it_stopped",
         ),
         "runs are pruned": (
-            "tracing/store/test_search_index.py::test_pruning_drops_the_parts_whose_traces_are_gone",
+            "traces/store/test_search_index.py::test_pruning_drops_the_parts_whose_traces_are_gone",
         ),
         "a run is very long": (
-            "tracing/store/test_search_index.py::test_a_trace_that_is_too_long_is_read_by_every_search",
+            "traces/store/test_search_index.py::test_a_trace_that_is_too_long_is_read_by_every_search",
         ),
         "SQLite is older than 3.34 or lacks FTS5": (
-            "tracing/store/test_search_index.py::test_without_fts5_a_search_reads_all_texts_and_a_build_says_what_is_missing",
-            "tracing/store/test_search_index.py::test_a_sqlite_without_the_tokenizer_of_the_index_reads_all_texts",
+            "traces/store/test_search_index.py::test_without_fts5_a_search_reads_all_texts_and_a_build_says_what_is_missing",
+            "traces/store/test_search_index.py::test_a_sqlite_without_the_tokenizer_of_the_index_reads_all_texts",
         ),
         "the index is damaged": (
-            "tracing/store/test_search_index.py::test_a_damaged_index_is_not_used_and_can_be_made_anew",
-            "tracing/recorder/test_search_index_kept.py::test_a_damaged_index_does_not_stop_the_recorder",
+            "traces/store/test_search_index.py::test_a_damaged_index_is_not_used_and_can_be_made_anew",
+            "traces/recorder/test_search_index_kept.py::test_a_damaged_index_does_not_stop_the_recorder",
         ),
     },
     ("docs/guides/traces.md", "When a record is incomplete", "When"): {
         "a version without records wrote the file, or kantan-llm's tracer": (
-            "tracing/store/test_run_records.py::test_a_file_of_a_version_without_records_is_read_and_taken_over",
-            "tracing/store/test_run_records.py::test_a_file_of_the_tracer_of_kantan_llm_is_read",
+            "traces/store/test_run_records.py::test_a_file_of_a_version_without_records_is_read_and_taken_over",
+            "traces/store/test_run_records.py::test_a_file_of_the_tracer_of_kantan_llm_is_read",
         ),
         "`record_requests=False`": (
-            "tracing/store/test_run_records.py::test_a_run_recorded_without_its_requests_says_so",
+            "traces/store/test_run_records.py::test_a_run_recorded_without_its_requests_says_so",
         ),
         "the run has `trace_include_sensitive_data=False`": (
             "cli/test_traces_record.py::test_a_run_without_a_record_says_so",
         ),
         "the process is killed before the record is written": (
-            "tracing/store/test_run_records.py::test_a_run_that_has_not_ended_has_no_record",
+            "traces/store/test_run_records.py::test_a_run_that_has_not_ended_has_no_record",
         ),
         "`redact` returned None for a part, or raised": (
-            "tracing/store/test_run_records.py::test_a_record_from_which_redact_left_out_parts_says_so",
+            "traces/store/test_run_records.py::test_a_record_from_which_redact_left_out_parts_says_so",
         ),
         "a later version of this library wrote the record": (
-            "tracing/store/test_run_records.py::test_a_record_of_a_later_format_says_so",
+            "traces/store/test_run_records.py::test_a_record_of_a_later_format_says_so",
         ),
         "the record is damaged": (
-            "tracing/store/test_run_records.py::test_of_a_damaged_record_nothing_else_is_lost",
-            "tracing/store/test_run_records.py::test_the_other_runs_of_a_trace_are_read_beside_a_damaged_one",
+            "traces/store/test_run_records.py::test_of_a_damaged_record_nothing_else_is_lost",
+            "traces/store/test_run_records.py::test_the_other_runs_of_a_trace_are_read_beside_a_damaged_one",
         ),
     },
     ("docs/guides/traces.md", "Search filters", "Argument"): {
         '`keywords=["a", "b"]`': (
-            "tracing/store/test_traces.py::test_keywords_are_found_ignoring_case_in_any_script",
+            "traces/store/test_traces.py::test_keywords_are_found_ignoring_case_in_any_script",
         ),
         **dict.fromkeys(
             (
@@ -1951,11 +1973,11 @@ PROMISES: dict[tuple[str, str, str], Table] = {
                 "`started_from`, `started_to`",
                 "`limit=20`",
             ),
-            ("tracing/store/test_traces.py::test_runs_are_found_by_every_filter",),
+            ("traces/store/test_traces.py::test_runs_are_found_by_every_filter",),
         ),
-        "`before=trace_id`": ("tracing/store/test_paging.py::test_pages_are_the_whole_result",),
+        "`before=trace_id`": ("traces/store/test_paging.py::test_pages_are_the_whole_result",),
         '`metadata={"tenant": "acme"}`': (
-            "tracing/store/test_traces.py::test_runs_inside_an_open_trace_are_found_by_their_own_metadata",
+            "traces/store/test_traces.py::test_runs_inside_an_open_trace_are_found_by_their_own_metadata",
         ),
     },
     ("docs/guides/migrating-from-0.1.md", "Mistakes in tool rules are errors", "Rules"): {
@@ -1970,26 +1992,26 @@ PROMISES: dict[tuple[str, str, str], Table] = {
     },
     ("docs/guides/migrating-from-0.1.md", "Problems of 0.1 that are solved", "0.1"): {
         "`run` inside a running event loop loses the traces of kantan-llm's SQLite tracer": (
-            "tracing/test_sqlite.py::test_an_async_run_and_a_sync_run_inside_the_same_loop_are_both_recorded",
+            "traces/test_sqlite.py::test_an_async_run_and_a_sync_run_inside_the_same_loop_are_both_recorded",
         ),
         "keyword search finds no text answers of the Responses API": (
-            "tracing/test_spans.py::test_spec_5_3_a_text_run_is_found_by_a_word_of_its_input_or_output",
+            "traces/test_spans.py::test_spec_5_3_a_text_run_is_found_by_a_word_of_its_input_or_output",
         ),
         "the newest trace is not the first result: ids are random": (
-            "tracing/test_spans.py::test_the_newest_trace_comes_first",
+            "traces/test_spans.py::test_the_newest_trace_comes_first",
         ),
         "with an SQLite tracer, every span is committed on the event loop": (
-            "tracing/recorder/test_recorder.py::test_nothing_blocks_the_event_loop",
+            "traces/recorder/test_recorder.py::test_nothing_blocks_the_event_loop",
         ),
         "hosted tools, MCP tools and the tools of SDK hand-off targets are not checked": (
             "tools/test_guard.py::test_no_kind_of_tool_is_shown_or_run_when_it_is_denied",
             "tools/test_reach.py::test_tools_of_a_handoff_target_obey_the_rules_of_the_run",
         ),
         "wrapping a tool drops `needs_approval`, `timeout` and `defer_loading`": (
-            "bridge/test_sdk_agent.py::test_a_guarded_tool_keeps_the_sdks_attributes",
+            "agent/bridge/test_sdk_agent.py::test_a_guarded_tool_keeps_the_sdks_attributes",
         ),
         "hand-offs in a cycle raise `RecursionError`": (
-            "bridge/test_handoffs.py::test_cycles_work_and_the_starting_agent_is_rendered_again",
+            "agent/bridge/test_handoffs.py::test_cycles_work_and_the_starting_agent_is_rendered_again",
         ),
         "a tool provider that cannot be imported breaks every `Agent`": (
             "tools/test_providers.py::test_a_provider_that_fails_to_import_is_logged_and_the_others_load",

@@ -30,7 +30,7 @@ from kantan_agents.middleware import (
 from kantan_agents.subagent_files import AgentDefinition
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from kantan_agents.tool_rules import ToolRules, decide_call, parse_arguments
-from kantan_agents.tools import facts_of
+from kantan_agents.tools.facts import facts_of
 from tests.tools.test_server_names import Server
 
 pytestmark = pytest.mark.anyio

@@ -14,8 +14,8 @@ from openai import AsyncOpenAI
 
 from kantan_agents import Agent
 from kantan_agents.errors import ModelNotConfiguredError, ModelNotFoundError
-from kantan_agents.models import embedding_clients
 from kantan_agents.models.openai_defaults import at_openai
+from kantan_agents.models.resolve import embedding_clients
 from kantan_agents.testing import OfflineServer
 
 NAMES = [

@@ -11,8 +11,8 @@ import pytest
 from agents import RunContextWrapper
 
 from kantan_agents.tool_rules import ToolFacts, ToolRules
-from kantan_agents.tools import Guard
 from kantan_agents.tools.guards.check import check_call
+from kantan_agents.tools.guards.guard import Guard
 
 pytestmark = pytest.mark.anyio
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from kantan_agents import Agent, AgentDefinition
 from kantan_agents.errors import InvalidOptionError, ToolNameRequiredError, ToolSchemaError
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
-from kantan_agents.tools import coerce_tool
+from kantan_agents.tools.coerce import coerce_tool
 
 pytestmark = pytest.mark.anyio
 ours_and_the_sdks = pytest.mark.parametrize("ours", [True, False])

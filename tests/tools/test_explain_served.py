@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from kantan_agents import Agent, explain
 from kantan_agents.testing import ScriptedModel, assistant_message
-from kantan_agents.tools import facts_of_listed
+from kantan_agents.tools.facts import facts_of_listed
 from tests.programs import Preloaded
 from tests.tools.test_names_of_servers import PREFIXED, PROGRAM
 from tests.tools.test_server_names import Server, local

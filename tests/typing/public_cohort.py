@@ -10,7 +10,7 @@ from typing import Any
 from typing_extensions import assert_type
 
 from kantan_agents import Agent, Prompt, TraceStore
-from kantan_agents.lab.replay import (
+from kantan_agents.lab import (
     Change,
     Cohort,
     Experiment,

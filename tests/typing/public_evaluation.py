@@ -9,7 +9,7 @@ from typing import Any
 from typing_extensions import assert_type
 
 from kantan_agents import Agent, Prompt, TraceStore
-from kantan_agents.lab.evaluation import (
+from kantan_agents.lab import (
     Case,
     CaseResult,
     Comparison,

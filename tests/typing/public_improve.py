@@ -10,17 +10,18 @@ from typing import Any
 from typing_extensions import assert_type
 
 from kantan_agents import Agent, Prompt, TraceStore
-from kantan_agents.lab.evaluation import Comparison, evaluator
-from kantan_agents.lab.evaluation.evaluators import exact
-from kantan_agents.lab.improve import (
+from kantan_agents.lab import (
     Candidate,
+    Cohort,
+    Comparison,
     Improvement,
     ImproveProgress,
     Opening,
+    evaluator,
     improve,
     improve_async,
 )
-from kantan_agents.lab.replay import Cohort
+from kantan_agents.lab.evaluation.evaluators import exact
 
 
 @evaluator

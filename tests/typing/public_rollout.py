@@ -1,4 +1,4 @@
-"""What type checkers infer from the names of ``kantan_agents.lab.rollout``; it is checked and never run."""
+"""What type checkers infer from the names of ``kantan_agents.lab``; it is checked and never run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from typing_extensions import assert_type
 
 from kantan_agents import Agent, Prompt, Rollout
-from kantan_agents.lab.rollout import (
+from kantan_agents.lab import (
     Arm,
     ArmFigures,
     GuardEvidence,

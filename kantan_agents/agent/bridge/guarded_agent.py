@@ -21,27 +21,20 @@ from kantan_agents.agent.bridge.wrap_models import observed, structured, unobser
 from kantan_agents.core.interception import active_agent, active_sdk_agent
 from kantan_agents.core.pipeline import Run, current_run
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.models import own_client_of
+from kantan_agents.models.resolve import own_client_of
 from kantan_agents.support.log import get_logger
-from kantan_agents.tools import (
-    NO_LAYERS,
-    Rulebook,
-    Surroundings,
-    facts_of_listed,
-    guard,
-    guard_function,
-    list_tools,
-    pending_violation,
-    resolve_each_turn,
-    rules_in_force,
-    server_of,
-    servers_of,
-    surround,
-)
+from kantan_agents.tools.facts import facts_of_listed, servers_of, surround
 from kantan_agents.tools.guards.approvals import with_approvals
+from kantan_agents.tools.guards.executors import guard
+from kantan_agents.tools.guards.functions import guard_function
+from kantan_agents.tools.guards.guard import Rulebook
+from kantan_agents.tools.guards.violations import pending_violation
+from kantan_agents.tools.in_force import NO_LAYERS, rules_in_force
+from kantan_agents.tools.listing import list_tools, resolve_each_turn
 from kantan_agents.tools.mcp.failure_policy import MCPFailurePolicy
 from kantan_agents.tools.mcp.served import TENDED, list_servers
 from kantan_agents.tools.mcp.shown_names import handoff_names, named_tools
+from kantan_agents.tools.server_names import Surroundings, server_of
 from kantan_agents.tools.unshown import in_view
 
 _MARK = "__kantan_guarded__"

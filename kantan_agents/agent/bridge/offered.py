@@ -13,10 +13,11 @@ from kantan_agents.agent.bridge.guarded_agent import LISTED
 from kantan_agents.agent.bridge.sdk_agent import SDKAgent
 from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules import ToolFacts
-from kantan_agents.tools import Offers, Surroundings, facts_of, facts_of_listed, server_of
-from kantan_agents.tools.facts import label_of
+from kantan_agents.tools.facts import facts_of, facts_of_listed, label_of
 from kantan_agents.tools.guards.approvals import tools_of_hosted
 from kantan_agents.tools.mcp.served import ask_server
+from kantan_agents.tools.offers import Offers
+from kantan_agents.tools.server_names import Surroundings, server_of
 
 _log = get_logger("kantan_agents.tools")
 

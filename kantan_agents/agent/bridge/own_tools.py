@@ -14,15 +14,11 @@ import attrs
 from agents import FunctionTool, Tool
 
 from kantan_agents.agent.bridge.guarded_agent import guard_nested
-from kantan_agents.tools import (
-    GuardedInvoker,
-    Rulebook,
-    check_declaration,
-    facts_of_listed,
-    guard,
-    guard_function,
-    server_of,
-)
+from kantan_agents.tools.facts import check_declaration, facts_of_listed
+from kantan_agents.tools.guards.executors import guard
+from kantan_agents.tools.guards.functions import GuardedInvoker, guard_function
+from kantan_agents.tools.guards.guard import Rulebook
+from kantan_agents.tools.server_names import server_of
 
 _lock = Lock()  # one for all: an agent can be copied, a lock cannot
 

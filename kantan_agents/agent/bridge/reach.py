@@ -15,11 +15,16 @@ from kantan_agents.tool_rules import ToolFacts
 from kantan_agents.tool_rules.globs import is_glob, literal_beginning
 from kantan_agents.tool_rules.names import NamePatterns
 from kantan_agents.tool_rules.origins import SERVER_PREFIX
-from kantan_agents.tools import Surroundings, facts_of_listed, server_of, servers_of
-from kantan_agents.tools.facts import label_of
+from kantan_agents.tools.facts import facts_of_listed, label_of, servers_of
 from kantan_agents.tools.guards.approvals import tools_of_hosted
 from kantan_agents.tools.mcp.served import servers_away
-from kantan_agents.tools.server_names import hosted_origin, names_of_server, server_prefixes
+from kantan_agents.tools.server_names import (
+    Surroundings,
+    hosted_origin,
+    names_of_server,
+    server_of,
+    server_prefixes,
+)
 
 _log = get_logger("kantan_agents.tools")
 

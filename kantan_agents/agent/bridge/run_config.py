@@ -12,8 +12,9 @@ from agents import Model, ModelProvider, MultiProvider, RunConfig, ToolErrorForm
 from kantan_agents.agent.bridge.wrap_models import WrappingProvider, structured, unobserved
 from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import InvalidOptionError, ModelNotFoundError
-from kantan_agents.models import DefaultProvider, ProviderFactory, own_client_of, resolve_model
-from kantan_agents.tools import answer_missing
+from kantan_agents.models.named import DefaultProvider, ProviderFactory
+from kantan_agents.models.resolve import own_client_of, resolve_model
+from kantan_agents.tools.listing import answer_missing
 
 # Fields that the SDK converts from a dict.
 _CONVERTED = ("model_settings", "session_settings", "sandbox", "tool_execution")

@@ -22,18 +22,11 @@ from kantan_agents.core.interception import Layers, active_agent, active_sdk_age
 from kantan_agents.core.pipeline import Run, current_run
 from kantan_agents.models.structured import AgentOutput
 from kantan_agents.tool_rules import RuleLayers, ToolFacts
-from kantan_agents.tools import (
-    Rulebook,
-    RuleViolationPolicy,
-    facts_of,
-    facts_of_listed,
-    list_none,
-    list_tools,
-    pending_violation,
-    resolve_each_turn,
-    rules_in_force,
-    server_of,
-)
+from kantan_agents.tools.facts import facts_of, facts_of_listed
+from kantan_agents.tools.guards.guard import Rulebook
+from kantan_agents.tools.guards.violations import RuleViolationPolicy, pending_violation
+from kantan_agents.tools.in_force import rules_in_force
+from kantan_agents.tools.listing import list_none, list_tools, resolve_each_turn
 from kantan_agents.tools.mcp.failure_policy import MCPFailurePolicy
 from kantan_agents.tools.retrieval import ToolRetrieval
 from kantan_agents.tools.retrieval.find_tools import index_for_agent
@@ -44,6 +37,7 @@ from kantan_agents.tools.retrieval.provider_search import (
     with_search_tool,
 )
 from kantan_agents.tools.retrieval.served import ServedToolIndexes
+from kantan_agents.tools.server_names import server_of
 from kantan_agents.tools.unshown import in_view
 from kantan_agents.traces.spans import record_metadata
 

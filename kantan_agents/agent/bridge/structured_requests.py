@@ -11,7 +11,8 @@ import attrs
 from agents import Model, ModelResponse
 
 from kantan_agents.errors import UntranslatableError
-from kantan_agents.models import Origin, origin_of, stream_with_usage
+from kantan_agents.models.origin import Origin, origin_of
+from kantan_agents.models.stream_usage import stream_with_usage
 from kantan_agents.models.structured.requests.agent_output import AgentOutput
 from kantan_agents.models.structured.requests.encoding import Encoded, encoded
 from kantan_agents.models.structured.requests.failure import unfit_output

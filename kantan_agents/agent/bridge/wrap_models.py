@@ -14,8 +14,8 @@ from agents import Model, ModelProvider, RunConfig
 
 from kantan_agents.agent.bridge.observed_model import ObservedModel
 from kantan_agents.agent.bridge.structured_model import StructuredModel
-from kantan_agents.models import own_client_of
 from kantan_agents.models.model_wrapper import of_inner
+from kantan_agents.models.resolve import own_client_of
 
 
 @lru_cache(maxsize=256)

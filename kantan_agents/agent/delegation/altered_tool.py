@@ -13,7 +13,7 @@ from kantan_agents.agent import Agent
 from kantan_agents.agent.delegation.parent import parent_of
 from kantan_agents.agent.delegation.task import DESCRIBED, DelegationTask
 from kantan_agents.subagent_files import AgentDefinition
-from kantan_agents.tools import show_each_turn
+from kantan_agents.tools.listing import show_each_turn
 
 
 async def agents_of_tool(tool: Any) -> Sequence[AgentDefinition]:

@@ -47,7 +47,8 @@ from kantan_agents.subagent_files.grants import TASK_NAMES
 from kantan_agents.support.arguments import checked_int
 from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules import NO_RULES, RuleLayers, ToolFacts, ToolRules, ToolRulesMode, rules_of
-from kantan_agents.tools import declare_names, facts_of, rule_parameter, show_each_turn
+from kantan_agents.tools.facts import declare_names, facts_of, rule_parameter
+from kantan_agents.tools.listing import show_each_turn
 from kantan_agents.traces.capture.playback import IS_OWN_TOOL
 
 _log = get_logger("kantan_agents.delegation")

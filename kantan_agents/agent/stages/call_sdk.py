@@ -19,15 +19,12 @@ from kantan_agents.core.context import store
 from kantan_agents.core.events import ApprovalNeeded
 from kantan_agents.core.interception import active_agent, tracked_calls
 from kantan_agents.core.pipeline import Next, Run, calls_next_last, current_run
-from kantan_agents.models import makes_all_retries
+from kantan_agents.models.client_retries import makes_all_retries
 from kantan_agents.models.protocol.results import set_run_id
 from kantan_agents.support.waiting import wait_for_end
-from kantan_agents.tools import (
-    forget_violation,
-    hidden_tool_called,
-    pending_violation,
-    refuse_hosted_calls,
-)
+from kantan_agents.tools.guards.hosted import refuse_hosted_calls
+from kantan_agents.tools.guards.violations import forget_violation, pending_violation
+from kantan_agents.tools.listing import hidden_tool_called
 from kantan_agents.traces.metadata import chosen_metadata
 
 

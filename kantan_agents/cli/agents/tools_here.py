@@ -60,7 +60,7 @@ def _provided_names() -> frozenset[str]:
     if not any(permitted is None or declared.name in permitted for declared, _ in declared_providers()):
         return frozenset()  # without importing the SDK
     with suppress_output():
-        from kantan_agents.tools import facts_of_listed
+        from kantan_agents.tools.facts import facts_of_listed
         from kantan_agents.tools.providers.collected import collected_providers
 
         providers = collected_providers().providers

@@ -20,7 +20,7 @@ from kantan_agents.cli.terminal.show_quantities import counted
 from kantan_agents.errors import KantanAgentsError, MCPNotTrustedError, MCPVariablesError
 from kantan_agents.testing import ScriptedModel
 from kantan_agents.tool_rules.origins import SERVER_PREFIX
-from kantan_agents.tools import Explanation
+from kantan_agents.tools.explain import Explanation
 from kantan_agents.tools.mcp.configuration.configuration import read_configuration
 from kantan_agents.tools.mcp.configuration.configured import ConfiguredServers
 from kantan_agents.tools.mcp.configuration.entry import ServerEntry

@@ -15,7 +15,8 @@ from kantan_agents.cli.terminal.failures import EXIT_FAILED
 from kantan_agents.cli.terminal.plain import json_text, one_line, printable
 from kantan_agents.errors import InvalidOptionError, KantanAgentsError, ToolInputError
 from kantan_agents.testing import ScriptedModel
-from kantan_agents.tools import Explanation, explain, facts_of_listed
+from kantan_agents.tools.explain import Explanation, explain
+from kantan_agents.tools.facts import facts_of_listed
 from kantan_agents.tools.skills import SkillLoader
 from kantan_agents.tools.skills.limits import limit_of
 

@@ -5,6 +5,7 @@ from kantan_agents.lab.improve.improvement import Improvement
 from kantan_agents.lab.improve.improving import improve, improve_async
 from kantan_agents.lab.improve.openings import Opening
 from kantan_agents.lab.improve.progress import ImproveProgress
+from kantan_agents.support.callable_package import make_callable
 
 __all__ = [
     "Candidate",
@@ -14,3 +15,5 @@ __all__ = [
     "improve",
     "improve_async",
 ]
+
+make_callable(__name__, improve)

@@ -97,6 +97,7 @@ justification.
 """,
     output="The output of the agent:\n\n{{ output }}",
 )
+"""The templates in English."""
 
 JAPANESE = JudgeTemplates(
     structured="""\
@@ -138,6 +139,7 @@ JAPANESE = JudgeTemplates(
 """,
     output="エージェントの出力:\n\n{{ output }}",
 )
+"""The templates in Japanese."""
 
 _LANGUAGES = {"en": ENGLISH, "ja": JAPANESE}
 _HEADINGS = {"en": "| # | Condition |", "ja": "| 番号 | 条件 |"}

@@ -1,9 +1,5 @@
 """Runs recorded runs again: as a test of an agent, or with something changed."""
 
-import sys
-from types import ModuleType
-from typing import Any
-
 from kantan_agents.lab.replay.again import record_again, record_again_async
 from kantan_agents.lab.replay.change import Change
 from kantan_agents.lab.replay.cohort import Cohort, Skipped
@@ -18,6 +14,7 @@ from kantan_agents.lab.replay.experiment import (
 )
 from kantan_agents.lab.replay.recording import Recording
 from kantan_agents.lab.replay.replaying import Replay, replay, replay_async
+from kantan_agents.support.callable_package import make_callable
 
 __all__ = [
     "Change",
@@ -38,12 +35,4 @@ __all__ = [
     "replay_cohort_async",
 ]
 
-
-class _CallableModule(ModuleType):
-    """Callable, because ``from kantan_agents import replay`` finds this module if it was imported before."""
-
-    def __call__(self, *arguments: Any, **options: Any) -> Replay:
-        return replay(*arguments, **options)
-
-
-sys.modules[__name__].__class__ = _CallableModule
+make_callable(__name__, replay)

@@ -24,7 +24,7 @@ from kantan_agents.errors import (
 from kantan_agents.lab.replay.agent_copies import AgentCopies
 from kantan_agents.lab.replay.change import Change, plain
 from kantan_agents.lab.replay.reached import Reached
-from kantan_agents.models import origin_of
+from kantan_agents.models.origin import origin_of
 from kantan_agents.support.nearest import nearest
 from kantan_agents.traces.capture.canonical import content_hash, decode
 

@@ -18,7 +18,7 @@ from kantan_agents.lab.replay.failures import error_of
 from kantan_agents.lab.replay.recorded_forms import RecordedForms
 from kantan_agents.lab.replay.results import result_of
 from kantan_agents.lab.replay.stand_in import stand_in_for
-from kantan_agents.models import origin_of
+from kantan_agents.models.origin import origin_of
 from kantan_agents.models.structured.requests.request import Request
 from kantan_agents.support.secrets import mask
 from kantan_agents.traces.capture import ModelCallRecord, ModelRequest, RunRecord, ToolCallRecord

@@ -19,7 +19,7 @@ from kantan_agents.lab.rollout.live.known import shared_for
 from kantan_agents.lab.rollout.live.shared import OnVerdict
 from kantan_agents.lab.rollout.plan import Plan, checked_shares
 from kantan_agents.lab.rollout.unit import Unit, checked_unit, shown_unit
-from kantan_agents.models import resolve_model
+from kantan_agents.models.resolve import resolve_model
 from kantan_agents.traces.database_url import as_place, url_of
 from kantan_agents.traces.store import TraceStore
 

@@ -13,7 +13,7 @@ from kantan_agents.agent.bridge.captured.models import shared_model
 from kantan_agents.agent.bridge.captured.request import unredacted_request
 from kantan_agents.core.interception import ModelCall
 from kantan_agents.middleware.keys import Key
-from kantan_agents.models import origin_of
+from kantan_agents.models.origin import origin_of
 from kantan_agents.models.structured.requests.request import Request
 from kantan_agents.traces.capture.canonical import digest
 

@@ -18,7 +18,8 @@ from kantan_agents.errors import InvalidOptionError, ModelNotConfiguredError
 from kantan_agents.middleware.compact_history.results import cut_text
 from kantan_agents.middleware.compact_history.tokens import tokens_of_text
 from kantan_agents.middleware.compact_history.transcript import parts_of, transcript_of
-from kantan_agents.models import check_configured, resolve_model
+from kantan_agents.models.named import check_configured
+from kantan_agents.models.resolve import resolve_model
 from kantan_agents.support.log import get_logger
 
 INSTRUCTIONS = """\

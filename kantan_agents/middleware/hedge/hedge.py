@@ -22,7 +22,7 @@ from kantan_agents.core.interception import (
 from kantan_agents.errors import InvalidOptionError, KantanAgentsError
 from kantan_agents.middleware.hedge.latencies import Allowance, Latencies
 from kantan_agents.middleware.hedge.race import Contender, Race
-from kantan_agents.models import origin_of
+from kantan_agents.models.origin import origin_of
 from kantan_agents.support.arguments import checked_int, checked_number, shown
 from kantan_agents.support.log import get_logger
 

@@ -10,7 +10,7 @@ import attrs
 
 from kantan_agents.middleware.slash_commands.user_rules import USER_RULES, read_user_rules
 from kantan_agents.tool_rules import EXPLICIT, USER, RuleLayers, ToolRules, merge
-from kantan_agents.tools import Guard
+from kantan_agents.tools.guards.guard import Guard
 
 _NO_ALIASES: Mapping[str, str] = MappingProxyType({})
 

@@ -32,7 +32,6 @@ from kantan_agents.middleware.slash_commands.user_rules import USER_RULES, UserR
 from kantan_agents.models.rubric import Rubric
 from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules import Decision, RuleLayers, ToolRulesMode
-from kantan_agents.tools import NO_LAYERS, rules_in_force
 from kantan_agents.tools.commands import (
     HELP,
     HELP_COMMAND,
@@ -50,6 +49,7 @@ from kantan_agents.tools.commands import (
     unknown_command,
 )
 from kantan_agents.tools.context_keys import check_context_keys
+from kantan_agents.tools.in_force import NO_LAYERS, rules_in_force
 from kantan_agents.tools.mcp import mcp_prompt
 from kantan_agents.tools.mcp.served import ask_server
 from kantan_agents.tools.skills import CommandFile, CommandLoader

@@ -16,8 +16,8 @@ from kantan_agents.agent.bridge import SDKAgent
 from kantan_agents.middleware.slash_commands.files import command_of_file
 from kantan_agents.middleware.slash_commands.prompts import prompt_commands
 from kantan_agents.support.log import get_logger
-from kantan_agents.tools import facts_of
 from kantan_agents.tools.commands import HELP, Command, CommandRegistry
+from kantan_agents.tools.facts import facts_of
 from kantan_agents.tools.mcp.served import servers_away
 from kantan_agents.tools.skills import CommandFile, CommandLoader
 

@@ -29,7 +29,7 @@ from kantan_agents.toolkit.shell.descriptions import (
 from kantan_agents.toolkit.shell.environment import checked_environment
 from kantan_agents.toolkit.shell.limits import ShellLimits
 from kantan_agents.toolkit.shell.shell import SandboxChoice, Shell, ShellOptions
-from kantan_agents.tools import show_each_turn
+from kantan_agents.tools.listing import show_each_turn
 
 __all__ = ["ShellLimits", "shell_tools"]
 

@@ -17,8 +17,8 @@ from kantan_agents.tool_rules.decide import decide_call
 from kantan_agents.toolkit.checked_tool import checked_tool
 from kantan_agents.toolkit.web.fetch import Elsewhere, FetchLimits, Page, fetch
 from kantan_agents.toolkit.web.urls import host_of
-from kantan_agents.tools import NO_LAYERS, facts_of, rules_of_run
-from kantan_agents.tools.facts import declare_match
+from kantan_agents.tools.facts import declare_match, facts_of
+from kantan_agents.tools.in_force import NO_LAYERS, rules_of_run
 
 _NAME = "WebFetch"
 _DESCRIPTION = (

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from kantan_agents.support.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from kantan_agents.tools.mcp.configuration.configured import ConfiguredServers, configured_servers
@@ -19,19 +20,11 @@ __all__ = [
     "with_resources",
 ]
 
-# The configuration is read without the SDK, which these modules need.
-_HOMES = {
-    "ConfiguredServers": "configuration.configured",
-    "MCPPrompt": "prompts",
-    "configured_servers": "configuration.configured",
-    "mcp_prompt": "prompts",
-    "resource_text": "resources",
-    "with_resources": "resources",
-}
-
-
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{home}"), name)
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "kantan_agents.tools.mcp.configuration.configured": ("ConfiguredServers", "configured_servers"),
+        "kantan_agents.tools.mcp.prompts": ("MCPPrompt", "mcp_prompt"),
+        "kantan_agents.tools.mcp.resources": ("resource_text", "with_resources"),
+    },
+)

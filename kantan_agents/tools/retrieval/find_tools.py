@@ -10,7 +10,7 @@ from agents import FunctionTool
 
 from kantan_agents.errors import InvalidOptionError, KantanAgentsError, RetrievalError
 from kantan_agents.support.log import get_logger
-from kantan_agents.tools import rules_in_force
+from kantan_agents.tools.in_force import rules_in_force
 from kantan_agents.tools.retrieval.index import AgentToolIndex, RunView
 from kantan_agents.tools.retrieval.options import ToolRetrieval, known_names, own_names
 from kantan_agents.tools.retrieval.query import cut

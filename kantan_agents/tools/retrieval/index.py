@@ -16,7 +16,8 @@ from agents.tool_context import ToolContext
 from kantan_agents.core.pipeline import current_run
 from kantan_agents.errors import RetrievalError
 from kantan_agents.tool_rules import RuleLayers
-from kantan_agents.tools import facts_of, facts_of_listed, is_switched_on
+from kantan_agents.tools.facts import facts_of, facts_of_listed
+from kantan_agents.tools.guards.functions import is_switched_on
 from kantan_agents.tools.listing import changes_each_turn
 from kantan_agents.tools.retrieval.conversation import earlier_items, earlier_text
 from kantan_agents.tools.retrieval.options import ToolRetrieval

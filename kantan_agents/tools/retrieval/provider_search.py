@@ -9,7 +9,7 @@ from typing import Any
 from agents import FunctionTool, ToolSearchTool
 
 from kantan_agents.tool_rules.names import NamePatterns
-from kantan_agents.tools import facts_of
+from kantan_agents.tools.facts import facts_of
 from kantan_agents.tools.retrieval.options import ToolRetrieval, known_names, own_names
 
 

@@ -10,8 +10,9 @@ from agents import FunctionTool
 
 from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules.names import NamePatterns
-from kantan_agents.tools import facts_of_listed, server_of
+from kantan_agents.tools.facts import facts_of_listed
 from kantan_agents.tools.retrieval.index import AgentToolIndex
+from kantan_agents.tools.server_names import server_of
 
 _MOST_LISTINGS = 16
 """A function that filters a server's tools may show each user others."""

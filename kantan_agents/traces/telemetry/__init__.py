@@ -5,29 +5,28 @@ Names are loaded on first use, so that ``trace_headers`` needs neither OpenTelem
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from kantan_agents.support.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from kantan_agents.traces.telemetry.exporter import OtelExporter
     from kantan_agents.traces.telemetry.propagation import mcp_trace_client, mcp_trace_meta, trace_headers
     from kantan_agents.traces.telemetry.sending import OtelStats
 
-__all__ = ["OtelExporter", "OtelStats", "mcp_trace_client", "mcp_trace_meta", "trace_headers"]
+__all__ = [
+    "OtelExporter",
+    "OtelStats",
+    "mcp_trace_client",
+    "mcp_trace_meta",
+    "trace_headers",
+]
 
-_HOMES = {
-    "OtelExporter": "exporter",
-    "OtelStats": "sending",
-    "mcp_trace_client": "propagation",
-    "mcp_trace_meta": "propagation",
-    "trace_headers": "propagation",
-}
-
-
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{home}"), name)
-    globals()[name] = value
-    return value
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "kantan_agents.traces.telemetry.exporter": ("OtelExporter",),
+        "kantan_agents.traces.telemetry.propagation": ("mcp_trace_client", "mcp_trace_meta", "trace_headers"),
+        "kantan_agents.traces.telemetry.sending": ("OtelStats",),
+    },
+)

@@ -10,8 +10,8 @@ from agents import Model
 
 from kantan_agents.core.interception import active_sdk_agent
 from kantan_agents.core.pipeline import current_run
-from kantan_agents.models import Origin, origin_of
 from kantan_agents.models.model_wrapper import unwrapped
+from kantan_agents.models.origin import Origin, origin_of
 from kantan_agents.traces.telemetry import conventions as names
 from kantan_agents.traces.telemetry.values import attribute_value, name_value, text_value
 

@@ -86,7 +86,7 @@ def test_the_plugin_is_found_by_its_entry_point() -> None:
         pytest.skip("tomllib is new in Python 3.11")
     import tomllib
 
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
     assert project["entry-points"]["pytest11"] == {"kantan_agents": PLUGIN}
 

@@ -78,7 +78,7 @@ class Scripted:
             raise answer
         if isinstance(answer, (list, ContentSegment)):
             return ProviderResponse(answer if isinstance(answer, list) else [answer])
-        return answer  # type: ignore[no-any-return]
+        return answer
 
 
 class Streaming(Scripted):

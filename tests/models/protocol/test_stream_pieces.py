@@ -197,7 +197,7 @@ async def test_a_provider_that_is_called_directly_yields_segments_only() -> None
 async def test_a_piece_without_text_is_e51() -> None:
     class Wrong(Scripted):
         async def stream(self, prompt: str, context: ProviderContext) -> AsyncIterator[Any]:
-            yield ReasoningPiece(3)  # type: ignore[arg-type]
+            yield ReasoningPiece(3)
 
     with pytest.raises(AgentPainException, match="ReasoningPiece"):
         await events_of(Agent("a", "b", model=Wrong()))

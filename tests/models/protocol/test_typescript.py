@@ -13,7 +13,7 @@ import pytest
 from kantan_agents.models.protocol import ProviderResponse
 from tests.docs.pages import ROOT
 
-HERE = ROOT / "tests" / "protocol" / "typescript"
+HERE = ROOT / "tests" / "models" / "protocol" / "typescript"
 FIXTURES: dict[str, Any] = json.loads((HERE / "fixtures.json").read_text(encoding="utf-8"))
 OLDEST_NODE = (22, 18)  # the first that runs TypeScript without a flag
 

@@ -161,4 +161,4 @@ def test_an_unreadable_reply_raises_or_becomes_a_text() -> None:
     assert response.text == str(caught.value)
     assert response.metadata["error"] == {"code": "E51", "provider": "mine", "reason": "no JSON"}
     with pytest.raises(InvalidOptionError):
-        unreadable("mine", "no JSON", "shrug")  # type: ignore[arg-type]
+        unreadable("mine", "no JSON", "shrug")

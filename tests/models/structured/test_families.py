@@ -9,7 +9,8 @@ import pytest
 from kantan_llm import AsyncClientBundle
 from openai import AsyncOpenAI
 
-from kantan_agents.models import origin_of, resolve_model
+from kantan_agents.models.origin import origin_of
+from kantan_agents.models.resolve import resolve_model
 from kantan_agents.models.structured.requests.families import FAMILIES, family_of
 from kantan_agents.testing import OfflineServer, Reply
 from tests.models.structured.invoices import DATA, invoice_agent

@@ -21,7 +21,7 @@ from kantan_agents.tool_rules import BASE, RuleLayers, ToolFacts, ToolRules
 
 pytestmark = pytest.mark.anyio
 
-SERVER = Path(__file__).parents[1] / "tools" / "mcp_server.py"
+SERVER = Path(__file__).parents[1] / "mcp_server.py"
 DO_EVIL = "/evil now"
 
 

@@ -145,7 +145,7 @@ async def test_structured_output_in_each_form_is_captured_as_it_was_sent(
     assert call.request.instructions == request.system_instructions
     assert call.request.output is not None
     assert (call.request.output.name, call.request.output.mode) == ("Weather", mode)
-    assert set(call.request.output.schema["properties"]) == {"city", "degrees"}  # type: ignore[arg-type]
+    assert set(call.request.output.schema["properties"]) == {"city", "degrees"}
     assert recording.run().output == {"city": "Oslo", "degrees": 3.5}
     if mode == "tool":
         assert [tool["name"] for tool in request.body["tools"]] == [tool.name for tool in call.request.tools]
@@ -230,7 +230,7 @@ async def test_all_settings_are_captured_with_those_of_the_prompt_cache(
     assert given["extra_body"] == {"user": "u1"}
     assert given["metadata"] == {"team": "geo"}
     assert given["store"] is False
-    assert given["reasoning"]["effort"] == "low"  # type: ignore[call-overload, index]
+    assert given["reasoning"]["effort"] == "low"
 
 
 async def test_settings_of_the_run_are_captured_as_they_were_merged(recording: Recording) -> None:
@@ -262,7 +262,7 @@ async def test_hosted_tools_are_captured_in_the_order_shown(recording: Recording
     _, search, server_tool, _ = call.request.tools
     assert search.options["search_context_size"] == "low"
     assert server_tool.server == "docs"
-    assert server_tool.options["tool_config"]["server_url"] == "https://docs.example.com/mcp"  # type: ignore[call-overload, index]
+    assert server_tool.options["tool_config"]["server_url"] == "https://docs.example.com/mcp"
 
 
 async def test_an_input_of_items_with_a_picture_is_captured(recording: Recording) -> None:
@@ -278,7 +278,7 @@ async def test_an_input_of_items_with_a_picture_is_captured(recording: Recording
     with OfflineServer(["A dot."]) as server:
         await Agent("geo", "Answer.", model=server.bundle()).run_async(items)
     run = recording.run()
-    assert [*run.input] == items  # type: ignore[misc]
+    assert [*run.input] == items
     assert_sent(run.model_calls[0], server.requests[0])
 
 

@@ -45,7 +45,7 @@ def file(tmp_path: Path) -> Path:
 
 def contents(place: Any) -> list[Any]:
     """Return everything that ``export`` says about a database, the oldest trace first."""
-    return json.loads(json.dumps([*TraceStore(place).export()][::-1], default=str))  # type: ignore[no-any-return]
+    return json.loads(json.dumps([*TraceStore(place).export()][::-1], default=str))
 
 
 def without_zeros(data: Any) -> Any:

@@ -20,7 +20,7 @@ from tests.programs import Preloaded, Program
 from tests.traces.postgres.conftest import Start
 from tests.traces.postgres.spans import names, record
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[3]
 Writer = Callable[..., Program]
 
 
@@ -109,7 +109,7 @@ def test_a_batch_whose_commit_was_not_answered_is_counted_once(postgres_url: str
             raise ServerError("server closed the connection unexpectedly")
         return result
 
-    connection.execute = cut  # type: ignore[method-assign, assignment]
+    connection.execute = cut
     with pytest.raises(Exception, match="closed the connection"):
         database.write([trace], [row])
     database.write([trace], [row])

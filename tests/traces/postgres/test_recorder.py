@@ -95,7 +95,7 @@ def test_the_order_is_that_of_storing_whatever_the_clocks_say(postgres_url: str,
     for name, hours in (("first", 0), ("an hour ahead", 1), ("an hour behind", -1)):
         with trace(name), custom_span("s") as span:
             moved = datetime.now(timezone.utc) + timedelta(hours=hours)
-            span._started_at = moved.isoformat()  # type: ignore[attr-defined]
+            span._started_at = moved.isoformat()
         assert recorder.force_flush(10)
     assert names(TraceStore(postgres_url)) == ["first", "an hour ahead", "an hour behind"]
 
@@ -271,7 +271,7 @@ def test_a_week_of_which_all_traces_are_old_is_dropped(postgres_url: str, start:
     set_trace_processors([recorder])
     for name, days in (("old", 60), ("older", 61), ("new", 0)):
         with trace(name), custom_span("s") as span:
-            span._started_at = (datetime.now(timezone.utc) - timedelta(days=days)).isoformat()  # type: ignore[attr-defined]
+            span._started_at = (datetime.now(timezone.utc) - timedelta(days=days)).isoformat()
         recorder.force_flush(10)
     partitions = "SELECT count(*) FROM pg_tables WHERE tablename LIKE 'kantan_agents_spans_w%'"
     (before,) = execute(postgres_url, partitions)

@@ -71,7 +71,7 @@ def both(tmp_path_factory: pytest.TempPathFactory, postgres_server: str) -> Iter
 
 
 def clear(sample: ServerSample) -> None:
-    execute(sample.path.secret, "DELETE FROM spans; DELETE FROM traces")  # type: ignore[attr-defined]
+    execute(sample.path.secret, "DELETE FROM spans; DELETE FROM traces")
     connection = sample.tracer._conn
     assert connection is not None
     with connection:
@@ -108,7 +108,7 @@ def test_both_find_the_same(both: ServerSample, drawn: Any, searches: list[dict[
         assert server.traces(**search) == file.traces(**search)
     assert server.prompts() == file.prompts()
     keep_changed(both.path, 60)
-    assert execute(both.path.secret, "SELECT count(*) FROM kantan_agents_changed") == [(0,)]  # type: ignore[attr-defined]
+    assert execute(both.path.secret, "SELECT count(*) FROM kantan_agents_changed") == [(0,)]
     assert server.prompts() == file.prompts()
     plan: dict[str, Any] = {"older_than": timedelta(days=1), "dry_run": True}
     assert server.prune(**plan).traces == file.prune(**plan).traces

@@ -26,7 +26,7 @@ with shared_server(Path({str(tmp_path)!r})) as url:
     print(execute(url, "SHOW data_directory")[0][0], flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 """
-    root = Path(__file__).parent.parent.parent
+    root = Path(__file__).parents[3]
     command = [sys.executable, "-c", code]
     ended = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     assert ended.returncode == -signal.SIGKILL, ended.stderr

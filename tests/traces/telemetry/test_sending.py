@@ -404,7 +404,7 @@ def test_whoever_only_runs_agents_imports_nothing_of_it() -> None:
         "from kantan_agents.testing import OfflineServer\n"
         "with OfflineServer(['Hi.']) as server: Agent('a', 'b', model=server.bundle()).run('x')\n"
         "print([name for name in sys.modules "
-        "if name.startswith(('kantan_agents.telemetry', 'opentelemetry.sdk'))])"
+        "if name.startswith(('kantan_agents.traces.telemetry', 'opentelemetry.sdk'))])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -8,7 +8,7 @@ from weakref import ref
 from agents import Model, OpenAIChatCompletionsModel, OpenAIResponsesModel
 
 from kantan_agents.agent.bridge.captured.definitions import encode
-from kantan_agents.models import origin_of
+from kantan_agents.models.origin import origin_of
 from kantan_agents.models.protocol import ProviderModel
 from kantan_agents.traces.capture.shared import Shared
 

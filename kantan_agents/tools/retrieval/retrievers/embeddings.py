@@ -12,7 +12,7 @@ import anyio.to_thread
 import attrs
 
 from kantan_agents.errors import InvalidOptionError, RetrievalError
-from kantan_agents.models import embedding_clients
+from kantan_agents.models.resolve import embedding_clients
 from kantan_agents.support.arguments import checked_int
 from kantan_agents.tools.retrieval.retrievers.retriever import (
     StaleIndexError,
