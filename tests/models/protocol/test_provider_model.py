@@ -147,7 +147,7 @@ async def test_the_protocols_json_is_a_valid_response() -> None:
 @KINDS
 @pytest.mark.parametrize("answer", [None, "hi", 3, {}, {"segments": [{"type": "text"}]}, ["hi"]])
 async def test_any_other_response_raises_e51(kind: type[Scripted], answer: Any) -> None:
-    class Wrong(kind):
+    class Wrong(kind):  # type: ignore[valid-type]
         async def generate(self, prompt: str, context: Any) -> Any:
             return answer
 
@@ -174,7 +174,7 @@ async def test_an_error_of_a_provider_propagates(kind: type[Scripted]) -> None:
 async def test_a_provider_that_hangs_is_cancelled(kind: type[Scripted]) -> None:
     ended: list[str] = []
 
-    class Hanging(kind):
+    class Hanging(kind):  # type: ignore[valid-type]
         async def generate(self, prompt: str, context: Any) -> Any:
             try:
                 let_pass()

@@ -64,7 +64,7 @@ async def test_secrets_are_masked_in_each_part(recording: Recording) -> None:
     assert [run.outcome for run in runs] == ["finished", "failed"]
     assert all(run.missing == () for run in runs)
     call = runs[0].model_calls[0]
-    assert call.request.settings["extra_headers"]["Authorization"] != f"Bearer {SECRET}"
+    assert call.request.settings["extra_headers"]["Authorization"] != f"Bearer {SECRET}"  # type: ignore[call-overload]
     assert call.request.instructions is not None
     assert call.request.instructions.startswith("Use ")
     assert b"0123456789abcdef" not in bytes_of(recording)

@@ -230,7 +230,7 @@ async def test_all_settings_are_captured_with_those_of_the_prompt_cache(
     assert given["extra_body"] == {"user": "u1"}
     assert given["metadata"] == {"team": "geo"}
     assert given["store"] is False
-    assert given["reasoning"]["effort"] == "low"
+    assert given["reasoning"]["effort"] == "low"  # type: ignore[call-overload]
 
 
 async def test_settings_of_the_run_are_captured_as_they_were_merged(recording: Recording) -> None:
@@ -262,7 +262,7 @@ async def test_hosted_tools_are_captured_in_the_order_shown(recording: Recording
     _, search, server_tool, _ = call.request.tools
     assert search.options["search_context_size"] == "low"
     assert server_tool.server == "docs"
-    assert server_tool.options["tool_config"]["server_url"] == "https://docs.example.com/mcp"
+    assert server_tool.options["tool_config"]["server_url"] == "https://docs.example.com/mcp"  # type: ignore[call-overload]
 
 
 async def test_an_input_of_items_with_a_picture_is_captured(recording: Recording) -> None:

@@ -185,7 +185,7 @@ async def test_an_answer_that_middleware_changes_is_captured_unchanged(
     run = recording.run()
     (call,) = run.model_calls
     assert call.answer is not None
-    assert call.answer.output[0]["content"][0]["text"] == "From the model."
+    assert call.answer.output[0]["content"][0]["text"] == "From the model."  # type: ignore[call-overload]
     assert run.output == "Other."
 
 

@@ -35,7 +35,7 @@ class Noting(SessionServer):
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         noting, handler = self, super()._handler()
 
-        class Handler(handler):
+        class Handler(handler):  # type: ignore[valid-type]
             def do_POST(self) -> None:
                 length = int(self.headers["Content-Length"])
                 body = self.rfile.read(length)
