@@ -12,8 +12,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hatchling.metadata.plugin.interface import MetadataHookInterface
-
 # Code stays as it is, whatever it looks like.
 _LINK = re.compile(
     r"(?P<code>^```.*?^```$)|(?P<image>!?)\[(?P<text>[^\]]*)\]\((?P<target>[^)\s]+)\)",
@@ -58,11 +56,19 @@ def _url(target: str, urls: Mapping[str, str]) -> str | None:
     return None
 
 
-class ReadmeHook(MetadataHookInterface):
-    """Gives the build the text."""
+def get_metadata_hook() -> type[Any]:
+    """Return the hook; hatchling, which looks for this name, is installed only while a package is built."""
+    from hatchling.metadata.plugin.interface import MetadataHookInterface
 
-    def update(self, metadata: dict[str, Any]) -> None:
-        """Set the README of a project."""
-        text = Path(self.root, "README.md").read_text(encoding="utf-8")
-        published_text = published(text, metadata.get("urls", {}))
-        metadata["readme"] = {"content-type": "text/markdown", "text": published_text}
+    class ReadmeHook(MetadataHookInterface):
+        """Gives the build the text."""
+
+        def update(self, metadata: dict[str, Any]) -> None:
+            """Set the README of a project."""
+            text = Path(self.root, "README.md").read_text(encoding="utf-8")
+            metadata["readme"] = {
+                "content-type": "text/markdown",
+                "text": published(text, metadata.get("urls", {})),
+            }
+
+    return ReadmeHook
