@@ -27,8 +27,8 @@ def lazy_names(
         if home is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = import_module(home)
-        # A callable subpackage has the name of its function; importing it has set the attribute.
-        value = module if home == f"{package}.{name}" else getattr(module, name)
+        # A subpackage may be callable, and be the function of its own name.
+        value = module if home == f"{package}.{name}" and callable(module) else getattr(module, name)
         setattr(sys.modules[package], name, value)
         return value
 
