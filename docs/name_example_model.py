@@ -6,14 +6,13 @@ Readers copy the examples, so these must contain the name itself.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+EXAMPLE_MODEL = "gpt-6.1-terra"
+"""Providers shut models down: change the name here, then run ``python docs/name_example_model.py``."""
 
-from kantan_agents.support.example_model import EXAMPLE_MODEL
+ROOT = Path(__file__).resolve().parents[1]
 
 _OPENAI_MODEL = re.compile(r"\bgpt-\d(?:[\w.-]*\w)?")
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kantan_agents.support.lazy_names import lazy_names
+from kantan_agents.support.package_names import lazy_names
 
 if TYPE_CHECKING:
     from agents import add_trace_processor, set_trace_processors
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
         what_if,
     )
     from kantan_agents.middleware import SlashCommands, UserRules
+    from kantan_agents.models.http_pools import ConnectionStats, connection_stats
     from kantan_agents.models.protocol import (
         AnthropicProvider,
         ContentSegment,
@@ -70,8 +71,6 @@ if TYPE_CHECKING:
     from kantan_agents.models.rubric import RUBRIC, judge
     from kantan_agents.models.structured import OutputAttempt, OutputMode, parse_structured_output
     from kantan_agents.subagent_files import AgentCatalog, AgentDefinition, AgentLoader
-    from kantan_agents.support.http_pools import ConnectionStats, connection_stats
-    from kantan_agents.support.provider_choice import use_tool_providers
     from kantan_agents.tool_rules import ToolRulesMode, get_context_with_tool_rules
     from kantan_agents.toolkit import toolkit
     from kantan_agents.tools.explain import Explanation, explain
@@ -85,6 +84,7 @@ if TYPE_CHECKING:
         resource_text,
         with_resources,
     )
+    from kantan_agents.tools.providers.choice import use_tool_providers
     from kantan_agents.tools.providers.collected import refresh_tool_providers
     from kantan_agents.tools.providers.providers import (
         get_effective_tool_rules,
@@ -291,8 +291,8 @@ _loaded, __dir__ = lazy_names(
         "kantan_agents.models.rubric": ("RUBRIC", "judge"),
         "kantan_agents.models.structured": ("OutputAttempt", "OutputMode", "parse_structured_output"),
         "kantan_agents.subagent_files": ("AgentCatalog", "AgentDefinition", "AgentLoader"),
-        "kantan_agents.support.http_pools": ("ConnectionStats", "connection_stats"),
-        "kantan_agents.support.provider_choice": ("use_tool_providers",),
+        "kantan_agents.models.http_pools": ("ConnectionStats", "connection_stats"),
+        "kantan_agents.tools.providers.choice": ("use_tool_providers",),
         "kantan_agents.tool_rules": ("ToolRulesMode", "get_context_with_tool_rules"),
         "kantan_agents.toolkit": ("toolkit",),
         "kantan_agents.tools.explain": ("Explanation", "explain"),

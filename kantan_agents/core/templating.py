@@ -17,9 +17,11 @@ import attrs
 from cachetools import LRUCache
 
 from kantan_agents.errors import RenderError, UndefinedMarkerError
-from kantan_agents.support.key_variable import KEY_VARIABLE
 from kantan_agents.support.log import get_logger
-from kantan_agents.support.near_keys import near_keys
+from kantan_agents.support.nearest import near_keys, nearest
+
+KEY_VARIABLE = "KANTAN_AGENTS_KEY"
+"""The environment variable with the key that signs paused runs; no template reads it."""
 
 # A path cannot contain braces, so the scan is linear in the length of the text.
 _MARKER = re.compile(r"\{\{\s*\$(ctx|env)(?:\.([^{}]*)|\s*)\}\}")
@@ -104,8 +106,6 @@ def _stop(context: Mapping[str, Any], path: str) -> tuple[Any, str, str] | None:
 
 def _nearest(name: str, names: list[str]) -> str | None:
     """Return the most similar of ``names``; None if none is similar."""
-    from kantan_agents.support.nearest import nearest  # not at the top: most texts have no mistake
-
     return nearest(name, names) if names else None
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kantan_agents.support.lazy_names import lazy_names
+from kantan_agents.support.package_names import lazy_names
 
 if TYPE_CHECKING:
     from kantan_agents.lab.evaluation import (

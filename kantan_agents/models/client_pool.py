@@ -16,13 +16,13 @@ from kantan_llm import AsyncClientBundle
 from kantan_llm.resolver import ResolvedLLM
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
+from kantan_agents.models.answer_headers import report_answer_headers
+from kantan_agents.models.connections import PerLoop
+from kantan_agents.models.http_pools import close_idle_connections, reclaim_connections
 from kantan_agents.models.origin import register_origin
 from kantan_agents.models.other_transports import fail_across_loops
 from kantan_agents.models.stream_usage import AskingChatModel
-from kantan_agents.support.answer_headers import report_answer_headers
-from kantan_agents.support.connections import PerLoop
-from kantan_agents.support.http_pools import close_idle_connections, reclaim_connections
-from kantan_agents.support.tls import tls_settings, trusted_certificates
+from kantan_agents.models.tls import tls_settings, trusted_certificates
 
 OPENAI = "openai"
 _PREFIXES = ("OPENAI_",)

@@ -1,6 +1,6 @@
 """Never repeats a request that failed because its transport belongs to another event loop.
 
-The loops are kept apart in the connection pools of the HTTP library (``support/loop_pools.py``). A transport
+The loops are kept apart in the connection pools of the HTTP library (``models/loop_pools.py``). A transport
 without such a pool, or with that of an old version of the library, may keep a connection of its own. Over one
 of a closed loop, a request may be sent and its answer not be read; OpenAI's client would send it again, so it
 would be paid twice.
@@ -16,7 +16,7 @@ from weakref import ref
 from openai import OpenAIError
 
 from kantan_agents.errors import ClientLoopError
-from kantan_agents.support.http_pools import transports_of_one_loop
+from kantan_agents.models.http_pools import transports_of_one_loop
 
 _MARK = "__kantan_checked__"
 

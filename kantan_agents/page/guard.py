@@ -17,7 +17,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kantan_agents.support.log import get_logger
-from kantan_agents.support.same_site import has_other_origin, says_other_site
+from kantan_agents.support.request_checks import has_other_origin, says_other_site
 
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "

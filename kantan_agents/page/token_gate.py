@@ -11,7 +11,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from kantan_agents.support.bearer import bearer_of, is_token
+from kantan_agents.support.request_checks import bearer_of, is_token
 
 _REFUSED: Final = "refused: open the address with the token that the command has printed"
 _USED: Final = (

@@ -1,1 +1,1 @@
-"""Helpers for every package: argument checks, plain data, HTTP connections, waiting for tasks, loggers."""
+"""What three or more packages need: checked arguments, secrets in texts, private files, waiting, loggers."""

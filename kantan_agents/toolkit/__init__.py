@@ -1,6 +1,6 @@
 """Ready-made tools: files below a root folder, a shell, the web. Each has to be asked for."""
 
-from kantan_agents.support.callable_package import make_callable
+from kantan_agents.support.package_names import make_callable
 from kantan_agents.toolkit.factory import toolkit
 
 __all__ = ["toolkit"]

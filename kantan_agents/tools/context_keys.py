@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.support.log import get_logger
-from kantan_agents.support.near_keys import near_keys
+from kantan_agents.support.nearest import near_keys
 
 TOOL_RULES = "tool_rules"
 

@@ -11,7 +11,7 @@ from cachetools import LRUCache
 from kantan_agents.core.context import empty_tool_rules
 from kantan_agents.core.pipeline import Run, current_run
 from kantan_agents.errors import ToolRulesTypeError
-from kantan_agents.support.plain_data import packed, unpacked
+from kantan_agents.models.plain_data import packed, unpacked
 from kantan_agents.tool_rules import EXPLICIT, RuleLayers, ToolRules
 
 NO_LAYERS = RuleLayers()

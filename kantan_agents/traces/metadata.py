@@ -8,6 +8,9 @@ from typing import Any
 
 from kantan_agents.core.prompt import Prompt, hash_text
 
+REFUSAL_SPAN = "tool_refused"
+"""Name of the ``custom`` span of a call that the tool rules refuse."""
+
 RUN_SPAN = "agent_run"
 """Name of the ``custom`` span of a run inside an open trace, and of a hand-off target."""
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from kantan_agents.support.example_model import EXAMPLE_MODEL
 from kantan_agents.testing import OfflineServer, RecordedRequest, ScriptedToolCall
 from tests.cli.agent_folder import agent_file
 from tests.cli.imports import assert_none_imports_the_sdk
@@ -244,7 +243,7 @@ class TestRunAgent:
     ) -> None:
         with OfflineServer(self.reply) as server:
             serve(server)
-            arguments = ("run", "--agent", "lead", "Read a.txt", "--model", EXAMPLE_MODEL)
+            arguments = ("run", "--agent", "lead", "Read a.txt", "--model", "gpt-6.1-terra")
             refused = kantan_agents(*arguments)
             assert (refused.code, configured.log("good"), server.requests) == (2, [], [])
             assert f"kantan-agents mcp trust {configured.path}" in refused.stderr
@@ -259,7 +258,7 @@ class TestRunAgent:
     ) -> None:
         with OfflineServer(["Hello."]) as server:
             serve(server)
-            outcome = kantan_agents("run", "--agent", "other", "Hi", "--model", EXAMPLE_MODEL)
+            outcome = kantan_agents("run", "--agent", "other", "Hi", "--model", "gpt-6.1-terra")
         assert (outcome.code, outcome.stdout) == (0, "Hello.\n")
         assert outcome.stderr == (
             "warning: mcpServers of agent 'other': no MCP server 'absent' is configured; the agent runs "
@@ -285,7 +284,7 @@ class TestRunAgent:
         kantan_agents("mcp", "trust", ".mcp.json")
         with OfflineServer([task, "I cannot.", "Neither can I."]) as server:
             serve(server)
-            outcome = kantan_agents("run", "--agent", "lead", "Hi", "--model", EXAMPLE_MODEL)
+            outcome = kantan_agents("run", "--agent", "lead", "Hi", "--model", "gpt-6.1-terra")
         assert (outcome.code, outcome.stdout) == (0, "Neither can I.\n")
         assert outcome.stderr.startswith(f"warning: {warning}")
         assert outcome.stderr.count("\n") == 1
@@ -298,7 +297,7 @@ class TestRunAgent:
         agent_file(path, "own", "Has one.", f"mcpServers: {servers}\n", "You lead.\n")
         with OfflineServer(self.reply) as server:
             serve(server)
-            arguments = ("run", "--agent", "own", "Read a.txt", "--model", EXAMPLE_MODEL)
+            arguments = ("run", "--agent", "own", "Read a.txt", "--model", "gpt-6.1-terra")
             assert kantan_agents(*arguments).code == 2
             assert configured.log("noisy") == []
             assert kantan_agents("mcp", "trust", str(path)).code == 0
@@ -313,7 +312,7 @@ class TestRunAgent:
         kantan_agents("mcp", "trust", ".mcp.json")
         with OfflineServer(self.reply) as server:
             outcome = process(
-                "run", "--agent", "lead", "Read a.txt", "--model", EXAMPLE_MODEL, env=server.environment()
+                "run", "--agent", "lead", "Read a.txt", "--model", "gpt-6.1-terra", env=server.environment()
             )
         assert (outcome.code, outcome.stdout, outcome.stderr) == (0, "It says: content of a.txt\n", "")
         anyio.run(configured.all_ended)

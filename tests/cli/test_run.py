@@ -17,7 +17,6 @@ import pytest
 from agents import TracingProcessor, set_trace_processors
 from agents.models import get_default_model
 
-from kantan_agents.support.example_model import EXAMPLE_MODEL
 from kantan_agents.testing import OfflineServer, Reply, ScriptedToolCall
 from tests.distributions import ACME, HALF, Use
 
@@ -164,7 +163,7 @@ class TestDatabase:
     def test_the_run_is_found_again(self, kantan_agents: Any, serve: Any, database: Any) -> None:
         with OfflineServer(["Lisbon it is."]) as server:
             serve(server)
-            outcome = kantan_agents("run", "Capital?", "--model", EXAMPLE_MODEL, "--db", str(database.path))
+            outcome = kantan_agents("run", "Capital?", "--model", "gpt-6.1-terra", "--db", str(database.path))
         assert (outcome.code, outcome.stdout, outcome.stderr) == (0, "Lisbon it is.\n", "")
         (trace,) = database.traces(keywords=["lisbon", "capital"])
         assert trace.metadata["agent_name"] == "assistant"
@@ -296,7 +295,7 @@ class TestBadInput:
     def test_unknown_model(self, kantan_agents: Any) -> None:
         self.check(kantan_agents("run", "hi", "--model", "foo"), "[E19] Model not found: foo")
 
-    @pytest.mark.parametrize("model", [EXAMPLE_MODEL, None])
+    @pytest.mark.parametrize("model", ["gpt-6.1-terra", None])
     def test_a_model_without_its_key_names_the_variable_to_set(self, kantan_agents: Any, model: Any) -> None:
         outcome = kantan_agents("run", "hi", *(["--model", model] if model else []))
         assert (outcome.code, outcome.stdout) == (2, "")

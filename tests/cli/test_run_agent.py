@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from kantan_agents.support.example_model import EXAMPLE_MODEL
 from kantan_agents.testing import OfflineServer, RecordedRequest, ScriptedToolCall
 from tests.cli.agent_folder import ERRORS, agent_file
 from tests.cli.test_agents import is_one_error
@@ -58,7 +57,7 @@ def test_the_missing_tools_of_subagents_are_named_once_on_stderr(
 
     with OfflineServer(twice) as server:
         serve(server)
-        outcome = kantan_agents("run", "--agent", "lead", "Build it.", "--model", EXAMPLE_MODEL)
+        outcome = kantan_agents("run", "--agent", "lead", "Build it.", "--model", "gpt-6.1-terra")
     assert (outcome.code, outcome.stdout) == (0, "All done.\n")
     assert outcome.stderr == (
         "warning: tools: no tool of agent 'coder' is named 'Grep'; the agent runs without it; "
@@ -74,12 +73,21 @@ class TestRun:
         with OfflineServer(reply) as server:
             serve(server)
             outcome = kantan_agents(
-                *("run", "--agent", "LEAD", "Build it.", "--model", EXAMPLE_MODEL, "--db", str(database.path))
+                *(
+                    "run",
+                    "--agent",
+                    "LEAD",
+                    "Build it.",
+                    "--model",
+                    "gpt-6.1-terra",
+                    "--db",
+                    str(database.path),
+                )
             )
         assert (outcome.code, outcome.stdout, outcome.stderr) == (0, "All done.\n", "")
         models = {instructions_of(request): request.model for request in server.requests}
         # --model replaces a short name or a missing one; a full name in a file stays.
-        assert models == {"You lead.": EXAMPLE_MODEL, "You code.": EXAMPLE_MODEL, "You test.": "tester"}
+        assert models == {"You lead.": "gpt-6.1-terra", "You code.": "gpt-6.1-terra", "You test.": "tester"}
         last = json.dumps(server.requests[-1].body)
         assert "coded" in last
         assert "tested" in last

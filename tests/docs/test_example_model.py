@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import runpy
 
-from kantan_agents.support.example_model import EXAMPLE_MODEL
-
 from .pages import ROOT, Page
 
 SCRIPT = runpy.run_path(str(ROOT / "docs" / "name_example_model.py"))
+EXAMPLE_MODEL = SCRIPT["EXAMPLE_MODEL"]
 
 
 def test_no_example_names_another_openai_model() -> None:

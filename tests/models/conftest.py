@@ -4,7 +4,7 @@ from weakref import WeakKeyDictionary
 
 import pytest
 
-from kantan_agents.support import http_pools
+from kantan_agents.models import http_pools
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,7 @@ from kantan_llm import AsyncClientBundle
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
 from kantan_agents import Agent, connection_stats
-from kantan_agents.support.http_pools import reclaim_connections
+from kantan_agents.models.http_pools import reclaim_connections
 from kantan_agents.testing import OfflineServer
 
 pytestmark = pytest.mark.anyio

@@ -18,8 +18,8 @@ from kantan_llm import AsyncClientBundle, KantanAsyncLLM
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
 from kantan_agents import Agent, AnthropicProvider, ConnectionStats, GeminiProvider, connection_stats
+from kantan_agents.models.http_pools import reclaim_connections
 from kantan_agents.models.protocol import Provider, ProviderContext
-from kantan_agents.support.http_pools import reclaim_connections
 from kantan_agents.testing import OfflineServer
 
 pytestmark = pytest.mark.anyio

@@ -21,9 +21,9 @@ from openai import AsyncOpenAI
 from kantan_agents import Agent, AnthropicProvider, GeminiProvider, connection_stats
 from kantan_agents.models import resolve
 from kantan_agents.models.client_pool import RecentPools, shared_clients
+from kantan_agents.models.connections import PerLoop
 from kantan_agents.models.protocol import ProviderContext
-from kantan_agents.support.connections import PerLoop
-from kantan_agents.support.tls import tls_settings
+from kantan_agents.models.tls import tls_settings
 from kantan_agents.testing import OfflineServer
 from tests.models.protocol.wire_server import Body, WireServer, recorded
 

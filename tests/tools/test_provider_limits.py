@@ -25,9 +25,9 @@ from kantan_agents import (
     use_tool_providers,
 )
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.support.provider_choice import permitted_providers
 from kantan_agents.testing import ScriptedModel, assistant_message
 from kantan_agents.tools.origins import tool_origins
+from kantan_agents.tools.providers.choice import permitted_providers
 from tests.distributions import ACME, RIVAL, Installed, Use
 from tests.programs import Preloaded
 

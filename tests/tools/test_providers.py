@@ -31,9 +31,9 @@ from kantan_agents.errors import (
     ToolRulesTypeError,
     UnknownToolProviderError,
 )
-from kantan_agents.support.provider_choice import Declaration
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from kantan_agents.tool_rules import ToolRules
+from kantan_agents.tools.providers.choice import Declaration
 from kantan_agents.tools.providers.entry_points import ToolProvider
 from kantan_agents.tools.providers.providers import tools_with_providers
 from tests.distributions import (

@@ -82,7 +82,6 @@ from kantan_agents import (
 from kantan_agents.models.protocol import ArgumentsPiece, ProviderContext, ProviderToolCall, ReasoningPiece
 from kantan_agents.models.protocol.translate import messages_to_gemini, response_from_openai_chat
 from kantan_agents.models.rubric import Rubric
-from kantan_agents.support.example_model import EXAMPLE_MODEL
 from kantan_agents.tools.commands import Command, CommandRegistry
 from kantan_agents.tools.retrieval import (
     BM25Retriever,
@@ -245,7 +244,7 @@ def complete_records(trace: StoredTrace) -> None:
 
 async def judges(templates: JudgeTemplates, error: JudgementError) -> None:
     judge_ = StatusJudge(
-        ["passes", StatusRule("fails", name="fix")], model=EXAMPLE_MODEL, mode="tag", language="ja"
+        ["passes", StatusRule("fails", name="fix")], model="gpt-6.1-terra", mode="tag", language="ja"
     )
     StatusJudge(["passes"], templates=templates)
     verdict = await judge_.judge("output", {"team": "qa"}, max_turns=2)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from kantan_agents.agent.cancelling import cancellations_of
 from kantan_agents.core.events.buffer import EventBuffer
 from kantan_agents.core.pipeline import Run
-from kantan_agents.support.cancelling import cancellations_of
 from kantan_agents.support.waiting import wait_for_end
 
 _RUN_LOOP = object()

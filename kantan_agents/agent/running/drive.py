@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from kantan_agents.agent.bridge.captured import capture_run
+from kantan_agents.agent.cancelling import cancel_later, is_about_to_be_cancelled
 from kantan_agents.agent.running.logs import bind_names, log_end, run_usage, unbind_names
 from kantan_agents.core.context import check_context
 from kantan_agents.core.events import Delegated, RunCancelled, RunFailed, RunFinished, RunStarted
@@ -16,7 +17,6 @@ from kantan_agents.core.interception import current_tool_call, error_message
 from kantan_agents.core.pipeline import Next, Pipeline, Run, RunContext, Stage, current_run, loggable
 from kantan_agents.errors import code_of
 from kantan_agents.models.structured import json_data
-from kantan_agents.support.cancelling import cancel_later, is_about_to_be_cancelled
 from kantan_agents.support.log import get_logger
 from kantan_agents.support.waiting import wait_for_end
 from kantan_agents.traces.spans import RunTrace

@@ -14,7 +14,7 @@ from kantan_agents.agent.running.call import Call
 from kantan_agents.agent.running.collector import is_collecting
 from kantan_agents.agent.running.loops import LoopThread, run_in_place
 from kantan_agents.errors import RunInCollectorError
-from kantan_agents.support.blocked_loops import blocking
+from kantan_agents.tools.mcp.blocked_loops import blocking
 
 T = TypeVar("T")
 

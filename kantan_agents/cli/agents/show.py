@@ -23,7 +23,7 @@ from kantan_agents.subagent_files import AgentCatalog, AgentDefinition, AgentLoa
 from kantan_agents.subagent_files.effects import kept_without_effect
 from kantan_agents.subagent_files.frontmatter.keys import KEY_OF
 from kantan_agents.subagent_files.remarks import remarks_of
-from kantan_agents.support.provider_choice import declared_providers, permitted_providers
+from kantan_agents.tools.providers.choice import declared_providers, permitted_providers
 
 _GAP = 2
 _MAX_LABEL = 20

@@ -16,7 +16,7 @@ from kantan_agents.subagent_files.unknown_tools import (
     names_no_tool,
     unknown_tools,
 )
-from kantan_agents.support.provider_choice import declared_providers, permitted_providers
+from kantan_agents.tools.providers.choice import declared_providers, permitted_providers
 
 TOOLS_OF_RUN: frozenset[str] = frozenset((*SKILL_TOOLS, *OPTIONS_OF_TOOLS, *TOOLS_OF_CHAT))
 """The tools that ``kantan-agents run --agent`` or ``chat --agent`` gives an agent whose file names them, some

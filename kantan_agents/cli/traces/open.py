@@ -52,7 +52,7 @@ def open_page(
     """
     store = open_store(path)
     from kantan_agents.page.listening import is_remote, listen
-    from kantan_agents.support.bearer import checked_token
+    from kantan_agents.support.request_checks import checked_token
 
     if token is None and is_remote(host):
         reason = (

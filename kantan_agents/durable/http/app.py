@@ -19,8 +19,8 @@ from kantan_agents.durable.http.routes import answer_call, list_approvals, show_
 from kantan_agents.durable.management import Management
 from kantan_agents.errors import InvalidOptionError, KantanAgentsError
 from kantan_agents.support.arguments import shown
-from kantan_agents.support.bearer import checked_token
 from kantan_agents.support.log import get_logger
+from kantan_agents.support.request_checks import checked_token
 
 _ERRORS: Final = {HTTPStatus.NOT_FOUND: "not_found", HTTPStatus.METHOD_NOT_ALLOWED: "method_not_allowed"}
 

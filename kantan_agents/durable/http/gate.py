@@ -11,8 +11,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kantan_agents.durable.http.answers import HEADERS, refused
-from kantan_agents.support.bearer import bearer_of, is_token
-from kantan_agents.support.same_site import has_other_origin, says_other_site
+from kantan_agents.support.request_checks import bearer_of, has_other_origin, is_token, says_other_site
 
 _POLICY_VIOLATION: Final = 1008
 

@@ -5,7 +5,7 @@ from kantan_agents.lab.improve.improvement import Improvement
 from kantan_agents.lab.improve.improving import improve, improve_async
 from kantan_agents.lab.improve.openings import Opening
 from kantan_agents.lab.improve.progress import ImproveProgress
-from kantan_agents.support.callable_package import make_callable
+from kantan_agents.support.package_names import make_callable
 
 __all__ = [
     "Candidate",

@@ -14,7 +14,7 @@ from kantan_agents.lab.replay.experiment import (
 )
 from kantan_agents.lab.replay.recording import Recording
 from kantan_agents.lab.replay.replaying import Replay, replay, replay_async
-from kantan_agents.support.callable_package import make_callable
+from kantan_agents.support.package_names import make_callable
 
 __all__ = [
     "Change",

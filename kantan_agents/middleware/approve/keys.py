@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from kantan_agents.core.templating import KEY_VARIABLE
 from kantan_agents.errors import ApprovalStateError, InvalidOptionError
-from kantan_agents.support.key_variable import KEY_VARIABLE
 from kantan_agents.traces import registry
 
 Key = bytes | str

@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from kantan_agents.support.signal import Signal
+from kantan_agents.middleware.signal import Signal
 
 
 @attrs.define(eq=False)

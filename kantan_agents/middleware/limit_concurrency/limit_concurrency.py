@@ -19,7 +19,7 @@ from kantan_agents.middleware.keys import Key, KeyOf, Per
 from kantan_agents.middleware.limit_concurrency.overload import is_overload, pause_after, pause_of_answer
 from kantan_agents.middleware.limit_concurrency.places import ConcurrencyStats, Place, Places, Waiter
 from kantan_agents.middleware.limit_concurrency.window import Window
-from kantan_agents.support.answer_headers import read_answer_headers
+from kantan_agents.models.answer_headers import read_answer_headers
 from kantan_agents.support.arguments import checked_bool, checked_int, checked_number
 
 Limited = Literal["model_calls", "runs"]

@@ -10,7 +10,7 @@ import attrs
 
 from kantan_agents.middleware.keys import Key
 from kantan_agents.middleware.limit_concurrency.window import Window
-from kantan_agents.support.signal import Signal
+from kantan_agents.middleware.signal import Signal
 
 
 @attrs.frozen(kw_only=True)

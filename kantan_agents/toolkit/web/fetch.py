@@ -10,7 +10,7 @@ import httpx
 from anyio import to_thread
 
 from kantan_agents.errors import FetchError, URLRefusedError
-from kantan_agents.support.tls import no_tls, tls_settings
+from kantan_agents.models.tls import no_tls, tls_settings
 from kantan_agents.toolkit.web.body import Body, read_body
 from kantan_agents.toolkit.web.markdown import markdown_of
 from kantan_agents.toolkit.web.pinned import PinnedTransport

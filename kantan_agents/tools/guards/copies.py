@@ -10,7 +10,7 @@ from typing import Any
 
 from agents import FunctionTool
 
-from kantan_agents.support.plain_data import packed, unpacked
+from kantan_agents.models.plain_data import packed, unpacked
 
 _LONGEST = 8_192
 """Longest schema that is cached, in bytes."""

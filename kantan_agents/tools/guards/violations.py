@@ -13,7 +13,7 @@ from kantan_agents.core.interception import end_run_with, forget_pending_error, 
 from kantan_agents.core.pipeline import Run, current_run
 from kantan_agents.errors import InvalidOptionError, KantanAgentsError
 from kantan_agents.support.log import get_logger
-from kantan_agents.support.span_names import REFUSAL_SPAN
+from kantan_agents.traces.metadata import REFUSAL_SPAN
 
 logger = get_logger("kantan_agents.tools")
 

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
 from kantan_agents.errors import MCPServerLoopError
-from kantan_agents.support.blocked_loops import is_blocked
+from kantan_agents.tools.mcp.blocked_loops import is_blocked
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ from threading import RLock
 from typing import Any
 
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.support.provider_choice import entry_points_function, permitted_providers
+from kantan_agents.tools.providers.choice import entry_points_function, permitted_providers
 from kantan_agents.tools.providers.entry_points import Collected, ToolProvider, collect
 from kantan_agents.tools.providers.seen import log_new_providers
 

@@ -19,10 +19,10 @@ from kantan_agents.errors import (
     ToolProviderInterfaceError,
 )
 from kantan_agents.support.log import get_logger
-from kantan_agents.support.provider_choice import Declaration, declared_providers
 from kantan_agents.tool_rules import ToolRules, ToolRulesMode, rules_of
 from kantan_agents.tools.coerce import coerce_tools
 from kantan_agents.tools.facts import facts_of
+from kantan_agents.tools.providers.choice import Declaration, declared_providers
 
 logger = get_logger("kantan_agents.tools")
 

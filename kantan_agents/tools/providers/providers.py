@@ -18,7 +18,6 @@ from kantan_agents.errors import (
     ToolRulesTypeError,
     UnknownToolProviderError,
 )
-from kantan_agents.support.provider_choice import VARIABLE, permitted_providers
 from kantan_agents.tool_rules import (
     BASE,
     NO_RULES,
@@ -31,6 +30,7 @@ from kantan_agents.tool_rules import (
 )
 from kantan_agents.tools.coerce import coerce_tools, function_name
 from kantan_agents.tools.facts import facts_of
+from kantan_agents.tools.providers.choice import VARIABLE, permitted_providers
 from kantan_agents.tools.providers.collected import cache, collected_providers
 from kantan_agents.tools.providers.entry_points import Collected, ToolProvider
 

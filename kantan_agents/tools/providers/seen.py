@@ -12,7 +12,7 @@ from pathlib import Path
 
 from kantan_agents.support.log import get_logger
 from kantan_agents.support.private_files import open_private
-from kantan_agents.support.provider_choice import Declaration
+from kantan_agents.tools.providers.choice import Declaration
 from kantan_agents.tools.providers.entry_points import Collected
 
 DIRECTORY_VARIABLE = "KANTAN_AGENTS_STATE_DIR"

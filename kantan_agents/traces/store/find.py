@@ -18,9 +18,8 @@ from typing import Any, NamedTuple
 
 from kantan_llm.tracing import TraceQuery
 
-from kantan_agents.support.span_names import REFUSAL_SPAN
 from kantan_agents.traces.database_url import is_server
-from kantan_agents.traces.metadata import JUDGE_SPAN, RUN_SPAN
+from kantan_agents.traces.metadata import JUDGE_SPAN, REFUSAL_SPAN, RUN_SPAN
 from kantan_agents.traces.store.candidates import NEWEST, newest_first
 from kantan_agents.traces.store.filters import Filters
 from kantan_agents.traces.store.runs import traces_with_inner_runs

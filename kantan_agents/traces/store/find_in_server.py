@@ -13,8 +13,7 @@ from datetime import datetime, timezone, tzinfo
 from itertools import islice
 from typing import Any, Final
 
-from kantan_agents.support.span_names import REFUSAL_SPAN
-from kantan_agents.traces.metadata import JUDGE_SPAN, RUN_SPAN
+from kantan_agents.traces.metadata import JUDGE_SPAN, REFUSAL_SPAN, RUN_SPAN
 from kantan_agents.traces.postgres.connection import ServerConnection, server_of
 from kantan_agents.traces.postgres.dialect import PREFIX
 from kantan_agents.traces.postgres.schema import has_trigrams

@@ -6,9 +6,8 @@ from typing import Any
 
 from opentelemetry.trace import Status, StatusCode
 
-from kantan_agents.support.span_names import REFUSAL_SPAN
 from kantan_agents.traces.final_span import GenerationSpanData
-from kantan_agents.traces.metadata import JUDGE_SPAN, RUN_SPAN, STOP_SPAN
+from kantan_agents.traces.metadata import JUDGE_SPAN, REFUSAL_SPAN, RUN_SPAN, STOP_SPAN
 from kantan_agents.traces.replayed import REPLAYED
 from kantan_agents.traces.telemetry import conventions as names
 from kantan_agents.traces.telemetry.measurements import Measurements

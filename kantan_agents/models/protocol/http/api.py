@@ -12,13 +12,13 @@ import anyio.to_thread
 import httpx
 
 from kantan_agents.errors import ProviderRequestError
+from kantan_agents.models.answer_headers import report_answer_headers
+from kantan_agents.models.connections import PerLoop
+from kantan_agents.models.http_pools import reclaim_connections
 from kantan_agents.models.protocol.http.error_bodies import parse_error_body, retry_after, shorten
 from kantan_agents.models.protocol.http.options import checked_url
 from kantan_agents.models.protocol.http.sse import events_of
-from kantan_agents.support.answer_headers import report_answer_headers
-from kantan_agents.support.connections import PerLoop
-from kantan_agents.support.http_pools import reclaim_connections
-from kantan_agents.support.tls import no_tls, tls_settings
+from kantan_agents.models.tls import no_tls, tls_settings
 
 T = TypeVar("T")
 _CONNECT_SECONDS: Final = 20.0

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import attrs
 
-from kantan_agents.support.config_directory import config_directory
+from kantan_agents.tools.mcp.configuration.config_directory import config_directory
 
 NAMES = (".mcp.json", "kantan-agents.toml")
 """The names of configuration files, in order of priority."""

@@ -13,8 +13,8 @@ from pathlib import Path
 import attrs
 
 from kantan_agents.errors import MCPTrustRecordError
-from kantan_agents.support.config_directory import VARIABLE, config_directory
 from kantan_agents.support.replace_file import replace_file
+from kantan_agents.tools.mcp.configuration.config_directory import VARIABLE, config_directory
 from kantan_agents.tools.mcp.configuration.entry import Source
 
 _FOLDER = "trusted-mcp"

@@ -1,14 +1,16 @@
-"""Tokens that programs send as ``Authorization: Bearer``."""
+"""Whether a server of ours may answer a request: by its bearer token, and by the site that sent it."""
 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from kantan_agents.errors import InvalidOptionError
 
 SHORTEST_TOKEN: Final = 16
 _BEARER: Final = "bearer "
+_OWN_SITE: Final = frozenset({"same-origin", "none"})  # "none": the address was typed
 
 
 def bearer_of(authorization: str) -> str | None:
@@ -38,3 +40,24 @@ def checked_token(token: str, option: str = "token") -> str:
     else:
         return token
     raise InvalidOptionError(option=option, reason=reason)
+
+
+def says_other_site(values: Callable[[str], Sequence[str]]) -> bool:
+    """Return whether a browser says, by ``Sec-Fetch-Site``, that another site sends a request.
+
+    Args:
+        values: Returns the values of a header.
+    """
+    return any(site not in _OWN_SITE for site in values("sec-fetch-site"))
+
+
+def has_other_origin(values: Callable[[str], Sequence[str]]) -> bool:
+    """Return whether the header ``Origin`` of a request names another host than it is sent to.
+
+    Args:
+        values: Returns the values of a header.
+    """
+    own = {
+        f"{scheme}://{host.lower()}" for host in values("host")[:1] if host for scheme in ("http", "https")
+    }
+    return any(origin.lower() not in own for origin in values("origin"))

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 from weakref import ref
 
-from kantan_agents.support.connections import PerLoop, start_on
+from kantan_agents.models.connections import PerLoop, start_on
 
 
 class PoolPerLoop:

@@ -1,10 +1,11 @@
-"""Names of a package that are loaded on first use (PEP 562)."""
+"""Packages whose names are loaded on first use (PEP 562), and packages that are called as their function."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 
@@ -36,3 +37,21 @@ def lazy_names(
         return sorted({*vars(sys.modules[package]), *home_of})
 
     return __getattr__, __dir__
+
+
+def make_callable(package: str, function: Callable[..., Any]) -> None:
+    """Let a package be called as its function.
+
+    Importing a package binds it to its name in the parent. ``from kantan_agents.lab import replay`` then
+    finds the package instead of the function of the same name.
+
+    Args:
+        package: ``__name__`` of the package.
+        function: What a call of the package calls.
+    """
+
+    class CallablePackage(ModuleType):
+        def __call__(self, *arguments: Any, **options: Any) -> Any:
+            return function(*arguments, **options)
+
+    sys.modules[package].__class__ = CallablePackage

@@ -10,9 +10,9 @@ from weakref import WeakKeyDictionary
 
 import attrs
 
-from kantan_agents.support.connections import finish_closing, shield_closing
+from kantan_agents.models.connections import finish_closing, shield_closing
+from kantan_agents.models.loop_pools import PoolPerLoop
 from kantan_agents.support.log import get_logger
-from kantan_agents.support.loop_pools import PoolPerLoop
 
 _log = get_logger("kantan_agents.connections")
 
