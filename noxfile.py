@@ -1,4 +1,4 @@
-"""The suite over Python and SDK versions: ``nox``, or one session by ``nox -s NAME``."""
+"""All tests over Python and SDK versions: ``nox``, or one session by ``nox -s NAME``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 
 import nox
 
-nox.options.sessions = ["tests", "newest_sdk"]
 nox.options.error_on_missing_interpreters = False
 nox.options.default_venv_backend = "venv"
 
@@ -38,7 +37,9 @@ def _python(version: str) -> str | None:
     return next((python for python in candidates if _starts(python)), None)
 
 
-PYTHONS = [python for python in map(_python, ("3.10", "3.11", "3.12", "3.13")) if python]
+VERSIONS = ("3.10", "3.11", "3.12", "3.13")
+FOUND = {version: python for version in VERSIONS if (python := _python(version))}
+NEWEST = [*FOUND.values()][-1] if FOUND else None
 BESIDE = (
     "gunicorn",
     "ipykernel",
@@ -51,47 +52,55 @@ BESIDE = (
     "trio",
     "uvicorn-worker",
 )
-SUITE = ("python", "-m", "pytest", "-n", "2", "--dist", "worksteal")
+FAST = ("python", "-m", "pytest")
+EVERYTHING = (*FAST, "-m", "slow or not slow")
 
 
-@nox.session(python=PYTHONS or None)
 def tests(session: nox.Session) -> None:
-    """Run the suite on every installed Python."""
+    """Run all tests on one of the installed Pythons."""
     session.install("-e", ".[dev]")
-    session.run(*SUITE, *session.posargs)
+    session.run(*EVERYTHING, *session.posargs)
 
 
-@nox.session(python=PYTHONS[-1:] or None)
+def fast(session: nox.Session) -> None:
+    """Run the fast tier on one of the installed Pythons."""
+    session.install("-e", ".[dev]")
+    session.run(*FAST, *session.posargs)
+
+
+for _version, _path in FOUND.items():
+    nox.session(python=_path, name=f"tests-{_version}")(tests)
+    nox.session(python=_path, name=f"fast-{_version}", default=False)(fast)
+
+
+@nox.session(python=NEWEST)
 def newest_sdk(session: nox.Session) -> None:
-    """Run the suite on the newest SDK and Python, despite kantan-llm's pin on openai<3."""
+    """Run all tests on the newest SDK and Python, despite kantan-llm's pin on openai<3."""
     session.install("-e", ".[dev]")
     # kantan-llm works with openai 3; only its declared dependency excludes it.
-    session.run("python", "-m", "pip", "uninstall", "--yes", "--quiet", "kantan-llm")
+    session.run_install("python", "-m", "pip", "uninstall", "--yes", "--quiet", "kantan-llm")
     session.install("--upgrade", "openai-agents", "openai>=3")
     session.install("--no-deps", "kantan-llm")
     session.run("python", "-c", _SHOW_VERSIONS)
-    # Properties are tested with all parts here, because CI has its longer profile in this session. The SQL of
-    # traces in Postgres is the same with any SDK.
-    selected = "not browser and not postgres and (hypothesis or not any_sdk)"
-    session.run(*SUITE, "-m", selected, *session.posargs)
+    session.run(*EVERYTHING, *session.posargs)
 
 
-@nox.session(python=PYTHONS[-1:] or None)
+@nox.session(python=NEWEST, default=False)
 def coverage(session: nox.Session) -> None:
-    """Run the suite and say which statements it reaches; with Python 3.12 or newer this costs little time."""
+    """Run all tests and say which statements it reaches; with Python 3.12 or newer this costs little time."""
     session.install("-e", ".[dev]")
     counted = ("--cov", "--cov-report=term", "--cov-fail-under=95")
-    session.run(*SUITE, *counted, *session.posargs, env={"COVERAGE_CORE": "sysmon"})
+    session.run(*EVERYTHING, *counted, *session.posargs, env={"COVERAGE_CORE": "sysmon"})
 
 
-@nox.session(python=PYTHONS[1:2] or None)
+@nox.session(python=FOUND.get("3.11"), default=False)
 def real_parts(session: nox.Session) -> None:
     """Run against services and libraries that this one works beside, each installed and started for real."""
     session.install("-e", ".[dev]", *BESIDE)
-    session.run("python", "-m", "pytest", "tests/real_parts", *session.posargs)
+    session.run(*FAST, "-n", "0", "tests/real_parts", *session.posargs)
 
 
-@nox.session(python=PYTHONS[-1:] or None)
+@nox.session(python=NEWEST, default=False)
 @nox.parametrize("installer", ["uv", "pip"])
 def beside_frameworks(session: nox.Session, installer: str) -> None:
     """Run an agent beside other frameworks, installed as docs/guides/beside-other-frameworks.md says."""
@@ -107,7 +116,7 @@ def beside_frameworks(session: nox.Session, installer: str) -> None:
     session.run("python", "-I", "tests/beside_frameworks.py")
 
 
-@nox.session(python=PYTHONS[-1:] or None)
+@nox.session(python=NEWEST, default=False)
 def package(session: nox.Session) -> None:
     """Build wheel and sdist, check them, and run the demo from the wheel in a clean environment."""
     session.install("build", "check-wheel-contents", "twine")
@@ -128,15 +137,15 @@ def package(session: nox.Session) -> None:
         session.run(str(inside / "kantan-agents"), "demo", external=True)
 
 
-@nox.session(python=PYTHONS[-1:] or None)
+@nox.session(python=NEWEST, default=False)
 def hunt(session: nox.Session) -> None:
     """Test every property with many new examples; this takes half an hour."""
     session.install("-e", ".[dev]")
     longer = ("--timeout=3600",)
-    session.run(*SUITE, "-m", "hypothesis", *longer, *session.posargs, env={"HYPOTHESIS_PROFILE": "hunt"})
+    session.run(*FAST, "-m", "hypothesis", *longer, *session.posargs, env={"HYPOTHESIS_PROFILE": "hunt"})
 
 
-@nox.session(python=PYTHONS[-1:] or None)
+@nox.session(python=NEWEST, default=False)
 def statistics(session: nox.Session) -> None:
     """Measure coverage and false alarms of the statistics of evaluations; this takes a quarter of an hour."""
     session.install("-e", ".[dev]")

@@ -1,4 +1,5 @@
-# Steps of a script that sources this, some beside others. Its last lines say what failed and what is unstable.
+# Steps of a script that sources this, some beside others. Its last lines say what each step took, what failed and
+# what is unstable.
 
 scratch=$(mktemp -d)
 mkdir "$scratch/steps" "$scratch/tests"
@@ -11,6 +12,12 @@ trap 'leave $?' EXIT
 step() {
     printf '\n== %s (after %d s)\n' "$*" "$SECONDS"
     printf '%s' "$*" >"$scratch/steps/$track"
+    printf '%d\t%s\t%s\n' "$SECONDS" "$track" "$*" >>"$scratch/steps.tsv"
+}
+
+# Ends the last step of a track, for the table of times.
+end_track() {
+    printf '%d\t%s\t\n' "$SECONDS" "$track" >>"$scratch/steps.tsv"
 }
 
 # beside NAME: runs the function NAME at the same time as what follows. Its output is kept for `join NAME`,
@@ -22,6 +29,7 @@ beside() {
         trap - EXIT # bash would run it here too, if a signal ends this
         track=$1
         "$1"
+        end_track
     ) >"$scratch/$1.log" 2>&1 </dev/null &
     set +m
     beside_pids[$1]=$!
@@ -63,8 +71,20 @@ leave() {
     exit "$1"
 }
 
+# The steps in the order in which they started: when, how long, and beside what.
+times() {
+    printf '\n== seconds\n   start    took\n'
+    awk -F '\t' '
+        $2 in last { took[last[$2]] = $1 - start[last[$2]]; delete last[$2] }
+        $3 != "" { count++; start[count] = $1; name[count] = $3 ($2 == "main" ? "" : "  (beside)"); last[$2] = count }
+        END { for (i = 1; i <= count; i++) printf "%8d%8s  %s\n", start[i], (i in took) ? took[i] : "?", name[i] }
+    ' "$scratch/steps.tsv"
+}
+
 report() {
     local directory
+    end_track
+    times
     for directory in "$scratch"/tests/*/; do
         if [ -z "$finished" ] && [ -s "$directory/failed.txt" ]; then
             printf '\n== failed in %s\n' "$(basename "$directory")"

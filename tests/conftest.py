@@ -50,7 +50,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 _STATE = tempfile.TemporaryDirectory()
 os.environ["KANTAN_AGENTS_STATE_DIR"] = _STATE.name
 
-pytest_plugins = ["pytester", "tests.postgres_server"]
+pytest_plugins = ["pytester", "tests.postgres_server", "tests.random_order", "tests.tiers"]
 
 # Its asserts must be rewritten before any module imports it; tests of several directories do.
 pytest.register_assert_rewrite("tests.lab.replay.taping")
@@ -66,49 +66,6 @@ PROVIDER_PREFIXES = (
     "OLLAMA_",
     "OPENROUTER_",
 )
-
-
-# What most of their tests are about reaches the SDK through the rest of the library only.
-_ANY_SDK = (
-    "benchmarks/",
-    "cli/",
-    "lab/evaluation/",
-    "lab/improve/",
-    "lab/rollout/",
-    "page/",
-    "subagent_files/",
-)
-# But this uses the SDK's classes itself: runs and their states, traces, models and their clients.
-_THIS_SDK = (
-    "cli/chat/test_answers.py",
-    "cli/chat/test_approvals.py",
-    "cli/chat/test_interruptions.py",
-    "cli/test_approvals.py",
-    "cli/test_demo.py",
-    "cli/test_replay.py",
-    "cli/test_run.py",
-    "lab/evaluation/evaluators",
-    "lab/evaluation/experiment",
-    "lab/improve/test_better_version.py",
-    "page/test_curl.py",
-    "lab/rollout/test_live.py",
-    "lab/rollout/test_runs.py",
-)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of stores in Postgres, and those for which the version of the SDK does not matter.
-
-    What runs and survives in durable runs depends on the SDK too.
-    """
-    for item in items:
-        place = item.path.parts
-        _, _, inside = item.nodeid.partition("/")
-        if inside.startswith(_ANY_SDK) and not inside.startswith(_THIS_SDK):
-            item.add_marker(pytest.mark.any_sdk)
-        is_parameter = "postgres" in getattr(getattr(item, "callspec", None), "id", "")
-        if "durable" not in place and ("postgres" in place or is_parameter):
-            item.add_marker(pytest.mark.postgres)
 
 
 def _only_loopback() -> None:

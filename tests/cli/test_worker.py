@@ -72,6 +72,7 @@ def test_a_signal_lets_runs_end_and_begins_no_others(shop: Shop) -> None:
     assert shop.ask(lambda runs: runs.get(second)).status == "queued"
 
 
+@pytest.mark.fast("a durable worker")
 def test_another_worker_finishes_the_run_of_one_that_is_killed(shop: Shop) -> None:
     run_id = shop.enqueue("looks", "look")
     with shop.worker() as killed:

@@ -41,6 +41,7 @@ def rows(page: Page) -> Locator:
     return page.locator("table.runs tbody tr:not(.space)")
 
 
+@pytest.mark.fast("a page in a browser")
 def test_it_shows_the_newest_runs_and_how_they_ended(page: Page, address: str) -> None:
     page.goto(address)
     expect(rows(page)).to_have_count(7)

@@ -49,6 +49,7 @@ def test_all_sync_runs_share_one_long_lived_loop() -> None:
         assert {pool.submit(loop_of_run).result()[0] for _ in range(4)} == {first}
 
 
+@pytest.mark.fast("a run over HTTP")
 def test_http_connections_are_reused_between_sync_runs() -> None:
     ports = []
 

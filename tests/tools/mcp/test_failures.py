@@ -72,6 +72,7 @@ def tool_names(scripted: ScriptedModel, turn: int = 0) -> list[str]:
 READ: tuple[str, dict[str, Any]] = ("read", {"path": "a"})
 
 
+@pytest.mark.fast("an MCP server in a process")
 async def test_a_server_that_was_killed_between_two_runs_is_connected_again(processes: Processes) -> None:
     async with processes.server() as server:
         await kill(processes, server)

@@ -380,6 +380,7 @@ def test_stats_are_frozen_and_comparable() -> None:
 # Flush
 
 
+@pytest.mark.fast("a SQLite file")
 def test_after_a_flush_the_span_is_in_the_file_despite_other_threads(
     recorder_at: RecorderAt, file: DatabaseFile, short_switches: None
 ) -> None:
