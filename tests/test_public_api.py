@@ -44,6 +44,13 @@ def test_a_package_that_loads_names_on_first_use_lists_each_name_three_times(pat
             typed = {alias.name: str(one.module) for one in imports for alias in one.names}
     assert homes == typed
     assert set(homes) == exported
+    # Importing a module binds it in its package, and a name that is bound is not looked for.
+    modules = {one.stem for one in path.parent.iterdir() if one.suffix == ".py" or one.is_dir()}
+    package = import_module(".".join(path.parent.relative_to(PACKAGE.parent).parts))
+    assert all(
+        callable(getattr(package, name)) for name in exported & modules if (path.parent / name).is_dir()
+    )
+    assert not [name for name in exported & modules if not (path.parent / name).is_dir()]
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

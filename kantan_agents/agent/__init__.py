@@ -8,7 +8,7 @@ from kantan_agents.support.package_names import lazy_names
 
 if TYPE_CHECKING:
     from kantan_agents.agent.agent import Agent
-    from kantan_agents.agent.agent_of import agent_of
+    from kantan_agents.agent.represented_agent import agent_of
 
 __all__ = [
     "Agent",
@@ -19,6 +19,6 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "kantan_agents.agent.agent": ("Agent",),
-        "kantan_agents.agent.agent_of": ("agent_of",),
+        "kantan_agents.agent.represented_agent": ("agent_of",),
     },
 )

@@ -18,7 +18,10 @@ from benchmarks.profiles import hand_offs, holdings, memory_table, module_of, sh
     ("file", "expected"),
     [
         (Path(agents.__file__ or "") / "../run_internal/run_loop.py", "agents/run_internal/run_loop.py"),
-        (Path(kantan_agents.__file__) / "../stages/call_sdk.py", "kantan_agents/agent/stages/call_sdk.py"),
+        (
+            Path(kantan_agents.__file__) / "../agent/stages/call_sdk.py",
+            "kantan_agents/agent/stages/call_sdk.py",
+        ),
         (Path(pydantic.__file__ or "") / "../main.py", "pydantic"),
         (Path(json.__file__ or ""), "Python and others"),
         ("<string>", "Python and others"),
