@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import suppress
 from typing import Any
 
 import agents
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from kantan_agents import Agent
+from kantan_agents.errors import RepeatedFailureError
 from kantan_agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
 
 TOOLS = ("read", "write", "fs.read", "fs.write", "Bash")
@@ -146,7 +148,9 @@ class NoWayAround(RuleBasedStateMachine):
         ours = Agent("ours", "x", tools=tools, model=model, handoffs=[theirs])
         theirs.handoffs = [agents.handoff(ours.sdk_agent)]
         start = Agent("start", "x", tools=tools, model=model, handoffs=[ours, theirs])
-        await start.run_async("hi", context, max_turns=len(self.steps) + 3)
+        # The same call refused five times in a row ends a run; what was called until then counts.
+        with suppress(RepeatedFailureError):
+            await start.run_async("hi", context, max_turns=len(self.steps) + 3)
         assert wrong == []
 
 
