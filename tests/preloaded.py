@@ -93,7 +93,8 @@ for _event in response_events(kantan_agents.testing.Reply("Hello."), "gpt-5-mini
     construct_type(type_=ResponseStreamEvent, value=_event)
     if "response" in _event:
         construct_type(type_=Response, value=_event["response"])
-kantan_agents.cli.app.make_commands()
+for _command in kantan_agents.cli.app.make_commands().commands.values():
+    del _command  # it is imported and made
 
 # Imports on its own what it needs; a process of another user may not be allowed to read that any more.
 BackendSpanExporter().close()  # type: ignore[no-untyped-call]

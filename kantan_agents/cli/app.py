@@ -9,30 +9,14 @@ import sys
 import warnings
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any, Final
 
 import typer
 
-from kantan_agents.cli.agents.commands import app as agents
-from kantan_agents.cli.approvals.commands import app as approvals
-from kantan_agents.cli.chat.command import chat
-from kantan_agents.cli.eval.commands import app as evaluations
-from kantan_agents.cli.improve.commands import improve
-from kantan_agents.cli.mcp.commands import app as mcp
-from kantan_agents.cli.replay.commands import app as replay
-from kantan_agents.cli.rollout.commands import app as rollout
-from kantan_agents.cli.run.command import run
-from kantan_agents.cli.runs.commands import app as runs
-from kantan_agents.cli.skills.commands import app as skills
-from kantan_agents.cli.terminal.agent_options import ModelOption
-from kantan_agents.cli.terminal.completion import Shell, enable_completion, print_script
-from kantan_agents.cli.terminal.database import place_of
+from kantan_agents.cli.terminal.completion import enable_completion
 from kantan_agents.cli.terminal.failures import EXIT_FAILED, EXIT_INTERRUPTED, describe, exit_code
+from kantan_agents.cli.terminal.lazy_group import CommandHome, LazyGroup
 from kantan_agents.cli.terminal.new_app import new_app
-from kantan_agents.cli.tools.commands import app as tools
-from kantan_agents.cli.traces.commands import app as traces
-from kantan_agents.cli.worker.commands import worker
 from kantan_agents.support.lazy_package import defer_init
 
 PROGRAM = "kantan-agents"
@@ -40,24 +24,85 @@ PROGRAM = "kantan-agents"
 # Python's own is 700. Searching for garbage in what imports have made takes an eighth of `import agents`.
 _OBJECTS_BETWEEN_COLLECTIONS = 10_000
 
+_COMMANDS: Final = {
+    "demo": CommandHome(
+        "kantan_agents.cli.demo.command:demo",
+        "Show the main workflow: run an agent, judge its answer, find both in the traces.",
+    ),
+    "run": CommandHome(
+        "kantan_agents.cli.run.command:run",
+        "Ask one question and print the answer, for use in scripts.",
+    ),
+    "completion": CommandHome(
+        "kantan_agents.cli.terminal.completion:completion",
+        "Print a script that completes commands and options in a shell.",
+    ),
+    "chat": CommandHome(
+        "kantan_agents.cli.chat.command:chat",
+        "Talk to an agent in the terminal.",
+    ),
+    "improve": CommandHome(
+        "kantan_agents.cli.improve.commands:improve",
+        "Search for a better version of a prompt, from recorded runs and what was wrong with them.",
+    ),
+    "worker": CommandHome(
+        "kantan_agents.cli.worker.commands:worker",
+        "Make durable runs of some agents until a signal ends it.",
+    ),
+    "approvals": CommandHome(
+        "kantan_agents.cli.approvals.commands:app",
+        "List the tool calls of durable runs that wait for a person, and answer them.",
+    ),
+    "agents": CommandHome(
+        "kantan_agents.cli.agents.commands:app",
+        "Work with agents in Markdown files: list, show, search, validate, create, fix.",
+    ),
+    "eval": CommandHome(
+        "kantan_agents.cli.eval.commands:app",
+        "Evaluate agents on datasets, compare prompts and models, and check judges with people's labels.",
+    ),
+    "mcp": CommandHome(
+        "kantan_agents.cli.mcp.commands:app",
+        "List, check and trust the MCP servers of .mcp.json and kantan-agents.toml.",
+    ),
+    "replay": CommandHome(
+        "kantan_agents.cli.replay.commands:app",
+        "Run recorded runs again: recordings in files as a test, or a cohort with something changed.",
+    ),
+    "rollout": CommandHome(
+        "kantan_agents.cli.rollout.commands:app",
+        "Look at rollouts of new prompts and models, give them more users, or stop them.",
+    ),
+    "runs": CommandHome(
+        "kantan_agents.cli.runs.commands:app",
+        "List durable runs, look at them, cancel them, or let them go on.",
+    ),
+    "skills": CommandHome(
+        "kantan_agents.cli.skills.commands:app",
+        "Work with skills, and with slash commands in Markdown files: list, validate.",
+    ),
+    "tools": CommandHome(
+        "kantan_agents.cli.tools.commands:app",
+        "Explain, check and try tool rules, list the tools of installed providers.",
+    ),
+    "traces": CommandHome(
+        "kantan_agents.cli.traces.commands:app",
+        "Look at the runs in a trace database: list, show, open, search, diff, export, prune, and more.",
+    ),
+}
+
+
+class _Program(LazyGroup):
+    homes = _COMMANDS
+
+
 app = new_app(
+    cls=_Program,
     name=PROGRAM,
     add_completion=False,  # `completion` prints the script instead of writing to the user's files
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
-
-# Typer reads these annotations at run time; older versions do not support `X | None` on Python 3.10.
-DemoDatabaseOption = Annotated[
-    Optional[Path],  # noqa: UP045
-    typer.Option(
-        "--db",
-        metavar="PATH",
-        parser=place_of,
-        help="SQLite database for the traces; created if it does not exist. Without it, a temporary one.",
-        show_default=False,
-    ),
-]
 
 
 def _show_version(wanted: bool) -> None:
@@ -91,60 +136,9 @@ def main_options(
         typer.echo(context.get_help())
 
 
-@app.command()
-def demo(
-    model: ModelOption = None,
-    db: DemoDatabaseOption = None,
-    keep: Annotated[
-        bool, typer.Option("--keep", help="Keep the temporary database when there is no --db.")
-    ] = False,
-) -> None:
-    """Show the main workflow: run an agent, judge its answer, find both in the traces.
-
-    Needs no network and no key: without --model, a scripted model on 127.0.0.1 answers over HTTP.
-    """
-    from kantan_agents.cli.demo.demo import show_demo
-
-    show_demo(model=model, database=db, keep=keep)
-
-
-app.command("run")(run)
-
-
-@app.command()
-def completion(
-    invocation: typer.Context,
-    shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="bash, zsh, fish or powershell.")],
-) -> None:
-    """Print a script that completes commands and options in a shell.
-
-    bash: add  eval "$(kantan-agents completion bash)"  to ~/.bashrc
-    zsh:  add  eval "$(kantan-agents completion zsh)"  to ~/.zshrc, after compinit
-    fish: kantan-agents completion fish > ~/.config/fish/completions/kantan-agents.fish
-
-    Exit codes: 0 printed, 2 unknown shell.
-    """
-    print_script(invocation.find_root().command, PROGRAM, shell)
-
-
-app.command("chat")(chat)
-app.command("improve")(improve)
-app.command("worker")(worker)
-app.add_typer(approvals, name="approvals")
-app.add_typer(agents, name="agents")
-app.add_typer(evaluations, name="eval")
-app.add_typer(mcp, name="mcp")
-app.add_typer(replay, name="replay")
-app.add_typer(rollout, name="rollout")
-app.add_typer(runs, name="runs")
-app.add_typer(skills, name="skills")
-app.add_typer(tools, name="tools")
-app.add_typer(traces, name="traces")
-
-
 @cache
 def make_commands() -> Any:  # a class of click, or of its copy in Typer
-    """Return all commands; making them takes as long as running one, and tests run many in one process."""
+    """Return the program; a command that was called is made once, and tests run many in one process."""
     return typer.main.get_command(app)
 
 

@@ -55,3 +55,9 @@ def test_without_a_terminal_or_with_no_color_there_are_no_colours(
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("NO_COLOR", "1")
     assert not re.search(r"\x1b\[(?:\d+;)*(?:3|4|9|10)[0-8]", kantan_agents(*words, "--help").stdout)
+
+
+@pytest.mark.parametrize("name", COMMANDS[()].homes)
+def test_the_list_of_commands_has_the_first_paragraph_of_each(name: str) -> None:
+    described = " ".join(inspect.cleandoc(COMMANDS[name,].help).split("\n\n")[0].split())
+    assert COMMANDS[()].homes[name].summary == described

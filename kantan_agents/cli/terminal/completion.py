@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from enum import Enum
-from typing import Any
+from typing import Annotated
 
-from typer import completion
+import typer
+from typer.completion import get_completion_inspect_parameters, shell_complete
 
 
 class Shell(str, Enum):
@@ -24,15 +25,27 @@ def enable_completion(program: str) -> None:
         _register_shells()
 
 
-def print_script(command: Any, program: str, shell: Shell) -> None:
-    """Print the script that completes ``program`` in ``shell``."""
+def completion(
+    invocation: typer.Context,
+    shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="bash, zsh, fish or powershell.")],
+) -> None:
+    """Print a script that completes commands and options in a shell.
+
+    bash: add  eval "$(kantan-agents completion bash)"  to ~/.bashrc
+    zsh:  add  eval "$(kantan-agents completion zsh)"  to ~/.zshrc, after compinit
+    fish: kantan-agents completion fish > ~/.config/fish/completions/kantan-agents.fish
+
+    Exit codes: 0 printed, 2 unknown shell.
+    """
     _register_shells()
-    completion.shell_complete(command, {}, program, _variable(program), f"source_{shell.value}")
+    root = invocation.find_root()
+    program = str(root.info_name)
+    shell_complete(root.command, {}, program, _variable(program), f"source_{shell.value}")
 
 
 def _register_shells() -> None:
     # Typer does this for the options --install-completion and --show-completion, which this program lacks.
-    completion.get_completion_inspect_parameters()
+    get_completion_inspect_parameters()
 
 
 def _variable(program: str) -> str:

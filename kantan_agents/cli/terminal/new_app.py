@@ -11,7 +11,7 @@ from typer.core import TyperCommand, TyperGroup
 
 class _Command(TyperCommand):
     def get_params(self, ctx: Any) -> Any:
-        return _without_types(super().get_params(ctx))
+        return _adapted(super().get_params(ctx))
 
 
 class Group(TyperGroup):
@@ -19,7 +19,7 @@ class Group(TyperGroup):
 
     def get_params(self, ctx: Any) -> Any:
         """Return the parameters, without types beside names that need none."""
-        return _without_types(super().get_params(ctx))
+        return _adapted(super().get_params(ctx))
 
 
 class _App(typer.Typer):
@@ -35,8 +35,11 @@ def new_app(**options: Any) -> typer.Typer:
     return _App(**{"cls": Group, "rich_markup_mode": "rich", **options})
 
 
-def _without_types(parameters: Any) -> Any:
+def _adapted(parameters: Any) -> Any:
     for parameter in parameters:
+        if parameter.name == "help":
+            # Typer imports pydantic, which takes as long as showing the help, to convert None to a bool.
+            parameter.default = False
         if getattr(parameter, "is_flag", False):
             parameter.metavar = ""
         elif parameter.param_type_name == "argument":
