@@ -32,7 +32,8 @@ from kantan_agents.tools.guards.violations import pending_violation
 from kantan_agents.tools.in_force import NO_LAYERS, rules_in_force
 from kantan_agents.tools.listing import list_tools, resolve_each_turn
 from kantan_agents.tools.mcp.failure_policy import MCPFailurePolicy
-from kantan_agents.tools.mcp.served import TENDED, list_servers
+from kantan_agents.tools.mcp.served import list_servers
+from kantan_agents.tools.mcp.server_connections import TENDED
 from kantan_agents.tools.mcp.shown_names import handoff_names, named_tools
 from kantan_agents.tools.server_names import Surroundings, server_of
 from kantan_agents.tools.unshown import in_view

@@ -15,7 +15,7 @@ from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules import ToolFacts
 from kantan_agents.tools.facts import facts_of, facts_of_listed, label_of
 from kantan_agents.tools.guards.approvals import tools_of_hosted
-from kantan_agents.tools.mcp.served import ask_server
+from kantan_agents.tools.mcp.server_connections import ask_server
 from kantan_agents.tools.offers import Offers
 from kantan_agents.tools.server_names import Surroundings, server_of
 

@@ -28,7 +28,7 @@ from kantan_agents.tools.mcp.configuration.servers import configured_server
 from kantan_agents.tools.mcp.failures import text_of
 from kantan_agents.tools.mcp.offers import as_data as data_of
 from kantan_agents.tools.mcp.offers import may_offer
-from kantan_agents.tools.mcp.served import ask_server
+from kantan_agents.tools.mcp.server_connections import ask_server
 from kantan_agents.tools.mcp.unavailable import UnavailableError
 
 _ASKER = "mcp check"

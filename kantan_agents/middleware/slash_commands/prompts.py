@@ -18,7 +18,7 @@ from kantan_agents.tool_rules.origins import SERVER_PREFIX, Origin
 from kantan_agents.tools.commands import Command
 from kantan_agents.tools.facts import facts_of, servers_of
 from kantan_agents.tools.mcp.offers import as_data, may_offer, reason_of
-from kantan_agents.tools.mcp.served import ask_server, is_of_sdk
+from kantan_agents.tools.mcp.server_connections import ask_server, is_of_sdk
 from kantan_agents.tools.server_names import Surroundings, names_in_rules, origin_of, safe
 from kantan_agents.tools.skills import CommandFile
 

@@ -1,23 +1,36 @@
-"""Guards a tool of any kind; executors of shells, patches and custom tools apply the rules first."""
+"""Guards a tool of any kind: shells, editors, custom tools and computers apply the rules before they act."""
 
 from __future__ import annotations
 
 import copy
+import dataclasses
+import functools
 import inspect
+import weakref
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from agents import ApplyPatchTool, ComputerTool, CustomTool, FunctionTool, LocalShellTool, ShellTool, Tool
+from agents import (
+    ApplyPatchTool,
+    AsyncComputer,
+    ComputerProvider,
+    ComputerTool,
+    CustomTool,
+    FunctionTool,
+    LocalShellTool,
+    ShellTool,
+    Tool,
+)
 from agents.editor import ApplyPatchResult
 
 from kantan_agents.core.interception import ToolCall, make_call
 from kantan_agents.tools.facts import facts_of
-from kantan_agents.tools.guards.computer import guard_computer
 from kantan_agents.tools.guards.described_calls import apply_rules, check_unchanged, describe_call, input_of
 from kantan_agents.tools.guards.functions import guard_function
 from kantan_agents.tools.guards.guard import Guard, Rulebook
 
 ToolT = TypeVar("ToolT")
+_ACTIONS = ("screenshot", "click", "double_click", "scroll", "type", "wait", "move", "keypress", "drag")
 
 
 def guard(tool: Tool, book: Rulebook | None = None) -> Tool:
@@ -35,9 +48,9 @@ def guard(tool: Tool, book: Rulebook | None = None) -> Tool:
             return tool
         return _with_executor(tool, "executor", _shell_executor(tool, Guard(facts_of(tool), book)))
     if isinstance(tool, ApplyPatchTool):
-        return _with_executor(tool, "editor", GuardedEditor(tool, Guard(facts_of(tool), book)))
+        return _with_executor(tool, "editor", _GuardedEditor(tool, Guard(facts_of(tool), book)))
     if isinstance(tool, ComputerTool):
-        return guard_computer(tool, Guard(facts_of(tool), book))
+        return _guard_computer(tool, Guard(facts_of(tool), book))
     return tool
 
 
@@ -45,6 +58,14 @@ def _with_executor(tool: ToolT, field: str, executor: Any) -> ToolT:
     guarded = copy.copy(tool)
     setattr(guarded, field, executor)
     return guarded
+
+
+async def _made(call: ToolCall, run: Callable[[], Any]) -> Any:
+    async def made() -> Any:
+        value = run()
+        return await value if inspect.isawaitable(value) else value
+
+    return await make_call(call, made)
 
 
 def _custom_executor(tool: CustomTool, guard: Guard) -> Callable[..., Awaitable[Any]]:
@@ -84,7 +105,7 @@ def _shell_executor(tool: ShellTool | LocalShellTool, guard: Guard) -> Callable[
     return guarded_executor
 
 
-class GuardedEditor:
+class _GuardedEditor:
     """Wraps the editor of an apply_patch tool and applies the rules before each operation."""
 
     def __init__(self, tool: ApplyPatchTool, guard: Guard) -> None:
@@ -132,9 +153,81 @@ class GuardedEditor:
         return getattr(self._editor, attribute)
 
 
-async def _made(call: ToolCall, run: Callable[[], Any]) -> Any:
-    async def made() -> Any:
-        value = run()
-        return await value if inspect.isawaitable(value) else value
+class _GuardedComputer(AsyncComputer):
+    """Wraps the computer of a run and applies the rules before each action.
 
-    return await make_call(call, made)
+    An action returns a screenshot, so a refusal cannot be reported to the model and ends the run instead.
+    """
+
+    def __init__(self, computer: Any, tool: ComputerTool[Any], guard: Guard, run_context: Any) -> None:
+        self.guarded = computer
+        for name in _ACTIONS:
+            action = getattr(computer, name, None)
+            if callable(action):
+                setattr(self, name, _guarded_action(tool, name, action, guard, run_context))
+
+    @property
+    def environment(self) -> Any:
+        """The environment of the guarded computer."""
+        return self.guarded.environment
+
+    @property
+    def dimensions(self) -> Any:
+        """The dimensions of the guarded computer."""
+        return self.guarded.dimensions
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith("_") or attribute == "guarded":  # not set yet while an instance is copied
+            raise AttributeError(attribute)
+        return getattr(self.guarded, attribute)
+
+
+# The actions are set on each instance, with the signatures of the guarded computer.
+_GuardedComputer.__abstractmethods__ = frozenset()
+
+
+def _guarded_action(tool: ComputerTool[Any], name: str, action: Any, guard: Guard, run_context: Any) -> Any:
+    arguments = {"action": name}
+
+    @functools.wraps(action)
+    async def guarded_action(*args: Any, **kwargs: Any) -> Any:
+        async def run(call: ToolCall) -> Any:
+            check_unchanged(call, arguments)
+            await apply_rules(call, lambda: guard.require(run_context, arguments))
+            return await make_call(call, made)
+
+        async def made() -> Any:
+            result = action(*args, **kwargs)
+            return await result if inspect.isawaitable(result) else result
+
+        return await describe_call(tool, run_context, arguments, None, run)
+
+    return guarded_action
+
+
+def _guard_computer(tool: ComputerTool[Any], guard: Guard) -> ComputerTool[Any]:
+    """Return a copy of a computer tool with a guarded computer, whether fixed or created for each run."""
+    given = tool.computer
+    facts = guard.facts
+    # The SDK holds the factory for as long as the tool exists, so it must not hold the agent.
+    find_book = weakref.ref(guard.book) if guard.book is not None else None
+
+    async def create(*, run_context: Any) -> Any:
+        made: Any = given
+        if isinstance(given, ComputerProvider):
+            made = given.create(run_context=run_context)
+        elif callable(given):
+            made = given(run_context=run_context)
+        made = await made if inspect.isawaitable(made) else made
+        kind: Any = _GuardedComputer  # to a type checker, the class is abstract
+        book = find_book() if find_book is not None else None
+        return kind(made, tool, Guard(facts, book), run_context)
+
+    async def dispose(*, run_context: Any, computer: Any) -> None:
+        if isinstance(given, ComputerProvider) and given.dispose is not None:
+            done = given.dispose(run_context=run_context, computer=computer.guarded)
+            if inspect.isawaitable(done):
+                await done
+
+    provider: Any = ComputerProvider(create=create, dispose=dispose)
+    return dataclasses.replace(tool, computer=provider)

@@ -8,19 +8,21 @@ by field.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Protocol
 
 import attrs
 
 from kantan_agents.core.interception import capture_decision
 from kantan_agents.core.pipeline import current_run
-from kantan_agents.errors import KantanAgentsError, ToolNotAllowedError
-from kantan_agents.tool_rules import Decision, RuleLayers, ToolFacts
+from kantan_agents.errors import KantanAgentsError, ToolNotAllowedError, ToolParameterError
+from kantan_agents.tool_rules import Decision, RuleLayers, ToolFacts, ToolRules
 from kantan_agents.tools.guards.check import check_layers
-from kantan_agents.tools.guards.hints import hint_for
 from kantan_agents.tools.guards.violations import RuleViolation, RuleViolationPolicy, refuse
 from kantan_agents.tools.in_force import NO_LAYERS, rules_in_force
+
+_LISTED: Final = 20
+_LONGEST: Final = 200
 
 
 class Rulebook(Protocol):
@@ -157,7 +159,7 @@ class Guard:
             violation,
             policy or (book.on_rule_violation if book is not None else "feedback"),
             sensitive=bool(getattr(config, "trace_include_sensitive_data", True)),
-            hint=hint_for(decision, layers.rules_behind(decision), self.facts),
+            hint=_hint_for(decision, layers.rules_behind(decision), self.facts),
             # The model's own arguments: a middleware may have inserted values that must not be traced.
             recorded=getattr(wrapper, "tool_arguments", None),
         )
@@ -166,3 +168,58 @@ class Guard:
 def _running_agent() -> Rulebook | None:
     run = current_run.get()
     return run.agent if run is not None else None
+
+
+def _hint_for(decision: Decision, rules: ToolRules, facts: ToolFacts) -> str:
+    """Return which rule refused a call, and which calls are allowed, for the model to correct its call.
+
+    Args:
+        decision: The refusal.
+        rules: The rule set that refused the call.
+        facts: The tool.
+    """
+    error = decision.error
+    if isinstance(error, ToolParameterError):
+        return _about_value(error)
+    if not isinstance(error, ToolNotAllowedError):
+        reason = getattr(error, "reason", None)
+        return f"The reason is: {_short(str(reason))}." if reason else ""
+    if decision.key == "is_enabled":
+        return "The tool is switched off."
+    if decision.key not in ("allow", "deny"):
+        return ""
+    return " ".join([_about_rule(decision), *_about_other_calls(decision, rules, facts)])
+
+
+def _about_value(error: ToolParameterError) -> str:
+    if not isinstance(error.limit, (tuple, list)):
+        return f"The rule is {error.keyword}: {_short(repr(error.limit))}."
+    if not error.limit:
+        return "The rule is about values of another type than the tool takes, so every value is refused."
+    return f"The rule is {error.keyword}: {_listed(map(repr, error.limit))}."
+
+
+def _about_rule(decision: Decision) -> str:
+    if decision.entry is None:
+        return f"The rule is: {decision.key} has no entry for it."
+    return f"The rule is {decision.key}: {_short(decision.entry)}."
+
+
+def _about_other_calls(decision: Decision, rules: ToolRules, facts: ToolFacts) -> list[str]:
+    """Return what may be called instead, as far as the same rule set says."""
+    if rules.denying(facts.names) is not None:
+        return []
+    allowed = rules.allowed_calls(facts.names, facts.origin)
+    if allowed and rules.allowing(facts.names, facts.origin) is None:
+        return [f"Calls that are allowed: {_listed(call.entry for call in allowed)}."]
+    return ["Other calls of the tool may be allowed."] if decision.key == "deny" else []
+
+
+def _listed(texts: Iterable[str]) -> str:
+    every = list(texts)
+    listed = ", ".join(map(_short, every[:_LISTED]))
+    return f"{listed} and {len(every) - _LISTED} more" if len(every) > _LISTED else listed
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."

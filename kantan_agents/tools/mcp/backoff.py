@@ -1,11 +1,15 @@
-"""How often, how fast and how long a lost connection to an MCP server is made again."""
+"""How often, how fast and how long a lost connection to an MCP server is made again, and when it rests."""
 
 from __future__ import annotations
 
 import random
+import time
 from typing import Any
 
 import attrs
+
+from kantan_agents.tools.mcp.failures import text_of
+from kantan_agents.tools.mcp.unavailable import UnavailableError
 
 
 @attrs.frozen
@@ -52,3 +56,46 @@ def limits_for(server: Any) -> Backoff:
         return BACKOFF
     # A server that fails at once is tried again; one that has used up its time is not.
     return attrs.evolve(BACKOFF, attempt=seconds, total=seconds)
+
+
+class Rest:
+    """The rest of one server object, so that each run does not wait again; none at first.
+
+    Attributes:
+        failures: How many reconnections in a row have failed.
+        until: When it ends, on the monotonic clock.
+    """
+
+    def __init__(self) -> None:
+        self.failures = 0
+        self.until = 0.0
+        self._session: Any = None  # that the server had when the rest began
+        self._error: BaseException | None = None
+
+    def check(self, server: Any) -> None:
+        """Check that the server may be asked.
+
+        Raises:
+            UnavailableError: It rests.
+        """
+        remaining = self.until - time.monotonic()
+        if remaining <= 0:
+            return
+        session = getattr(server, "session", None)
+        if session is not None and session is not self._session:
+            return  # the user has connected it again
+        reason = f"{self._reason()}; the next attempt is in {remaining:.0f} seconds"
+        raise UnavailableError(reason) from self._error
+
+    def begin(self, server: Any, error: BaseException) -> UnavailableError:
+        """Begin a rest, or go on with the present one; return the error to raise."""
+        self._error = error
+        if self.until > time.monotonic():  # another run has seen the same failure
+            return UnavailableError(self._reason())
+        self.failures += 1
+        self._session = getattr(server, "session", None)
+        self.until = time.monotonic() + BACKOFF.rest(self.failures)
+        return UnavailableError(self._reason())
+
+    def _reason(self) -> str:
+        return text_of(self._error) if self._error is not None else "it is not connected"

@@ -12,11 +12,10 @@ from typing import Any, TypeVar
 
 from kantan_agents.errors import MCPServerLoopError
 from kantan_agents.support.log import get_logger
-from kantan_agents.tools.mcp import backoff
+from kantan_agents.tools.mcp.backoff import Rest, limits_for
 from kantan_agents.tools.mcp.failures import is_lost, is_session_gone, is_silent, text_of
 from kantan_agents.tools.mcp.keeper import Keeper, start_task
 from kantan_agents.tools.mcp.loops import LoopEndedError, is_gone, run_on
-from kantan_agents.tools.mcp.rest import Rest
 from kantan_agents.tools.mcp.twins import adopt_session, has_session, is_closed, loop_of
 from kantan_agents.tools.mcp.unavailable import LostInCallError, UnavailableError
 
@@ -190,7 +189,7 @@ class Connection:
                 self._attempt_loop = asyncio.get_running_loop()
                 self._attempt_task = start_task(self._try_again(server, attempt))
         # Not cancelled with this run: others may wait for it.
-        longest = 2 * backoff.limits_for(server).total
+        longest = 2 * limits_for(server).total
         await asyncio.wait({asyncio.wrap_future(attempt)}, timeout=longest)
         if not attempt.done():
             raise UnavailableError("the event loop that connects it makes no progress")
@@ -199,7 +198,7 @@ class Connection:
             raise UnavailableError(text_of(error)) from error
 
     async def _try_again(self, server: Any, attempt: Future[BaseException | None]) -> None:
-        limits = backoff.limits_for(server)
+        limits = limits_for(server)
         ends = time.monotonic() + limits.total
         error: BaseException = ConnectionError("it was closed while it was being connected")
         is_made = False

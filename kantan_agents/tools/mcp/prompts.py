@@ -12,7 +12,7 @@ from agents.mcp import MCPServer
 from kantan_agents.core.prompt import Prompt, hash_text
 from kantan_agents.errors import InvalidOptionError, MCPServerLoopError, PromptNotFetchedError
 from kantan_agents.tools.mcp.offers import as_data, check_server, reason_of
-from kantan_agents.tools.mcp.served import ask_server
+from kantan_agents.tools.mcp.server_connections import ask_server
 
 _VERSION_DIGITS = 12
 _ASKER = "(none)"  # in errors about event loops, in place of the name of an agent

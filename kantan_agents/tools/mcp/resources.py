@@ -27,7 +27,7 @@ from kantan_agents.tools.mcp.resource_tools import (
     tool_result,
     why_unsafe,
 )
-from kantan_agents.tools.mcp.served import ask_server
+from kantan_agents.tools.mcp.server_connections import ask_server
 
 _ASKER = "(none)"  # in errors about event loops, in place of the name of an agent
 _log = get_logger("kantan_agents.mcp")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from typing import Any
 
 import anyio
 import attrs
@@ -16,17 +16,10 @@ from kantan_agents.core.interception import error_message
 from kantan_agents.core.pipeline import Run, current_run
 from kantan_agents.errors import KantanAgentsError, MCPServerUnavailableError
 from kantan_agents.support.log import get_logger
-from kantan_agents.tools.mcp.connection import Connection
 from kantan_agents.tools.mcp.failure_policy import MCPFailurePolicy, choice_for
 from kantan_agents.tools.mcp.failures import text_of
-from kantan_agents.tools.mcp.known_connections import connection_of
-from kantan_agents.tools.mcp.twins import has_session
+from kantan_agents.tools.mcp.server_connections import Tended, is_of_sdk, tended_servers
 from kantan_agents.tools.mcp.unavailable import UnavailableError
-
-T = TypeVar("T")
-
-TENDED = "_kantan_tended_servers"
-"""Attribute of an SDK agent for its ``Tended`` servers; left out of copies."""
 
 _LEFT_OUT = object()
 _NOT_WAITED_FOR = "another server ended the run before it had listed its tools"
@@ -34,49 +27,6 @@ _log = get_logger("kantan_agents.mcp")
 
 servers_away: ContextVar[frozenset[str]] = ContextVar("kantan_agents_servers_away", default=frozenset())
 """Names of the MCP servers that were left out when this task listed the servers of an agent last."""
-
-
-class Tended:
-    """A server object of an agent whose calls go through its ``Connection``; otherwise the object itself.
-
-    A server object that wraps another names it as ``wrapped_server``: that one has the connection.
-
-    Attributes:
-        server: The server object.
-    """
-
-    def __init__(self, server: Any, agent_name: str) -> None:
-        self.server = server
-        self._inner = _innermost(server)
-        self._last_tools: Sequence[Any] | None = None
-        self._agent_name = agent_name
-
-    @property
-    def connection(self) -> Connection:
-        """The connection of the server, or of the one that it wraps."""
-        return connection_of(self._inner)
-
-    @property
-    def last_tools(self) -> Sequence[Any] | None:
-        """The tools that it listed last; None if it never did."""
-        return self._last_tools if self._inner is not self.server else self.connection.last_tools
-
-    def remember(self, tools: Sequence[Any]) -> None:
-        """Remember the tools that it has listed."""
-        if self._inner is not self.server:
-            self._last_tools = tools
-        else:
-            self.connection.last_tools = tools
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "server" or name.startswith("__"):  # of a copy that is being made
-            raise AttributeError(name)
-        return getattr(self.server, name)
-
-    async def call_tool(self, tool_name: str, arguments: Any, **options: Any) -> Any:
-        """Call a tool of the server."""
-        call = self.server.call_tool
-        return await self.connection.call(lambda: call(tool_name, arguments, **options), self._agent_name)
 
 
 @attrs.frozen(eq=False)
@@ -133,7 +83,7 @@ async def list_servers(agent: Any, wrapper: RunContextWrapper[Any], policy: MCPF
         MCPServerUnavailableError: E28, a server cannot be used, and the policy says "raise".
         MCPServerLoopError: E37, its connection is on an event loop that cannot make progress.
     """
-    tended = _tended(agent)
+    tended = tended_servers(agent)
     # One that is slow to start or to answer must not keep the others waiting. An object of another class may
     # connect itself, and has to do so in this task.
     together = [one for one in tended if is_of_sdk(one.server)]
@@ -179,17 +129,6 @@ async def _ask_all(
         first = min(ending, key=lambda one: answers[one].reason == _NOT_WAITED_FOR)
         await _settle(first, agent, policy, answers[first])
     return answers
-
-
-def _tended(agent: Any) -> list[Tended]:
-    known: dict[int, Tended] = vars(agent).setdefault(TENDED, {})
-    found = []
-    for server in agent.mcp_servers:
-        one = known.get(id(server))
-        if one is None or one.server is not server:
-            one = known[id(server)] = Tended(server, agent.name)
-        found.append(one)
-    return found
 
 
 async def _ask(tended: Tended, agent: Any, wrapper: RunContextWrapper[Any]) -> _Answer:
@@ -261,33 +200,6 @@ async def _note_left_out(
         await run.events.emit(
             MCPServerLeftOut, agent=agent.name, server=failure.server, code=failure.code, message=message
         )
-
-
-def is_of_sdk(server: Any) -> bool:
-    """Return whether the library connects a server object, so that it may be asked in any task."""
-    return has_session(_innermost(server))
-
-
-def _innermost(server: Any) -> Any:
-    while getattr(server, "wrapped_server", None) is not None:
-        server = server.wrapped_server
-    return server
-
-
-async def ask_server(server: Any, question: Callable[[], Awaitable[T]], agent_name: str) -> T:
-    """Ask a server something that may be asked twice, in the event loop of its connection.
-
-    Args:
-        server: The server object.
-        question: Asks it, for its prompts for example.
-        agent_name: Name of the agent, for errors.
-
-    Raises:
-        UnavailableError: The server cannot be reached.
-        MCPServerLoopError: E37, its connection is on an event loop that cannot make progress.
-        Exception: Any other exception of the server.
-    """
-    return await Tended(server, agent_name).connection.ask(question, agent_name)
 
 
 def shown_name(server: Any) -> str:

@@ -19,9 +19,15 @@ from kantan_agents.tool_rules import RuleLayers
 from kantan_agents.tools.facts import facts_of, facts_of_listed
 from kantan_agents.tools.guards.functions import is_switched_on
 from kantan_agents.tools.listing import changes_each_turn
-from kantan_agents.tools.retrieval.conversation import earlier_items, earlier_text
 from kantan_agents.tools.retrieval.options import ToolRetrieval
-from kantan_agents.tools.retrieval.query import arguments_of, calls_in, newest_text, with_calls
+from kantan_agents.tools.retrieval.query import (
+    arguments_of,
+    calls_in,
+    earlier_items,
+    earlier_text,
+    newest_text,
+    with_calls,
+)
 from kantan_agents.tools.retrieval.retrievers.retriever import ToolMatch, document_of
 from kantan_agents.tools.retrieval.search import ToolSearch, first_matching
 from kantan_agents.tools.retrieval.view import View

@@ -1,4 +1,4 @@
-"""Extracts the search text from the input of a run."""
+"""The text to search by: from the input of a run, or from the conversation before it if that is too short."""
 
 from __future__ import annotations
 
@@ -6,10 +6,19 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from agents import RunState
+from agents.tool_context import ToolContext
+
+from kantan_agents.core.pipeline import current_run, loggable
+from kantan_agents.support.log import get_logger
+
 LONGEST = 4_000
 """Largest number of characters of a text to search by."""
 
 _CALLS = 3
+_log = get_logger("kantan_agents.retrieval")
+_NEWEST = 50
+"""Number of newest items of a conversation that are read."""
 
 
 def cut(text: str) -> str:
@@ -76,3 +85,41 @@ def _as_text(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False, default=str)
     except (TypeError, ValueError, RecursionError):
         return ""
+
+
+async def earlier_items(wrapper: Any) -> Sequence[Any]:
+    """Return the newest items of the conversation before a run: of its session, then of its input.
+
+    Args:
+        wrapper: The SDK's context of the run.
+    """
+    if isinstance(wrapper, ToolContext):  # an agent as tool starts a new conversation
+        return ()
+    run = current_run.get()
+    if run is None or wrapper.turn_input:  # if the SDK sets it, it contains the session's items
+        return list(wrapper.turn_input or ())[-_NEWEST:]
+    given = run.input._original_input if isinstance(run.input, RunState) else run.input
+    items = given[-_NEWEST:] if isinstance(given, list) else []
+    session = run.options.get("session")
+    if session is None:
+        return items
+    try:
+        stored = await session.get_items(limit=_NEWEST)
+    except Exception as error:  # noqa: BLE001 - the SDK reads the session as well, and reports the error
+        _log.warning("session_not_read", reason=loggable(error, f"{type(error).__name__}: {error!s:.200}"))
+        return items
+    return [*stored, *items][-_NEWEST:]
+
+
+def earlier_text(items: Sequence[Any], text: str) -> str:
+    """Return the user's text before ``text`` in these items or the context's history, "" if there is none."""
+    run = current_run.get()
+    said = [*texts_of_user(items), *_history(run.context if run is not None else {})]
+    return next((cut(one) for one in said if cut(one) != text), "")
+
+
+def _history(context: dict[str, Any]) -> Iterator[str]:
+    entries = context.get("history")
+    for entry in reversed(entries[-_NEWEST:]) if isinstance(entries, list) else ():
+        if isinstance(entry, dict) and entry.get("role") == "user" and isinstance(entry.get("text"), str):
+            yield entry["text"]

@@ -15,7 +15,7 @@ import pytest
 from kantan_agents import Agent
 from kantan_agents.errors import MCPServerLoopError
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
-from kantan_agents.tools.mcp.known_connections import connection_of
+from kantan_agents.tools.mcp.server_connections import connection_of
 from tests.programs import Preloaded
 from tests.tools.conftest import outputs
 from tests.tools.mcp.processes import Processes

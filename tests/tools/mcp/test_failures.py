@@ -353,7 +353,7 @@ async def test_a_server_over_http_that_restarts_is_connected_again(web: Web, pro
 
 
 def backoff_is_over(server: Any) -> None:
-    from kantan_agents.tools.mcp.known_connections import connection_of
+    from kantan_agents.tools.mcp.server_connections import connection_of
 
     connection_of(server)._rest.until = 0.0
 

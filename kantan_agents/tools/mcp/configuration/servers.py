@@ -14,8 +14,7 @@ from mcp.client.stdio import stdio_client
 
 from kantan_agents.tools.mcp.configuration.entry import ServerEntry
 from kantan_agents.tools.mcp.configuration.masking import Masking
-from kantan_agents.tools.mcp.configuration.nonsense import Nonsense
-from kantan_agents.tools.mcp.configuration.stderr import StandardError
+from kantan_agents.tools.mcp.configuration.process_output import Nonsense, StandardError
 from kantan_agents.tools.mcp.configuration.variables import Expanded
 from kantan_agents.tools.mcp.failures import text_of
 from kantan_agents.tools.mcp.resources import with_resources
