@@ -84,8 +84,8 @@ if TYPE_CHECKING:
         resource_text,
         with_resources,
     )
+    from kantan_agents.tools.providers.cache import refresh_tool_providers
     from kantan_agents.tools.providers.choice import use_tool_providers
-    from kantan_agents.tools.providers.collected import refresh_tool_providers
     from kantan_agents.tools.providers.providers import (
         get_effective_tool_rules,
         get_provider_tool_rules,
@@ -306,7 +306,7 @@ _loaded, __dir__ = lazy_names(
             "resource_text",
             "with_resources",
         ),
-        "kantan_agents.tools.providers.collected": ("refresh_tool_providers",),
+        "kantan_agents.tools.providers.cache": ("refresh_tool_providers",),
         "kantan_agents.tools.providers.providers": (
             "get_effective_tool_rules",
             "get_provider_tool_rules",

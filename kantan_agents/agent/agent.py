@@ -57,7 +57,7 @@ from kantan_agents.subagent_files import AgentDefinition
 from kantan_agents.tools.guards.violations import RuleViolationPolicy, checked_policy
 from kantan_agents.tools.mcp.failure_policy import MCPFailurePolicy, checked_mcp_failure
 from kantan_agents.tools.origins import origins_text, tool_origins
-from kantan_agents.tools.providers.collected import loaded_providers
+from kantan_agents.tools.providers.cache import loaded_providers
 from kantan_agents.tools.providers.providers import (
     AVAILABLE,
     ProviderChoice,

@@ -32,7 +32,7 @@ from kantan_agents.core.pipeline import current_run
 from kantan_agents.errors import KantanAgentsError, UnknownToolError
 from kantan_agents.tool_rules import RuleLayers
 from kantan_agents.tools.facts import facts_of, facts_of_listed, servers_of
-from kantan_agents.tools.guards.guard import Guard, Rulebook
+from kantan_agents.tools.guards.guard import Rulebook, ToolGuard
 from kantan_agents.tools.guards.hosted import rule_hosted_mcp
 from kantan_agents.tools.guards.invalid_calls import begin_turn, record_invalid_call, usable_tools_sentence
 from kantan_agents.tools.guards.repeated_failures import UnknownCall, end_call, record_failed_call
@@ -41,7 +41,7 @@ from kantan_agents.tools.unshown import show_and_explain, unshown_tool
 
 
 @attrs.frozen(eq=False)
-class Listing:
+class ToolListing:
     """The tools of one turn.
 
     Attributes:
@@ -68,7 +68,7 @@ _ERROR_WORDS = (
 )
 
 # By the SDK's context of a run; nested runs have their own.
-_listings: WeakKeyDictionary[Any, Listing] = WeakKeyDictionary()
+_listings: WeakKeyDictionary[Any, ToolListing] = WeakKeyDictionary()
 
 
 def list_tools(
@@ -88,7 +88,7 @@ def list_tools(
     begin_turn()
     if layers.permits_all:
         shown = [*before, *tools] if before else tools
-        _listings[wrapper] = Listing(shown, (), book)
+        _listings[wrapper] = ToolListing(shown, (), book)
         return shown
     shown = list(before)
     hidden: list[Tool] = []
@@ -103,7 +103,7 @@ def list_tools(
             hidden.append(tool)
         else:
             shown.append(ruled)
-    _listings[wrapper] = Listing(shown, hidden, book)
+    _listings[wrapper] = ToolListing(shown, hidden, book)
     return shown
 
 
@@ -125,7 +125,7 @@ def list_none(wrapper: Any) -> list[Tool]:
     return []
 
 
-def listing_of(wrapper: Any) -> Listing | None:
+def listing_of(wrapper: Any) -> ToolListing | None:
     """Return the latest listing of an SDK run."""
     return _listings.get(wrapper)
 
@@ -142,7 +142,7 @@ async def answer_missing(wrapper: Any, tool_name: str, call_id: str = "") -> str
         KantanAgentsError: The violation, if the policy says "raise".
     """
     _forget_invented_name()
-    listing = listing_of(wrapper) or Listing((), (), None)
+    listing = listing_of(wrapper) or ToolListing((), (), None)
     usable = usable_tools_sentence(_names(listing.shown), tool_name)
     call = _missing_call(wrapper, tool_name, call_id)
     unseen = unshown_tool(tool_name)
@@ -151,7 +151,7 @@ async def answer_missing(wrapper: Any, tool_name: str, call_id: str = "") -> str
         if tool_name in facts.names:
             if call is not None:
                 capture_hidden_tool(call, tool)
-            refusal = await _refused(Guard(facts, listing.book), wrapper, call)
+            refusal = await _refused(ToolGuard(facts, listing.book), wrapper, call)
             if refusal is not None:
                 return _counted(call, refusal, f"{refusal}\n{usable}")
     if unseen is not None:
@@ -197,7 +197,7 @@ def _missing_call(wrapper: Any, tool_name: str, call_id: str) -> ToolCall | None
     return call
 
 
-async def _refused(guard: Guard, wrapper: Any, call: ToolCall | None) -> str | None:
+async def _refused(guard: ToolGuard, wrapper: Any, call: ToolCall | None) -> str | None:
     try:
         with checking_rules(call):
             return await guard.refusal(wrapper, "")
@@ -222,7 +222,7 @@ async def hidden_tool_called(error: BaseException) -> KantanAgentsError | None:
     for tool in listing.hidden if listing is not None else ():
         words = _error_words(tool)
         if words and words in str(error).lower():
-            guard = Guard(facts_of_listed(tool), listing.book if listing is not None else None)
+            guard = ToolGuard(facts_of_listed(tool), listing.book if listing is not None else None)
             try:
                 await guard.require(wrapper, {})
             except KantanAgentsError as violation:

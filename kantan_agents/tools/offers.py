@@ -39,7 +39,7 @@ class Offers:
 
 
 @attrs.frozen
-class Reading:
+class NameReading:
     """One meaning of a name.
 
     Attributes:
@@ -55,7 +55,7 @@ class Reading:
     is_whole: bool = False
 
 
-def readings_of(name: str, offers: Offers) -> list[Reading]:
+def readings_of(name: str, offers: Offers) -> list[NameReading]:
     """Return the tools of MCP servers that a name may mean; none if the agent has no server for it.
 
     Args:
@@ -63,7 +63,7 @@ def readings_of(name: str, offers: Offers) -> list[Reading]:
         offers: The servers of the agent.
     """
     found = [
-        Reading(facts, server)
+        NameReading(facts, server)
         for server, tools in offers.known.items()
         for facts in tools
         if name in facts.names or name.removesuffix(_EVERY_TOOL) in names_of_server(server)
@@ -71,7 +71,7 @@ def readings_of(name: str, offers: Offers) -> list[Reading]:
     return [*found, *_of_unlisted(name, offers)]
 
 
-def reading_of_unknown(name: str) -> Reading | None:
+def reading_of_unknown(name: str) -> NameReading | None:
     """Return the meaning of a name such as ``mcp__github__push`` whose server is unknown, else None.
 
     All ways to divide it into server and tool count for ``deny``, only the shortest server for ``allow``.
@@ -81,26 +81,26 @@ def reading_of_unknown(name: str) -> Reading | None:
         return None
     parts = rest.split("__")
     if len(parts) == 1 or name.endswith(_EVERY_TOOL):
-        return Reading(_tool_of(rest, ANY_TOOL, name, Offers()), rest, is_whole=True)
+        return NameReading(_tool_of(rest, ANY_TOOL, name, Offers()), rest, is_whole=True)
     splits = [("__".join(parts[:at]), "__".join(parts[at:])) for at in range(1, len(parts))]
     names = (each for server, own in splits if server and own for each in (own, *names_in_rules(server, own)))
     server, own = splits[0]
-    return Reading(
+    return NameReading(
         _guessed(name, (*names, *names_of_server(rest)), origin_of(server, own, own, None)), server
     )
 
 
-def _of_unlisted(name: str, offers: Offers) -> Iterator[Reading]:
+def _of_unlisted(name: str, offers: Offers) -> Iterator[NameReading]:
     prefixes = {prefix: server for server in offers.around.servers for prefix in server_prefixes(server)}
     longest = max(filter(name.startswith, prefixes), key=len, default=None)
     for server, reason in offers.unlisted.items():
         if name.removesuffix(_EVERY_TOOL) in names_of_server(server):
-            yield Reading(_tool_of(server, ANY_TOOL, name, offers), server, reason, is_whole=True)
+            yield NameReading(_tool_of(server, ANY_TOOL, name, offers), server, reason, is_whole=True)
         elif longest is not None:
             if longest in server_prefixes(server):
-                yield Reading(_tool_of(server, name[len(longest) :], name, offers), server, reason)
+                yield NameReading(_tool_of(server, name[len(longest) :], name, offers), server, reason)
         elif not name.startswith(SERVER_PREFIX):  # the server may call one of its tools so
-            yield Reading(_tool_of(server, name, name, offers), server, reason)
+            yield NameReading(_tool_of(server, name, name, offers), server, reason)
 
 
 def _tool_of(server: str, own: str, asked: str, offers: Offers) -> ToolFacts:

@@ -69,10 +69,10 @@ class _Receiver:
             model = self.schema.params_pydantic_model(**arguments)
         except Exception:  # noqa: BLE001 - a validator is user code
             return []  # the call will fail in the same way, and the function receives nothing
-        reader = _Reader(by_python_name=False)
+        reader = _JSONReader(by_python_name=False)
         read = [self._as_called(reader.model(model, arguments), last=False)]
         if reader.is_ambiguous or self._takes_more:
-            other = _Reader(by_python_name=True).model(model, arguments)
+            other = _JSONReader(by_python_name=True).model(model, arguments)
             read.append(self._as_called(other, last=True))
         return read
 
@@ -112,7 +112,7 @@ class _Receiver:
         return values
 
 
-class _Reader:
+class _JSONReader:
     """Reads Python values as JSON values.
 
     Args:

@@ -89,31 +89,31 @@ PROMISES: dict[tuple[str, str, str], Table] = {
     },
     ("docs/guides/shell-and-web-tools.md", "Read a page", "If"): {
         "a page redirects to another host or port": (
-            "toolkit/shell/test_web_fetch.py::test_a_redirect_to_another_host_is_named_and_not_followed",
-            "toolkit/shell/test_web_fetch.py::test_a_redirect_to_another_port_or_scheme_is_not_followed",
+            "toolkit/web/test_web_fetch.py::test_a_redirect_to_another_host_is_named_and_not_followed",
+            "toolkit/web/test_web_fetch.py::test_a_redirect_to_another_port_or_scheme_is_not_followed",
         ),
         "a page redirects on its host": (
-            "toolkit/shell/test_web_fetch.py::test_a_redirect_on_the_same_host_is_followed",
-            "toolkit/shell/test_web_fetch.py::test_rules_for_urls_hold_for_redirects_too",
-            "toolkit/shell/test_web_fetch.py::test_endless_redirects_end",
+            "toolkit/web/test_web_fetch.py::test_a_redirect_on_the_same_host_is_followed",
+            "toolkit/web/test_web_fetch.py::test_rules_for_urls_hold_for_redirects_too",
+            "toolkit/web/test_web_fetch.py::test_endless_redirects_end",
         ),
         "a name has an address that is not of the public internet": (
-            "toolkit/shell/test_web_fetch.py::test_private_addresses_are_refused_by_default",
+            "toolkit/web/test_web_fetch.py::test_private_addresses_are_refused_by_default",
         ),
         "the name server gives another address the next time": (
-            "toolkit/shell/test_web_fetch.py::test_the_name_is_looked_up_once_and_the_connection_goes_to_that_address",
+            "toolkit/web/test_web_fetch.py::test_the_name_is_looked_up_once_and_the_connection_goes_to_that_address",
         ),
         "the URL has a user name, a password or an ambiguous host": (
-            "toolkit/shell/test_urls.py::test_what_may_be_read_in_two_ways_is_refused",
+            "toolkit/web/test_urls.py::test_what_may_be_read_in_two_ways_is_refused",
         ),
         "the page is huge, slow or a compression bomb": (
-            "toolkit/shell/test_web_fetch.py::test_a_huge_body_is_read_only_up_to_the_limit",
-            "toolkit/shell/test_web_fetch.py::test_a_slow_server_is_left_after_the_time_limit",
-            "toolkit/shell/test_web_fetch.py::test_a_compressed_body_is_unpacked_only_up_to_the_limit",
+            "toolkit/web/test_web_fetch.py::test_a_huge_body_is_read_only_up_to_the_limit",
+            "toolkit/web/test_web_fetch.py::test_a_slow_server_is_left_after_the_time_limit",
+            "toolkit/web/test_web_fetch.py::test_a_compressed_body_is_unpacked_only_up_to_the_limit",
         ),
-        "the page is HTML": ("toolkit/shell/test_web_fetch.py::test_html_becomes_markdown",),
+        "the page is HTML": ("toolkit/web/test_web_fetch.py::test_html_becomes_markdown",),
         "the page is neither text nor HTML": (
-            "toolkit/shell/test_web_fetch.py::test_what_is_no_text_is_named_and_not_shown",
+            "toolkit/web/test_web_fetch.py::test_what_is_no_text_is_named_and_not_shown",
         ),
     },
     ("docs/guides/durable-runs.md", "What is promised", "If"): {

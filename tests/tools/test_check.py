@@ -12,7 +12,7 @@ from agents import RunContextWrapper
 
 from kantan_agents.tool_rules import ToolFacts, ToolRules
 from kantan_agents.tools.guards.check import check_call
-from kantan_agents.tools.guards.guard import Guard
+from kantan_agents.tools.guards.guard import ToolGuard
 
 pytestmark = pytest.mark.anyio
 
@@ -131,6 +131,6 @@ async def test_rules_that_change_during_a_check_apply(
 
     monkeypatch.setattr(anyio, "open_process", denying_meanwhile)
     wrapper = RunContextWrapper({"tool_rules": rules})
-    refusal = await Guard(TOOL, None).refusal(wrapper, {"value": f"{LONG}a{'b' * 200}c"})
+    refusal = await ToolGuard(TOOL, None).refusal(wrapper, {"value": f"{LONG}a{'b' * 200}c"})
     assert refusal is not None
     assert "[E8]" in refusal

@@ -94,7 +94,7 @@ class TestInAProcessOfItsOwn:
             """
             import json
             import kantan_agents as k
-            from kantan_agents.tools.providers.collected import collected_providers
+            from kantan_agents.tools.providers.cache import collected_providers
 
             print(json.dumps({
                 "providers": {p.name: [t.name for t in p.tools] for p in collected_providers().providers},

@@ -61,7 +61,7 @@ def _provided_names() -> frozenset[str]:
         return frozenset()  # without importing the SDK
     with suppress_output():
         from kantan_agents.tools.facts import facts_of_listed
-        from kantan_agents.tools.providers.collected import collected_providers
+        from kantan_agents.tools.providers.cache import collected_providers
 
         providers = collected_providers().providers
     return frozenset(

@@ -14,7 +14,7 @@ from kantan_agents.errors import InvalidOptionError
 from kantan_agents.subagent_files import AgentDefinition
 from kantan_agents.tools.mcp.configuration.agent_file import source_of, wanted_servers
 from kantan_agents.tools.mcp.configuration.configuration import Configuration
-from kantan_agents.tools.mcp.configuration.entry import ServerEntry, Source
+from kantan_agents.tools.mcp.configuration.entry import ServerEntry, ServerSource
 from kantan_agents.tools.mcp.configuration.masking import shown_value
 from kantan_agents.tools.mcp.configuration.places import is_own_file
 from kantan_agents.tools.mcp.configuration.read_file import read_file
@@ -100,7 +100,7 @@ def _whole_line(text: str) -> str:
     return printable(text.replace("\n", "\\n").replace("\t", " "))
 
 
-def _read(path: Path) -> tuple[Source, tuple[ServerEntry, ...]]:
+def _read(path: Path) -> tuple[ServerSource, tuple[ServerEntry, ...]]:
     if path.suffix == ".md":
         definition = AgentDefinition.load(path)
         entries = wanted_servers(definition).entries

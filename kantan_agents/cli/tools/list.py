@@ -12,8 +12,8 @@ from kantan_agents.cli.terminal.console import suppress_output
 from kantan_agents.cli.terminal.failures import EXIT_FAILED
 from kantan_agents.cli.terminal.plain import json_text, one_line, printable
 from kantan_agents.errors import PREFIX, InvalidToolRulesError
+from kantan_agents.tools.providers.cache import collected_providers
 from kantan_agents.tools.providers.choice import GROUP, VARIABLE, Declaration
-from kantan_agents.tools.providers.collected import collected_providers
 from kantan_agents.tools.providers.entry_points import (
     Collected,
     ProviderFailure,

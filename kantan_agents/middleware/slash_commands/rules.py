@@ -10,7 +10,7 @@ import attrs
 
 from kantan_agents.middleware.slash_commands.user_rules import USER_RULES, read_user_rules
 from kantan_agents.tool_rules import EXPLICIT, USER, RuleLayers, ToolRules, merge
-from kantan_agents.tools.guards.guard import Guard
+from kantan_agents.tools.guards.guard import ToolGuard
 
 _NO_ALIASES: Mapping[str, str] = MappingProxyType({})
 
@@ -89,7 +89,7 @@ def _renamed(entries: Any, tool: str) -> Iterator[tuple[str, str]]:
 
 
 @attrs.frozen(eq=False)
-class UserGuard(Guard):
+class UserGuard(ToolGuard):
     """Checks the calls of one tool against the user rules.
 
     Attributes:

@@ -6,14 +6,14 @@ import codecs
 import os
 from collections.abc import Iterator
 
-from kantan_agents.toolkit.files.stop import Stop
 from kantan_agents.toolkit.files.text import BinaryFileError, marked_encoding
+from kantan_agents.toolkit.files.threads import SearchStop
 
 BLOCK = 1 << 20
 _FIRST = 1 << 16
 
 
-def text_blocks(file: int, size: int, stop: Stop, block: int = BLOCK) -> Iterator[bytes]:
+def text_blocks(file: int, size: int, stop: SearchStop, block: int = BLOCK) -> Iterator[bytes]:
     """Yield the text of a file as UTF-8; a block ends after a line end, unless a line is longer than a block.
 
     Args:

@@ -11,13 +11,13 @@ from typing import Any
 from agents import FunctionTool
 from agents.tool_context import ToolContext
 
+from kantan_agents.toolkit.files.file_tool import file_tool
 from kantan_agents.toolkit.files.globs import Glob, compiled_glob
-from kantan_agents.toolkit.files.making import file_tool
 from kantan_agents.toolkit.files.names import fitting, shown
 from kantan_agents.toolkit.files.opening import Parts, opened_root
 from kantan_agents.toolkit.files.read_rules import ReadRules
 from kantan_agents.toolkit.files.root import Root
-from kantan_agents.toolkit.files.stop import SCAN_SECONDS, Stop, in_thread
+from kantan_agents.toolkit.files.threads import SCAN_SECONDS, SearchStop, in_thread
 from kantan_agents.toolkit.files.walk import MayRead, Walk, skipped_notice
 
 MAX_FOUND = 200
@@ -50,7 +50,7 @@ def _inside(root: Root, pattern: str, path: str | None) -> str:
     return pattern[len(prefix) :] if pattern.startswith(prefix) and not path else pattern
 
 
-def find_files(root: Root, wanted: Glob, path: str, may_read: MayRead | None, stop: Stop) -> str:
+def find_files(root: Root, wanted: Glob, path: str, may_read: MayRead | None, stop: SearchStop) -> str:
     """Return the paths of matching files, one on each line.
 
     Raises:

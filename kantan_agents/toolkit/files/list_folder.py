@@ -10,13 +10,13 @@ from typing import Any
 from agents import FunctionTool
 from agents.tool_context import ToolContext
 
+from kantan_agents.toolkit.files.file_tool import file_tool
 from kantan_agents.toolkit.files.globs import Glob, compiled_glob
-from kantan_agents.toolkit.files.making import file_tool
 from kantan_agents.toolkit.files.names import fitting, shown, shown_path
 from kantan_agents.toolkit.files.opening import open_folder, opened_root
 from kantan_agents.toolkit.files.read_rules import ReadRules
 from kantan_agents.toolkit.files.root import Root
-from kantan_agents.toolkit.files.stop import Stop, in_thread
+from kantan_agents.toolkit.files.threads import SearchStop, in_thread
 from kantan_agents.toolkit.files.walk import MAX_ENTRIES, MayRead, skipped_notice
 
 MAX_LISTED = 1_000
@@ -40,7 +40,7 @@ def ls_tool(root: Root, rules: ReadRules) -> FunctionTool:
     return file_tool(ls, "LS", root)
 
 
-def list_folder(root: Root, path: str, ignore: list[Glob], may_read: MayRead | None, stop: Stop) -> str:
+def list_folder(root: Root, path: str, ignore: list[Glob], may_read: MayRead | None, stop: SearchStop) -> str:
     """Return the entries of a folder, one on each line.
 
     Raises:
@@ -70,7 +70,7 @@ def _lines(
     ignore: list[Glob],
     may_read: MayRead | None,
     skipped: Counter[str],
-    stop: Stop,
+    stop: SearchStop,
 ) -> list[str]:
     entries: list[tuple[bool, str, os.DirEntry[str]]] = []
     with os.scandir(folder) as listing:

@@ -12,12 +12,12 @@ from agents.tool_context import ToolContext
 
 from kantan_agents.errors import FileNotUsableError
 from kantan_agents.toolkit.files.blocks import text_blocks
-from kantan_agents.toolkit.files.making import file_tool
+from kantan_agents.toolkit.files.file_tool import file_tool
 from kantan_agents.toolkit.files.names import shown_path
 from kantan_agents.toolkit.files.opening import open_file, open_folder, opened_root
 from kantan_agents.toolkit.files.root import Root
-from kantan_agents.toolkit.files.stop import Stop, in_thread
 from kantan_agents.toolkit.files.text import BinaryFileError
+from kantan_agents.toolkit.files.threads import SearchStop, in_thread
 
 MAX_LINES = 2_000
 MAX_LINE = 2_000
@@ -49,7 +49,7 @@ def read_tool(root: Root) -> FunctionTool:
     return file_tool(read, "Read", root, parameter="file_path")
 
 
-def read_lines(root: Root, file_path: str, first: int, lines: int, stop: Stop) -> str:
+def read_lines(root: Root, file_path: str, first: int, lines: int, stop: SearchStop) -> str:
     """Return numbered lines of a file, with a note about what was left out.
 
     Raises:

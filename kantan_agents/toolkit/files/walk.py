@@ -12,7 +12,7 @@ from kantan_agents.errors import KantanAgentsError
 from kantan_agents.toolkit.files.ignore import IgnoreRules
 from kantan_agents.toolkit.files.opening import Parts, open_folder
 from kantan_agents.toolkit.files.root import MAX_DEPTH, Root
-from kantan_agents.toolkit.files.stop import Stop
+from kantan_agents.toolkit.files.threads import SearchStop
 
 MayRead = Callable[[str], bool]
 
@@ -22,7 +22,7 @@ MAX_ENTRIES = 200_000
 
 
 @attrs.frozen(eq=False)
-class Found:
+class WalkedFile:
     """A regular file.
 
     Attributes:
@@ -53,12 +53,12 @@ class Walk:
 
     root: Root
     top: int
-    stop: Stop
+    stop: SearchStop
     may_read: MayRead | None = None
     depth: int | None = None
     skipped: Counter[str] = attrs.field(factory=Counter)
 
-    def files(self, start: Parts) -> Generator[Found, None, None]:
+    def files(self, start: Parts) -> Generator[WalkedFile, None, None]:
         """Yield the files below a folder: those of a folder by name, then those of its folders.
 
         Raises:
@@ -91,7 +91,9 @@ class Walk:
             elif inner and self.depth is None:
                 self.skipped["deep"] += len(inner)
 
-    def _of_folder(self, folder: int, prefix: str, ignored: IgnoreRules, inner: list[str]) -> Iterator[Found]:
+    def _of_folder(
+        self, folder: int, prefix: str, ignored: IgnoreRules, inner: list[str]
+    ) -> Iterator[WalkedFile]:
         for entry in self._listed(folder):
             name = entry.name
             if entry.is_symlink():
@@ -103,7 +105,7 @@ class Walk:
                 if self.may_read is not None and not self.may_read(prefix + name):
                     self.skipped["forbidden"] += 1
                 else:
-                    yield Found(prefix + name, folder, entry)
+                    yield WalkedFile(prefix + name, folder, entry)
 
     def _listed(self, folder: int) -> list[os.DirEntry[str]]:
         entries: list[os.DirEntry[str]] = []

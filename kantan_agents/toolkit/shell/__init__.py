@@ -28,7 +28,7 @@ from kantan_agents.toolkit.shell.descriptions import (
 )
 from kantan_agents.toolkit.shell.environment import checked_environment
 from kantan_agents.toolkit.shell.limits import ShellLimits
-from kantan_agents.toolkit.shell.shell import SandboxChoice, Shell, ShellOptions
+from kantan_agents.toolkit.shell.shell import SandboxChoice, ShellOptions, ShellTools
 from kantan_agents.tools.listing import show_each_turn
 
 __all__ = ["ShellLimits", "shell_tools"]
@@ -87,7 +87,7 @@ def shell_tools(
     if not options.writes and options.sandbox != "required":
         reason = 'needs sandbox="required": without a sandbox, a command may change whatever its user may'
         raise InvalidOptionError(option="write=False", reason=reason)
-    shell = Shell(options)
+    shell = ShellTools(options)
     bash = checked_tool(
         "Bash",
         bash_description(options.limits, SANDBOXED_OR_NOT),

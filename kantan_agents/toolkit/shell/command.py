@@ -25,7 +25,7 @@ _PATIENCE_SECONDS = 12.0  # more than a supervisor takes to give up
 
 
 @attrs.frozen
-class Ending:
+class CommandEnding:
     """How a command has ended.
 
     Attributes:
@@ -46,7 +46,7 @@ class Ending:
     is_started: bool = True
 
 
-class Command:
+class ShellCommand:
     """One command, owned by a task of its own: the task that waits for it may be cancelled.
 
     Args:
@@ -61,7 +61,7 @@ class Command:
 
     def __init__(self, launch: Launch, seconds: float) -> None:
         self.output = BoundedOutput(launch.limits.output_bytes)
-        self.ending: Ending | None = None
+        self.ending: CommandEnding | None = None
         self._launch = launch
         self.seconds = seconds
         self._limit: str | None = None
@@ -74,7 +74,7 @@ class Command:
         # In a context of its own: it may outlive the tool call that starts it.
         self._task = contextvars.Context().run(asyncio.create_task, self._own())
 
-    async def ended(self) -> Ending:
+    async def ended(self) -> CommandEnding:
         """Wait for the end; if the waiting task is cancelled, kill the command and wait all the same."""
         try:
             await asyncio.wait({self._task})
@@ -82,7 +82,7 @@ class Command:
             self.kill()
             await wait_for_end(self._task)
             raise
-        return Ending(problem="its event loop has ended") if self.ending is None else self.ending
+        return CommandEnding(problem="its event loop has ended") if self.ending is None else self.ending
 
     def kill(self) -> None:
         """Kill all processes of the command, from any thread and without waiting."""
@@ -109,7 +109,7 @@ class Command:
         try:
             await to_thread.run_sync(self._open, supervisor)
         except OSError as error:
-            self.ending = Ending(problem=str(error), is_started=False)
+            self.ending = CommandEnding(problem=str(error), is_started=False)
             return
         except BaseException:
             self.kill()
@@ -130,7 +130,7 @@ class Command:
         finally:
             supervisor.hang_up()
             if self.ending is None:
-                self.ending = Ending(problem="its event loop has ended")
+                self.ending = CommandEnding(problem="its event loop has ended")
             with anyio.CancelScope(shield=True):
                 await to_thread.run_sync(supervisor.close)
 
@@ -171,7 +171,7 @@ class Command:
                 supervisor.hang_up()
                 self._asked_to_end.set()
 
-    def _read_ending(self) -> Ending:
+    def _read_ending(self) -> CommandEnding:
         said: dict[str, Any] = {}
         others: list[str] = []
         for line in self._said.decode("utf-8", "replace").splitlines():
@@ -183,10 +183,10 @@ class Command:
             limit = self._limit or said["limit"]
             if limit is None and said["signal"] == signal.SIGXCPU:
                 limit = "cpu"
-            return Ending(said["code"], said["signal"], limit, said["left"])
+            return CommandEnding(said["code"], said["signal"], limit, said["left"])
         # A command without a sandbox can kill its supervisor.
         problem = " ".join(others)[-500:] or "the process that watches it was killed"
-        return Ending(limit=self._limit, problem=problem)
+        return CommandEnding(limit=self._limit, problem=problem)
 
 
 async def _read(file: int) -> bytes:

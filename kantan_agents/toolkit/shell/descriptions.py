@@ -1,11 +1,32 @@
-"""What the model reads about the shell tools."""
+"""What the model reads about the shell tools, and about a command after it has ended.
+
+In a result, the first line is the library's, and the command's output follows.
+"""
 
 from __future__ import annotations
 
+import signal
+
+from kantan_agents.toolkit.shell.command import CommandEnding
 from kantan_agents.toolkit.shell.limits import ShellLimits
 from kantan_agents.toolkit.shell.sandbox import Sandbox
 
 SANDBOXED_OR_NOT = "The result says whether there is a sandbox."
+BASH_OUTPUT = (
+    "Read what a command in the background has printed since your last call, and whether it is running."
+)
+BASH_OUTPUT_PROPERTIES: dict[str, object] = {
+    "bash_id": {"type": "string", "description": "The id that Bash returned."},
+    "filter": {
+        "type": "string",
+        "description": "A regular expression. Only lines that match are returned; the others are lost.",
+    },
+}
+KILL_SHELL = "End a command in the background, with all of its processes."
+KILL_SHELL_PROPERTIES: dict[str, object] = {
+    "shell_id": {"type": "string", "description": "The id that Bash returned."}
+}
+_MIB = 1024 * 1024
 
 
 def bash_description(limits: ShellLimits, place: str) -> str:
@@ -45,22 +66,6 @@ def bash_properties(limits: ShellLimits) -> dict[str, object]:
     }
 
 
-BASH_OUTPUT = (
-    "Read what a command in the background has printed since your last call, and whether it is running."
-)
-BASH_OUTPUT_PROPERTIES: dict[str, object] = {
-    "bash_id": {"type": "string", "description": "The id that Bash returned."},
-    "filter": {
-        "type": "string",
-        "description": "A regular expression. Only lines that match are returned; the others are lost.",
-    },
-}
-KILL_SHELL = "End a command in the background, with all of its processes."
-KILL_SHELL_PROPERTIES: dict[str, object] = {
-    "shell_id": {"type": "string", "description": "The id that Bash returned."}
-}
-
-
 def about(sandbox: Sandbox | str) -> str:
     """Return a sentence about the sandbox for the model, or about its absence."""
     if isinstance(sandbox, str):
@@ -75,3 +80,53 @@ def briefly(sandbox: Sandbox | str) -> str:
     if isinstance(sandbox, str):
         return "No sandbox."
     return f"Sandbox: bubblewrap, {'with' if sandbox.network else 'no'} network."
+
+
+def how_it_ended(ending: CommandEnding, limits: ShellLimits, seconds: float) -> str:
+    """Return a sentence about the end of a command.
+
+    Args:
+        ending: How it has ended.
+        limits: What it might use.
+        seconds: How long it might take.
+    """
+    if ending.problem is not None:
+        return f"The command could not be watched to its end, and is ended: {ending.problem}."
+    if ending.limit is not None:
+        exceeded = {
+            "time": f"it took longer than {seconds:g} s",
+            "output": f"it printed more than {limits.printed_bytes / _MIB:.4g} MiB",
+            "memory": f"it used more than {limits.memory_bytes / _MIB:.4g} MiB of memory",
+            "cpu": f"it used more than {limits.cpu_seconds} s of CPU time",
+            "processes": f"it had more than {limits.processes} processes",
+        }[ending.limit]
+        return f"The command was ended: {exceeded}."
+    if ending.signal is not None:
+        return f"The command was ended by signal {ending.signal}{_name_of(ending.signal)}."
+    return f"Exit code {ending.code}."
+
+
+def result_text(status: list[str], output: str) -> str:
+    """Return the result of a tool call.
+
+    Args:
+        status: Sentences about the command.
+        output: What it has printed.
+    """
+    # The status comes first: nothing that a command prints can be taken for it.
+    return f"{' '.join(filter(None, status))}\n{output or 'No output.'}"
+
+
+def left_behind(ending: CommandEnding) -> str:
+    """Return a sentence about processes that a command has left behind, or an empty text."""
+    if ending.left == 0:
+        return ""
+    were = "process that it left behind was" if ending.left == 1 else "processes that it left behind were"
+    return f"{ending.left} {were} ended."
+
+
+def _name_of(number: int) -> str:
+    try:
+        return f" ({signal.Signals(number).name})"
+    except ValueError:
+        return ""

@@ -1,4 +1,4 @@
-"""``Shell``: what the three shell tools share."""
+"""``ShellTools``: what the three shell tools share."""
 
 from __future__ import annotations
 
@@ -17,11 +17,17 @@ from kantan_agents.errors import SandboxUnavailableError, ShellUnavailableError
 from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules.keywords import compiled
 from kantan_agents.toolkit.checked_tool import bad_input
-from kantan_agents.toolkit.shell.command import Command
-from kantan_agents.toolkit.shell.descriptions import about, bash_description, briefly
+from kantan_agents.toolkit.shell.command import ShellCommand
+from kantan_agents.toolkit.shell.descriptions import (
+    about,
+    bash_description,
+    briefly,
+    how_it_ended,
+    left_behind,
+    result_text,
+)
 from kantan_agents.toolkit.shell.environment import clean_environment
 from kantan_agents.toolkit.shell.limits import ShellLimits
-from kantan_agents.toolkit.shell.results import how_it_ended, left_behind, result_text
 from kantan_agents.toolkit.shell.sandbox import TEMPORARY, Sandbox, find_sandbox
 from kantan_agents.toolkit.shell.shells import ShellsOfRuns
 from kantan_agents.toolkit.shell.supervised import Launch
@@ -56,7 +62,7 @@ class ShellOptions:
     readable: tuple[str, ...]
 
 
-class Shell:
+class ShellTools:
     """Runs commands for any number of agents and runs at once.
 
     Args:
@@ -94,10 +100,10 @@ class Shell:
         seconds = limits.background_seconds if in_background else limits.seconds
         seconds = given["timeout"] / 1000 if "timeout" in given else seconds
         if in_background:
-            begun = shells.begin(line, lambda: Command(launch, seconds))
+            begun = shells.begin(line, lambda: ShellCommand(launch, seconds))
             started = f"Running in the background as {begun.id}, for at most {seconds:g} s."
             return f"{started} {briefly(sandbox)}"
-        command = Command(launch, seconds)
+        command = ShellCommand(launch, seconds)
         ending = await shells.run(command)
         if not ending.is_started:
             raise ShellUnavailableError(reason=str(ending.problem))

@@ -20,7 +20,7 @@ from anyio import to_thread
 
 from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import TooManyShellsError, UnknownShellError
-from kantan_agents.toolkit.shell.command import Command, Ending
+from kantan_agents.toolkit.shell.command import CommandEnding, ShellCommand
 
 _MOST_PARKED = 64
 _MOST_ENDED = 32
@@ -38,7 +38,7 @@ class BackgroundShell:
 
     id: str
     line: str
-    command: Command
+    command: ShellCommand
 
 
 class Shells:
@@ -53,7 +53,7 @@ class Shells:
         self._most = most
         self._is_shared = is_shared
         self._known: dict[str, BackgroundShell] = {}
-        self._awaited: set[Command] = set()
+        self._awaited: set[ShellCommand] = set()
         self._count = 0
         self._lock = threading.Lock()
         self._temporary: str | None = None
@@ -62,7 +62,7 @@ class Shells:
         """Return a directory that is removed with the shells."""
         return await to_thread.run_sync(self._temporary_directory)
 
-    def begin(self, line: str, start: Callable[[], Command]) -> BackgroundShell:
+    def begin(self, line: str, start: Callable[[], ShellCommand]) -> BackgroundShell:
         """Start a command in the background.
 
         Args:
@@ -84,7 +84,7 @@ class Shells:
         self._known[shell.id] = shell
         return shell
 
-    async def run(self, command: Command) -> Ending:
+    async def run(self, command: ShellCommand) -> CommandEnding:
         """Wait for a command; it is killed if the waiting task is cancelled, or the run ends before."""
         self._awaited.add(command)
         try:
@@ -115,7 +115,7 @@ class Shells:
             command.kill()
 
     @property
-    def _commands(self) -> list[Command]:
+    def _commands(self) -> list[ShellCommand]:
         return [*self._awaited, *(shell.command for shell in self._known.values())]
 
     async def close(self) -> None:

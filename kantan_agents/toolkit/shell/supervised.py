@@ -1,4 +1,7 @@
-"""A command with its supervisor: the process of ``supervisor.py``, and the pipes to it."""
+"""A command with its supervisor: the process of ``supervisor.py``, the pipes to it, and the end of both.
+
+A hostile command may kill or stop its supervisor. Its processes are then found without it.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +12,22 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import attrs
 
-from kantan_agents.toolkit.shell.leftovers import MARK, end_leftovers
 from kantan_agents.toolkit.shell.limits import ShellLimits
 
 _SUPERVISOR = str(Path(__file__).with_name("supervisor.py"))
 _STOP = b"."
+_MARK = "KANTAN_AGENTS_COMMAND"
+"""Variable in the environment of a command that its processes are found by."""
+
+_SECONDS = 5.0
+_PAUSE = 0.01
 
 
 @attrs.frozen
@@ -87,7 +95,7 @@ class Supervised:
                 stderr=subprocess.STDOUT,
                 bufsize=0,
                 cwd=self._launch.root,
-                env={**self._launch.environment, MARK: self._mark},
+                env={**self._launch.environment, _MARK: self._mark},
                 pass_fds=(printed,),
                 start_new_session=True,  # Ctrl-C in the terminal is for the library
             )
@@ -127,11 +135,11 @@ class Supervised:
     def force(self) -> None:
         """Kill the supervisor and all processes that are found without its help. Not for the event loop."""
         if self._process is not None:
-            end_leftovers(self._mark, self.session, self._process.pid)
+            _end_leftovers(self._mark, self.session, self._process.pid)
 
     def end_leftovers(self) -> None:
         """Kill all processes that are found, after the end of the supervisor. Not for the event loop."""
-        end_leftovers(self._mark, self.session)
+        _end_leftovers(self._mark, self.session)
 
     def close(self) -> None:
         """Wait for its end, which has come when its status has ended. Not for the event loop."""
@@ -148,3 +156,69 @@ def session_in(said: bytes) -> int | None:
     with suppress(ValueError, TypeError, KeyError):
         return int(json.loads(said.partition(b"\n")[0])["started"])
     return None
+
+
+@attrs.frozen
+class _SystemProcess:
+    pid: int
+    parent: int
+    session: int
+
+
+def _end_leftovers(mark: str, session: int | None, supervisor: int | None = None) -> None:
+    """Kill the processes of a command without its supervisor. Not for the event loop.
+
+    Where the system has no ``/proc``, only the group of the command is killed.
+
+    Args:
+        mark: The value of ``_MARK`` in its environment.
+        session: Its session, which is also its group; None if it is not known.
+        supervisor: Its supervisor, which has not been waited for; None if that has ended.
+    """
+    deadline = time.monotonic() + _SECONDS
+    while True:
+        if session is not None:
+            with suppress(OSError):
+                os.killpg(session, signal.SIGKILL)
+        found = _found(f"{_MARK}={mark}".encode(), session, supervisor)
+        for pid in found:
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        if not found or time.monotonic() > deadline:
+            return
+        time.sleep(_PAUSE)
+
+
+def _found(mark: bytes, session: int | None, supervisor: int | None) -> set[int]:
+    processes = _processes()
+    ours = {
+        process.pid
+        for process in processes
+        if process.session == session or mark in _environment(process.pid)
+    }
+    below = ours if supervisor is None else ours | {supervisor}
+    while True:
+        more = {process.pid for process in processes if process.parent in below} - below
+        if not more:
+            return {process.pid for process in processes if process.pid in below}
+        below |= more
+
+
+def _processes() -> list[_SystemProcess]:
+    processes = []
+    with suppress(OSError):
+        for place in Path("/proc").iterdir():
+            if place.name.isdigit():
+                with suppress(OSError, ValueError, IndexError):
+                    # The name in parentheses may hold anything.
+                    fields = (place / "stat").read_bytes().rpartition(b")")[2].split()
+                    state, parent, session = fields[0], int(fields[1]), int(fields[3])
+                    if state not in (b"Z", b"X"):
+                        processes.append(_SystemProcess(int(place.name), parent, session))
+    return processes
+
+
+def _environment(pid: int) -> list[bytes]:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    return []

@@ -13,7 +13,7 @@ from kantan_agents.errors import FetchError, URLRefusedError
 from kantan_agents.models.tls import no_tls, tls_settings
 from kantan_agents.toolkit.web.body import Body, read_body
 from kantan_agents.toolkit.web.markdown import markdown_of
-from kantan_agents.toolkit.web.pinned import PinnedTransport
+from kantan_agents.toolkit.web.pinned_transport import PinnedTransport
 from kantan_agents.toolkit.web.urls import checked_url
 
 _MOST_REDIRECTS = 5
@@ -41,7 +41,7 @@ class FetchLimits:
 
 
 @attrs.frozen
-class Page:
+class WebPage:
     """A page.
 
     Attributes:
@@ -68,7 +68,7 @@ class Elsewhere:
     target: str
 
 
-async def fetch(url: str, may_follow: Callable[[str], bool], limits: FetchLimits) -> Page | Elsewhere:
+async def fetch(url: str, may_follow: Callable[[str], bool], limits: FetchLimits) -> WebPage | Elsewhere:
     """Fetch a page.
 
     Args:
@@ -89,7 +89,9 @@ async def fetch(url: str, may_follow: Callable[[str], bool], limits: FetchLimits
         raise FetchError(url=url, reason=f"{type(error).__name__}: {error}"[:300]) from error
 
 
-async def _follow(url: httpx.URL, may_follow: Callable[[str], bool], limits: FetchLimits) -> Page | Elsewhere:
+async def _follow(
+    url: httpx.URL, may_follow: Callable[[str], bool], limits: FetchLimits
+) -> WebPage | Elsewhere:
     for _ in range(_MOST_REDIRECTS + 1):
         tls = await to_thread.run_sync(tls_settings) if url.scheme == "https" else no_tls()
         transport = PinnedTransport(tls, private=limits.private)
@@ -101,7 +103,7 @@ async def _follow(url: httpx.URL, may_follow: Callable[[str], bool], limits: Fet
             location = response.headers.get("location", "")
             if response.status_code not in _REDIRECTS or not location:
                 body = await read_body(response, limits.body_bytes)
-                return Page(str(url), response.status_code, await _as_markdown(body, str(url)))
+                return WebPage(str(url), response.status_code, await _as_markdown(body, str(url)))
         target = _target(url, location)
         if target is None or not _is_same_site(url, target) or not may_follow(str(target)):
             return Elsewhere(str(url), location if target is None else str(target))

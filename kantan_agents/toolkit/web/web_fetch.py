@@ -15,7 +15,7 @@ from kantan_agents.errors import FetchError, URLRefusedError
 from kantan_agents.tool_rules import ToolFacts
 from kantan_agents.tool_rules.decide import decide_call
 from kantan_agents.toolkit.checked_tool import checked_tool
-from kantan_agents.toolkit.web.fetch import Elsewhere, FetchLimits, Page, fetch
+from kantan_agents.toolkit.web.fetch import Elsewhere, FetchLimits, WebPage, fetch
 from kantan_agents.toolkit.web.urls import host_of
 from kantan_agents.tools.facts import declare_match, facts_of
 from kantan_agents.tools.in_force import NO_LAYERS, rules_of_run
@@ -81,7 +81,7 @@ def _is_permitted(wrapper: Any, facts: ToolFacts, given: dict[str, Any], url: st
     return all(decide_call(rules, facts, arguments).allowed for rules in layers.rule_sets)
 
 
-def _shown(page: Page, given: dict[str, Any], length: int) -> str:
+def _shown(page: WebPage, given: dict[str, Any], length: int) -> str:
     body = page.body
     kind = body.kind or "without a type"
     answer = f"{page.url} answered {page.status}{_phrase(page.status)}, {_printable(kind)}"

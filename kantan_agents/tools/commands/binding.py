@@ -10,7 +10,7 @@ import attrs
 
 from kantan_agents.tool_rules import read_json
 from kantan_agents.tools.commands.parameters import Parameter
-from kantan_agents.tools.commands.problems import Problems
+from kantan_agents.tools.commands.problems import CommandProblems
 from kantan_agents.tools.commands.tokens import Token
 from kantan_agents.tools.commands.values import shown
 
@@ -57,7 +57,7 @@ class Binding:
         problems: Collects the tokens that belong to no parameter.
     """
 
-    def __init__(self, names: ParameterNames, problems: Problems, *, is_open: bool) -> None:
+    def __init__(self, names: ParameterNames, problems: CommandProblems, *, is_open: bool) -> None:
         self.given: dict[str, list[GivenText]] = {}
         self.extra: dict[str, list[GivenText]] = {}
         self.problems = problems

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import jsonschema_rs
 
 from kantan_agents.tools.commands.parameters import Parameter
-from kantan_agents.tools.commands.problems import Problems
+from kantan_agents.tools.commands.problems import CommandProblems
 
 _PATTERN_SIZE = 1_000_000
 _PROBLEMS_READ = 200
@@ -36,7 +36,7 @@ def compile_checker(schema: Mapping[str, Any], parameters: Sequence[Parameter]) 
         return None
 
 
-def find_problems(checker: Any, arguments: Mapping[str, Any], problems: Problems) -> None:
+def find_problems(checker: Any, arguments: Mapping[str, Any], problems: CommandProblems) -> None:
     """Add the problems of the arguments, each with the path of its value.
 
     Args:

@@ -15,7 +15,7 @@ from kantan_agents.tools.commands.binding import Binding, GivenText, ParameterNa
 from kantan_agents.tools.commands.checking import compile_checker, find_problems
 from kantan_agents.tools.commands.line import PREFIX
 from kantan_agents.tools.commands.parameters import Parameter, parameters_of
-from kantan_agents.tools.commands.problems import Problems
+from kantan_agents.tools.commands.problems import CommandProblems
 from kantan_agents.tools.commands.tokens import UnbalancedQuoteError, is_all_quoted, tokens_of
 from kantan_agents.tools.commands.values import shown
 
@@ -112,7 +112,7 @@ class _Signature:
         Raises:
             _UnreadableArgumentsError: With every problem.
         """
-        problems = Problems()
+        problems = CommandProblems()
         arguments = self._object(rest, problems) if rest.startswith("{") else self._texts(rest, problems)
         for parameter in self.parameters:
             name = parameter.name
@@ -125,7 +125,7 @@ class _Signature:
             raise _UnreadableArgumentsError(problems.texts())
         return arguments
 
-    def _object(self, rest: str, problems: Problems) -> dict[str, Any]:
+    def _object(self, rest: str, problems: CommandProblems) -> dict[str, Any]:
         arguments = _json_object(rest)
         if self._open_schema is None:
             known = {parameter.name for parameter in self.parameters}
@@ -134,7 +134,7 @@ class _Signature:
                 del arguments[key]
         return arguments
 
-    def _texts(self, rest: str, problems: Problems) -> dict[str, Any]:
+    def _texts(self, rest: str, problems: CommandProblems) -> dict[str, Any]:
         whole = self._whole_text(rest)
         if whole is not None:
             return whole
@@ -188,7 +188,11 @@ def _json_object(text: str) -> dict[str, Any]:
 
 
 def _set(
-    arguments: dict[str, Any], name: str, given: list[GivenText], parameter: Parameter, problems: Problems
+    arguments: dict[str, Any],
+    name: str,
+    given: list[GivenText],
+    parameter: Parameter,
+    problems: CommandProblems,
 ) -> None:
     try:
         if parameter.is_list:

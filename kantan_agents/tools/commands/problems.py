@@ -1,11 +1,11 @@
-"""``Problems``: collect everything wrong with one command."""
+"""``CommandProblems``: collect everything wrong with one command."""
 
 from __future__ import annotations
 
 _MAX_SHOWN = 20
 
 
-class Problems:
+class CommandProblems:
     """Collects problems and the parameters that have one.
 
     Attributes:

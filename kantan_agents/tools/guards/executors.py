@@ -27,7 +27,7 @@ from kantan_agents.core.interception import ToolCall, make_call
 from kantan_agents.tools.facts import facts_of
 from kantan_agents.tools.guards.described_calls import apply_rules, check_unchanged, describe_call, input_of
 from kantan_agents.tools.guards.functions import guard_function
-from kantan_agents.tools.guards.guard import Guard, Rulebook
+from kantan_agents.tools.guards.guard import Rulebook, ToolGuard
 
 ToolT = TypeVar("ToolT")
 _ACTIONS = ("screenshot", "click", "double_click", "scroll", "type", "wait", "move", "keypress", "drag")
@@ -42,15 +42,15 @@ def guard(tool: Tool, book: Rulebook | None = None) -> Tool:
     if isinstance(tool, FunctionTool):
         return guard_function(tool, book)
     if isinstance(tool, CustomTool):
-        return _with_executor(tool, "on_invoke_tool", _custom_executor(tool, Guard(facts_of(tool), book)))
+        return _with_executor(tool, "on_invoke_tool", _custom_executor(tool, ToolGuard(facts_of(tool), book)))
     if isinstance(tool, (ShellTool, LocalShellTool)):
         if tool.executor is None:  # the tool runs in a container of the provider
             return tool
-        return _with_executor(tool, "executor", _shell_executor(tool, Guard(facts_of(tool), book)))
+        return _with_executor(tool, "executor", _shell_executor(tool, ToolGuard(facts_of(tool), book)))
     if isinstance(tool, ApplyPatchTool):
-        return _with_executor(tool, "editor", _GuardedEditor(tool, Guard(facts_of(tool), book)))
+        return _with_executor(tool, "editor", _GuardedEditor(tool, ToolGuard(facts_of(tool), book)))
     if isinstance(tool, ComputerTool):
-        return _guard_computer(tool, Guard(facts_of(tool), book))
+        return _guard_computer(tool, ToolGuard(facts_of(tool), book))
     return tool
 
 
@@ -68,7 +68,7 @@ async def _made(call: ToolCall, run: Callable[[], Any]) -> Any:
     return await make_call(call, made)
 
 
-def _custom_executor(tool: CustomTool, guard: Guard) -> Callable[..., Awaitable[Any]]:
+def _custom_executor(tool: CustomTool, guard: ToolGuard) -> Callable[..., Awaitable[Any]]:
     invoke = tool.on_invoke_tool
 
     async def guarded_executor(tool_context: Any, text: str) -> Any:
@@ -83,7 +83,7 @@ def _custom_executor(tool: CustomTool, guard: Guard) -> Callable[..., Awaitable[
     return guarded_executor
 
 
-def _shell_executor(tool: ShellTool | LocalShellTool, guard: Guard) -> Callable[..., Awaitable[Any]]:
+def _shell_executor(tool: ShellTool | LocalShellTool, guard: ToolGuard) -> Callable[..., Awaitable[Any]]:
     execute: Any = tool.executor
 
     async def guarded_executor(request: Any) -> Any:
@@ -108,7 +108,7 @@ def _shell_executor(tool: ShellTool | LocalShellTool, guard: Guard) -> Callable[
 class _GuardedEditor:
     """Wraps the editor of an apply_patch tool and applies the rules before each operation."""
 
-    def __init__(self, tool: ApplyPatchTool, guard: Guard) -> None:
+    def __init__(self, tool: ApplyPatchTool, guard: ToolGuard) -> None:
         self._tool = tool
         self._editor: Any = tool.editor
         self._guard = guard
@@ -159,7 +159,7 @@ class _GuardedComputer(AsyncComputer):
     An action returns a screenshot, so a refusal cannot be reported to the model and ends the run instead.
     """
 
-    def __init__(self, computer: Any, tool: ComputerTool[Any], guard: Guard, run_context: Any) -> None:
+    def __init__(self, computer: Any, tool: ComputerTool[Any], guard: ToolGuard, run_context: Any) -> None:
         self.guarded = computer
         for name in _ACTIONS:
             action = getattr(computer, name, None)
@@ -186,7 +186,9 @@ class _GuardedComputer(AsyncComputer):
 _GuardedComputer.__abstractmethods__ = frozenset()
 
 
-def _guarded_action(tool: ComputerTool[Any], name: str, action: Any, guard: Guard, run_context: Any) -> Any:
+def _guarded_action(
+    tool: ComputerTool[Any], name: str, action: Any, guard: ToolGuard, run_context: Any
+) -> Any:
     arguments = {"action": name}
 
     @functools.wraps(action)
@@ -205,7 +207,7 @@ def _guarded_action(tool: ComputerTool[Any], name: str, action: Any, guard: Guar
     return guarded_action
 
 
-def _guard_computer(tool: ComputerTool[Any], guard: Guard) -> ComputerTool[Any]:
+def _guard_computer(tool: ComputerTool[Any], guard: ToolGuard) -> ComputerTool[Any]:
     """Return a copy of a computer tool with a guarded computer, whether fixed or created for each run."""
     given = tool.computer
     facts = guard.facts
@@ -221,7 +223,7 @@ def _guard_computer(tool: ComputerTool[Any], guard: Guard) -> ComputerTool[Any]:
         made = await made if inspect.isawaitable(made) else made
         kind: Any = _GuardedComputer  # to a type checker, the class is abstract
         book = find_book() if find_book is not None else None
-        return kind(made, tool, Guard(facts, book), run_context)
+        return kind(made, tool, ToolGuard(facts, book), run_context)
 
     async def dispose(*, run_context: Any, computer: Any) -> None:
         if isinstance(given, ComputerProvider) and given.dispose is not None:

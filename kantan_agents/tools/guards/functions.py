@@ -31,7 +31,7 @@ from kantan_agents.tools.guards.failures import (
     mark_answer,
     uncertainty,
 )
-from kantan_agents.tools.guards.guard import Guard, Rulebook
+from kantan_agents.tools.guards.guard import Rulebook, ToolGuard
 from kantan_agents.tools.guards.invalid_calls import (
     malformed_arguments,
     record_invalid_call,
@@ -47,7 +47,7 @@ class GuardedInvoker:
 
     __slots__ = ("_failures", "_guard", "_invoke", "_signature", "_tool", "original")
 
-    def __init__(self, tool: FunctionTool, original: FunctionTool, guard: Guard) -> None:
+    def __init__(self, tool: FunctionTool, original: FunctionTool, guard: ToolGuard) -> None:
         self._tool = tool
         self.original = original
         self._guard = guard
@@ -220,6 +220,6 @@ def guard_function(
     if isinstance(tool.on_invoke_tool, GuardedInvoker):
         return tool
     guarded = copy_function(tool, fields)
-    invoker = GuardedInvoker(guarded, tool, Guard(facts_of(guarded), book))
+    invoker = GuardedInvoker(guarded, tool, ToolGuard(facts_of(guarded), book))
     guarded.on_invoke_tool = invoker
     return answering_with(guarded, invoker.answer_failure)

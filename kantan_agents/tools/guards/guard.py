@@ -40,7 +40,7 @@ class Rulebook(Protocol):
 
 
 @attrs.frozen(eq=False)
-class Guard:
+class ToolGuard:
     """Applies the rules in force to the calls of one tool.
 
     Attributes:

@@ -10,7 +10,7 @@ from agents import HostedMCPTool
 
 from kantan_agents.tool_rules import RuleLayers, ToolFacts, ToolRules
 from kantan_agents.tools.facts import facts_of, hosted_mcp_facts, label_of
-from kantan_agents.tools.guards.guard import Guard, Rulebook
+from kantan_agents.tools.guards.guard import Rulebook, ToolGuard
 from kantan_agents.tools.server_names import ANY_TOOL, Surroundings
 
 # Items in a provider's answer for tools it has run itself: type of the item, names of the tool.
@@ -76,7 +76,7 @@ class _ApprovalByRules:
 
     async def __call__(self, request: Any) -> Any:
         facts = hosted_mcp_facts(label_of(self._tool), request.data.name, self._around)
-        guard = Guard(facts, self._book)
+        guard = ToolGuard(facts, self._book)
         refusal = await guard.refusal(request.ctx_wrapper, request.data.arguments)
         if refusal is not None:
             return {"approve": False, "reason": refusal}
@@ -106,7 +106,7 @@ async def refuse_hosted_calls(result: Any, book: Rulebook) -> None:
         for item in getattr(response, "output", None) or ():
             facts = _hosted_facts(item)
             if facts is not None:
-                await Guard(facts, book).report(getattr(result, "context_wrapper", None))
+                await ToolGuard(facts, book).report(getattr(result, "context_wrapper", None))
 
 
 def _hosted_facts(item: Any) -> ToolFacts | None:

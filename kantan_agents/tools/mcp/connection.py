@@ -14,7 +14,7 @@ from kantan_agents.errors import MCPServerLoopError
 from kantan_agents.support.log import get_logger
 from kantan_agents.tools.mcp.backoff import Rest, limits_for
 from kantan_agents.tools.mcp.failures import is_lost, is_session_gone, is_silent, text_of
-from kantan_agents.tools.mcp.keeper import Keeper, start_task
+from kantan_agents.tools.mcp.keeper import ConnectionKeeper, start_task
 from kantan_agents.tools.mcp.loops import LoopEndedError, is_gone, run_on
 from kantan_agents.tools.mcp.twins import adopt_session, has_session, is_closed, loop_of
 from kantan_agents.tools.mcp.unavailable import LostInCallError, UnavailableError
@@ -46,7 +46,7 @@ class Connection:
         self._server = weakref.ref(server, self._close_soon)
         self._forget = forget
         self._lock = threading.Lock()
-        self._keeper: Keeper | None = None
+        self._keeper: ConnectionKeeper | None = None
         self._attempt: Future[BaseException | None] | None = None
         self._attempt_loop: asyncio.AbstractEventLoop | None = None
         self._attempt_task: asyncio.Task[None] | None = None
@@ -223,7 +223,7 @@ class Connection:
             attempt.set_result(None if is_made else error)
 
     async def _connect(self, server: Any, seconds: float) -> None:
-        self._keeper = keeper = Keeper(server)
+        self._keeper = keeper = ConnectionKeeper(server)
         adopt_session(server, await keeper.connected(seconds))
         self._seen = (server.session, keeper.loop)
         _log.info("mcp_server_connected", server=server.name)

@@ -24,7 +24,7 @@ def start_task(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
     return contextvars.Context().run(asyncio.create_task, work)
 
 
-class Keeper:
+class ConnectionKeeper:
     """Connects a server object, or its twin, in a task that also closes it.
 
     Attributes:

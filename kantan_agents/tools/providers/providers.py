@@ -30,8 +30,8 @@ from kantan_agents.tool_rules import (
 )
 from kantan_agents.tools.coerce import coerce_tools, function_name
 from kantan_agents.tools.facts import facts_of
+from kantan_agents.tools.providers.cache import cache, collected_providers
 from kantan_agents.tools.providers.choice import VARIABLE, permitted_providers
-from kantan_agents.tools.providers.collected import cache, collected_providers
 from kantan_agents.tools.providers.entry_points import Collected, ToolProvider
 
 AVAILABLE = "available"

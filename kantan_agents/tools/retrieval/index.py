@@ -30,7 +30,7 @@ from kantan_agents.tools.retrieval.query import (
 )
 from kantan_agents.tools.retrieval.retrievers.retriever import ToolMatch, document_of
 from kantan_agents.tools.retrieval.search import ToolSearch, first_matching
-from kantan_agents.tools.retrieval.view import View
+from kantan_agents.tools.retrieval.view import ToolView
 from kantan_agents.tools.unshown import in_view
 
 _GROWTH = 8
@@ -77,7 +77,9 @@ class AgentToolIndex:
             names,
         )
         # By the SDK's context of a run; nested runs have their own.
-        self._views: WeakKeyDictionary[Any, View] = base._views if base is not None else WeakKeyDictionary()
+        self._views: WeakKeyDictionary[Any, ToolView] = (
+            base._views if base is not None else WeakKeyDictionary()
+        )
         self._few: WeakKeyDictionary[RuleLayers, list[str] | None] = WeakKeyDictionary()
 
     def in_this_turn(self, tools: Sequence[FunctionTool], served: Iterable[FunctionTool]) -> AgentToolIndex:
@@ -173,31 +175,31 @@ class AgentToolIndex:
         yield from self._always
         yield from self._in_order(names)
 
-    def _view(self, wrapper: Any) -> View:
+    def _view(self, wrapper: Any) -> ToolView:
         view = self._views.get(wrapper)
         run = current_run.get()
         resumed = run.input if run is not None and run.agent is self.owner else None
         if isinstance(resumed, RunState) and (view is None or view.shows_all):
             view = self._views[wrapper] = self._view_of_state(resumed)
         elif view is None:
-            view = self._views[wrapper] = View(self.options.most_shown)
+            view = self._views[wrapper] = ToolView(self.options.most_shown)
             # The SDK resumes a stored run, which may have called any tool; its input is unknown here.
             view.shows_all = run is None and not wrapper.turn_input and wrapper.usage.requests > 0
         return view
 
-    def _seed(self, view: View, conversation: Sequence[Any]) -> None:
+    def _seed(self, view: ToolView, conversation: Sequence[Any]) -> None:
         called = (name for name in reversed(calls_in(conversation)) if name in self._chosen_from)
         view.add(self._in_order(islice(dict.fromkeys(called), self.options.top_n)))
 
-    def _view_of_state(self, state: RunState[Any]) -> View:
-        view = View(self.options.most_shown)
+    def _view_of_state(self, state: RunState[Any]) -> ToolView:
+        view = ToolView(self.options.most_shown)
         waiting = [getattr(item, "tool_name", None) for item in state.get_interruptions()]
         called = [*calls_in(state._generated_items), *(name for name in waiting if name)]
         view.calls = [name for name in called if name in self._by_name]
         view.add(view.calls)
         return view
 
-    async def _search_for_turn(self, view: View, wrapper: Any, layers: RuleLayers) -> None:
+    async def _search_for_turn(self, view: ToolView, wrapper: Any, layers: RuleLayers) -> None:
         if view.shows_all:
             return
         text = with_calls(self._about(wrapper), view.calls)
@@ -229,7 +231,7 @@ class AgentToolIndex:
             view.searched_under, view.is_short = layers, len(matches) < count
         view.add(self._in_order(match.name for match in matches))
 
-    async def _found(self, text: str, layers: RuleLayers, count: int, view: View) -> list[ToolMatch]:
+    async def _found(self, text: str, layers: RuleLayers, count: int, view: ToolView) -> list[ToolMatch]:
         return await self.best(text, layers, count, view.names) if count > 0 and text.strip() else []
 
     def _in_order(self, names: Iterable[str]) -> list[str]:
@@ -258,7 +260,7 @@ class AgentToolIndex:
         return f"<AgentToolIndex of {getattr(self.owner, 'name', None)!r}, {len(self.tools)} tools>"
 
 
-def _may_be_few(view: View, layers: RuleLayers) -> bool:
+def _may_be_few(view: ToolView, layers: RuleLayers) -> bool:
     # Checking every tool is worth it only then; the check stops as soon as there are too many.
     if layers.permits_all:
         return False
@@ -271,7 +273,7 @@ class RunView:
     """The ``RetrievalView`` of one run on a tool index."""
 
     tool_index: AgentToolIndex
-    view: View
+    view: ToolView
 
     def record_call(self, name: str) -> None:
         """Record a call of a tool."""

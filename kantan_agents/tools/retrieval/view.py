@@ -10,7 +10,7 @@ from kantan_agents.tool_rules import RuleLayers
 
 
 @attrs.define(eq=False)
-class View:
+class ToolView:
     """The tools retrieved in one run of one agent, in order of retrieval.
 
     New tools are appended, so that the provider's cached prefix of the request stays valid. Beyond ``most``

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from kantan_agents.errors import FileChangedError
 from kantan_agents.toolkit.files.editing import edit as editing
-from kantan_agents.toolkit.files.editing import steps
 from kantan_agents.toolkit.files.editing.edit import edit_file
 from kantan_agents.toolkit.files.root import Root
 from kantan_agents.toolkit.files.text import BinaryFileError, FileText
@@ -173,7 +172,7 @@ async def test_edits_at_the_same_time_do_not_lose_one_another(tmp_path: Path) ->
 def test_a_file_that_another_program_changes_meanwhile_is_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_replaced: bool
 ) -> None:
-    path, original = tmp_path / "a.txt", steps.edited
+    path, original = tmp_path / "a.txt", editing.edited
     path.write_text("one")
 
     def edited_late(*arguments: Any, **options: Any) -> Any:

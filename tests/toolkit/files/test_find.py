@@ -16,7 +16,7 @@ from kantan_agents.errors import InvalidPatternError
 from kantan_agents.toolkit.files.find import find_files
 from kantan_agents.toolkit.files.globs import compiled_glob
 from kantan_agents.toolkit.files.root import Root
-from kantan_agents.toolkit.files.stop import Stop
+from kantan_agents.toolkit.files.threads import SearchStop
 from tests.toolkit.files.calling import Tools
 
 pytestmark = pytest.mark.anyio
@@ -182,7 +182,7 @@ def test_what_gitignore_leaves_out_is_what_git_leaves_out(
         [*git, "ls-files", "-z", "--others", "--exclude-standard"], check=True, capture_output=True
     )
     expected = sorted(filter(None, listed.stdout.decode().split("\0")))
-    found = find_files(Root.at(root), compiled_glob("**"), ".", None, Stop())
+    found = find_files(Root.at(root), compiled_glob("**"), ".", None, SearchStop())
     assert sorted(line for line in found.split("\n") if not line.startswith("[")) == expected
 
 
@@ -252,6 +252,6 @@ def test_a_tree_of_any_depth_is_walked(tmp_path: Path) -> None:
         os.close(folder)
         folder = inner
     os.close(folder)
-    found = find_files(Root.at(tmp_path), compiled_glob("**"), ".", None, Stop())
+    found = find_files(Root.at(tmp_path), compiled_glob("**"), ".", None, SearchStop())
     assert found == "[no file matches]\n[left out: 1 folders nested too deeply]"
     subprocess.run(["rm", "-rf", str(tmp_path / ("d" * 20))], check=True)

@@ -14,13 +14,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kantan_agents.toolkit.files.blocks import text_blocks
-from kantan_agents.toolkit.files.grep.answer import Answer
 from kantan_agents.toolkit.files.grep.chosen_files import ChosenFiles
 from kantan_agents.toolkit.files.grep.lines import Line, LineSearch
+from kantan_agents.toolkit.files.grep.output import GrepOutput
 from kantan_agents.toolkit.files.grep.pattern import compiled_pattern
-from kantan_agents.toolkit.files.grep.search import OutputMode, Search, search_files
+from kantan_agents.toolkit.files.grep.tool import GrepSearch, OutputMode, search_files
 from kantan_agents.toolkit.files.root import Root
-from kantan_agents.toolkit.files.stop import Stop
+from kantan_agents.toolkit.files.threads import SearchStop
 from tests.toolkit.files.calling import Tools
 
 pytestmark = pytest.mark.anyio
@@ -102,9 +102,9 @@ def found(root: Path, pattern: str, mode: OutputMode, glob: str | None, **option
         pattern, ignore_case=options.get("i", False), multiline=options.get("U", False)
     )
     around = options.get("C", 0)
-    search = Search(compiled, mode, ChosenFiles.of(glob) if glob else None, around, around)
-    answer = Answer(0, 100_000, has_gaps=bool(around))
-    search_files(Root.at(root), search, ".", None, answer, Stop())
+    search = GrepSearch(compiled, mode, ChosenFiles.of(glob) if glob else None, around, around)
+    answer = GrepOutput(0, 100_000, has_gaps=bool(around))
+    search_files(Root.at(root), search, ".", None, answer, SearchStop())
     return "\n".join(answer.entries).split("\n") if answer.entries else []
 
 
@@ -245,7 +245,7 @@ async def test_a_large_file_is_searched_in_blocks_and_not_at_all_across_lines(tm
 def test_blocks_are_the_file_and_end_after_lines(tmp_path: Path, data: bytes, block: int) -> None:
     (tmp_path / "a").write_bytes(data)
     with (tmp_path / "a").open("rb", buffering=0) as file:
-        blocks = list(text_blocks(file.fileno(), len(data), Stop(), block))
+        blocks = list(text_blocks(file.fileno(), len(data), SearchStop(), block))
     assert b"".join(blocks) == data
     for one in blocks[:-1]:
         assert one.endswith(b"\n") or len(one) >= block

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kantan_agents.toolkit.files.mounts import is_same_mount
 from kantan_agents.toolkit.files.read import MAX_LINE, read_lines
 from kantan_agents.toolkit.files.root import Root
-from kantan_agents.toolkit.files.stop import Stop
+from kantan_agents.toolkit.files.threads import SearchStop
 from tests.toolkit.files.calling import Tools
 
 pytestmark = pytest.mark.anyio
@@ -44,7 +44,7 @@ def test_a_page_has_the_lines_that_python_reads(
     if text.startswith("\ufeff"):
         return  # a mark, not a character
     (tmp_path / "a.txt").write_bytes(text.encode(encoding))
-    answer = read_lines(Root.at(tmp_path), "a.txt", offset, limit, Stop())
+    answer = read_lines(Root.at(tmp_path), "a.txt", offset, limit, SearchStop())
     wanted = text.replace("\r\n", "\n").split("\n")
     wanted = wanted[:-1] if not wanted[-1] else wanted
     shown = [line for line in answer.split("\n") if not line.startswith("[")]

@@ -17,7 +17,7 @@ from kantan_agents.errors import InvalidOptionError, ToolkitUnavailableError
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from kantan_agents.toolkit import toolkit
 from kantan_agents.toolkit.files.root import Root
-from kantan_agents.toolkit.files.stop import ScanStoppedError, in_thread
+from kantan_agents.toolkit.files.threads import ScanStoppedError, in_thread
 from tests.programs import Preloaded
 from tests.toolkit.files.calling import Tools
 
@@ -192,7 +192,7 @@ async def test_a_cancelled_search_leaves_no_descriptor_open(tmp_path: Path) -> N
 
 async def test_a_scan_that_takes_too_long_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.txt").write_text("one")
-    monkeypatch.setattr("kantan_agents.toolkit.files.stop.Stop.is_late", property(lambda _: True))
+    monkeypatch.setattr("kantan_agents.toolkit.files.threads.SearchStop.is_late", property(lambda _: True))
     tools = Tools(tmp_path)
     for answer in (await tools("Glob", pattern="**"), await tools("Grep", pattern="one")):
         assert "[stopped after 60 seconds" in answer

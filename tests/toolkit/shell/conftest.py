@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from kantan_agents.toolkit.shell.sandbox import find_sandbox
-
-from .calls import processes_with
+from tests.toolkit.calls import processes_with
 
 
 @pytest.fixture(scope="session")

@@ -15,8 +15,7 @@ from kantan_agents import Agent
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from kantan_agents.toolkit.shell import ShellLimits, shell_tools
 from tests.programs import Preloaded
-
-from .calls import call, processes_with, until
+from tests.toolkit.calls import call, processes_with, until
 
 pytestmark = pytest.mark.anyio
 

@@ -14,8 +14,7 @@ from agents import FunctionTool
 from blockbuster import blockbuster_ctx
 
 from kantan_agents.toolkit.shell import ShellLimits, command, shell_tools
-
-from .calls import body, call, processes_with, until
+from tests.toolkit.calls import body, call, processes_with, until
 
 pytestmark = pytest.mark.anyio
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from kantan_agents.toolkit.shell import shell_tools
-
-from .calls import body, call
+from tests.toolkit.calls import body, call
 
 pytestmark = pytest.mark.anyio
 

@@ -14,8 +14,7 @@ from kantan_agents.errors import InvalidOptionError, SandboxUnavailableError
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from kantan_agents.toolkit.shell import ShellLimits, shell_tools
 from kantan_agents.toolkit.shell.sandbox import find_sandbox
-
-from .calls import body, call
+from tests.toolkit.calls import body, call
 
 pytestmark = pytest.mark.anyio
 

@@ -1,16 +1,20 @@
-"""The folder that a file is written to."""
+"""The folder that a file is written to, locked for the other calls of this process meanwhile."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from threading import Lock
+from weakref import WeakValueDictionary
 
 from kantan_agents.errors import FileNotUsableError
-from kantan_agents.toolkit.files.locks import lock_of
 from kantan_agents.toolkit.files.names import shown_path
 from kantan_agents.toolkit.files.opening import Parts, open_folder, opened_root
 from kantan_agents.toolkit.files.root import Root
+
+_locks: WeakValueDictionary[str, _FileLock] = WeakValueDictionary()
+_guard = Lock()
 
 
 def parts_of_file(root: Root, path: str) -> Parts:
@@ -37,7 +41,7 @@ def locked_folder(root: Root, parts: Parts, *, is_made: bool = False) -> Iterato
     Raises:
         OutsideRootError, FileNotUsableError: E160, E161.
     """
-    with lock_of(f"{root.path}/{'/'.join(parts)}"), opened_root(root) as top:
+    with _lock_of(f"{root.path}/{'/'.join(parts)}"), opened_root(root) as top:
         if is_made:
             _make_folders(root, top, parts[:-1])
         folder = open_folder(root, top, parts[:-1])
@@ -58,3 +62,25 @@ def _make_folders(root: Root, top: int, parts: Parts) -> None:
             raise FileNotUsableError(path=shown_path(parts[: place + 1]), reason=reason) from error
         finally:
             os.close(above)
+
+
+class _FileLock:
+    """Held while one file is read, changed and written."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+def _lock_of(path: str) -> _FileLock:
+    """Return the lock of a file by its absolute path, the same for every toolkit of the process."""
+    with _guard:
+        lock = _locks.get(path)
+        if lock is None:
+            lock = _locks[path] = _FileLock()
+        return lock

@@ -12,11 +12,11 @@ from agents.tool_context import ToolContext
 from kantan_agents.errors import EditRefusedError, FileNotUsableError
 from kantan_agents.toolkit.files.editing.folders import locked_folder, parts_of_file
 from kantan_agents.toolkit.files.editing.replace import replace_file
-from kantan_agents.toolkit.files.making import file_tool
+from kantan_agents.toolkit.files.file_tool import file_tool
 from kantan_agents.toolkit.files.names import shown_path
 from kantan_agents.toolkit.files.opening import Parts, open_file
 from kantan_agents.toolkit.files.root import Root
-from kantan_agents.toolkit.files.stop import to_its_end
+from kantan_agents.toolkit.files.threads import to_its_end
 
 
 def write_tool(root: Root, *, approval: bool) -> FunctionTool:

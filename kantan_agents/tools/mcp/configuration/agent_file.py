@@ -12,7 +12,7 @@ import attrs
 
 from kantan_agents.errors import InvalidMCPConfigurationError
 from kantan_agents.subagent_files import AgentDefinition
-from kantan_agents.tools.mcp.configuration.entry import ServerEntry, Source
+from kantan_agents.tools.mcp.configuration.entry import ServerEntry, ServerSource
 from kantan_agents.tools.mcp.configuration.parse import name_mistake, parse_servers
 from kantan_agents.tools.mcp.configuration.read_file import digest_of
 
@@ -79,14 +79,14 @@ def _items(servers: Any) -> Iterator[tuple[str, Any, Any]]:
             yield place, item, None
 
 
-def source_of(definition: AgentDefinition) -> Source:
+def source_of(definition: AgentDefinition) -> ServerSource:
     """Return the source of the servers that a definition configures itself.
 
     Only ``mcpServers`` counts for trust: a change of the prompt starts no other program.
     """
     data = json.dumps(definition.mcp_servers, sort_keys=True, ensure_ascii=True)
     path = Path(os.path.realpath(definition.path)) if definition.path else Path(_NO_FILE)
-    return Source(path, digest_of(data.encode()), folder=_folder(path) if definition.path else None)
+    return ServerSource(path, digest_of(data.encode()), folder=_folder(path) if definition.path else None)
 
 
 def _folder(path: Path) -> Path | None:

@@ -49,7 +49,7 @@ def shown_arguments(arguments: tuple[str, ...]) -> tuple[str, ...]:
 
 
 @attrs.frozen
-class Source:
+class ServerSource:
     """Where a server is configured.
 
     Attributes:
@@ -89,7 +89,7 @@ class ServerEntry:
 
     name: str
     transport: Transport
-    source: Source = attrs.field(repr=lambda source: repr(str(source.path)))
+    source: ServerSource = attrs.field(repr=lambda source: repr(str(source.path)))
     command: str = attrs.field(default="", repr=mask)
     args: tuple[str, ...] = attrs.field(default=(), repr=_masked)
     env: Mapping[str, str] = attrs.field(factory=dict, repr=_names_only)

@@ -14,7 +14,7 @@ from kantan_agents.tools.mcp.configuration.entry import (
     START_SECONDS,
     TIMEOUT_SECONDS,
     ServerEntry,
-    Source,
+    ServerSource,
     Transport,
 )
 from kantan_agents.tools.mcp.configuration.variables import reference_mistakes
@@ -52,7 +52,7 @@ class Parsed:
     problems: tuple[str, ...]
 
 
-def parse_servers(servers: Any, source: Source, place: str) -> Parsed:
+def parse_servers(servers: Any, source: ServerSource, place: str) -> Parsed:
     """Return the servers of a mapping from names to their configurations.
 
     Args:
@@ -96,7 +96,7 @@ def _folded(name: Any) -> str:
     return str(name).lower().replace("-", "").replace("_", "")
 
 
-def _entry(name: str, options: Mapping[str, Any], source: Source) -> ServerEntry:
+def _entry(name: str, options: Mapping[str, Any], source: ServerSource) -> ServerEntry:
     transport = _transport_of(options)
     assert transport is not None  # it has no mistakes
     return ServerEntry(

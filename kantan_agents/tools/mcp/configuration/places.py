@@ -15,7 +15,7 @@ NAMES = (".mcp.json", "kantan-agents.toml")
 
 
 @attrs.frozen
-class Place:
+class ConfigurationFile:
     """A configuration file that exists.
 
     Attributes:
@@ -27,7 +27,9 @@ class Place:
     is_own: bool
 
 
-def find_files(cwd: Path | None = None, environ: Mapping[str, str] | None = None) -> tuple[Place, ...]:
+def find_files(
+    cwd: Path | None = None, environ: Mapping[str, str] | None = None
+) -> tuple[ConfigurationFile, ...]:
     """Return the configuration files for a working directory, in order of priority.
 
     The user's own files come first: a project must not replace the server that the user's rules are about.
@@ -41,10 +43,10 @@ def find_files(cwd: Path | None = None, environ: Mapping[str, str] | None = None
     own = config_directory(environ)
     directories = [] if own is None else [own]
     directories += _up_to_the_root(Path(os.path.realpath(Path.cwd() if cwd is None else cwd)))
-    found: dict[str, Place] = {}
+    found: dict[str, ConfigurationFile] = {}
     for path in _existing(directories):
         # A link in the user's directory to a file of a project is a file of the project.
-        found.setdefault(os.path.realpath(path), Place(path, is_own_file(path, environ)))
+        found.setdefault(os.path.realpath(path), ConfigurationFile(path, is_own_file(path, environ)))
     return tuple(found.values())
 
 

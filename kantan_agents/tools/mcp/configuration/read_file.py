@@ -15,7 +15,7 @@ import attrs
 
 from kantan_agents.errors import InvalidMCPConfigurationError, MCPFileError
 from kantan_agents.support.nearest import nearest
-from kantan_agents.tools.mcp.configuration.entry import ServerEntry, Source
+from kantan_agents.tools.mcp.configuration.entry import ServerEntry, ServerSource
 from kantan_agents.tools.mcp.configuration.parse import parse_servers
 
 if sys.version_info >= (3, 11):
@@ -38,7 +38,7 @@ class ConfigurationFile:
         allow_env: Names of the variables that it allows to read; only the user's own file can have some.
     """
 
-    source: Source
+    source: ServerSource
     entries: tuple[ServerEntry, ...] = ()
     allow_env: frozenset[str] = frozenset()
 
@@ -56,7 +56,7 @@ def read_file(path: Path, *, is_own: bool = False) -> ConfigurationFile:
     """
     content = _content(path)
     real = Path(os.path.realpath(path))
-    source = Source(real, digest_of(content), is_own, None if is_own else real.parent)
+    source = ServerSource(real, digest_of(content), is_own, None if is_own else real.parent)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -112,7 +112,7 @@ def _parsed_json(text: str, path: Path) -> tuple[Any, list[str]]:
         raise MCPFileError(path=str(path), reason=f"it is not JSON{at}") from error
 
 
-def _from_json(data: Any, repeated: list[str], source: Source) -> tuple[ConfigurationFile, list[str]]:
+def _from_json(data: Any, repeated: list[str], source: ServerSource) -> tuple[ConfigurationFile, list[str]]:
     # A reader may have seen the first of two, and programs use the last.
     problems = [f"{key}: appears several times in one object" for key in dict.fromkeys(repeated)]
     if not isinstance(data, Mapping):
@@ -134,7 +134,7 @@ def _parsed_toml(text: str, path: Path) -> dict[str, Any]:
         raise MCPFileError(path=str(path), reason=f"it is not TOML ({error})") from error
 
 
-def _from_toml(data: Mapping[str, Any], source: Source) -> tuple[ConfigurationFile, list[str]]:
+def _from_toml(data: Mapping[str, Any], source: ServerSource) -> tuple[ConfigurationFile, list[str]]:
     # The other tables are of other parts of the library.
     table = data.get("mcp", {})
     if not isinstance(table, Mapping):

@@ -15,7 +15,7 @@ import attrs
 from kantan_agents.errors import MCPTrustRecordError
 from kantan_agents.support.replace_file import replace_file
 from kantan_agents.tools.mcp.configuration.config_directory import VARIABLE, config_directory
-from kantan_agents.tools.mcp.configuration.entry import Source
+from kantan_agents.tools.mcp.configuration.entry import ServerSource
 
 _FOLDER = "trusted-mcp"
 _OWNER_ONLY = 0o700
@@ -39,7 +39,7 @@ class TrustRecord:
         own = config_directory(environ)
         return cls(None if own is None else own / _FOLDER)
 
-    def distrust(self, source: Source) -> str | None:
+    def distrust(self, source: ServerSource) -> str | None:
         """Return why a file is not trusted, or None if it is; the user's own files always are."""
         if source.is_own:
             return None
@@ -48,7 +48,7 @@ class TrustRecord:
             return "is not trusted yet"
         return None if known == source.digest else "has changed since you trusted it"
 
-    def trust(self, source: Source) -> None:
+    def trust(self, source: ServerSource) -> None:
         """Record that the user trusts a file with this content.
 
         Raises:

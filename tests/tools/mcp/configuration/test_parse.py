@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kantan_agents.errors import InvalidMCPConfigurationError, MCPFileError
-from kantan_agents.tools.mcp.configuration.entry import Source
+from kantan_agents.tools.mcp.configuration.entry import ServerSource
 from kantan_agents.tools.mcp.configuration.parse import parse_servers
 from kantan_agents.tools.mcp.configuration.read_file import read_file
 
 SECRET = "s3cr3t-V4lue-0123456789"
 NAME_MISTAKE = "a name must consist of letters, digits, - and _, and begin and end with a letter or digit"
-SOURCE = Source(Path("/project/.mcp.json"), "0")
+SOURCE = ServerSource(Path("/project/.mcp.json"), "0")
 
 
 def written(folder: Path, content: Any, name: str = ".mcp.json") -> Path:

@@ -13,12 +13,12 @@ from kantan_agents import AgentDefinition, configured_servers
 from kantan_agents.errors import MCPNotTrustedError, MCPTrustRecordError
 from kantan_agents.tools.mcp.configuration.agent_file import source_of
 from kantan_agents.tools.mcp.configuration.configuration import read_configuration
-from kantan_agents.tools.mcp.configuration.entry import Source
+from kantan_agents.tools.mcp.configuration.entry import ServerSource
 from kantan_agents.tools.mcp.configuration.trust import TrustRecord
 from tests.tools.mcp.configuration.conftest import Project
 
 
-def source_at(path: Path) -> Source:
+def source_at(path: Path) -> ServerSource:
     return read_configuration([path]).entries[0].source
 
 

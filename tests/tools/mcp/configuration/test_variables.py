@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from kantan_agents import configured_servers
 from kantan_agents.errors import MCPVariablesError
-from kantan_agents.tools.mcp.configuration.entry import ServerEntry, Source
+from kantan_agents.tools.mcp.configuration.entry import ServerEntry, ServerSource
 from kantan_agents.tools.mcp.configuration.masking import Masking
 from kantan_agents.tools.mcp.configuration.variables import expand, missing_variables, variables_of
 from tests.tools.mcp.configuration.conftest import Project
 
-SOURCE = Source(Path("/project/.mcp.json"), "0")
+SOURCE = ServerSource(Path("/project/.mcp.json"), "0")
 SECRET = "hunter2-hunter2"
 
 

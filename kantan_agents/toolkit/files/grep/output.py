@@ -14,7 +14,7 @@ _UTF8_BYTES = 4
 
 
 @attrs.define
-class Answer:
+class GrepOutput:
     """Collects lines, files or counts.
 
     Attributes:

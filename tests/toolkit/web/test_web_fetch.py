@@ -20,9 +20,8 @@ from kantan_agents import Agent
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from kantan_agents.toolkit.web import web_tools
-
-from .calls import call, until
-from .web_server import WebServer, page, redirect, serving
+from tests.toolkit.calls import call, until
+from tests.toolkit.web.web_server import WebServer, page, redirect, serving
 
 pytestmark = pytest.mark.anyio
 

@@ -9,7 +9,7 @@ from typing import Any
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.tools.providers.choice import entry_points_function, permitted_providers
 from kantan_agents.tools.providers.entry_points import Collected, ToolProvider, collect
-from kantan_agents.tools.providers.seen import log_new_providers
+from kantan_agents.tools.providers.new_providers import log_new_providers
 
 _Key = tuple["frozenset[str] | None", Any]
 """The permitted names, and the function that lists entry points, which a test may replace."""

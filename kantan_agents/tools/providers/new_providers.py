@@ -1,4 +1,4 @@
-"""Remembers which tool providers an environment had, to log one that is new since an earlier start."""
+"""Logs tool providers that an environment did not have at an earlier start."""
 
 from __future__ import annotations
 

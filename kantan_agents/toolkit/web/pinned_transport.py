@@ -1,17 +1,65 @@
-"""Which addresses a page may be fetched from."""
+"""An HTTP transport that looks a host up once, checks the addresses, and connects to one of these."""
 
 from __future__ import annotations
 
 import socket
+import ssl
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 
 import anyio
+import httpx
 
 from kantan_agents.errors import FetchError, URLRefusedError
 
 _NAT64 = IPv6Network("64:ff9b::/96")
 _NAT64_LOCAL = IPv6Network("64:ff9b:1::/48")
 _AZURE = IPv4Address("168.63.129.16")  # every virtual machine there reaches its host under it
+
+
+class PinnedTransport(httpx.AsyncBaseTransport):
+    """Connects to a checked address: a second answer of the name server cannot lead it elsewhere.
+
+    Args:
+        tls: TLS settings.
+        private: Whether addresses of other networks than the public one are fine.
+    """
+
+    def __init__(self, tls: ssl.SSLContext, *, private: bool) -> None:
+        self._inner = httpx.AsyncHTTPTransport(verify=tls, trust_env=False)
+        self._private = private
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request.
+
+        Raises:
+            URLRefusedError, FetchError: E171, E172, as ``_checked_addresses``.
+            httpx.TransportError: It fails.
+        """
+        url = request.url
+        host = url.raw_host.decode("ascii")
+        port = url.port or (443 if url.scheme == "https" else 80)
+        *others, last = await _checked_addresses(str(url), host, port, private=self._private)
+        for address in others:
+            try:
+                return await self._send(request, host, address)
+            except (httpx.ConnectError, httpx.ConnectTimeout):  # noqa: PERF203 - one of a few addresses
+                continue
+        return await self._send(request, host, last)
+
+    async def _send(self, request: httpx.Request, host: str, address: str) -> httpx.Response:
+        # The name is in the Host header, which the request has, and certificates are checked against it.
+        pinned = httpx.Request(
+            request.method,
+            request.url.copy_with(host=address),
+            headers=request.headers,
+            stream=request.stream,
+            extensions={**request.extensions, "sni_hostname": host},
+        )
+        return await self._inner.handle_async_request(pinned)
+
+    async def aclose(self) -> None:
+        """Close its connections."""
+        await self._inner.aclose()
 
 
 def is_public(address: IPv4Address | IPv6Address) -> bool:
@@ -27,7 +75,7 @@ def is_public(address: IPv4Address | IPv6Address) -> bool:
     return address.is_global and not address.is_multicast and not address.is_reserved and address != _AZURE
 
 
-async def checked_addresses(url: str, host: str, port: int, *, private: bool) -> list[str]:
+async def _checked_addresses(url: str, host: str, port: int, *, private: bool) -> list[str]:
     """Return the addresses of a host.
 
     Args:

@@ -9,8 +9,7 @@ import pytest
 
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.toolkit.ask_user_question import Answers, Question, QuestionOption, ask_user_question
-
-from .calls import call
+from tests.toolkit.calls import call
 
 pytestmark = pytest.mark.anyio
 

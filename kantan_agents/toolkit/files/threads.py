@@ -18,7 +18,7 @@ class ScanStoppedError(Exception):
     """The call was cancelled; nobody sees this."""
 
 
-class Stop:
+class SearchStop:
     """Asks a thread to end.
 
     Attributes:
@@ -42,9 +42,9 @@ class Stop:
         return time.monotonic() > self._deadline
 
 
-async def in_thread(work: Callable[[Stop], T]) -> T:
+async def in_thread(work: Callable[[SearchStop], T]) -> T:
     """Run work that only reads in a thread; if the call is cancelled, the thread ends soon after."""
-    stop = Stop()
+    stop = SearchStop()
     try:
         return await anyio.to_thread.run_sync(work, stop, abandon_on_cancel=True)
     finally:
