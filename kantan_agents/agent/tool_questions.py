@@ -14,9 +14,9 @@ from kantan_agents.errors import InvalidOptionError
 from kantan_agents.tool_rules import RuleLayers
 from kantan_agents.tools.explain import Explanation, explain_layers
 from kantan_agents.tools.explain_named import explain_named
-from kantan_agents.tools.in_force import rules_in_force
 from kantan_agents.tools.retrieval import ToolSelection
 from kantan_agents.tools.retrieval.selection import select_tools
+from kantan_agents.tools.rules_in_force import rules_in_force
 
 ValueT = TypeVar("ValueT")
 """Type of the context's values: checkers infer ``dict[str, str]`` for some dicts, not ``dict[str, Any]``."""

@@ -27,7 +27,7 @@ from kantan_agents.tool_rules.globs import literal_beginning
 from kantan_agents.tool_rules.origins import SERVER_PREFIX
 from kantan_agents.tools.coerce import coerce_tool
 from kantan_agents.tools.facts import facts_of, facts_of_listed
-from kantan_agents.tools.offers import reading_of_unknown
+from kantan_agents.tools.meanings_of_names import reading_of_unknown
 from kantan_agents.tools.providers.entry_points import ToolProvider
 from kantan_agents.tools.providers.providers import (
     AVAILABLE,

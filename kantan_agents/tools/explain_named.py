@@ -13,7 +13,7 @@ from kantan_agents.tool_rules import RuleLayers
 from kantan_agents.tool_rules.globs import is_glob, literal_beginning
 from kantan_agents.tool_rules.origins import SERVER_PREFIX
 from kantan_agents.tools.explain import Explanation, check_arguments, explain_facts, explain_layers
-from kantan_agents.tools.offers import NameReading, Offers, readings_of
+from kantan_agents.tools.meanings_of_names import NameReading, Offers, readings_of
 from kantan_agents.tools.server_names import safe, server_prefixes
 
 

@@ -21,7 +21,7 @@ from kantan_agents.core.interception import ToolCall
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.tool_rules import ToolFacts
 from kantan_agents.tool_rules.calls import COMMAND
-from kantan_agents.tools.received import received_by
+from kantan_agents.tools.received_arguments import received_by
 from kantan_agents.tools.server_names import (
     HOSTED,
     Surroundings,

@@ -37,7 +37,7 @@ from kantan_agents.tools.guards.hosted import rule_hosted_mcp
 from kantan_agents.tools.guards.invalid_calls import begin_turn, record_invalid_call, usable_tools_sentence
 from kantan_agents.tools.guards.repeated_failures import UnknownCall, end_call, record_failed_call
 from kantan_agents.tools.server_names import Surroundings, server_of
-from kantan_agents.tools.unshown import show_and_explain, unshown_tool
+from kantan_agents.tools.unshown_tools import show_and_explain, unshown_tool
 
 
 @attrs.frozen(eq=False)

@@ -23,7 +23,7 @@ from kantan_agents.testing import ScriptedModel, assistant_message, function_cal
 from kantan_agents.testing.strategies import json_values, tool_rules
 from kantan_agents.tool_rules import ToolRules
 from kantan_agents.toolkit.todo_write import todo_write
-from kantan_agents.tools.in_force import rules_in_force
+from kantan_agents.tools.rules_in_force import rules_in_force
 
 pytestmark = pytest.mark.anyio
 

@@ -29,14 +29,14 @@ from kantan_agents.tools.guards.executors import guard
 from kantan_agents.tools.guards.functions import guard_function
 from kantan_agents.tools.guards.guard import Rulebook
 from kantan_agents.tools.guards.violations import pending_violation
-from kantan_agents.tools.in_force import NO_LAYERS, rules_in_force
 from kantan_agents.tools.listing import list_tools, resolve_each_turn
 from kantan_agents.tools.mcp.failure_policy import MCPFailurePolicy
 from kantan_agents.tools.mcp.served import list_servers
 from kantan_agents.tools.mcp.server_connections import TENDED
 from kantan_agents.tools.mcp.shown_names import handoff_names, named_tools
+from kantan_agents.tools.rules_in_force import NO_LAYERS, rules_in_force
 from kantan_agents.tools.server_names import Surroundings, server_of
-from kantan_agents.tools.unshown import in_view
+from kantan_agents.tools.unshown_tools import in_view
 
 _MARK = "__kantan_guarded__"
 _COPIES = "_kantan_guarded_tools"

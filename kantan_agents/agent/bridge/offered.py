@@ -16,7 +16,7 @@ from kantan_agents.tool_rules import ToolFacts
 from kantan_agents.tools.facts import facts_of, facts_of_listed, label_of
 from kantan_agents.tools.guards.approvals import tools_of_hosted
 from kantan_agents.tools.mcp.server_connections import ask_server
-from kantan_agents.tools.offers import Offers
+from kantan_agents.tools.meanings_of_names import Offers
 from kantan_agents.tools.server_names import Surroundings, server_of
 
 _log = get_logger("kantan_agents.tools")

@@ -25,7 +25,6 @@ from kantan_agents.tool_rules import RuleLayers, ToolFacts
 from kantan_agents.tools.facts import facts_of, facts_of_listed
 from kantan_agents.tools.guards.guard import Rulebook
 from kantan_agents.tools.guards.violations import RuleViolationPolicy, pending_violation
-from kantan_agents.tools.in_force import rules_in_force
 from kantan_agents.tools.listing import list_none, list_tools, resolve_each_turn
 from kantan_agents.tools.mcp.failure_policy import MCPFailurePolicy
 from kantan_agents.tools.retrieval import ToolRetrieval
@@ -37,8 +36,9 @@ from kantan_agents.tools.retrieval.provider_search import (
     with_search_tool,
 )
 from kantan_agents.tools.retrieval.served import ServedToolIndexes
+from kantan_agents.tools.rules_in_force import rules_in_force
 from kantan_agents.tools.server_names import server_of
-from kantan_agents.tools.unshown import in_view
+from kantan_agents.tools.unshown_tools import in_view
 from kantan_agents.traces.spans import record_metadata
 
 

@@ -12,8 +12,8 @@ from kantan_agents.agent import Agent
 from kantan_agents.agent.bridge import SDKAgent, unobserved
 from kantan_agents.core.pipeline import Run, current_run
 from kantan_agents.tool_rules import RuleLayers
-from kantan_agents.tools.in_force import NO_LAYERS, rules_of_run
 from kantan_agents.tools.mcp.failure_policy import policy_for
+from kantan_agents.tools.rules_in_force import NO_LAYERS, rules_of_run
 
 # Options that belong to the run: after a hand-off they still come from the agent that was run.
 _RUN_OPTIONS = ("on_rule_violation", "pipeline", "runner")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kantan_agents.core.pipeline import Next, Run, calls_next_last
-from kantan_agents.tools.in_force import rules_in_force
+from kantan_agents.tools.rules_in_force import rules_in_force
 
 
 @calls_next_last

@@ -49,9 +49,9 @@ from kantan_agents.tools.commands import (
     unknown_command,
 )
 from kantan_agents.tools.context_keys import check_context_keys
-from kantan_agents.tools.in_force import NO_LAYERS, rules_in_force
 from kantan_agents.tools.mcp import mcp_prompt
 from kantan_agents.tools.mcp.server_connections import ask_server
+from kantan_agents.tools.rules_in_force import NO_LAYERS, rules_in_force
 from kantan_agents.tools.skills import CommandFile, CommandLoader
 
 TRIGGER = "trigger"

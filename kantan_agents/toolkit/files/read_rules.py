@@ -22,7 +22,7 @@ from kantan_agents.tool_rules import (
 )
 from kantan_agents.toolkit.files.root import Root
 from kantan_agents.toolkit.files.walk import MayRead
-from kantan_agents.tools.in_force import NO_LAYERS, rules_of_run
+from kantan_agents.tools.rules_in_force import NO_LAYERS, rules_of_run
 
 
 @attrs.frozen(eq=False)

@@ -18,7 +18,7 @@ from kantan_agents.toolkit.checked_tool import checked_tool
 from kantan_agents.toolkit.web.fetch import Elsewhere, FetchLimits, WebPage, fetch
 from kantan_agents.toolkit.web.urls import host_of
 from kantan_agents.tools.facts import declare_match, facts_of
-from kantan_agents.tools.in_force import NO_LAYERS, rules_of_run
+from kantan_agents.tools.rules_in_force import NO_LAYERS, rules_of_run
 
 _NAME = "WebFetch"
 _DESCRIPTION = (

@@ -39,7 +39,7 @@ from kantan_agents.tools.guards.invalid_calls import (
 )
 from kantan_agents.tools.guards.repeated_failures import end_call, record_failed_call, record_working_call
 from kantan_agents.tools.guards.wrong_arguments import describe_wrong_arguments
-from kantan_agents.tools.unshown import record_call
+from kantan_agents.tools.unshown_tools import record_call
 
 
 class GuardedInvoker:

@@ -19,7 +19,7 @@ from kantan_agents.errors import KantanAgentsError, ToolNotAllowedError, ToolPar
 from kantan_agents.tool_rules import Decision, RuleLayers, ToolFacts, ToolRules
 from kantan_agents.tools.guards.check import check_layers
 from kantan_agents.tools.guards.violations import RuleViolation, RuleViolationPolicy, refuse
-from kantan_agents.tools.in_force import NO_LAYERS, rules_in_force
+from kantan_agents.tools.rules_in_force import NO_LAYERS, rules_in_force
 
 _LISTED: Final = 20
 _LONGEST: Final = 200

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from kantan_agents.support.nearest import nearest
 from kantan_agents.tool_rules.keywords import compiled
-from kantan_agents.tools.received import schema_behind
+from kantan_agents.tools.received_arguments import schema_behind
 
 _LISTED: Final = 20
 _LONGEST_VALUE: Final = 60

@@ -10,11 +10,11 @@ from agents import FunctionTool
 
 from kantan_agents.errors import InvalidOptionError, KantanAgentsError, RetrievalError
 from kantan_agents.support.log import get_logger
-from kantan_agents.tools.in_force import rules_in_force
 from kantan_agents.tools.retrieval.index import AgentToolIndex, RunView
 from kantan_agents.tools.retrieval.options import ToolRetrieval, known_names, own_names
 from kantan_agents.tools.retrieval.query import cut
-from kantan_agents.tools.unshown import in_view
+from kantan_agents.tools.rules_in_force import rules_in_force
+from kantan_agents.tools.unshown_tools import in_view
 from kantan_agents.traces.capture.playback import IS_OWN_TOOL
 
 _LINE = 200

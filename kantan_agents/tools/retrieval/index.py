@@ -30,8 +30,8 @@ from kantan_agents.tools.retrieval.query import (
 )
 from kantan_agents.tools.retrieval.retrievers.retriever import ToolMatch, document_of
 from kantan_agents.tools.retrieval.search import ToolSearch, first_matching
-from kantan_agents.tools.retrieval.view import ToolView
-from kantan_agents.tools.unshown import in_view
+from kantan_agents.tools.retrieval.tool_view import ToolView
+from kantan_agents.tools.unshown_tools import in_view
 
 _GROWTH = 8
 """Factor by which the search limit grows while too many of the matches may not be used."""

@@ -23,10 +23,10 @@ from kantan_agents.subagent_files.skill_tools import SKILL_TOOLS, mark_of_file
 from kantan_agents.support.arguments import checked_int, checked_list
 from kantan_agents.tool_rules import RuleLayers, ToolFacts
 from kantan_agents.tools.facts import declare_names, facts_of, rule_parameter
-from kantan_agents.tools.in_force import NO_LAYERS, rules_of_run
 from kantan_agents.tools.listing import show_each_turn
 from kantan_agents.tools.retrieval import Retriever, ToolRetrieval
 from kantan_agents.tools.retrieval.retrievers.bm25 import BM25Retriever
+from kantan_agents.tools.rules_in_force import NO_LAYERS, rules_of_run
 from kantan_agents.tools.skills.confined import RefusedPathError, list_below, read_below
 from kantan_agents.tools.skills.interface import (
     FILE_PARAMETERS,

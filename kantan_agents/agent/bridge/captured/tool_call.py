@@ -18,7 +18,7 @@ from kantan_agents.core.interception import ToolCall, is_redacted, redacted_data
 from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import code_of
 from kantan_agents.tool_rules import Decision, RuleLayers, ToolFacts
-from kantan_agents.tools.received import is_unchanged
+from kantan_agents.tools.received_arguments import is_unchanged
 from kantan_agents.traces.capture.canonical import canonical, decode
 from kantan_agents.traces.capture.shared import Shared
 
