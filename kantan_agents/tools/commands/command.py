@@ -12,10 +12,9 @@ import attrs
 from kantan_agents.errors import CommandSyntaxError
 from kantan_agents.tool_rules import read_json
 from kantan_agents.tools.commands.binding import Binding, GivenText, ParameterNames
-from kantan_agents.tools.commands.checking import compile_checker, find_problems
 from kantan_agents.tools.commands.line import PREFIX
 from kantan_agents.tools.commands.parameters import Parameter, parameters_of
-from kantan_agents.tools.commands.problems import CommandProblems
+from kantan_agents.tools.commands.problems import CommandProblems, compile_checker, find_problems
 from kantan_agents.tools.commands.tokens import UnbalancedQuoteError, is_all_quoted, tokens_of
 from kantan_agents.tools.commands.values import shown
 

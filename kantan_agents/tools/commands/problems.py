@@ -1,8 +1,19 @@
-"""``CommandProblems``: collect everything wrong with one command."""
+"""Everything wrong with one command: collects problems, and finds those of arguments by the tool's schema."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Any, NoReturn
+
+import jsonschema_rs
+
+from kantan_agents.tools.commands.parameters import Parameter
+
 _MAX_SHOWN = 20
+_PATTERN_SIZE = 1_000_000
+_PROBLEMS_READ = 200
+_MESSAGE = 300
 
 
 class CommandProblems:
@@ -37,3 +48,53 @@ class CommandProblems:
 
     def __bool__(self) -> bool:
         return self._count > 0
+
+
+def compile_checker(schema: Mapping[str, Any], parameters: Sequence[Parameter]) -> Any:
+    """Return a validator of arguments; None if the schema cannot be compiled and the tool has to check them.
+
+    A parameter with a default is optional, although the SDK's strict schemas require it.
+    """
+    relaxed = {
+        **schema,
+        "required": [parameter.name for parameter in parameters if parameter.is_required],
+    }
+    try:
+        return jsonschema_rs.validator_for(
+            relaxed,
+            mask="Input",
+            retriever=_not_fetched,
+            pattern_options=jsonschema_rs.RegexOptions(size_limit=_PATTERN_SIZE),
+        )
+    except (jsonschema_rs.ValidationError, ValueError):
+        return None
+
+
+def find_problems(checker: Any, arguments: Mapping[str, Any], problems: CommandProblems) -> None:
+    """Add the problems of the arguments, each with the path of its value.
+
+    Args:
+        checker: The result of ``compile_checker``.
+        arguments: The arguments.
+        problems: The problems so far; parameters that have one already get no further problem.
+    """
+    if checker is None:
+        return
+    known = set(problems.about)
+    try:
+        errors = list(islice(checker.iter_errors(dict(arguments)), _PROBLEMS_READ))
+    except ValueError as error:
+        problems.add(f"the arguments cannot be checked: {error}")
+        return
+    for found in errors:
+        path = [str(step) for step in found.instance_path]
+        if path and path[0] in known:
+            continue
+        if not path and any(f'"{name}"' in found.message for name in known):  # its text could not be parsed
+            continue
+        message = found.message if len(found.message) <= _MESSAGE else f"{found.message[: _MESSAGE - 3]}..."
+        problems.add(message, ".".join(path) or None)
+
+
+def _not_fetched(_uri: str) -> NoReturn:
+    raise ValueError("remote references are not fetched")
