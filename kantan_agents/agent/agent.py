@@ -18,7 +18,6 @@ from kantan_agents.agent.bridge import (
 )
 from kantan_agents.agent.cloning import changed_options
 from kantan_agents.agent.from_definition import agent_options, bind_to_file, with_file
-from kantan_agents.agent.hosted_prompt import checked_prompt
 from kantan_agents.agent.options import (
     Metadata,
     Renderer,
@@ -29,6 +28,7 @@ from kantan_agents.agent.options import (
     checked_metadata,
     checked_output_dest,
     checked_pipeline,
+    checked_prompt,
     checked_renderer,
     standard_renderer,
     unrendered,
@@ -36,14 +36,14 @@ from kantan_agents.agent.options import (
 from kantan_agents.agent.per_run import PerRun, control_of, limited
 from kantan_agents.agent.queueing import Queueing
 from kantan_agents.agent.recorded_options import recorded_options
-from kantan_agents.agent.running.asyncio_only import no_event_loop
 from kantan_agents.agent.running.drive import drive
 from kantan_agents.agent.running.new import new_run
+from kantan_agents.agent.running.no_event_loop import no_event_loop
 from kantan_agents.agent.running.portal import background_loop
 from kantan_agents.agent.running.stream import RunStream
 from kantan_agents.agent.sdk_view import SDKView
 from kantan_agents.agent.stages import DEFAULT_STAGES
-from kantan_agents.agent.tool_questions import ToolQuestions, ValueT
+from kantan_agents.agent.tool_inspection import ToolInspection, ValueT
 from kantan_agents.core.context import Context
 from kantan_agents.core.events import Handler, Observers, Subscription
 from kantan_agents.core.interception import Middleware, layers_of
@@ -79,7 +79,7 @@ _DEFAULT_PIPELINE = Pipeline(DEFAULT_STAGES)
 _OutputT = TypeVar("_OutputT", default=str)
 
 
-class Agent(SDKView, ToolQuestions, Queueing, Generic[OutputT_co]):
+class Agent(SDKView, ToolInspection, Queueing, Generic[OutputT_co]):
     """An agent: its instructions, model, tools and the code around its runs.
 
     Create it once and run it often, from any task or thread, also concurrently. Runs store no state on it.

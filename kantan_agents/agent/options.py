@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from functools import partial
+from functools import partial, wraps
 from typing import Any, cast
 
 from kantan_agents.core.context import RESERVED_KEYS, Context, is_reserved
-from kantan_agents.core.pipeline import Pipeline
+from kantan_agents.core.interception import redacted_data
+from kantan_agents.core.pipeline import Pipeline, current_run
 from kantan_agents.core.prompt import Prompt
 from kantan_agents.core.templating import render_strictly, render_template
 from kantan_agents.errors import InstructionsRequiredError, InvalidOptionError
 from kantan_agents.support.arguments import checked_int
 from kantan_agents.support.nearest import nearest
-from kantan_agents.traces.metadata import finite
+from kantan_agents.traces.metadata import finite, hosted_prompt_metadata
+from kantan_agents.traces.spans import record_metadata
 
 Renderer = Callable[..., "str | Awaitable[str]"]
 """``(text, context)`` or ``(text, context, allow_env)``, sync or async, returning the text."""
 
 Metadata = Mapping[str, Any] | Callable[[Context], Mapping[str, Any]]
+
+_RECORDED_PROMPTS = object()
 
 
 def checked_instructions(instructions: object, *, has_prompt: bool = False) -> str | Prompt:
@@ -40,6 +44,44 @@ def checked_instructions(instructions: object, *, has_prompt: bool = False) -> s
         reason=f"must be a str or a Prompt, not {type(instructions).__name__} "
         "(for instructions made by a function, give it as renderer)",
     )
+
+
+def checked_prompt(prompt: Any) -> Any:
+    """Return the ``prompt`` option as the SDK takes it; E75 if it is something else.
+
+    It refers to a prompt that OpenAI stores. What a function returns is recorded in the trace.
+    """
+    if isinstance(prompt, Mapping):
+        if isinstance(prompt.get("id"), str) and prompt["id"]:
+            return prompt
+        reason = f'must have the id of the stored prompt, such as {{"id": "pmpt_..."}}, not {prompt!r}'
+        raise InvalidOptionError(option="prompt", reason=reason)
+    if callable(prompt):
+        return _recording_prompt(prompt)
+    kind = type(prompt).__name__
+    reason = (
+        f'must be {{"id": "pmpt_..."}} or a function that returns it, not {kind} '
+        "(give the text of a prompt, also a Prompt with a version, as instructions)"
+    )
+    raise InvalidOptionError(option="prompt", reason=reason)
+
+
+def _recording_prompt(function: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(function)
+    async def recorded(data: Any) -> Any:
+        prompt = function(data)
+        prompt = await prompt if inspect.isawaitable(prompt) else prompt
+        run = current_run.get()
+        if run is not None and isinstance(prompt, Mapping):
+            metadata = hosted_prompt_metadata(prompt)
+            known = run.state.setdefault(_RECORDED_PROMPTS, [])
+            if metadata and metadata not in known:
+                known.append(metadata)
+                named = {"agent_name": data.agent.name, **metadata}
+                record_metadata(run, redacted_data(run, named))
+        return prompt
+
+    return recorded
 
 
 def checked_items(option: str, items: Any) -> list[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, Final, Protocol
 
-from kantan_agents.agent.running.chosen import Chosen
+from kantan_agents.agent.running.chosen_arm import ChosenArm
 from kantan_agents.core.prompt import Prompt
 from kantan_agents.tool_rules import RuleLayers, ToolRules
 from kantan_agents.traces.capture import RunRecord
@@ -23,7 +23,7 @@ class Chooser(Protocol):
 
     control_limits: tuple[tuple[str, ToolRules], ...]
 
-    def __call__(self, input: Any, context: Any) -> Chosen:
+    def __call__(self, input: Any, context: Any) -> ChosenArm:
         """Return what was chosen for a run that begins; it raises nothing.
 
         Args:

@@ -11,7 +11,6 @@ import agents
 from agents.tool import default_tool_error_function
 
 from kantan_agents.agent.bridge import SDKAgent, link_handoffs
-from kantan_agents.agent.class_for_sdk import class_for_sdk
 from kantan_agents.agent.options import check_options
 from kantan_agents.errors import FixedOptionError
 from kantan_agents.tools.coerce import agent_as_tool
@@ -35,6 +34,9 @@ if TYPE_CHECKING:
     _SDKType = agents.Agent[Any]
 else:
     _SDKType = object
+
+_CLASS_FOR_SDK = "_class_for_sdk"
+_ABOUT_ITSELF = frozenset({"_own", "__class__", "__dict__", "__mro__", "mro"})
 
 
 class SDKView(_SDKType):
@@ -138,7 +140,7 @@ class SDKView(_SDKType):
 
         @property
         def __class__(self) -> type:
-            return class_for_sdk(type(self)) if "_sdk_agent" in self.__dict__ else type(self)
+            return _class_for_sdk(type(self)) if "_sdk_agent" in self.__dict__ else type(self)
 
         def __getattr__(self, attribute: str) -> Any:
             # Not for the protocols of the language, nor before there is an SDK agent: in a copy, for example.
@@ -203,3 +205,66 @@ def _of_subclass(agent: SDKView) -> bool:
 
 def _blank(kind: type[Any]) -> Any:
     return object.__new__(kind)
+
+
+def _class_for_sdk(own: type[Any]) -> type[Any]:
+    """Return a class that is a subclass of ``own`` and of the SDK's, for ``isinstance`` only.
+
+    No object is created of it: a call creates one of ``own``. Its name and its attributes are those of
+    ``own``, also when they are assigned, because methods of a subclass use ``self.__class__`` like
+    ``type(self)``.
+
+    Args:
+        own: ``Agent`` or a subclass.
+    """
+    known: type[Any] | None = vars(own).get(_CLASS_FOR_SDK)
+    if known is None:
+        try:
+            known = _ClassForSDK(own.__name__, (SDKAgent,), {"_own": own})
+        except TypeError:  # the instances of `own` have another layout: it has `__slots__`
+            known = SDKAgent
+        setattr(own, _CLASS_FOR_SDK, known)
+    return known
+
+
+class _Unregistered:
+    """Keeps ``__init_subclass__`` of the own class from seeing a class that nobody has written."""
+
+    def __init_subclass__(cls, **_: Any) -> None:
+        pass
+
+
+class _ClassForSDK(type):
+    _own: type[Any]
+
+    def mro(cls) -> list[type]:
+        # Not as bases: the own class would list this one in its `__subclasses__()`.
+        own = cls.__dict__["_own"].__mro__
+        both = [*own, *(kind for kind in SDKAgent.__mro__ if kind not in own)]
+        return [cls, _Unregistered, *(kind for kind in both if kind is not object), object]
+
+    def __getattribute__(cls, name: str) -> Any:
+        # Not only by the order of classes: Python would keep what it has found there when it has changed.
+        read = type.__getattribute__
+        if name in _ABOUT_ITSELF:
+            return read(cls, name)
+        own = read(cls, "_own")
+        return (own, SDKAgent) if name == "__bases__" else getattr(own, name)
+
+    def __call__(cls, *arguments: Any, **options: Any) -> Any:
+        return cls._own(*arguments, **options)
+
+    def __setattr__(cls, name: str, value: object) -> None:
+        setattr(cls._own, name, value)
+
+    def __delattr__(cls, name: str) -> None:
+        delattr(cls._own, name)
+
+    def __eq__(cls, other: object) -> bool:
+        return cls is other or cls._own is other
+
+    def __hash__(cls) -> int:
+        return hash(cls._own)
+
+    def __repr__(cls) -> str:
+        return repr(cls._own)

@@ -9,7 +9,6 @@ import attrs
 from agents import Model, ModelResponse, ModelSettings, UserError, custom_span
 from agents.models import get_default_model_settings
 
-from kantan_agents.agent.bridge.model_calls import name_of
 from kantan_agents.core.interception import Middleware, ModelCall, ModelNext
 from kantan_agents.errors import (
     AgentPainException,
@@ -21,6 +20,7 @@ from kantan_agents.errors import (
     StructuredOutputError,
 )
 from kantan_agents.models.named import check_configured
+from kantan_agents.models.origin import name_of
 from kantan_agents.models.resolve import resolve_model
 from kantan_agents.support.log import get_logger
 

@@ -65,3 +65,12 @@ def _origin(model: Model, provider: str | None = None) -> Origin:
         is_chat=isinstance(model, OpenAIChatCompletionsModel),
         is_instance=is_instance,
     )
+
+
+def name_of(model: Model) -> str | None:
+    """Return the name of a model, or None if it has no name."""
+    for attribute in ("name", "model"):
+        name = getattr(model, attribute, None)
+        if isinstance(name, str):
+            return name
+    return None

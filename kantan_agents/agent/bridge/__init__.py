@@ -3,7 +3,6 @@
 from kantan_agents.agent.bridge.guarded_agent import CHILDREN
 from kantan_agents.agent.bridge.handoffs import HandoffLinks, link_handoffs
 from kantan_agents.agent.bridge.hooks import observing_hooks
-from kantan_agents.agent.bridge.offered import list_servers, offers_of
 from kantan_agents.agent.bridge.paused import context_of, guard_resumed
 from kantan_agents.agent.bridge.quick_agents import QuickSettings
 from kantan_agents.agent.bridge.run_config import (
@@ -12,6 +11,7 @@ from kantan_agents.agent.bridge.run_config import (
     effective_run_config,
 )
 from kantan_agents.agent.bridge.sdk_agent import SDKAgent
+from kantan_agents.agent.bridge.server_offers import list_servers, offers_of
 from kantan_agents.agent.bridge.storable_results import detach_result, without_result
 from kantan_agents.agent.bridge.streamed_run import StopAfterTurn, drain_streamed_run
 from kantan_agents.agent.bridge.wrap_models import observe_models, unobserved

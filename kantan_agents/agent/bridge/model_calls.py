@@ -1,4 +1,4 @@
-"""The innermost part of a model call: sends the request to the model and emits the events."""
+"""The innermost part of a model call: sends the request to the model, streamed or not."""
 
 from __future__ import annotations
 
@@ -9,15 +9,12 @@ from typing import Any
 
 import anyio
 from agents import Model, ModelResponse
-from openai.types.responses import Response
 
+from kantan_agents.agent.bridge.call_events import TEXT_DELTA, CallEvents
 from kantan_agents.agent.bridge.model_answers import (
     FAILURES,
-    answer_of,
     broken_off,
     check_answered,
-    usage_of_call,
-    with_output,
 )
 from kantan_agents.agent.bridge.recorded_answers import model_response, stream_events
 from kantan_agents.agent.bridge.rewritten_stream import rewritten
@@ -28,17 +25,7 @@ from kantan_agents.agent.bridge.structured_requests import (
     stream_output,
     with_final_tool,
 )
-from kantan_agents.core.events import (
-    ModelCallFinished,
-    ModelCallStarted,
-    RawResponseEvent,
-    ReasoningDelta,
-    TextDelta,
-    ToolArgumentsDelta,
-)
-from kantan_agents.core.events.emitter import Stopwatch, outcome_of
-from kantan_agents.core.interception import ModelCall, error_message, redacted_error, track_call
-from kantan_agents.core.pipeline import Run
+from kantan_agents.core.interception import ModelCall, redacted_error, track_call
 from kantan_agents.errors import MiddlewareResultError
 from kantan_agents.models.client_retries import makes_all_retries
 from kantan_agents.models.model_wrapper import unwrapped
@@ -49,12 +36,6 @@ from kantan_agents.models.sent_once import answer_sent_once, stream_sent_once
 from kantan_agents.models.structured.requests.request import Request
 from kantan_agents.traces.capture import ModelAnswer
 
-_COUNT = object()
-_TEXT = "response.output_text.delta"
-_BEGUN = "response.output_item.added"
-_DONE = "response.output_item.done"
-_REASONING = ("response.reasoning_text.delta", "response.reasoning_summary_text.delta")
-_ARGUMENTS = ("response.function_call_arguments.delta", "response.custom_tool_call_input.delta")
 _NOT_BEGUN = ("response.created", "response.in_progress", "response.queued")
 
 
@@ -74,141 +55,6 @@ def middleware_error(reason: str) -> MiddlewareResultError:
     return MiddlewareResultError(middleware="around a model call", reason=reason)
 
 
-class CallEvents:
-    """Emits the events of one model call: started, deltas, finished. Has the call captured, if the run is.
-
-    Args:
-        call: The call.
-        model: The model that it goes to.
-        request: What is sent to it; None if nothing is sent.
-    """
-
-    def __init__(self, call: ModelCall, model: Model | None, request: Request | None = None) -> None:
-        count = call.run.state[_COUNT] = call.run.state.get(_COUNT, 0) + 1
-        self._names: dict[str, Any] = {
-            "agent": call.agent,
-            "internal": call.internal,
-            "call_id": f"model_{count}",
-        }
-        self._model = None if model is None else name_of(model)
-        self._watch = Stopwatch()
-        self._run = call.run
-        self._events = call.run.events
-        self._calls: dict[int, Any] = {}
-        self._rewrites = bool(call.rewriters)
-        self._items: list[Any] = []
-        self._reports_usage = True
-        self._call = call
-        if request is not None and call.stored is None:
-            call.was_sent = True
-        capture = call.run.capture
-        self._captured = None
-        if capture is not None and request is not None:
-            self._captured = capture.model_call(
-                call.agent,
-                model,
-                request,
-                fetch=call.structured,
-                is_streamed=call.is_streamed,
-                is_internal=call.internal,
-                from_cache=call.stored is not None,
-            )
-
-    async def started(self) -> None:
-        """Emit ``ModelCallStarted``."""
-        if self._events is not None and self._events.wants(ModelCallStarted):
-            await self._events.emit(ModelCallStarted, **self._names, model=self._model)
-
-    def delta(self, text: str) -> Awaitable[None] | None:
-        """Emit ``TextDelta``; return what to await if an observer is slow, else None."""
-        return None if self._events is None else self._events.begin_emit(TextDelta, text=text, **self._names)
-
-    def with_raw_events(self, events: Any) -> Any:
-        """Return a model's stream, which then also emits each of its events to those who read raw events."""
-        has_readers = self._events is not None and bool(self._events.raw_handlers)
-        return self._emitting_raw_events(events) if has_readers else events
-
-    async def _emitting_raw_events(self, events: Any) -> AsyncGenerator[Any, None]:
-        assert self._events is not None
-        async with aclosing(events):
-            async for event in events:
-                # If middleware rewrites the text, nothing else leaves: other events repeat the text, or have
-                # arguments, reasoning or errors, which nothing rewrites.
-                if not self._rewrites or getattr(event, "type", None) == _TEXT:
-                    slow_readers = self._events.begin_emit(RawResponseEvent, data=event, **self._names)
-                    if slow_readers is not None:
-                        await slow_readers
-                yield event
-
-    def piece(self, kind: Any, event: Any) -> Awaitable[None] | None:
-        """Emit the event for a piece of text, of reasoning or of arguments; return as ``delta`` does."""
-        if kind == _DONE:
-            self._items.append(event.item)
-        if self._events is None:
-            return None
-        if kind == _TEXT:
-            return self.delta(event.delta)
-        if kind in _REASONING and event.delta:
-            return self._events.begin_emit(ReasoningDelta, text=event.delta, **self._names)
-        if kind == _BEGUN:
-            # Remembered, because the events of the arguments name neither the call nor the tool.
-            self._calls[event.output_index] = event.item
-        elif kind in _ARGUMENTS and event.delta:
-            return self._arguments(self._calls.get(event.output_index), event.delta)
-        return None
-
-    def _arguments(self, item: Any, delta: str) -> Awaitable[None] | None:
-        call_id, tool = getattr(item, "call_id", None), getattr(item, "name", None)
-        if self._events is None or not isinstance(call_id, str) or not isinstance(tool, str):
-            return None
-        names = {**self._names, "call_id": call_id}
-        return self._events.begin_emit(ToolArgumentsDelta, tool=tool, arguments=delta, **names)
-
-    def answer_of(self, final: Response) -> ModelResponse:
-        """Return the final response of the stream as an answer, with items that only earlier events had."""
-        self._reports_usage = final.usage is not None
-        return answer_of(with_output(final, self._items), is_request=self._call.stored is None)
-
-    async def ended(
-        self, error: BaseException | None, answer: ModelResponse | None, *, has_begun: bool = False
-    ) -> None:
-        """Emit ``ModelCallFinished`` with the usage of the answer, or with the error.
-
-        Args:
-            error: The error; None if there is an answer.
-            answer: The answer; None if there is an error.
-            has_begun: Whether a part of the answer was streamed.
-        """
-        call, race = self._call, self._call.race
-        is_superseded = error is not None and race is not None and race.is_lost
-        counted = race.late_answer if is_superseded else answer
-        usage = None if counted is None else counted.usage
-        if self._captured is not None:
-            if error is not None:
-                self._captured.failed(error, has_begun=has_begun, is_superseded=is_superseded)
-            elif answer is not None:
-                self._captured.answered(answer, reports_usage=self._reports_usage)
-        if self._events is not None:
-            await self._events.emit_end(
-                ModelCallFinished,
-                **self._names,
-                model=self._model,
-                seconds=self._watch.seconds,
-                outcome=outcome_of(error),
-                usage=None if usage is None else usage_of_call(usage, is_request=call.stored is None),
-                error_type=None if error is None else type(error).__name__,
-                message=None if error is None else error_message(self._run, error),
-                from_cache=call.stored is not None,
-                superseded=is_superseded,
-            )
-
-
-def calls_begun(run: Run) -> int:
-    """Return the number of requests that the model calls of a run have sent so far."""
-    count: int = run.state.get(_COUNT, 0)
-    return count
-
-
 def target_of(call: ModelCall) -> Model:
     """Return the model a call goes to.
 
@@ -223,15 +69,6 @@ def target_of(call: ModelCall) -> Model:
     if not isinstance(model, Model):
         raise middleware_error(f"call.model must be an SDK Model, a Provider or a name, not {call.model!r}")
     return model
-
-
-def name_of(model: Model) -> str | None:
-    """Return the name of a model, or None if it has no name."""
-    for attribute in ("name", "model"):
-        name = getattr(model, attribute, None)
-        if isinstance(name, str):
-            return name
-    return None
 
 
 def _request(call: ModelCall) -> Request:
@@ -404,7 +241,7 @@ class _CallStream:
                     slow_readers = call_events.piece(kind, event)
                     if slow_readers is not None:
                         await slow_readers
-                    if kind == _TEXT:
+                    if kind == TEXT_DELTA:
                         call.has_streamed = True
                     elif kind == "response.completed":
                         last = event

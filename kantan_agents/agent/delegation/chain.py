@@ -1,4 +1,4 @@
-"""The chain of agents that wait for each other: limits its length and forbids cycles."""
+"""The chain of agents that wait for each other: its length, its cycles, and the rules from above."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import Any
 
 import attrs
 
+from kantan_agents.agent.delegation.parent import Parent
 from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import DelegationCycleError, DelegationLimitError
 from kantan_agents.subagent_files import name_key
+from kantan_agents.tool_rules import DELEGATION, RuleLayers, ToolRules
 
 
 class Counter:
@@ -71,18 +73,56 @@ class Link:
         return Link((*chain, agent), self.depth + 1, self.counter)
 
 
+class DelegationCeiling:
+    """Limits a delegated run to what every agent above it may do, by their rules as they are now.
+
+    Args:
+        parent: The agent that delegates.
+        call: The rules of the delegation tool itself.
+    """
+
+    def __init__(self, parent: Parent, call: ToolRules) -> None:
+        self._parent = parent
+        self._call = call
+        self._last: tuple[RuleLayers, RuleLayers, RuleLayers] | None = None
+
+    def over(self, layers: RuleLayers) -> RuleLayers:
+        """Return ``layers`` with all limits from above.
+
+        Raises:
+            ToolRulesTypeError, InvalidToolRulesError: E18, E20, the rules of the parent run were changed
+                during the run and cannot be read any more.
+        """
+        above = self._parent.rules()
+        last = self._last
+        if last is not None and last[0] is layers and last[1] is above:
+            return last[2]
+        narrowed = layers.with_limits((DELEGATION, self._call), *above.as_limits(self._parent.name))
+        self._last = (layers, above, narrowed)
+        return narrowed
+
+    @property
+    def agents_above(self) -> tuple[Any, ...]:
+        """The SDK agents above the delegated run: the names in inherited middleware may be of their tools."""
+        parent, run = self._parent, self._parent.run
+        if run is None:
+            return (parent.agent,)
+        above = getattr(run.delegation, "ceiling", None)
+        return (parent.agent, run.agent.sdk_agent, *(above.agents_above if above is not None else ()))
+
+
 @attrs.frozen(eq=False)
 class Delegation:
     """A run's part in the delegation tree: ``run.delegation``.
 
     Attributes:
         link: Its position in the chain.
-        ceiling: Its `DelegationCeiling`; None for a run that was not delegated.
+        ceiling: The limits from above; None for a run that was not delegated.
         is_streamed: Whether models stream, as in the parent run.
     """
 
     link: Link
-    ceiling: Any = None
+    ceiling: DelegationCeiling | None = None
     is_streamed: bool = False
 
 

@@ -10,8 +10,7 @@ from agents import FunctionTool
 
 from kantan_agents.agent import Agent
 from kantan_agents.agent.delegation.approvals import answer_approvals
-from kantan_agents.agent.delegation.ceiling import DelegationCeiling
-from kantan_agents.agent.delegation.chain import Delegation, link_of
+from kantan_agents.agent.delegation.chain import Delegation, DelegationCeiling, link_of
 from kantan_agents.agent.delegation.child import (
     Children,
     UsageCollector,
@@ -25,7 +24,7 @@ from kantan_agents.agent.delegation.roster import Roster
 from kantan_agents.agent.delegation.tool_interface import (
     PARAMETERS,
     SUBAGENT_TYPE,
-    Request,
+    DelegationRequest,
     answer_of,
     delegation_error,
     read_request,
@@ -209,7 +208,7 @@ class DelegationTask:
             end_run_with(parent.run, failure)  # otherwise the SDK would return the error to the model
         raise failure from failure.__cause__
 
-    async def _definition(self, request: Request, parent: Parent) -> AgentDefinition:
+    async def _definition(self, request: DelegationRequest, parent: Parent) -> AgentDefinition:
         """Return the requested definition, if ``parent`` may delegate to it.
 
         Raises:

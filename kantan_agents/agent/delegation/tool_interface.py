@@ -41,7 +41,7 @@ _MAX_DESCRIPTION = 16_000
 
 
 @attrs.frozen
-class Request:
+class DelegationRequest:
     """The arguments of one call.
 
     Attributes:
@@ -92,7 +92,7 @@ def _shorten(text: str) -> str:
     return f"{words[: _MAX_AGENT_DESCRIPTION - 3]}..."
 
 
-def read_request(tool: str, arguments: str) -> Request:
+def read_request(tool: str, arguments: str) -> DelegationRequest:
     """Parse the arguments of a call.
 
     Raises:
@@ -104,7 +104,7 @@ def read_request(tool: str, arguments: str) -> Request:
         if not isinstance(text, str) or not text.strip():
             raise ToolInputError(tool_name=tool, reason=f"{name} must be a text that is not empty")
     description = given.get("description")
-    return Request(
+    return DelegationRequest(
         agent=str(texts[SUBAGENT_TYPE]),
         prompt=str(texts["prompt"]),
         description=description if isinstance(description, str) else "",

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import agents
 
 from kantan_agents.agent.bridge import context_of, effective_run_config
-from kantan_agents.agent.running.chosen import Chosen, chosen_before, for_states
+from kantan_agents.agent.running.chosen_arm import ChosenArm, chosen_before, for_states
 from kantan_agents.agent.running.drive import raising
 from kantan_agents.agent.running.identity import take_identity
 from kantan_agents.agent.running.logs import is_debugged, log_event
@@ -43,7 +43,7 @@ def new_run(
     context: Context | None,
     options: dict[str, Any],
     *handlers: Handler,
-    chosen: Chosen | None = None,
+    chosen: ChosenArm | None = None,
 ) -> tuple[Run, Pipeline]:
     """Return a new run and its pipeline.
 
@@ -96,7 +96,7 @@ def new_run(
 
 
 def _metadata_of(
-    agent: RunnableAgent, context: Any, run_id: str, chosen: Chosen | None
+    agent: RunnableAgent, context: Any, run_id: str, chosen: ChosenArm | None
 ) -> tuple[dict[str, Any], Exception | None]:
     """Return the metadata of a run; the standard keys and the error if the others cannot be computed."""
     failure: Exception | None = None
@@ -110,7 +110,7 @@ def _metadata_of(
     return metadata, failure
 
 
-def _wrapped(agent: RunnableAgent, run: Run, chosen: Chosen | None) -> Pipeline:
+def _wrapped(agent: RunnableAgent, run: Run, chosen: ChosenArm | None) -> Pipeline:
     """Put limits and middleware around the calls of a run; return its pipeline."""
     if chosen is not None:
         run.arm, run.limits = chosen.arm, chosen.limits
@@ -139,7 +139,7 @@ def _place(run: Run) -> None:
         run.tape = playback.tape_for(run)
 
 
-def _with_middleware(agent: RunnableAgent, run: Run, chosen: Chosen | None) -> dict[str, Any]:
+def _with_middleware(agent: RunnableAgent, run: Run, chosen: ChosenArm | None) -> dict[str, Any]:
     more: dict[str, Any] = {}
     for metadata_of in agent.layers.metadata:
         more |= finite(metadata_of(run))

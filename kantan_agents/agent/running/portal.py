@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import gc
 import os
 import threading
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from kantan_agents.agent.running.call import Call
-from kantan_agents.agent.running.collector import is_collecting
 from kantan_agents.agent.running.loops import LoopThread, run_in_place
 from kantan_agents.errors import RunInCollectorError
 from kantan_agents.tools.mcp.blocked_loops import blocking
@@ -22,6 +22,16 @@ T = TypeVar("T")
 _PATIENCE_SECONDS = 1.0
 
 _loop_waits: ContextVar[bool] = ContextVar("kantan_agents_loop_waits", default=False)
+
+_phases: dict[str, Any] = {}
+"""The phases of the latest garbage collection, ``start`` and ``stop``, with their data, in order."""
+
+_in_thread = threading.local()
+"""The same, by thread."""
+
+# Functions in C: Python delivers a signal in the next function that is not. If that were a callback of the
+# collector, Ctrl-C during a collection would be lost, since what a callback raises is ignored.
+gc.callbacks.extend((_phases.pop, _phases.__setitem__, _in_thread.__setattr__))
 
 
 class BackgroundLoop:
@@ -49,7 +59,7 @@ class BackgroundLoop:
             RunInCollectorError: E25, the garbage collector is running in this thread.
             InterpreterExitError: E26, the interpreter exits before ``function`` is done.
         """
-        if is_collecting():
+        if _is_collecting():
             raise RunInCollectorError
         blocked = asyncio._get_running_loop()  # None instead of an exception in the usual case
         if blocked is None:
@@ -113,6 +123,12 @@ class BackgroundLoop:
         self.__init__()  # type: ignore[misc]
         # Closing the loop in here would take the parent's away, as both share what the loop waits with.
         self._before_fork = left
+
+
+def _is_collecting() -> bool:
+    """Return whether the current thread runs a finalizer or a callback for the garbage collector."""
+    # Another thread may collect between these lines. Then its data is not that of this thread.
+    return list(_phases)[-1:] == ["start"] and _phases.get("start") is getattr(_in_thread, "start", _phases)
 
 
 def _run_apart(function: Callable[[], Awaitable[T]]) -> T:

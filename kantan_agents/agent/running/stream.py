@@ -10,7 +10,7 @@ from typing import Generic, Literal, TypeAlias
 from typing_extensions import Self
 
 from kantan_agents.agent.bridge import StopAfterTurn
-from kantan_agents.agent.running.asyncio_only import no_event_loop
+from kantan_agents.agent.running.no_event_loop import no_event_loop
 from kantan_agents.core.events import Event, Handler, TextDelta
 from kantan_agents.core.events.buffer import EventBuffer
 from kantan_agents.core.events.observers import WithRawEvents

@@ -8,7 +8,7 @@ from typing import Any
 from agents import ComputerTool, ModelResponse
 from anyio import lowlevel
 
-from kantan_agents.agent.bridge.captured.request import plain_request_data
+from kantan_agents.agent.bridge.captured.request_data import plain_request_data
 from kantan_agents.agent.bridge.recorded_answers import model_response, stream_events
 from kantan_agents.core.context import RESERVED_KEYS
 from kantan_agents.core.interception import ModelCall, ToolCall

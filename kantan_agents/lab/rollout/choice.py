@@ -13,7 +13,7 @@ from agents import RunState
 from kantan_agents.agent.bridge.paused import chosen_in, context_of, continue_with, owner_in
 from kantan_agents.agent.cloning import ASSIGNABLE
 from kantan_agents.agent.per_run import limited
-from kantan_agents.agent.running.chosen import Chosen
+from kantan_agents.agent.running.chosen_arm import ChosenArm
 from kantan_agents.errors import MissingUnitError
 from kantan_agents.lab.rollout.arm import Arm
 from kantan_agents.lab.rollout.assignment import Assignment
@@ -77,13 +77,13 @@ class ArmChooser:
         shared.limits = dict(zip(self._names, self._limits, strict=True))
         self._assignment = Assignment(shared.name, weights)
 
-    def __call__(self, input: Any, context: Any) -> Chosen:
+    def __call__(self, input: Any, context: Any) -> ChosenArm:
         """Return what was chosen for a run that begins."""
         if isinstance(input, RunState):
             return self._for_state(input, context_of(input) if context is None else context)
         return self._drawn(context)
 
-    def _drawn(self, context: Any) -> Chosen:
+    def _drawn(self, context: Any) -> ChosenArm:
         shared = self._shared
         current = shared.current
         if current.problem is not None:
@@ -107,14 +107,14 @@ class ArmChooser:
             ARM_SHARE: share,
             ROLLOUT_UNIT: assigned.unit,
         }
-        return Chosen(self._agent_of(arm), self._names[arm], metadata, self._limits[arm])
+        return ChosenArm(self._agent_of(arm), self._names[arm], metadata, self._limits[arm])
 
-    def _for_state(self, state: RunState[Any, Any], context: Any) -> Chosen:
+    def _for_state(self, state: RunState[Any, Any], context: Any) -> ChosenArm:
         """Return the arm that a paused run has; a new one if nothing says which it is."""
         recorded = chosen_in(state)
         if recorded.get(ROLLOUT) == self._shared.name and recorded.get(ARM) in self._names:
             arm = self._names.index(recorded[ARM])
-            chosen = Chosen(self._agent_of(arm), self._names[arm], recorded, self._limits[arm])
+            chosen = ChosenArm(self._agent_of(arm), self._names[arm], recorded, self._limits[arm])
         else:
             chosen = chosen_for_state(state, self._control_agent()) or self._drawn(context)
         owner = owner_in(state)
@@ -171,11 +171,11 @@ class ArmChooser:
         agent.standing_rules = rules.with_limits(*self._limits[arm]) if self._limits[arm] else rules
         return agent
 
-    def _control(self, reason: str, mistake: Exception | None = None) -> Chosen:
+    def _control(self, reason: str, mistake: Exception | None = None) -> ChosenArm:
         metadata = {ROLLOUT: self._shared.name, ARM: self._names[0], NOT_DRAWN: reason}
-        return Chosen(self._control_agent(), self._names[0], metadata, self._limits[0], mistake)
+        return ChosenArm(self._control_agent(), self._names[0], metadata, self._limits[0], mistake)
 
-    def _without_unit(self, reason: str, error: Exception | None) -> Chosen:
+    def _without_unit(self, reason: str, error: Exception | None) -> ChosenArm:
         self._shared.warn_of_unit(shown_unit(self._unit), reason)
         if self._on_missing_unit == "control":
             return self._control(NO_UNIT)
@@ -210,10 +210,10 @@ class Always:
     def __init__(self, agent: Any, arm: str, limits: tuple[tuple[str, Any], ...]) -> None:
         self._agent, self._arm, self.control_limits = agent, arm, limits
 
-    def __call__(self, input: Any, context: Any) -> Chosen:
+    def __call__(self, input: Any, context: Any) -> ChosenArm:
         """Return the agent and its limits."""
         del input, context
-        return Chosen(self._agent, self._arm, {}, self.control_limits)
+        return ChosenArm(self._agent, self._arm, {}, self.control_limits)
 
     def recorded(self, record: RunRecord) -> Any:
         """Return the agent."""

@@ -7,12 +7,12 @@ from typing import Any
 from agents import RunState
 
 from kantan_agents.agent.bridge.paused import chosen_in
-from kantan_agents.agent.running.chosen import Chosen, for_states
+from kantan_agents.agent.running.chosen_arm import ChosenArm, for_states
 from kantan_agents.lab.rollout.live.known import limits_of
 from kantan_agents.traces.metadata import ARM, ROLLOUT
 
 
-def chosen_for_state(state: RunState[Any, Any], agent: Any) -> Chosen | None:
+def chosen_for_state(state: RunState[Any, Any], agent: Any) -> ChosenArm | None:
     """Return the arm that a paused run has, with its limits; None if it has none.
 
     The run began with another agent, which has handed it over.
@@ -25,7 +25,7 @@ def chosen_for_state(state: RunState[Any, Any], agent: Any) -> Chosen | None:
     name, arm = recorded.get(ROLLOUT), recorded.get(ARM)
     if not isinstance(name, str) or not isinstance(arm, str):
         return None
-    return Chosen(agent, arm, recorded, limits_of(name, arm))
+    return ChosenArm(agent, arm, recorded, limits_of(name, arm))
 
 
 for_states.append(chosen_for_state)

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 from agents import ModelResponse
 
-from kantan_agents.agent.bridge.model_calls import calls_begun, name_of
+from kantan_agents.agent.bridge.call_events import calls_begun
 from kantan_agents.agent.bridge.named_tools import check_named_tools
 from kantan_agents.core.interception import (
     Middleware,
@@ -29,6 +29,7 @@ from kantan_agents.middleware.budget.spent import (
     spent_by_broken_off,
     spent_by_other,
 )
+from kantan_agents.models.origin import name_of
 from kantan_agents.support.arguments import checked_int, checked_number
 from kantan_agents.support.log import get_logger
 from kantan_agents.tools.facts import facts_of_call

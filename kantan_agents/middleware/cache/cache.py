@@ -12,7 +12,7 @@ import anyio
 import attrs
 from agents import Model, ModelResponse, custom_span
 
-from kantan_agents.agent.bridge.model_calls import name_of, target_of
+from kantan_agents.agent.bridge.model_calls import target_of
 from kantan_agents.core.interception import Middleware, ModelCall, ModelNext, end_run_with, is_redacted
 from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import InvalidOptionError, KantanAgentsError
@@ -23,6 +23,7 @@ from kantan_agents.middleware.cache.sqlite import SQLiteStore
 from kantan_agents.middleware.cache.stores import CacheStore, MemoryStore
 from kantan_agents.middleware.keys import Key, KeyOf, Per
 from kantan_agents.middleware.redact.redact import Redact
+from kantan_agents.models.origin import name_of
 from kantan_agents.models.structured.requests.request import Request
 from kantan_agents.support.arguments import checked_number, shown
 from kantan_agents.support.log import get_logger

@@ -10,7 +10,7 @@ from agents import Model
 
 from kantan_agents.agent.bridge.captured.definitions import GENERATED_CACHE_KEY, jsonable
 from kantan_agents.agent.bridge.captured.models import shared_model
-from kantan_agents.agent.bridge.captured.request import unredacted_request
+from kantan_agents.agent.bridge.captured.request_data import unredacted_request
 from kantan_agents.core.interception import ModelCall
 from kantan_agents.middleware.keys import Key
 from kantan_agents.models.origin import origin_of

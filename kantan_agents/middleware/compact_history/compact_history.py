@@ -7,7 +7,6 @@ from typing import Any, Literal, get_args
 
 from agents import ModelResponse
 
-from kantan_agents.agent.bridge.model_calls import name_of
 from kantan_agents.core.interception import Middleware, ModelCall, ModelNext
 from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import InvalidOptionError
@@ -17,6 +16,7 @@ from kantan_agents.middleware.compact_history.request import CallRequest
 from kantan_agents.middleware.compact_history.run_memory import RunMemory
 from kantan_agents.middleware.compact_history.step import Step
 from kantan_agents.middleware.compact_history.summarise import Summariser
+from kantan_agents.models.origin import name_of
 from kantan_agents.support.arguments import checked_bool, checked_int, checked_number
 from kantan_agents.support.log import get_logger
 

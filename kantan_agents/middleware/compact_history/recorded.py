@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from kantan_agents.agent.bridge.captured.request import plain_request_data
+from kantan_agents.agent.bridge.captured.request_data import plain_request_data
 from kantan_agents.agent.bridge.model_calls import target_of
 from kantan_agents.core.interception import ModelCall
 from kantan_agents.middleware.compact_history.plan import Plan, read_text

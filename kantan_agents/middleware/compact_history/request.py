@@ -7,7 +7,6 @@ from typing import Any
 
 import attrs
 
-from kantan_agents.agent.bridge.model_calls import name_of
 from kantan_agents.core.interception import ModelCall
 from kantan_agents.middleware.compact_history.digests import digests_of
 from kantan_agents.middleware.compact_history.limits import Limits
@@ -16,6 +15,7 @@ from kantan_agents.middleware.compact_history.plan import Plan
 from kantan_agents.middleware.compact_history.run_memory import RunMemory
 from kantan_agents.middleware.compact_history.shorten import Conversation
 from kantan_agents.middleware.compact_history.tokens import tokens_of_text
+from kantan_agents.models.origin import name_of
 
 
 @attrs.frozen(eq=False)

@@ -11,7 +11,7 @@ import anyio
 import attrs
 from agents import ModelResponse, custom_span
 
-from kantan_agents.agent.bridge.model_calls import name_of, target_of
+from kantan_agents.agent.bridge.model_calls import target_of
 from kantan_agents.core.interception import (
     Middleware,
     ModelCall,
@@ -22,7 +22,7 @@ from kantan_agents.core.interception import (
 from kantan_agents.errors import InvalidOptionError, KantanAgentsError
 from kantan_agents.middleware.hedge.latencies import Allowance, Latencies
 from kantan_agents.middleware.hedge.race import Contender, Race
-from kantan_agents.models.origin import origin_of
+from kantan_agents.models.origin import name_of, origin_of
 from kantan_agents.support.arguments import checked_int, checked_number, shown
 from kantan_agents.support.log import get_logger
 

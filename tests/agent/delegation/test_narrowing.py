@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kantan_agents import Agent, get_context_with_tool_rules
 from kantan_agents.agent.delegation import task_tool
-from kantan_agents.agent.delegation.ceiling import DelegationCeiling
+from kantan_agents.agent.delegation.chain import DelegationCeiling
 from kantan_agents.subagent_files import AgentDefinition, grants_of
 from kantan_agents.testing import strategies
 from kantan_agents.tool_rules import DEFINITION, EXPLICIT, RuleLayers, ToolFacts, ToolRules, decide_call

@@ -16,7 +16,7 @@ from kantan_agents.agent.bridge.captured.definitions import (
     tool_data,
 )
 from kantan_agents.agent.bridge.captured.models import shared_model
-from kantan_agents.agent.bridge.captured.request import sent_options
+from kantan_agents.agent.bridge.captured.request_data import sent_options
 from kantan_agents.agent.bridge.captured.tool_lists import shared_tools
 from kantan_agents.core.interception import is_redacted, redacted_data
 from kantan_agents.core.pipeline import Run

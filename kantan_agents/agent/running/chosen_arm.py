@@ -1,4 +1,4 @@
-"""``Chosen``: which agent makes a run, if that is decided for each run."""
+"""``ChosenArm``: which agent makes a run, if that is decided for each run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from agents import RunState
 
 from kantan_agents.tool_rules import ToolRules
 
-ForState = Callable[[Any, Any], "Chosen | None"]
+ForState = Callable[[Any, Any], "ChosenArm | None"]
 """Called with a ``RunState`` that is resumed and the agent that resumes it."""
 
 for_states: list[ForState] = []
@@ -18,7 +18,7 @@ for_states: list[ForState] = []
 
 
 @attrs.frozen
-class Chosen:
+class ChosenArm:
     """What was chosen for one run.
 
     Attributes:
@@ -36,7 +36,7 @@ class Chosen:
     mistake: Exception | None = None
 
 
-def chosen_before(input: Any, agent: Any) -> Chosen | None:
+def chosen_before(input: Any, agent: Any) -> ChosenArm | None:
     """Return what was chosen for a paused run before; None if nothing was, or for any other input."""
     for ask in for_states if isinstance(input, RunState) else ():
         found = ask(input, agent)

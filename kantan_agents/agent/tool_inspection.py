@@ -1,4 +1,4 @@
-"""``ToolQuestions``: what an ``Agent`` says about its tools without a run."""
+"""``ToolInspection``: what an ``Agent`` says about its tools without a run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ValueT = TypeVar("ValueT")
 """Type of the context's values: checkers infer ``dict[str, str]`` for some dicts, not ``dict[str, Any]``."""
 
 
-class ToolQuestions:
+class ToolInspection:
     """An Agent that is asked about its tools: which may be used, why, and which would be selected."""
 
     _sdk_agent: SDKAgent
