@@ -15,7 +15,7 @@ from kantan_agents.core.interception import redacted_data
 from kantan_agents.core.pipeline import Run
 from kantan_agents.durable.formats import dump, is_plain, load
 from kantan_agents.errors import NotStorableError
-from kantan_agents.middleware.approve.stored import as_json, state_data
+from kantan_agents.middleware.approve.stored_runs import as_json, state_data
 from kantan_agents.middleware.redact.redact import Redact
 from kantan_agents.middleware.retry import GIVEN_SETTINGS
 from kantan_agents.middleware.slash_commands.user_rules import UserRules

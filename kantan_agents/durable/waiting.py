@@ -14,7 +14,7 @@ from kantan_agents.durable.journal import inner_id
 from kantan_agents.durable.storage.approvals import Approvals, WaitingRun
 from kantan_agents.durable.stored_run import StoredRun, stored_run
 from kantan_agents.middleware.approve.state import pending
-from kantan_agents.middleware.approve.stored import text_of
+from kantan_agents.middleware.approve.stored_runs import text_of
 
 
 async def store_waiting(run: Run, approvals: Approvals, execution: Execution, *, may_leave_out: bool) -> None:

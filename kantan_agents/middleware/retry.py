@@ -3,29 +3,43 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import inspect
 import random
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 import anyio
-from agents import ModelRetryBackoffSettings, ModelRetrySettings, ModelSettings
+from agents import ModelRetryBackoffSettings, ModelRetrySettings, ModelSettings, retry_policies
 from agents.exceptions import AgentsException
+from agents.retry import RetryDecision, RetryPolicyContext
 
 from kantan_agents.core.interception import Middleware, ToolCall, ToolNext
 from kantan_agents.core.pipeline import Next, Run, loggable
-from kantan_agents.errors import InvalidOptionError, InvalidToolRulesError, KantanAgentsError
+from kantan_agents.errors import (
+    InvalidOptionError,
+    InvalidToolRulesError,
+    KantanAgentsError,
+    ProviderRequestError,
+)
 from kantan_agents.middleware.deadline import seconds_left
-from kantan_agents.middleware.retry_policy import backoff_delay, only_policy, replayed_policy, retry_policy
+from kantan_agents.models.client_retries import claim_all_retries
 from kantan_agents.support.arguments import checked_int, checked_number
 from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules import ToolRules
 from kantan_agents.tools.facts import facts_of_call
 from kantan_agents.tools.guards.check import check_call
+from kantan_agents.traces.capture.playback import Tape
 
 _log = get_logger("kantan_agents.middleware")
 
 GIVEN_SETTINGS = object()
 """Key of the state of a run: the model settings of the caller's ``RunConfig``, which ``Retry`` replaces."""
+
+_Policy = Callable[[RetryPolicyContext], Awaitable[Any]]
+
+_STATUSES = (408, 409, 429, *range(500, 600))
+_SPREAD = 0.25
 
 
 class Retry(Middleware):
@@ -80,7 +94,7 @@ class Retry(Middleware):
         self._settings = ModelRetrySettings(
             max_retries=attempts - 1,
             backoff=self._backoff,
-            policy=retry_policy(self._backoff, self._longest_wait),
+            policy=_retry_policy(self._backoff, self._longest_wait),
         )
 
     @property
@@ -95,7 +109,7 @@ class Retry(Middleware):
         given = config.model_settings or ModelSettings()
         retry = self._merged(run.agent.sdk_agent.model_settings.retry, given.retry)
         if run.tape is not None and not run.tape.asks_models:
-            retry = dataclasses.replace(retry, policy=replayed_policy(run.tape))
+            retry = dataclasses.replace(retry, policy=_replayed_policy(run.tape))
         config.model_settings = dataclasses.replace(given, retry=retry)
         await call_next(run)
 
@@ -108,9 +122,9 @@ class Retry(Middleware):
             merged = merged.resolve(ModelSettings(retry=settings))
         retry: Any = merged.retry
         if retry.policy is self._settings.policy:
-            policy: Any = retry_policy(retry.backoff, self._longest_wait)
+            policy: Any = _retry_policy(retry.backoff, self._longest_wait)
         else:
-            policy = only_policy(retry.policy)
+            policy = _only_policy(retry.policy)
         complete: ModelRetrySettings = dataclasses.replace(retry, policy=policy)
         return complete
 
@@ -140,7 +154,7 @@ class Retry(Middleware):
         return (await check_call(self._tool_rules, facts_of_call(call), call.arguments)).allowed
 
     def _delay(self, attempt: int) -> float:
-        return backoff_delay(self._backoff, attempt) * random.uniform(0.875, 1.0)  # noqa: S311 - nothing secret
+        return _backoff_delay(self._backoff, attempt) * random.uniform(0.875, 1.0)  # noqa: S311 - nothing secret
 
     def __repr__(self) -> str:
         tools = f", tools={sorted(self.tools)}" if self.tools else ""
@@ -161,3 +175,97 @@ def _rules_for(tools: frozenset[str]) -> ToolRules:
     except InvalidToolRulesError as error:
         reason = "; ".join(problem.removeprefix("allow: ") for problem in error.problems)
         raise InvalidOptionError(option="tools", reason=reason) from None
+
+
+def _backoff_delay(backoff: ModelRetryBackoffSettings, attempt: int) -> float:
+    """Return the delay after the attempt of this number, without jitter."""
+    initial, longest = backoff.initial_delay or 0.0, backoff.max_delay or 0.0
+    try:
+        return min(initial * (backoff.multiplier or 0.0) ** (attempt - 1), longest)
+    except OverflowError:
+        return longest if initial else 0.0
+
+
+def _spread_delay(asked: float | None, backoff: ModelRetryBackoffSettings, attempt: int) -> float:
+    """Return the delay after the attempt of this number, with jitter.
+
+    A server that asked many clients to wait for the same time must not get all of them back at once, and none
+    of them too early. So the jitter is added to the time it asked for: up to a quarter of that time or the
+    usual delay, whichever is longer, and never more than ``max_delay``.
+    """
+    usual, longest = _backoff_delay(backoff, attempt), backoff.max_delay or 0.0
+    if asked is None or asked <= 0:
+        return min(usual * random.uniform(0.875, 1.125), longest)  # noqa: S311 - nothing secret
+    return asked + random.uniform(0.0, min(max(usual, asked * _SPREAD), longest))  # noqa: S311
+
+
+def _retry_policy(backoff: ModelRetryBackoffSettings, longest_wait: float) -> _Policy:
+    """Return the policy for transient errors, which is the only one that retries a call.
+
+    Args:
+        backoff: The delays if the server does not ask for one.
+        longest_wait: A call is not retried if the server asks for more seconds than these.
+    """
+    transient: Any = retry_policies.any(
+        retry_policies.provider_suggested(),
+        retry_policies.network_error(),
+        retry_policies.http_status(_STATUSES),
+    )
+
+    @functools.wraps(transient)  # the SDK reads attributes of a policy
+    async def decide(context: RetryPolicyContext) -> Any:
+        error = context.error
+        if isinstance(error, KantanAgentsError) and not isinstance(error, ProviderRequestError):
+            return False
+        decision = transient(context)
+        decision = await decision if inspect.isawaitable(decision) else decision
+        if not getattr(decision, "retry", decision):
+            return decision
+        asked = _asked(context)
+        if asked is not None and asked > longest_wait:
+            _log.info("model call not retried: longest_wait", asked=asked, error=loggable(error))
+            return False
+        delay = _spread_delay(asked, backoff, context.attempt)
+        if delay >= seconds_left():
+            _log.info("model call not retried: deadline", delay=delay, error=loggable(error))
+            return False
+        _log.info(
+            "model call failed, trying again", attempt=context.attempt, delay=delay, error=loggable(error)
+        )
+        if isinstance(decision, RetryDecision):
+            decision.delay = delay  # changed in place: it has private fields about the safety of a replay
+            return decision
+        return RetryDecision(retry=True, delay=delay)
+
+    claim_all_retries(decide)
+    return decide
+
+
+def _replayed_policy(tape: Tape) -> _Policy:
+    """Return the policy that retries a call at once if the recorded run has retried it."""
+
+    async def decide(context: RetryPolicyContext) -> Any:
+        del context
+        return RetryDecision(retry=tape.is_retried, delay=0.0)
+
+    claim_all_retries(decide)
+    return decide
+
+
+def _only_policy(policy: Callable[[RetryPolicyContext], Any]) -> Any:
+    """Return a user's policy as the only one that retries a call."""
+
+    @functools.wraps(policy, assigned=())
+    def decide(context: RetryPolicyContext) -> Any:
+        return policy(context)
+
+    claim_all_retries(decide)
+    return decide
+
+
+def _asked(context: RetryPolicyContext) -> float | None:
+    """Return the seconds for which the server has asked; None if it has not."""
+    error = context.error
+    own = error.retry_after if isinstance(error, ProviderRequestError) else None
+    wait: float | None = context.normalized.retry_after if own is None else own
+    return wait

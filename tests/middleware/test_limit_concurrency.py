@@ -28,8 +28,8 @@ from kantan_agents.errors import (
 )
 from kantan_agents.middleware import Deadline, LimitConcurrency, Retry
 from kantan_agents.middleware.limit_concurrency import places as places_module
-from kantan_agents.middleware.limit_concurrency.overload import pause_after, pause_of_answer
-from kantan_agents.middleware.limit_concurrency.places import Place, Places, Waiter
+from kantan_agents.middleware.limit_concurrency.places import HeldPlace, Places, Waiter
+from kantan_agents.middleware.limit_concurrency.rate_limits import pause_after, pause_of_answer
 from kantan_agents.middleware.limit_concurrency.window import Window
 from kantan_agents.models.protocol import AnthropicProvider
 from kantan_agents.testing import OfflineServer, Reply, ScriptedModel, assistant_message, function_call
@@ -262,7 +262,7 @@ async def test_a_deadline_ends_the_wait() -> None:
         let_pass(25)
         await settled()
         assert len(failed) == 1
-        assert isinstance(place, Place)
+        assert isinstance(place, HeldPlace)
         limit._places.leave(place, is_overloaded=None)
     assert limit.stats().keys == {}
 
@@ -418,7 +418,7 @@ def test_places_are_shared_by_threads_and_loops() -> None:
 def test_a_waiter_whose_loop_is_closed_does_not_keep_a_place() -> None:
     places = Places(Window(1, adapts=True), None, 10)
     first = places.enter("a")
-    assert isinstance(first, Place)
+    assert isinstance(first, HeldPlace)
 
     async def wait() -> Any:
         return places.enter("a")
@@ -593,7 +593,7 @@ def test_while_a_limit_is_used_up_calls_begin_one_by_one(monkeypatch: pytest.Mon
         places.keep_apart("a", 2.0)
         waiting = [places.enter("a") for _ in range(12)]
         assert all(isinstance(one, Waiter) for one in waiting)
-        assert isinstance(places.enter("b"), Place)
+        assert isinstance(places.enter("b"), HeldPlace)
         for begun in range(1, 4):
             now += 1.9
             places.serve()
@@ -734,7 +734,7 @@ async def test_the_error_belongs_to_its_run() -> None:
     run = run_of(caught.value)
     assert run is not None
     assert run.agent is agent
-    assert isinstance(place, Place)
+    assert isinstance(place, HeldPlace)
 
 
 @pytest.mark.parametrize(
@@ -766,12 +766,12 @@ def test_no_sequence_exceeds_a_limit_or_loses_a_place(
 ) -> None:
     async def act() -> None:
         places = Places(Window(most, adapts=False), each, 5)
-        taken: list[Place] = []
+        taken: list[HeldPlace] = []
         waiting: list[Any] = []
         for step, number in steps:
             if step == "enter":
                 found: Any = places.enter(number)
-                if isinstance(found, Place):
+                if isinstance(found, HeldPlace):
                     taken.append(found)
                 elif not isinstance(found, int):
                     waiting.append(found)

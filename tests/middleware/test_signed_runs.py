@@ -21,7 +21,7 @@ from kantan_agents import Agent, SlashCommands, ToolRulesMode, UserRules, record
 from kantan_agents.errors import ApprovalStateError, InvalidOptionError, KantanAgentsError, ToolRulesTypeError
 from kantan_agents.middleware import Approve, Approved, decide, pending, resume, to_json
 from kantan_agents.middleware.approve.keys import recorded_keys
-from kantan_agents.middleware.approve.signature import read_signed, signed
+from kantan_agents.middleware.approve.stored_runs import read_signed, signed
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from kantan_agents.traces import registry
 from tests.programs import Preloaded

@@ -13,7 +13,7 @@ from kantan_agents.core.pipeline import OutputT_co, RunContext
 from kantan_agents.errors import ApprovalStateError
 from kantan_agents.middleware.approve.calls import Approved, Decision, Edit, Edits, PendingCall, Rejected
 from kantan_agents.middleware.approve.keys import Keys, given_keys, recorded_keys
-from kantan_agents.middleware.approve.stored import state_of, text_of
+from kantan_agents.middleware.approve.stored_runs import state_of, text_of
 
 _EDITS = "_kantan_edits"
 

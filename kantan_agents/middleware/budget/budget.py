@@ -21,8 +21,11 @@ from kantan_agents.core.interception import (
 )
 from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import BudgetExceededError, InvalidOptionError, UnknownUsageError
-from kantan_agents.middleware.budget.ledger import BudgetUse, Ledger, Limits, Spent
-from kantan_agents.middleware.budget.spent import (
+from kantan_agents.middleware.budget.ledger import (
+    BudgetLedger,
+    BudgetLimits,
+    BudgetUse,
+    Spent,
     cost_of,
     count_of,
     spent_by,
@@ -100,7 +103,7 @@ class Budget(Middleware):
         self._prices = _checked_prices(prices or {})
         if max_cost is not None and not self._prices:
             raise InvalidOptionError(option="prices", reason="must be given with max_cost")
-        limits = Limits(
+        limits = BudgetLimits(
             model_calls=_count("max_model_calls", max_model_calls),
             tool_calls=_count("max_tool_calls", max_tool_calls),
             tokens=_count("max_tokens", max_tokens),
@@ -112,17 +115,17 @@ class Budget(Middleware):
             raise InvalidOptionError(option="Budget", reason=reason)
         self._limits = limits
         self.named_tools = NamedTools("per_tool", limits.per_tool) if limits.per_tool else None
-        self._ledger = Ledger(limits)
-        self._replayed: WeakKeyDictionary[Playback, Ledger] = WeakKeyDictionary()
+        self._ledger = BudgetLedger(limits)
+        self._replayed: WeakKeyDictionary[Playback, BudgetLedger] = WeakKeyDictionary()
         self._on_unknown_usage = on_unknown_usage
         self._warned_of: set[tuple[str, str]] = set()
 
-    def _ledger_of(self, run: Run) -> Ledger:
+    def _ledger_of(self, run: Run) -> BudgetLedger:
         """Return what the calls of a run are counted in: in a replay, which costs nothing, one of its own."""
         playback = None if run.tape is None else current_playback.get()
         if playback is None:
             return self._ledger
-        return self._replayed.setdefault(playback, Ledger(self._limits))
+        return self._replayed.setdefault(playback, BudgetLedger(self._limits))
 
     def used(self) -> BudgetUse:
         """Return what has been used so far, not counting calls in progress."""
@@ -177,7 +180,7 @@ class Budget(Middleware):
             self._unknown_usage(call, price, ledger)
         return answer
 
-    def _unknown_usage(self, call: ModelCall, price: tuple[float, float], ledger: Ledger) -> None:
+    def _unknown_usage(self, call: ModelCall, price: tuple[float, float], ledger: BudgetLedger) -> None:
         """Warn of an answer without usage, or refuse all further calls, if a limit depends on its usage."""
         what = "tokens" if self._limits.tokens is not None else "cost"
         if what == "cost" and (self._limits.cost is None or not any(price)):

@@ -16,9 +16,8 @@ from kantan_agents.agent.bridge.model_calls import target_of
 from kantan_agents.core.interception import Middleware, ModelCall, ModelNext, end_run_with, is_redacted
 from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import InvalidOptionError, KantanAgentsError
-from kantan_agents.middleware.cache.entry import StoredAnswer, packed, unpacked, why_not_stored
+from kantan_agents.middleware.cache.entry import StoredAnswer, packed, request_key, unpacked, why_not_stored
 from kantan_agents.middleware.cache.flights import Flights, Seat
-from kantan_agents.middleware.cache.key import request_key
 from kantan_agents.middleware.cache.sqlite import SQLiteStore
 from kantan_agents.middleware.cache.stores import CacheStore, MemoryStore
 from kantan_agents.middleware.keys import Key, KeyOf, Per

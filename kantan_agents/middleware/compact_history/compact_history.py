@@ -10,7 +10,7 @@ from agents import ModelResponse
 from kantan_agents.core.interception import Middleware, ModelCall, ModelNext
 from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.middleware.compact_history.limits import Limits
+from kantan_agents.middleware.compact_history.limits import TokenLimits
 from kantan_agents.middleware.compact_history.memory import Memory
 from kantan_agents.middleware.compact_history.request import CallRequest
 from kantan_agents.middleware.compact_history.run_memory import RunMemory
@@ -91,7 +91,7 @@ class CompactHistory(Middleware):
         turns = checked_int("keep_turns", keep_turns, 1)
         first = checked_bool("keep_first", keep_first)
         self._limits = {
-            name: Limits(most, int(most * begin), int(most * target), turns, first)
+            name: TokenLimits(most, int(most * begin), int(most * target), turns, first)
             for name, most in _checked_limits(max_tokens).items()
         }
         self._summariser = None if summariser is False else Summariser.of(summariser)
@@ -130,7 +130,7 @@ class CompactHistory(Middleware):
             sent.learn(answer)
         return answer
 
-    def _limits_for(self, model: str | None) -> Limits | None:
+    def _limits_for(self, model: str | None) -> TokenLimits | None:
         return self._limits.get(model or _EVERY_MODEL, self._limits.get(_EVERY_MODEL))
 
     def _memory_of(self, run: Run) -> RunMemory:

@@ -1,4 +1,4 @@
-"""``Limits``: how long a request may be, and what must stay in it."""
+"""``TokenLimits``: how long a request may be, and what must stay in it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _LEAST_SUMMARY, _MOST_SUMMARY = 64, 1_500
 
 
 @attrs.frozen
-class Limits:
+class TokenLimits:
     """The limits of the requests to one model.
 
     Attributes:

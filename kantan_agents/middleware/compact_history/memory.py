@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 from cachetools import LRUCache
 
-from kantan_agents.middleware.compact_history.plan import WHOLE, Plan
+from kantan_agents.middleware.compact_history.plan import WHOLE, CompactionPlan
 
 MOST_RATIO = 4.0
 """The most tokens that are expected for each estimated one."""
@@ -49,16 +49,16 @@ class Memory:
     """
 
     def __init__(self, most: int) -> None:
-        self._plans: LRUCache[Any, Plan] = LRUCache(most)
+        self._plans: LRUCache[Any, CompactionPlan] = LRUCache(most)
         self._counts: LRUCache[Any, Counted] = LRUCache(most)
         self._lock = Lock()
 
-    def plan(self, key: Any, digests: Sequence[bytes]) -> Plan:
+    def plan(self, key: Any, digests: Sequence[bytes]) -> CompactionPlan:
         """Return the plan for the longest beginning of a conversation, given by its digests."""
         found = self._longest(self._plans, key, digests)
         return WHOLE if found is None else found
 
-    def keep_plan(self, key: Any, digests: Sequence[bytes], plan: Plan) -> None:
+    def keep_plan(self, key: Any, digests: Sequence[bytes], plan: CompactionPlan) -> None:
         """Keep a plan for all conversations that begin like this one."""
         if plan.covers:
             with self._lock:

@@ -1,4 +1,4 @@
-"""``Plan``: what is left out of a conversation when it is sent."""
+"""``CompactionPlan``: what is left out of a conversation when it is sent."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WRITTEN_NOTICE, _WRITTEN_SUMMARY = (
 
 
 @attrs.frozen
-class Plan:
+class CompactionPlan:
     """What is left out, by the places of the items in the conversation.
 
     It concerns the beginning of the conversation only, so it goes on to apply while the conversation grows,
@@ -75,7 +75,7 @@ class Plan:
         return sent
 
 
-WHOLE = Plan()
+WHOLE = CompactionPlan()
 """Nothing is left out."""
 
 

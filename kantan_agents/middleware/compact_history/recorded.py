@@ -10,7 +10,7 @@ import attrs
 from kantan_agents.agent.bridge.captured.request_data import plain_request_data
 from kantan_agents.agent.bridge.model_calls import target_of
 from kantan_agents.core.interception import ModelCall
-from kantan_agents.middleware.compact_history.plan import Plan, read_text
+from kantan_agents.middleware.compact_history.plan import CompactionPlan, read_text
 from kantan_agents.middleware.compact_history.results import can_be_shortened
 from kantan_agents.models.structured.requests.request import Request
 from kantan_agents.support.secrets import mask
@@ -20,7 +20,7 @@ from kantan_agents.traces.recorder.masking import mask_data
 
 
 @attrs.frozen
-class Found:
+class RecordedPlan:
     """The plan of a recorded model call.
 
     Attributes:
@@ -28,7 +28,7 @@ class Found:
         was_asked: Whether something was summarised for this call, or may have been.
     """
 
-    plan: Plan
+    plan: CompactionPlan
     was_asked: bool
 
 
@@ -43,7 +43,7 @@ class RecordedPlans:
         self._record = record
         self._next: dict[str, int] = {}
 
-    def find(self, call: ModelCall, items: Sequence[Any], *, by_agent: bool) -> Found | None:
+    def find(self, call: ModelCall, items: Sequence[Any], *, by_agent: bool) -> RecordedPlan | None:
         """Return the plan of the recorded call that this one repeats; None if there is no such call.
 
         Args:
@@ -63,7 +63,7 @@ class RecordedPlans:
             plan = plan_between(items, now, calls[place].request.input)
             if plan is not None:
                 self._next[call.agent] = place + 1
-                return Found(plan, was_asked)
+                return RecordedPlan(plan, was_asked)
         return None
 
 
@@ -74,7 +74,7 @@ def _as_recorded(call: ModelCall, items: Sequence[Any]) -> list[Any]:
     return masked
 
 
-def plan_between(items: Sequence[Any], whole: Sequence[bytes], sent: Any) -> Plan | None:
+def plan_between(items: Sequence[Any], whole: Sequence[bytes], sent: Any) -> CompactionPlan | None:
     """Return the plan under which a conversation was sent as it was recorded; None if it was another one.
 
     Args:
@@ -108,7 +108,7 @@ def plan_between(items: Sequence[Any], whole: Sequence[bytes], sent: Any) -> Pla
         return None
     replaced = {place: sent[at] for at, place in places.items() if recorded[at] != whole[place]}
     unread, summary = read or (0, None)
-    return Plan(replaced, removed, summary, unread)
+    return CompactionPlan(replaced, removed, summary, unread)
 
 
 def _note(item: Any) -> tuple[int, str | None] | None:

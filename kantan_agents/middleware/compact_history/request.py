@@ -1,21 +1,27 @@
-"""``CallRequest``: the size of the request of a model call, whole and shortened."""
+"""``CallRequest``: the size of the request of a model call, whole and shortened.
+
+Digests recognise conversations that begin alike.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
 
 from kantan_agents.core.interception import ModelCall
-from kantan_agents.middleware.compact_history.digests import digests_of
-from kantan_agents.middleware.compact_history.limits import Limits
+from kantan_agents.middleware.compact_history.limits import TokenLimits
 from kantan_agents.middleware.compact_history.memory import MOST_RATIO, Counted
-from kantan_agents.middleware.compact_history.plan import Plan
+from kantan_agents.middleware.compact_history.plan import CompactionPlan
 from kantan_agents.middleware.compact_history.run_memory import RunMemory
 from kantan_agents.middleware.compact_history.shorten import Conversation
 from kantan_agents.middleware.compact_history.tokens import tokens_of_text
 from kantan_agents.models.origin import name_of
+from kantan_agents.traces.capture.canonical import canonical
+
+_SIZE = 20
 
 
 @attrs.frozen(eq=False)
@@ -72,17 +78,17 @@ class CallRequest:
         model: Name of the model; None if it has no name.
     """
 
-    limits: Limits
+    limits: TokenLimits
     conversation: Conversation
     digests: Sequence[bytes]
     memory: RunMemory
     model: str | None
     _input: Any
     _head: int
-    _sent: list[tuple[Plan, Sent]] = attrs.field(factory=list, init=False)
+    _sent: list[tuple[CompactionPlan, Sent]] = attrs.field(factory=list, init=False)
 
     @classmethod
-    def of(cls, call: ModelCall, limits: Limits, memory: RunMemory) -> CallRequest:
+    def of(cls, call: ModelCall, limits: TokenLimits, memory: RunMemory) -> CallRequest:
         """Return the request of a call."""
         text = call.input
         items = [{"role": "user", "content": text}] if isinstance(text, str) else text
@@ -100,19 +106,19 @@ class CallRequest:
         return bool(self.digests)
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> CompactionPlan:
         """The plan under which it would be sent, if nothing more had to be left out."""
         return self.memory.plan(self.limits.most, self.digests)
 
-    def keep(self, plan: Plan, *, is_shared: bool) -> None:
+    def keep(self, plan: CompactionPlan, *, is_shared: bool) -> None:
         """Keep a plan for the requests that follow."""
         self.memory.keep_plan(self.limits.most, self.digests, plan, is_shared=is_shared)
 
-    def estimate(self, plan: Plan) -> int:
+    def estimate(self, plan: CompactionPlan) -> int:
         """Return the estimated tokens of the request under a plan."""
         return self._head + self.conversation.size(plan)
 
-    def sent(self, plan: Plan) -> Sent:
+    def sent(self, plan: CompactionPlan) -> Sent:
         """Return the request under a plan."""
         known = next((sent for used, sent in self._sent if used is plan), None)
         if known is not None:
@@ -124,3 +130,25 @@ class CallRequest:
         sent = Sent(items, self.estimate(plan), digests, self.model, self.memory)
         self._sent.append((plan, sent))
         return sent
+
+
+def digests_of(items: Iterable[Any]) -> Iterator[bytes]:
+    """Yield for each item a digest of the conversation up to and with it."""
+    so_far = b""
+    for item in items:
+        so_far = hashlib.blake2b(so_far + _content_of(item), digest_size=_SIZE).digest()
+        yield so_far
+
+
+def _content_of(item: Any) -> bytes:
+    try:
+        return canonical(_without_ids(item))
+    except (TypeError, ValueError):  # not JSON data, which the model will refuse or convert
+        return repr(item).encode("utf-8", "surrogatepass")
+
+
+def _without_ids(item: Any) -> Any:
+    """Return an item without what says only how it is stored, which a session may leave out."""
+    if not isinstance(item, Mapping) or not ("role" in item or "call_id" in item):
+        return item
+    return {name: value for name, value in item.items() if name not in ("id", "status") and value is not None}

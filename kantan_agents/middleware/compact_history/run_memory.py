@@ -8,7 +8,7 @@ from typing import Any
 from kantan_agents.core.interception import ModelCall
 from kantan_agents.core.pipeline import Run
 from kantan_agents.middleware.compact_history.memory import Counted, Memory
-from kantan_agents.middleware.compact_history.plan import WHOLE, Plan
+from kantan_agents.middleware.compact_history.plan import WHOLE, CompactionPlan
 from kantan_agents.middleware.compact_history.recorded import RecordedPlans
 from kantan_agents.middleware.compact_history.tokens import tokens_of_tool
 from kantan_agents.support.log import get_logger
@@ -39,12 +39,12 @@ class RunMemory:
         record = getattr(run.tape, "recorded", None)
         self.recorded = None if record is None else RecordedPlans(record)
 
-    def plan(self, key: Any, digests: Sequence[bytes]) -> Plan:
+    def plan(self, key: Any, digests: Sequence[bytes]) -> CompactionPlan:
         """Return the plan for the longest beginning of a conversation; that of this run first."""
         plan = self._own.plan(key, digests)
         return self._shared.plan(key, digests) if plan is WHOLE and self._shared is not None else plan
 
-    def keep_plan(self, key: Any, digests: Sequence[bytes], plan: Plan, *, is_shared: bool) -> None:
+    def keep_plan(self, key: Any, digests: Sequence[bytes], plan: CompactionPlan, *, is_shared: bool) -> None:
         """Keep a plan for all requests that begin like this one.
 
         Args:

@@ -7,11 +7,11 @@ from typing import Any
 
 import attrs
 
-from kantan_agents.middleware.compact_history.limits import Limits
-from kantan_agents.middleware.compact_history.plan import NOTICE, Plan
+from kantan_agents.middleware.compact_history.limits import TokenLimits
+from kantan_agents.middleware.compact_history.plan import NOTICE, CompactionPlan
 from kantan_agents.middleware.compact_history.results import can_be_shortened, cut_item, stub_of
 from kantan_agents.middleware.compact_history.tokens import tokens_of_item, tokens_of_text
-from kantan_agents.middleware.compact_history.turns import Turn, turns_of
+from kantan_agents.middleware.compact_history.turns import ConversationTurn, turns_of
 
 _LEAST_SAVED = 8  # tokens; a result that is hardly longer than its stub stays
 _LEAST_KEPT = 100  # tokens that are left of a result that is cut
@@ -37,7 +37,7 @@ class Conversation:
         """Return the conversation of these items."""
         return cls(items, [tokens_of_item(item) for item in items])
 
-    def size(self, plan: Plan) -> int:
+    def size(self, plan: CompactionPlan) -> int:
         """Return the estimated tokens of what a plan sends."""
         saved = sum(self.sizes[place] for place in plan.removed)
         saved += sum(
@@ -50,8 +50,14 @@ class Conversation:
 
 
 def shortened(
-    conversation: Conversation, before: Plan, limits: Limits, *, size: float, ratio: float, summarises: bool
-) -> Plan:
+    conversation: Conversation,
+    before: CompactionPlan,
+    limits: TokenLimits,
+    *,
+    size: float,
+    ratio: float,
+    summarises: bool,
+) -> CompactionPlan:
     """Return a plan for a conversation that has become too long.
 
     If it removes turns, its summary is that of the plan before; what is not in it is counted as unread. If
@@ -82,8 +88,8 @@ class _Draft:
     def __init__(
         self,
         conversation: Conversation,
-        before: Plan,
-        limits: Limits,
+        before: CompactionPlan,
+        limits: TokenLimits,
         size: float,
         ratio: float,
         summary: int,
@@ -99,10 +105,10 @@ class _Draft:
         self._newest = _newest_turns(self._turns, limits.keep_turns)
         self.size = size
 
-    def plan(self) -> Plan:
+    def plan(self) -> CompactionPlan:
         unread = self._before.unread + len(self._removed) - len(self._before.removed)
         replaced = {place: item for place, item in self._replaced.items() if place not in self._removed}
-        return Plan(replaced, frozenset(self._removed), self._before.summary, unread)
+        return CompactionPlan(replaced, frozenset(self._removed), self._before.summary, unread)
 
     def _size_of(self, place: int) -> int:
         changed = self._replaced.get(place)
@@ -112,7 +118,7 @@ class _Draft:
         self.size -= self._ratio * (self._size_of(place) - tokens_of_item(item))
         self._replaced[place] = item
 
-    def _results(self, turns: Iterable[Turn]) -> list[int]:
+    def _results(self, turns: Iterable[ConversationTurn]) -> list[int]:
         items = self._conversation.items
         places = (place for turn in turns for place in turn.places)
         return [place for place in places if place not in self._removed and can_be_shortened(items[place])]
@@ -168,7 +174,7 @@ class _Draft:
             self.size -= self._ratio * saved
             self._removed.update(taken)
 
-    def _middle(self) -> list[Turn]:
+    def _middle(self) -> list[ConversationTurn]:
         turns = self._turns
         kept = set(self._newest)
         if self._limits.keep_first:
@@ -188,7 +194,7 @@ class _Draft:
             self._cut(place, max(longest, _LEAST_KEPT), max(longest, _LEAST_KEPT))
 
 
-def _newest_turns(turns: Sequence[Turn], count: int) -> list[Turn]:
+def _newest_turns(turns: Sequence[ConversationTurn], count: int) -> list[ConversationTurn]:
     """Return the newest turns, with the newest one of the user even if it is older."""
     newest = list(turns[len(turns) - count :] if count < len(turns) else turns)
     if not any(turn.kind == "user" for turn in newest):

@@ -18,8 +18,8 @@ from kantan_agents.errors import (
     RequestTooLongError,
     StructuredOutputError,
 )
-from kantan_agents.middleware.compact_history.plan import Plan
-from kantan_agents.middleware.compact_history.recorded import Found
+from kantan_agents.middleware.compact_history.plan import CompactionPlan
+from kantan_agents.middleware.compact_history.recorded import RecordedPlan
 from kantan_agents.middleware.compact_history.request import CallRequest
 from kantan_agents.middleware.compact_history.results import is_stub
 from kantan_agents.middleware.compact_history.shorten import shortened
@@ -58,7 +58,7 @@ class Step:
         self._window = window
         self._raises = raises
 
-    async def plan_for(self, request: CallRequest) -> Plan:
+    async def plan_for(self, request: CallRequest) -> CompactionPlan:
         """Return the plan under which the request is sent.
 
         Raises:
@@ -76,7 +76,7 @@ class Step:
         grows = self._summariser is not None and wanted.removed > before.removed
         return await self._reported(request, before, wanted, is_to_be_summarised=grows)
 
-    def _wanted(self, request: CallRequest, before: Plan) -> Plan:
+    def _wanted(self, request: CallRequest, before: CompactionPlan) -> CompactionPlan:
         """Return the plan for the request; what it leaves out anew is not summarised yet."""
         sent = request.sent(before)
         if sent.size <= request.limits.begin:
@@ -90,14 +90,16 @@ class Step:
             summarises=self._summariser is not None,
         )
 
-    def _recorded(self, request: CallRequest) -> Found | None:
+    def _recorded(self, request: CallRequest) -> RecordedPlan | None:
         plans = request.memory.recorded
         if plans is None:
             return None
         by_agent = self._summariser is not None and self._summariser.agent is not None
         return plans.find(self._call, request.conversation.items, by_agent=by_agent)
 
-    async def _as_recorded(self, request: CallRequest, before: Plan, recorded: Found) -> Plan:
+    async def _as_recorded(
+        self, request: CallRequest, before: CompactionPlan, recorded: RecordedPlan
+    ) -> CompactionPlan:
         """Return the plan of the recorded call; ask for a summary only if one was asked for."""
         plan = recorded.plan
         if plan == before:
@@ -111,7 +113,7 @@ class Step:
         request.keep(plan, is_shared=False)  # the plan of an earlier run
         return plan
 
-    def _check(self, request: CallRequest, before: Plan, wanted: Plan) -> None:
+    def _check(self, request: CallRequest, before: CompactionPlan, wanted: CompactionPlan) -> None:
         size = _size_after(request, before, wanted)
         if size <= request.limits.most:
             return
@@ -121,8 +123,13 @@ class Step:
         _log.warning(message, run_id=self._call.run.id, tokens=size, limit=request.limits.most)
 
     async def _reported(
-        self, request: CallRequest, before: Plan, wanted: Plan, *, is_to_be_summarised: bool = False
-    ) -> Plan:
+        self,
+        request: CallRequest,
+        before: CompactionPlan,
+        wanted: CompactionPlan,
+        *,
+        is_to_be_summarised: bool = False,
+    ) -> CompactionPlan:
         """Return the plan with its summary, keep it, and record the step in trace, log and events."""
         call = self._call
         names: dict[str, Any] = {"model": request.model, "limit": request.limits.most}
@@ -145,7 +152,9 @@ class Step:
             await call.run.events.emit(HistoryCompacted, agent=call.agent, **facts)
         return wanted
 
-    async def _summarised(self, request: CallRequest, before: Plan, wanted: Plan) -> Plan:
+    async def _summarised(
+        self, request: CallRequest, before: CompactionPlan, wanted: CompactionPlan
+    ) -> CompactionPlan:
         """Return the plan with a summary of everything that it leaves out."""
         assert self._summariser is not None
         read = before.removed if before.summary is not None and not before.unread else frozenset()
@@ -170,7 +179,9 @@ class Step:
         return attrs.evolve(wanted, summary=summary, unread=0)
 
 
-def _facts(request: CallRequest, before: Plan, plan: Plan, error: Exception | None) -> dict[str, Any]:
+def _facts(
+    request: CallRequest, before: CompactionPlan, plan: CompactionPlan, error: Exception | None
+) -> dict[str, Any]:
     stubs = sum(map(is_stub, plan.replaced.values()))
     return {
         "tokens_before": round(request.sent(before).size),
@@ -183,6 +194,6 @@ def _facts(request: CallRequest, before: Plan, plan: Plan, error: Exception | No
     }
 
 
-def _size_after(request: CallRequest, before: Plan, plan: Plan) -> int:
+def _size_after(request: CallRequest, before: CompactionPlan, plan: CompactionPlan) -> int:
     sent = request.sent(before)
     return round(sent.size - sent.ratio * (sent.estimate - request.estimate(plan)))

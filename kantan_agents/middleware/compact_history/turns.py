@@ -37,7 +37,7 @@ _INSTRUCTIONS = ("system", "developer")
 
 
 @attrs.frozen
-class Turn:
+class ConversationTurn:
     """Items that belong together.
 
     Attributes:
@@ -58,7 +58,7 @@ class Turn:
         return range(self.start, self.stop)
 
 
-def turns_of(items: Sequence[Any]) -> list[Turn]:
+def turns_of(items: Sequence[Any]) -> list[ConversationTurn]:
     """Return the turns of a conversation, in order; each item is in exactly one."""
     links, loose = _links(items)
     starts: list[int] = []
@@ -121,10 +121,10 @@ def _merged(starts: list[int], length: int, links: list[tuple[int, int]]) -> lis
     return merged
 
 
-def _turn(items: Sequence[Any], start: int, stop: int, loose: set[int]) -> Turn:
+def _turn(items: Sequence[Any], start: int, stop: int, loose: set[int]) -> ConversationTurn:
     places = range(start, stop)
     kinds = [_kind_and_role(items[place]) for place in places]
     is_fixed = any(kind in _FIXED or kind == "unknown" or role in _INSTRUCTIONS for kind, role in kinds)
     if is_fixed or not loose.isdisjoint(places):
-        return Turn(start, stop, "fixed")
-    return Turn(start, stop, "user" if any(role == "user" for _, role in kinds) else "answer")
+        return ConversationTurn(start, stop, "fixed")
+    return ConversationTurn(start, stop, "user" if any(role == "user" for _, role in kinds) else "answer")

@@ -16,8 +16,8 @@ from kantan_agents.core.interception import Middleware, ModelCall, ModelNext, en
 from kantan_agents.core.pipeline import Next, Run
 from kantan_agents.errors import InvalidOptionError, KantanAgentsError, QueueFullError, QueueTimeoutError
 from kantan_agents.middleware.keys import Key, KeyOf, Per
-from kantan_agents.middleware.limit_concurrency.overload import is_overload, pause_after, pause_of_answer
-from kantan_agents.middleware.limit_concurrency.places import ConcurrencyStats, Place, Places, Waiter
+from kantan_agents.middleware.limit_concurrency.places import ConcurrencyStats, HeldPlace, Places, Waiter
+from kantan_agents.middleware.limit_concurrency.rate_limits import is_overload, pause_after, pause_of_answer
 from kantan_agents.middleware.limit_concurrency.window import Window
 from kantan_agents.models.answer_headers import read_answer_headers
 from kantan_agents.support.arguments import checked_bool, checked_int, checked_number
@@ -27,7 +27,7 @@ Limited = Literal["model_calls", "runs"]
 
 SPAN = "wait_for_place"
 
-_held: ContextVar[tuple[tuple[Any, Place], ...]] = ContextVar("kantan_agents_places", default=())
+_held: ContextVar[tuple[tuple[Any, HeldPlace], ...]] = ContextVar("kantan_agents_places", default=())
 """The places that this task has, or the run or call around it, each with its ``LimitConcurrency``."""
 
 
@@ -151,9 +151,9 @@ class LimitConcurrency(Middleware):
         if self._adaptive:
             self._places.keep_apart(key, pause_of_answer(headers))
 
-    async def _taken(self, run: Run, key: Key) -> Place:
+    async def _taken(self, run: Run, key: Key) -> HeldPlace:
         found = self._places.enter(key)
-        if isinstance(found, Place):
+        if isinstance(found, HeldPlace):
             return found
         what = self.of.replace("_", " ")
         if isinstance(found, int):

@@ -51,7 +51,7 @@ class ConcurrencyStats:
 
 
 @attrs.define(eq=False)
-class Place:
+class HeldPlace:
     """A place that somebody has.
 
     Attributes:
@@ -77,7 +77,7 @@ class Waiter:
 
     key: Key
     signal: Signal = attrs.field(factory=Signal)
-    place: Place | None = None
+    place: HeldPlace | None = None
 
 
 class Places:
@@ -106,7 +106,7 @@ class Places:
         """How many there are now."""
         return self._window.size
 
-    def enter(self, key: Key) -> Place | Waiter | int:
+    def enter(self, key: Key) -> HeldPlace | Waiter | int:
         """Return a place; a waiter if none is free; the number of those who wait if they are too many."""
         with self._lock:
             self._serve()
@@ -123,7 +123,7 @@ class Places:
             self._queues.setdefault(key, deque()).append(waiter)
             return waiter
 
-    def leave(self, place: Place, *, is_overloaded: bool | None, pause: float = 0.0) -> None:
+    def leave(self, place: HeldPlace, *, is_overloaded: bool | None, pause: float = 0.0) -> None:
         """Take a place back, and give it to the next one.
 
         Args:
@@ -141,7 +141,7 @@ class Places:
                 self._pause(place.key, pause)
             self._serve()
 
-    def withdraw(self, waiter: Waiter, *, timed_out: bool = False) -> Place | None:
+    def withdraw(self, waiter: Waiter, *, timed_out: bool = False) -> HeldPlace | None:
         """Stop waiting; return the place that was given in the meantime, if there is one."""
         with self._lock:
             if waiter.place is not None:
@@ -226,12 +226,12 @@ class Places:
                 waiter.place = None
                 self._take_back(key)
 
-    def _given(self, key: Key) -> Place:
+    def _given(self, key: Key) -> HeldPlace:
         self._count += 1
         self._running[key] += 1
         if key in self._apart:
             self._pause(key, self._apart[key])
-        return Place(key, self._window.round)
+        return HeldPlace(key, self._window.round)
 
     def _take_back(self, key: Key) -> None:
         self._count -= 1

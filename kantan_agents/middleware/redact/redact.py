@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import secrets
-from collections.abc import Awaitable, Iterable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
 from typing import Any, TypeVar, get_args
 
-from agents import ModelResponse
+from agents import ModelResponse, generation_span
+from agents.models.interface import ModelTracing
 
 from kantan_agents.core.context import RESERVED_KEYS, is_reserved, store
 from kantan_agents.core.interception import Middleware, ModelCall, ModelNext, ToolCall, ToolNext, add_redactor
@@ -16,12 +18,12 @@ from kantan_agents.errors import InvalidOptionError
 from kantan_agents.middleware.redact.places import Mode, Placeholders, Replacements
 from kantan_agents.middleware.redact.redaction import Redaction
 from kantan_agents.middleware.redact.rules import make_rules
-from kantan_agents.middleware.redact.trace import redacted_span
 from kantan_agents.support.arguments import checked_int
 
 T = TypeVar("T")
 
 _LONGEST_BLOCK = 65536
+_Record = Callable[[Any], None]
 
 
 class Redact(Middleware):
@@ -134,7 +136,7 @@ class Redact(Middleware):
         is_json = schema is not None and not schema.is_plain_text()
         rewriters = call.rewriters
         call.rewriters = (*rewriters, lambda: redaction.rewriter(is_json=is_json, restore=self._restore))
-        with redacted_span(call, redaction.recorded) as record:
+        with _redacted_span(call, redaction.recorded) as record:
             try:
                 answer = await _redacted(redaction, call_next(call))
             finally:
@@ -211,3 +213,43 @@ def _restore_result(run: Run, redaction: Redaction) -> None:
                 restored = redaction.restored_value(run.context[key])
                 run.on_failure(store(run.context, key, restored))
             return
+
+
+@contextmanager
+def _redacted_span(call: ModelCall, redact: Callable[[Any], Any]) -> Iterator[_Record]:
+    """Record a model call in a span around the model's own span, which then records no texts.
+
+    The model records its answer before a middleware can redact it.
+
+    Args:
+        call: The call, with its input redacted for the model.
+        redact: Returns the input as it is recorded.
+
+    Yields:
+        A function that records the redacted answer.
+    """
+    tracing = call.options.get("tracing")
+    if not isinstance(tracing, ModelTracing) or not tracing.include_data():
+        yield lambda _: None
+        return
+    options = call.options
+    call.options = {**options, "tracing": ModelTracing.ENABLED_WITHOUT_DATA}
+    with generation_span(input=redact(_messages(call.input)), model=call.agent) as span:
+
+        def record(answer: Any) -> None:
+            span.span_data.output = [_data(item) for item in answer.output]
+
+        try:
+            yield record
+        finally:
+            call.options = options
+
+
+def _messages(input: Any) -> list[Any]:
+    if isinstance(input, str):
+        return [{"role": "user", "content": input}]
+    return [_data(item) for item in input]
+
+
+def _data(item: Any) -> Any:
+    return item.model_dump(mode="json", exclude_unset=True) if hasattr(item, "model_dump") else item

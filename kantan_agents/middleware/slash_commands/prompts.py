@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import anyio
@@ -10,17 +12,17 @@ import attrs
 from agents.mcp import MCPServer
 
 from kantan_agents.agent.bridge import SDKAgent
-from kantan_agents.core.pipeline import current_run
-from kantan_agents.middleware.slash_commands.files import facts_of_file
+from kantan_agents.core.interception import redacted_new_input
+from kantan_agents.core.pipeline import Run, current_run
 from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules import ToolFacts
 from kantan_agents.tool_rules.origins import SERVER_PREFIX, Origin
 from kantan_agents.tools.commands import Command
-from kantan_agents.tools.facts import facts_of, servers_of
+from kantan_agents.tools.facts import servers_of
+from kantan_agents.tools.mcp import mcp_prompt
 from kantan_agents.tools.mcp.offers import as_data, may_offer, reason_of
 from kantan_agents.tools.mcp.server_connections import ask_server, is_of_sdk
 from kantan_agents.tools.server_names import Surroundings, names_in_rules, origin_of, safe
-from kantan_agents.tools.skills import CommandFile
 
 _log = get_logger("kantan_agents.commands")
 
@@ -38,13 +40,6 @@ class ServerPrompt:
     server: MCPServer
     name: str
     facts: ToolFacts
-
-
-def facts_of_command(target: Any) -> ToolFacts:
-    """Return what the user rules need to know about the target of a command."""
-    if isinstance(target, CommandFile):
-        return facts_of_file(target)
-    return target.facts if isinstance(target, ServerPrompt) else facts_of(target)
 
 
 async def prompt_commands(agent: SDKAgent, commands: Iterable[Command]) -> list[Command]:
@@ -67,6 +62,24 @@ async def prompt_commands(agent: SDKAgent, commands: Iterable[Command]) -> list[
             taken.add(command.name)
             found.append(command)
     return found
+
+
+async def begin_with_prompt(run: Run, prompt: ServerPrompt, command: str, arguments: str) -> None:
+    """Make the messages of a prompt the input of a run.
+
+    Args:
+        run: The run.
+        prompt: The prompt.
+        command: Name of its command.
+        arguments: Its arguments as JSON.
+
+    Raises:
+        PromptNotFetchedError: E39, the server does not return the prompt.
+    """
+    fetch = partial(mcp_prompt, prompt.server, prompt.name, json.loads(arguments))
+    fetched = await ask_server(prompt.server, fetch, run.agent.name)
+    run.input = redacted_new_input(run, list(fetched.items), f"the prompt {command}")
+    _log.info("prompt sent", command=command, agent=run.agent.name)
 
 
 async def _prompts_of_all(agent: SDKAgent, around: Surroundings) -> list[list[Command]]:

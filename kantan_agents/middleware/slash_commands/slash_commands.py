@@ -7,50 +7,46 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-import anyio.lowlevel
 import anyio.to_thread
-from agents import FunctionTool, RunContextWrapper, RunResult, RunState, Tool
+from agents import FunctionTool, RunContextWrapper, RunResult, RunState
 
 from kantan_agents.agent.bridge import SDKAgent
 from kantan_agents.core.context import check_context, fill_defaults
-from kantan_agents.core.interception import Middleware, ToolCall, emit_refusal, redacted_new_input
+from kantan_agents.core.interception import Middleware
 from kantan_agents.core.pipeline import Next, Run
 from kantan_agents.errors import (
     CommandNotRunnableError,
     CommandSyntaxError,
     InvalidOptionError,
-    KantanAgentsError,
-    ToolNotAllowedError,
 )
 from kantan_agents.middleware.slash_commands.calls import UserCall
 from kantan_agents.middleware.slash_commands.files import ARGUMENTS, begin_with_file, restore_limit
-from kantan_agents.middleware.slash_commands.prompts import ServerPrompt, facts_of_command
+from kantan_agents.middleware.slash_commands.permissions import (
+    check_call,
+    check_command,
+    facts_of_command,
+    help_text,
+    visible_commands,
+)
+from kantan_agents.middleware.slash_commands.prompts import ServerPrompt, begin_with_prompt
 from kantan_agents.middleware.slash_commands.results import message_result, tool_result
 from kantan_agents.middleware.slash_commands.rules import UserGuard, user_layers
-from kantan_agents.middleware.slash_commands.tools import AgentCommands, is_enabled
+from kantan_agents.middleware.slash_commands.tools import AgentCommands
 from kantan_agents.middleware.slash_commands.user_rules import USER_RULES, UserRules
 from kantan_agents.models.rubric import Rubric
 from kantan_agents.support.log import get_logger
-from kantan_agents.tool_rules import Decision, RuleLayers, ToolRulesMode
+from kantan_agents.tool_rules import RuleLayers, ToolRulesMode
 from kantan_agents.tools.commands import (
     HELP,
-    HELP_COMMAND,
     PREFIX,
     Command,
-    CommandLine,
-    CommandRegistry,
     checked_aliases,
     checked_prefix,
-    explanation,
     kind_of,
     name_in,
-    overview,
     split_line,
-    unknown_command,
 )
 from kantan_agents.tools.context_keys import check_context_keys
-from kantan_agents.tools.mcp import mcp_prompt
-from kantan_agents.tools.mcp.server_connections import ask_server
 from kantan_agents.tools.rules_in_force import NO_LAYERS, rules_in_force
 from kantan_agents.tools.skills import CommandFile, CommandLoader
 
@@ -169,7 +165,7 @@ class SlashCommands(Middleware):
         }
         layers = user_layers(self._rules, context, agent.standing_rules, aliases)
         of_files = user_layers(self._rules, context, NO_LAYERS, aliases)
-        return list((await _visible_commands(registry, layers, of_files, wrapper, sdk_agent)).values())
+        return list((await visible_commands(registry, layers, of_files, wrapper, sdk_agent)).values())
 
     def _kind(self, run: Run) -> str:
         if not isinstance(run.input, str) or run.is_nested or run.delegation is not None:
@@ -201,8 +197,8 @@ class SlashCommands(Middleware):
         layers = user_layers(self._rules, run.context, standing, aliases)
         if found is None:
             of_files = user_layers(self._rules, run.context, NO_LAYERS, aliases)
-            visible = await _visible_commands(registry, layers, of_files, wrapper, agent)
-            get_help = partial(self._help, line, registry, visible)
+            visible = await visible_commands(registry, layers, of_files, wrapper, agent)
+            get_help = partial(help_text, line, registry, visible, self._prefix)
             answer = (
                 get_help()
                 if len(registry) <= _MAX_INLINE_COMMANDS
@@ -217,12 +213,15 @@ class SlashCommands(Middleware):
             standing = NO_LAYERS
             layers = user_layers(self._rules, run.context, standing, aliases)
         guard = UserGuard(facts_of_command(found.target), None, self._rules, standing, aliases)
-        await self._check_tool(run, found.target, guard, layers, wrapper)
+        await check_command(run, found.target, guard, layers, wrapper)
         if isinstance(found.target, CommandFile):
-            await self._begin_with_file(run, found.target, line.rest, guard, wrapper)
+            await check_call(run, guard, wrapper, json.dumps({ARGUMENTS: line.rest}, ensure_ascii=False))
+            begin_with_file(run, found.target, line.rest, self._models)
             return None
         if isinstance(found.target, ServerPrompt):
-            await self._send_prompt(run, found, found.target, line.rest, guard, wrapper)
+            arguments = await self._read(found, line.rest)
+            await check_call(run, guard, wrapper, arguments)
+            await begin_with_prompt(run, found.target, found.name, arguments)
             return None
         if not isinstance(found.target, FunctionTool):
             reason = "only functions and tools of MCP servers are commands, and it is neither"
@@ -238,108 +237,10 @@ class SlashCommands(Middleware):
         # Long arguments are parsed in a thread, to keep the event loop responsive.
         return read() if len(rest) <= _MAX_INLINE_CHARACTERS else await anyio.to_thread.run_sync(read)
 
-    async def _send_prompt(
-        self,
-        run: Run,
-        command: Command,
-        prompt: ServerPrompt,
-        rest: str,
-        guard: UserGuard,
-        wrapper: RunContextWrapper[Any],
-    ) -> None:
-        """Make the messages of a prompt the input of the run."""
-        arguments = await self._read(command, rest)
-        call = ToolCall(run, run.agent.name, None, guard.facts.name, arguments, "", wrapper)
-        try:
-            await guard.require(wrapper, arguments)
-        except KantanAgentsError as error:
-            await emit_refusal(call, error)
-            raise
-        fetch = partial(mcp_prompt, prompt.server, prompt.name, json.loads(arguments))
-        fetched = await ask_server(prompt.server, fetch, run.agent.name)
-        run.input = redacted_new_input(run, list(fetched.items), f"the prompt {command.name}")
-        _log.info("prompt sent", command=command.name, agent=run.agent.name)
-
-    async def _begin_with_file(
-        self,
-        run: Run,
-        file: CommandFile,
-        rest: str,
-        guard: UserGuard,
-        wrapper: RunContextWrapper[Any],
-    ) -> None:
-        """Make the text of a Markdown file the input of the run."""
-        arguments = json.dumps({ARGUMENTS: rest}, ensure_ascii=False)
-        call = ToolCall(run, run.agent.name, None, guard.facts.name, arguments, "", wrapper)
-        try:
-            await guard.require(wrapper, arguments)
-        except KantanAgentsError as error:
-            await emit_refusal(call, error)
-            raise
-        begin_with_file(run, file, rest, self._models)
-
-    def _help(self, line: CommandLine, registry: CommandRegistry, visible: dict[str, Command]) -> str:
-        """Return the text of ``/help``; raise E54 if the input is an unknown command instead."""
-        if line.name != HELP:
-            registry.require(line.name, lambda command: command.name in visible)
-        wanted = HELP_COMMAND.read(line.rest, self._prefix).get("command", "").removeprefix(self._prefix)
-        if wanted in ("", HELP):
-            return overview(visible.values(), self._prefix)
-        found = registry.find(wanted)
-        if found is None or found.name not in visible:  # commands that the user may not run are not described
-            nearest = registry.nearest(wanted, lambda command: command.name in visible)
-            raise unknown_command(wanted, nearest, self._prefix)
-        return explanation(found, registry.names_of(found), self._prefix)
-
-    async def _check_tool(
-        self,
-        run: Run,
-        target: Tool | ServerPrompt | CommandFile,
-        guard: UserGuard,
-        layers: RuleLayers,
-        wrapper: RunContextWrapper[Any],
-    ) -> None:
-        """Refuse a command that the user may not run at all, before reporting errors in the arguments."""
-        tool = None if isinstance(target, (ServerPrompt, CommandFile)) else target
-        try:
-            if not layers.decide_tool(guard.facts).allowed:
-                await guard.require(wrapper, "")
-            if tool is not None and not await is_enabled(tool, wrapper, run.agent.sdk_agent):
-                off = ToolNotAllowedError(tool_name=guard.facts.name)
-                decision = Decision(allowed=False, key="is_enabled", error=off)
-                await guard.refuse(decision, NO_LAYERS, wrapper, "", policy="raise")
-        except KantanAgentsError as error:
-            call = ToolCall(run, run.agent.name, tool, guard.facts.name, "", "", wrapper)
-            await emit_refusal(call, error)
-            raise
-
     def __repr__(self) -> str:
         aliases = f", aliases={self._aliases!r}" if self._aliases else ""
         prefix = f", prefix={self._prefix!r}" if self._prefix != PREFIX else ""
         return f"SlashCommands({self._rules.to_dict()!r}{aliases}{prefix})"
-
-
-async def _visible_commands(
-    registry: CommandRegistry,
-    layers: RuleLayers,
-    of_files: RuleLayers,
-    wrapper: RunContextWrapper[Any],
-    agent: SDKAgent,
-) -> dict[str, Command]:
-    """Return the commands that this user may run, by name."""
-    visible: dict[str, Command] = {}
-    for number, command in enumerate(registry):
-        if number % _MAX_INLINE_COMMANDS == _MAX_INLINE_COMMANDS - 1:
-            await anyio.lowlevel.checkpoint()  # there may be thousands of tools
-        target = command.target
-        if not isinstance(target, (FunctionTool, ServerPrompt, CommandFile)):
-            continue
-        decided_by = of_files if isinstance(target, CommandFile) else layers
-        if not decided_by.decide_tool(facts_of_command(target)).allowed:
-            continue
-        if isinstance(target, (ServerPrompt, CommandFile)) or await is_enabled(target, wrapper, agent):
-            visible[command.name] = command
-    return visible
 
 
 def _is_judge(run: Run) -> bool:

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from kantan_agents.middleware.compact_history.digests import digests_of
 from kantan_agents.middleware.compact_history.memory import Counted, Memory
+from kantan_agents.middleware.compact_history.request import digests_of
 from kantan_agents.middleware.compact_history.results import can_be_shortened, cut_item, is_stub, stub_of
+from kantan_agents.middleware.compact_history.summarise import parts_of, transcript_of
 from kantan_agents.middleware.compact_history.tokens import FILE, IMAGE, tokens_of_item, tokens_of_text
-from kantan_agents.middleware.compact_history.transcript import parts_of, transcript_of
 from kantan_agents.middleware.compact_history.turns import turns_of
 from tests.middleware.compact_history.conversations import assistant, exchanges, looked_up, user
 

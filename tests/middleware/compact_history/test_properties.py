@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from kantan_agents import Agent
 from kantan_agents.middleware import CompactHistory
-from kantan_agents.middleware.compact_history.limits import Limits
-from kantan_agents.middleware.compact_history.plan import WHOLE, Plan, read_text
+from kantan_agents.middleware.compact_history.limits import TokenLimits
+from kantan_agents.middleware.compact_history.plan import WHOLE, CompactionPlan, read_text
 from kantan_agents.middleware.compact_history.recorded import plan_between
 from kantan_agents.middleware.compact_history.results import can_be_shortened, cut_text, stub_of
 from kantan_agents.middleware.compact_history.shorten import Conversation, shortened
@@ -31,14 +31,16 @@ from tests.middleware.compact_history.conversations import (
 pytestmark = pytest.mark.anyio
 
 limits = st.builds(
-    lambda most, keep_turns, keep_first: Limits(most, most * 4 // 5, most // 2, keep_turns, keep_first),
+    lambda most, keep_turns, keep_first: TokenLimits(most, most * 4 // 5, most // 2, keep_turns, keep_first),
     st.integers(50, 6_000),
     st.integers(1, 8),
     st.booleans(),
 )
 
 
-def plan_for(items: list[Any], given: Limits, before: Plan = WHOLE, *, ratio: float = 1.0) -> Plan:
+def plan_for(
+    items: list[Any], given: TokenLimits, before: CompactionPlan = WHOLE, *, ratio: float = 1.0
+) -> CompactionPlan:
     conversation = Conversation.of(items)
     size = ratio * conversation.size(before)
     return shortened(conversation, before, given, size=size, ratio=ratio, summarises=False)
@@ -55,7 +57,7 @@ def test_each_item_is_in_one_turn(items: list[Any]) -> None:
 
 @given(conversations(), limits)
 def test_calls_and_results_stay_pairs_and_reasoning_stays_with_what_follows(
-    items: list[Any], given: Limits
+    items: list[Any], given: TokenLimits
 ) -> None:
     removed = plan_for(items, given).removed
     assert all((one in removed) == (other in removed) for one, other in belonging_together(items))
@@ -63,7 +65,7 @@ def test_calls_and_results_stay_pairs_and_reasoning_stays_with_what_follows(
 
 
 @given(conversations(), limits)
-def test_the_newest_turns_and_instructions_stay(items: list[Any], given: Limits) -> None:
+def test_the_newest_turns_and_instructions_stay(items: list[Any], given: TokenLimits) -> None:
     plan = plan_for(items, given)
     turns = turns_of(items)
     newest = turns[-given.keep_turns :]
@@ -79,7 +81,7 @@ def test_the_newest_turns_and_instructions_stay(items: list[Any], given: Limits)
 
 
 @given(conversations(), limits)
-def test_what_is_sent_is_shorter_and_in_order(items: list[Any], given: Limits) -> None:
+def test_what_is_sent_is_shorter_and_in_order(items: list[Any], given: TokenLimits) -> None:
     plan = plan_for(items, given)
     sent = [item for item in plan.applied(items) if item != plan.note]
     left = [place for place in range(len(items)) if place not in plan.removed]
@@ -93,7 +95,7 @@ def test_what_is_sent_is_shorter_and_in_order(items: list[Any], given: Limits) -
 
 @given(conversations(), limits, st.sampled_from([0.5, 1.0, 2.0]))
 def test_a_shortened_request_is_within_the_target_if_that_is_possible(
-    items: list[Any], given: Limits, ratio: float
+    items: list[Any], given: TokenLimits, ratio: float
 ) -> None:
     plan = plan_for(items, given, ratio=ratio)
     size = ratio * size_of(plan.applied(items))
@@ -123,7 +125,7 @@ def test_a_shortened_request_is_within_the_target_if_that_is_possible(
 
 @given(conversations(), limits)
 def test_the_same_conversation_gives_the_same_plan_and_is_not_changed(
-    items: list[Any], given: Limits
+    items: list[Any], given: TokenLimits
 ) -> None:
     before = copy.deepcopy(items)
     plan = plan_for(items, given)
@@ -133,7 +135,7 @@ def test_the_same_conversation_gives_the_same_plan_and_is_not_changed(
 
 
 @given(conversations(), limits)
-def test_shortening_what_was_shortened_changes_nothing(items: list[Any], given: Limits) -> None:
+def test_shortening_what_was_shortened_changes_nothing(items: list[Any], given: TokenLimits) -> None:
     plan = plan_for(items, given)
     if Conversation.of(items).size(plan) <= given.target:
         assert plan_for(items, given, plan) == plan
@@ -143,7 +145,7 @@ def test_shortening_what_was_shortened_changes_nothing(items: list[Any], given: 
 
 @given(conversations(), conversations(), limits)
 def test_a_plan_goes_on_to_apply_while_a_conversation_grows(
-    items: list[Any], more: list[Any], given: Limits
+    items: list[Any], more: list[Any], given: TokenLimits
 ) -> None:
     plan = plan_for(items, given)
     sent = plan.applied(items)
@@ -154,7 +156,7 @@ def test_a_plan_goes_on_to_apply_while_a_conversation_grows(
 
 @given(conversations(), limits, st.text(max_size=30), st.integers(0, 3))
 def test_the_plan_of_a_recorded_request_is_found_again(
-    items: list[Any], given: Limits, summary: str, unread: int
+    items: list[Any], given: TokenLimits, summary: str, unread: int
 ) -> None:
     plan = plan_for(items, given)
     if plan.removed:
@@ -166,7 +168,9 @@ def test_the_plan_of_a_recorded_request_is_found_again(
 
 
 @given(conversations(), limits)
-def test_a_request_that_was_not_made_from_a_conversation_has_no_plan(items: list[Any], given: Limits) -> None:
+def test_a_request_that_was_not_made_from_a_conversation_has_no_plan(
+    items: list[Any], given: TokenLimits
+) -> None:
     whole = [canonical(item) for item in items]
     other = [*plan_for(items, given).applied(items), {"role": "user", "content": "Something else."}]
     assert plan_between(items, whole, other) is None
@@ -194,7 +198,9 @@ def test_the_text_in_place_of_what_was_removed_can_be_read_again(
     unread: int, read: int, summary: str | None
 ) -> None:
     removed = frozenset(range(unread + read))
-    plan = Plan(removed=removed, summary=summary, unread=len(removed) if summary is None else unread)
+    plan = CompactionPlan(
+        removed=removed, summary=summary, unread=len(removed) if summary is None else unread
+    )
     assert plan.text is not None
     assert read_text(plan.text) == (plan.unread, summary)
 

@@ -1,4 +1,4 @@
-"""Reads from the headers of a provider when a limit that is used up allows a call again."""
+"""Reads from an error or an answer that a provider gets too many calls, and for how long it asks to wait."""
 
 from __future__ import annotations
 
@@ -8,6 +8,13 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
 from typing import Any, Final, NamedTuple
 
+from kantan_agents.errors import ProviderRequestError
+from kantan_agents.models.protocol.http.error_bodies import retry_after
+
+LONGEST_PAUSE: Final = 60.0
+"""Seconds. A provider that asks for more is asked again after this time."""
+
+_STATUSES: Final = (429, 503, 529)
 _OPENAI: Final = ("requests", "tokens")
 _ANTHROPIC: Final = ("requests", "tokens", "input-tokens", "output-tokens")
 _PART = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(ms|s|m|h|d)")
@@ -17,7 +24,34 @@ _SHARE_OF_A_CALL: Final = 0.1
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
-def until_reset(headers: Mapping[str, Any]) -> float | None:
+def is_overload(error: BaseException) -> bool:
+    """Return whether a provider has refused a call because it gets too many."""
+    status = error.status if isinstance(error, ProviderRequestError) else getattr(error, "status_code", None)
+    # Nothing is too fast for an account without credit.
+    return status in _STATUSES and getattr(error, "code", None) != "insufficient_quota"
+
+
+def pause_after(error: BaseException) -> float:
+    """Return for how many seconds no call is to begin after an overload; 0 if the provider does not say."""
+    asked = error.retry_after if isinstance(error, ProviderRequestError) else None
+    headers = getattr(getattr(error, "response", None), "headers", None)
+    if asked is None and isinstance(headers, Mapping):
+        asked = retry_after(headers)
+        if asked is None:
+            asked = _until_reset(headers)
+    return _bounded(asked)
+
+
+def pause_of_answer(headers: Mapping[str, str]) -> float:
+    """Return for how many seconds no call is to begin after an answer; 0 if no limit is used up by it."""
+    return _bounded(_until_refilled(headers))
+
+
+def _bounded(seconds: float | None) -> float:
+    return min(max(seconds or 0.0, 0.0), LONGEST_PAUSE)
+
+
+def _until_reset(headers: Mapping[str, Any]) -> float | None:
     """Return the seconds until all limits that are used up are reset; None if no limit is.
 
     Understands OpenAI's ``x-ratelimit-*`` (a duration) and Anthropic's ``anthropic-ratelimit-*`` (a time).
@@ -25,7 +59,7 @@ def until_reset(headers: Mapping[str, Any]) -> float | None:
     return max((limit.reset for limit in _used_up(headers)), default=None)
 
 
-def until_refilled(headers: Mapping[str, Any]) -> float | None:
+def _until_refilled(headers: Mapping[str, Any]) -> float | None:
     """Return the seconds until each limit that is used up allows a call again; None if no limit is.
 
     Limits are refilled all the time, and are reset when they are full. So one of a number of requests is back

@@ -1,27 +1,41 @@
-"""Paused runs as signed texts, and back."""
+"""Paused runs as signed texts, and back.
+
+A text is JSON with the state of the run, the name of the agent and a signature of both. The signature covers
+the exact characters, so nothing is parsed before it has been verified.
+"""
 
 from __future__ import annotations
 
 import copy
+import hashlib
+import hmac
 import json
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import anyio.to_thread
+import attrs
 from agents import RunState
 from agents.exceptions import AgentsException
 
 from kantan_agents.agent.bridge import context_of, without_result
 from kantan_agents.errors import ApprovalStateError
 from kantan_agents.middleware.approve.keys import recorded_keys
-from kantan_agents.middleware.approve.signature import read_signed, read_unsigned, signed
 from kantan_agents.middleware.slash_commands.user_rules import USER_RULES, UserRules
 from kantan_agents.tool_rules import ToolRulesMode
 
 _OURS = "kantan_agents"
+_VERSION: Final = "kantan_agents_paused_run"
+_HEADER: Final = re.compile(
+    rf'\{{"{_VERSION}":1,"agent":("(?:[^"\\\x00-\x1f]|\\.)*"),"signature":"([0-9a-f]{{64}})","state":'
+)
+# Differs from every other use of the same key, and from later versions of this text.
+_DOMAIN: Final = b"kantan_agents paused run 1\n"
+_WHITE_SPACE: Final = " \t\r\n"
 
 
-class NamedAgent(Protocol):
+class StoredRunAgent(Protocol):
     """The part of ``Agent`` that reading a stored run needs."""
 
     name: str
@@ -65,7 +79,7 @@ def _with_less(state: RunState[Any, Any], leave_out: Sequence[str]) -> RunState[
 
 
 async def state_of(
-    agent: NamedAgent, text: Any, keys: Sequence[bytes], *, trust_unsigned: bool
+    agent: StoredRunAgent, text: Any, keys: Sequence[bytes], *, trust_unsigned: bool
 ) -> RunState[Any, Any]:
     """Return the run in a stored text, once its signature is verified.
 
@@ -82,7 +96,7 @@ async def state_of(
     return await state_from(agent, await _verified(agent, text, keys, trust_unsigned=trust_unsigned))
 
 
-async def state_from(agent: NamedAgent, data: dict[str, Any]) -> RunState[Any, Any]:
+async def state_from(agent: StoredRunAgent, data: dict[str, Any]) -> RunState[Any, Any]:
     """Return the run in data of ``state_data``, which must come from where nobody else can write.
 
     Raises:
@@ -101,7 +115,7 @@ async def state_from(agent: NamedAgent, data: dict[str, Any]) -> RunState[Any, A
 
 
 async def _verified(
-    agent: NamedAgent, text: Any, keys: Sequence[bytes], *, trust_unsigned: bool
+    agent: StoredRunAgent, text: Any, keys: Sequence[bytes], *, trust_unsigned: bool
 ) -> dict[str, Any]:
     if isinstance(text, (bytes, bytearray)):
         text = text.decode("utf-8", "replace")
@@ -114,7 +128,7 @@ async def _verified(
             reason = f"this is not a stored run of agent {agent.name!r}, but of {name!r}"
             raise ApprovalStateError(reason=reason)
         return data
-    data = read_unsigned(text)
+    data = _read_unsigned(text)
     if _OURS in data:
         raise ApprovalStateError(reason="the signature of the stored run was removed; nothing was run")
     if trust_unsigned is not True:
@@ -151,3 +165,71 @@ def as_json(value: Any) -> Any:
     if isinstance(value, UserRules):
         return value.to_dict()
     raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
+
+
+@attrs.frozen
+class SignedText:
+    """A text with a signature that has not been verified.
+
+    Attributes:
+        agent: The agent's name as JSON.
+        state: The state of the run as JSON.
+        signature: The signature.
+    """
+
+    agent: str
+    state: str
+    signature: str
+
+    def verified(self, keys: Sequence[bytes]) -> tuple[str, dict[str, Any]]:
+        """Return the name of the agent and the state of the run.
+
+        Raises:
+            ApprovalStateError: E85, none of the keys has made the signature, or the text has changed.
+        """
+        if not any(hmac.compare_digest(_sign(key, self.agent, self.state), self.signature) for key in keys):
+            raise ApprovalStateError(
+                reason="the stored run was changed, or it was signed with another key; nothing was run"
+            )
+        return json.loads(self.agent), json.loads(self.state)
+
+
+def signed(agent: str, state: str, key: bytes) -> str:
+    """Return the text for a paused run.
+
+    Args:
+        agent: Name of the agent that was run.
+        state: The state of the run, as JSON in ASCII.
+        key: The key that signs it.
+    """
+    name = json.dumps(agent)
+    return f'{{"{_VERSION}":1,"agent":{name},"signature":"{_sign(key, name, state)}","state":{state}}}'
+
+
+def read_signed(text: str) -> SignedText | None:
+    """Return the parts of a signed text, ignoring white space around it; None if it is something else."""
+    text = text.strip(_WHITE_SPACE)
+    header = _HEADER.match(text)
+    if header is None or not text.endswith("}") or not text.isascii():
+        return None
+    return SignedText(header[1], text[header.end() : -1], header[2])
+
+
+def _read_unsigned(text: str) -> dict[str, Any]:
+    """Return the state in a text of an earlier version, which had no signature.
+
+    Raises:
+        ApprovalStateError: E85, the text is something else, such as a signed text that was changed.
+    """
+    try:
+        state = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ApprovalStateError(reason=f"this is not a stored run: {error}") from error
+    if not isinstance(state, dict) or "$schemaVersion" not in state or _VERSION in state:
+        raise ApprovalStateError(reason="this is not a stored run, or it was changed; nothing was run")
+    return state
+
+
+def _sign(key: bytes, agent: str, state: str) -> str:
+    content = f"{agent}\n{state}".encode("ascii")
+    return hmac.new(key, _DOMAIN + content, hashlib.sha256).hexdigest()
