@@ -16,6 +16,7 @@ from kantan_agents.agent.bridge import (
     QuickSettings,
     SDKAgent,
 )
+from kantan_agents.agent.bridge.captured.definitions import recorded_options
 from kantan_agents.agent.cloning import changed_options
 from kantan_agents.agent.from_definition import agent_options, bind_to_file, with_file
 from kantan_agents.agent.options import (
@@ -35,7 +36,6 @@ from kantan_agents.agent.options import (
 )
 from kantan_agents.agent.per_run import PerRun, control_of, limited
 from kantan_agents.agent.queueing import Queueing
-from kantan_agents.agent.recorded_options import recorded_options
 from kantan_agents.agent.running.drive import drive
 from kantan_agents.agent.running.new import new_run
 from kantan_agents.agent.running.no_event_loop import no_event_loop

@@ -1,26 +1,31 @@
-"""``Clients``: the HTTP clients of an API, one per event loop; ``ClientPool``: a model that uses them."""
+"""``ApiClients``: the HTTP clients of an API, one per event loop; ``ClientPool``: a model that uses them."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import ssl
 from collections.abc import Hashable
-from functools import partial
+from functools import partial, wraps
 from threading import Lock
 from typing import Any
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, ref
 
 from agents import Model, OpenAIProvider
 from cachetools import Cache, LRUCache
 from kantan_llm import AsyncClientBundle
 from kantan_llm.resolver import ResolvedLLM
-from openai import AsyncOpenAI, DefaultAsyncHttpxClient
+from openai import AsyncOpenAI, DefaultAsyncHttpxClient, OpenAIError
 
+from kantan_agents.errors import ClientLoopError
 from kantan_agents.models.answer_headers import report_answer_headers
 from kantan_agents.models.connections import PerLoop
-from kantan_agents.models.http_pools import close_idle_connections, reclaim_connections
+from kantan_agents.models.http_pools import (
+    close_idle_connections,
+    reclaim_connections,
+    transports_of_one_loop,
+)
 from kantan_agents.models.origin import register_origin
-from kantan_agents.models.other_transports import fail_across_loops
 from kantan_agents.models.stream_usage import AskingChatModel
 from kantan_agents.models.tls import tls_settings, trusted_certificates
 
@@ -29,6 +34,7 @@ _PREFIXES = ("OPENAI_",)
 # How many models may be wrapped in others.
 _WRAPPED = 3
 _PROXIES = ("_PROXY", "_proxy")
+_FAILS_ACROSS_LOOPS = "__kantan_checked__"
 
 
 def sdk_model(bundle: AsyncClientBundle) -> Model:
@@ -70,7 +76,7 @@ def _own_client(client: AsyncOpenAI) -> None:
         url = str(client.base_url)
         reclaim_connections(http_client, url)
         report_answer_headers(http_client)
-        fail_across_loops(http_client, url)
+        _fail_across_loops(http_client, url)
 
 
 def _own_wrapped(model: object, depth: int = _WRAPPED) -> None:
@@ -82,7 +88,7 @@ def _own_wrapped(model: object, depth: int = _WRAPPED) -> None:
             _own_wrapped(value, depth - 1)
 
 
-class Clients:
+class ApiClients:
     """The clients of one API and key, one per event loop, because connections belong to a loop.
 
     All models of the API share them. When nothing uses them any longer, they are closed.
@@ -124,17 +130,17 @@ def _next_client(first: AsyncOpenAI, unused: list[AsyncOpenAI], tls: ssl.SSLCont
         return first.copy(http_client=DefaultAsyncHttpxClient(verify=tls, timeout=None))
 
 
-_shared: WeakValueDictionary[object, Clients] = WeakValueDictionary()
+_shared: WeakValueDictionary[object, ApiClients] = WeakValueDictionary()
 _shared_lock = Lock()
 
 
-def shared_clients(resolved: ResolvedLLM) -> Clients:
+def shared_clients(resolved: ResolvedLLM) -> ApiClients:
     """Return the clients for the API and key of a resolved model name."""
     key = (resolved.base_url, resolved.api_key, settings_in_environment())
     with _shared_lock:
         clients = _shared.get(key)
     if clients is None:
-        created = Clients(resolved)
+        created = ApiClients(resolved)
         with _shared_lock:
             clients = _shared.setdefault(key, created)
     return clients
@@ -154,7 +160,7 @@ class ClientPool:
         clients: The clients of its API and key.
     """
 
-    def __init__(self, resolved: ResolvedLLM, clients: Clients) -> None:
+    def __init__(self, resolved: ResolvedLLM, clients: ApiClients) -> None:
         self.clients = clients
         self._models = PerLoop(partial(_new_model, resolved, clients))
 
@@ -186,6 +192,51 @@ class RecentPools(LRUCache[Hashable, ClientPool]):
         return key, pool
 
 
-def _new_model(resolved: ResolvedLLM, clients: Clients) -> Model:
+def _new_model(resolved: ResolvedLLM, clients: ApiClients) -> Model:
     client = clients.get()
     return sdk_model(AsyncClientBundle(client, resolved.model, resolved.provider, str(client.base_url)))
+
+
+class _NotRepeatedError(ClientLoopError, OpenAIError):
+    """OpenAI's client repeats a request after any error that is not one of its own."""
+
+
+_NotRepeatedError.__name__ = _NotRepeatedError.__qualname__ = ClientLoopError.__name__
+
+
+def _fail_across_loops(http_client: Any, base_url: str) -> None:
+    """Raise E46 where a transport of one event loop fails on another loop; once per client.
+
+    The loops are kept apart in the connection pools of the HTTP library. A transport without such a pool, or
+    with that of an old version of the library, may keep a connection of its own. Over one of a closed loop, a
+    request may be sent and its answer not be read; OpenAI's client would send it again, so it would be paid
+    twice.
+
+    Args:
+        http_client: An ``AsyncClient`` of httpx or httpx2, after ``reclaim_connections``.
+        base_url: URL of the API that the client is for.
+    """
+    send = getattr(http_client, "send", None)
+    others = transports_of_one_loop(http_client)
+    if not others or send is None or hasattr(send, _FAILS_ACROSS_LOOPS):
+        return
+    used: dict[str, ref[asyncio.AbstractEventLoop]] = {}
+
+    @wraps(send)
+    async def checked(request: Any, **options: Any) -> Any:
+        loop = asyncio.get_running_loop()
+        first = used.setdefault("first", ref(loop))
+        try:
+            return await send(request, **options)
+        except RuntimeError as error:
+            if first() is loop:
+                raise
+            kind = type(others[0])
+            raise _NotRepeatedError(
+                base_url=base_url,
+                transport=f"{kind.__module__}.{kind.__qualname__}",
+                reason=f"{type(error).__name__}: {error}",
+            ) from error
+
+    setattr(checked, _FAILS_ACROSS_LOOPS, True)
+    http_client.send = checked

@@ -19,7 +19,7 @@ from kantan_agents.models.configuration import OPENAI, check_key, check_url, mis
 from kantan_agents.models.stream_usage import stream_with_usage
 
 
-class Clients(Protocol):
+class ModelFinder(Protocol):
     """Finds the model of the running loop or run."""
 
     def model(self) -> Model:
@@ -46,7 +46,7 @@ class NamedModel(Model):
         clients: Finds the model of the running loop or run.
     """
 
-    def __init__(self, name: str | None, clients: Clients) -> None:
+    def __init__(self, name: str | None, clients: ModelFinder) -> None:
         self.name = name
         self.clients = clients
 
@@ -126,10 +126,10 @@ class LaterClients:
         resolve: Returns the model's name at its provider, and what finds its clients; raises E47.
     """
 
-    def __init__(self, name: str, resolve: Callable[[str], tuple[str, Clients]]) -> None:
+    def __init__(self, name: str, resolve: Callable[[str], tuple[str, ModelFinder]]) -> None:
         self._name = name
         self._resolve = resolve
-        self._found: Clients | None = None
+        self._found: ModelFinder | None = None
 
     def model(self) -> Model:
         """Return the model.
@@ -140,7 +140,7 @@ class LaterClients:
         """
         return self.resolve().model()
 
-    def resolve(self) -> Clients:
+    def resolve(self) -> ModelFinder:
         """Return what finds the clients; E47 and E19 as for ``model``."""
         if self._found is None:
             self._found = self._resolve(self._name)[1]

@@ -20,7 +20,7 @@ from kantan_llm.providers import split_model_prefix
 from kantan_llm.resolver import ResolvedLLM
 from openai import AsyncOpenAI
 
-from kantan_agents.models.client_pool import OPENAI, ClientPool, Clients, sdk_model
+from kantan_agents.models.client_pool import OPENAI, ApiClients, ClientPool, sdk_model
 
 _NAMES: Final = re.compile(
     r"gpt-(?!oss)|chatgpt-|o\d+(?:-|$)|codex-|computer-use-|text-embedding-|ft:", re.IGNORECASE
@@ -112,7 +112,7 @@ class OpenAIPool(ClientPool):
         again: Resolves the name once more, with the defaults of that moment.
     """
 
-    def __init__(self, resolved: ResolvedLLM, clients: Clients, again: Callable[[], ClientPool]) -> None:
+    def __init__(self, resolved: ResolvedLLM, clients: ApiClients, again: Callable[[], ClientPool]) -> None:
         super().__init__(resolved, clients)
         self._key = resolved.api_key
         self._again = again

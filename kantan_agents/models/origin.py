@@ -1,4 +1,4 @@
-"""``Origin``: the provider, the URL and the name of a model, which identify it across model objects."""
+"""``ModelOrigin``: the provider, the URL and the name of a model, which identify it across model objects."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from agents import Model, OpenAIChatCompletionsModel
 
 
 @attrs.frozen(cache_hash=True)
-class Origin:
+class ModelOrigin:
     """Identifies a model by its API and name.
 
     Attributes:
@@ -28,7 +28,7 @@ class Origin:
     is_instance: bool = False
 
 
-_origins: WeakKeyDictionary[Model, Origin] = WeakKeyDictionary()
+_origins: WeakKeyDictionary[Model, ModelOrigin] = WeakKeyDictionary()
 _numbers = count(1)
 
 
@@ -37,7 +37,7 @@ def register_origin(model: Model, provider: str) -> None:
     _origins[model] = _origin(model, provider)
 
 
-def origin_of(model: Model) -> Origin:
+def origin_of(model: Model) -> ModelOrigin:
     """Return the origin of a model; for a ``NamedModel``, that of the model it delegates to now."""
     current_model = getattr(type(model), "current_model", None)  # of a NamedModel
     if current_model is not None:
@@ -50,7 +50,7 @@ def origin_of(model: Model) -> Origin:
         return _origin(model)
 
 
-def _origin(model: Model, provider: str | None = None) -> Origin:
+def _origin(model: Model, provider: str | None = None) -> ModelOrigin:
     client = getattr(model, "_client", None)
     url = getattr(client, "base_url", None) or getattr(model, "base_url", None)
     name = getattr(model, "model", None)
@@ -58,7 +58,7 @@ def _origin(model: Model, provider: str | None = None) -> Origin:
     is_instance = url is None and not isinstance(name, str)
     if url is None:  # without a name, nothing identifies the model but the instance
         url = kind if isinstance(name, str) else f"{kind} {next(_numbers)}"
-    return Origin(
+    return ModelOrigin(
         base_url=str(url),
         model=name if isinstance(name, str) else type(model).__name__,
         provider=provider or getattr(model, "structured_output_family", None),  # of a ProviderModel

@@ -13,7 +13,7 @@ from typing import Any
 from agents import Model, OpenAIChatCompletionsModel, OpenAIResponsesModel
 from openai import APIStatusError
 
-from kantan_agents.models.origin import Origin, origin_of
+from kantan_agents.models.origin import ModelOrigin, origin_of
 from kantan_agents.models.protocol import ProviderModel
 from kantan_agents.support.log import get_logger
 
@@ -31,13 +31,13 @@ class UsageRefusals:
     """
 
     def __init__(self) -> None:
-        self._origins: dict[Origin, None] = {}
+        self._origins: dict[ModelOrigin, None] = {}
         self._lock = Lock()
 
-    def __contains__(self, origin: Origin) -> bool:
+    def __contains__(self, origin: ModelOrigin) -> bool:
         return origin in self._origins
 
-    def add(self, origin: Origin) -> None:
+    def add(self, origin: ModelOrigin) -> None:
         """Remember that the server of a model does not send usage."""
         with self._lock:
             while len(self._origins) >= _MOST_ORIGINS:
@@ -123,7 +123,7 @@ def _delegates(model: Model) -> bool:
 
 
 async def _asking(
-    origin: Origin, settings: Any, open_stream: Callable[[Any], AsyncIterator[Any]]
+    origin: ModelOrigin, settings: Any, open_stream: Callable[[Any], AsyncIterator[Any]]
 ) -> AsyncGenerator[Any, None]:
     asking = copy.copy(settings)
     asking.include_usage = True

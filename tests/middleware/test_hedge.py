@@ -18,7 +18,7 @@ from kantan_agents.core.events import ModelCallFinished, ModelCallStarted, TextD
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.lab.replay import Recording, replay_async
 from kantan_agents.middleware import Budget, Fallback, Hedge, LimitConcurrency, Redact
-from kantan_agents.middleware.hedge.latencies import Allowance, Latencies
+from kantan_agents.middleware.hedge.hedge import Allowance, Latencies
 from kantan_agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
 
 NEVER = 1_000_000.0

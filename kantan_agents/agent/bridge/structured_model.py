@@ -25,7 +25,7 @@ from kantan_agents.models.structured.requests.chain import Chain
 from kantan_agents.models.structured.requests.failure import clear_failure
 from kantan_agents.models.structured.requests.fetch import Fetch
 from kantan_agents.models.structured.requests.forms import NATIVE
-from kantan_agents.models.structured.requests.memory import FORMS, Target
+from kantan_agents.models.structured.requests.memory import FORMS, FormTarget
 from kantan_agents.models.structured.requests.reading import final_text
 from kantan_agents.models.structured.requests.refusals import REFUSALS
 from kantan_agents.models.structured.requests.request import Request
@@ -123,7 +123,7 @@ def _asks_for_output(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     return isinstance(schema, AgentOutput)
 
 
-def _accept_native_answer(answer: ModelResponse, schema: AgentOutput, target: Target) -> bool:
+def _accept_native_answer(answer: ModelResponse, schema: AgentOutput, target: FormTarget) -> bool:
     """Return whether the answer to the native request can go to the SDK unchanged.
 
     If it is a final answer that fits, this also records the mode for the trace and for later requests.

@@ -11,7 +11,7 @@ import attrs
 from agents import Model, ModelResponse
 
 from kantan_agents.errors import UntranslatableError
-from kantan_agents.models.origin import Origin, origin_of
+from kantan_agents.models.origin import ModelOrigin, origin_of
 from kantan_agents.models.stream_usage import stream_with_usage
 from kantan_agents.models.structured.requests.agent_output import AgentOutput
 from kantan_agents.models.structured.requests.encoding import Encoded, encoded
@@ -20,7 +20,7 @@ from kantan_agents.models.structured.requests.families import Family, family_of
 from kantan_agents.models.structured.requests.fetch import Fetch, known_forms
 from kantan_agents.models.structured.requests.final_tool import final_calls_as_messages, without_final_calls
 from kantan_agents.models.structured.requests.forms import PROMPT, Form
-from kantan_agents.models.structured.requests.memory import FORMS, Target
+from kantan_agents.models.structured.requests.memory import FORMS, FormTarget
 from kantan_agents.models.structured.requests.refusals import (
     REFUSALS,
     RefusalError,
@@ -34,8 +34,8 @@ from kantan_agents.models.structured.requests.request import Request
 
 
 @lru_cache(maxsize=1024)
-def _target(origin: Origin, schema: str, has_tools: bool) -> tuple[Target, Family]:
-    target = Target(origin.base_url, origin.model, schema, has_tools)
+def _target(origin: ModelOrigin, schema: str, has_tools: bool) -> tuple[FormTarget, Family]:
+    target = FormTarget(origin.base_url, origin.model, schema, has_tools)
     return target, family_of(origin.provider, origin.base_url)
 
 
@@ -48,7 +48,7 @@ class FormChoice(NamedTuple):
         is_chat: Whether requests go to the chat completions API.
     """
 
-    target: Target
+    target: FormTarget
     forms: tuple[Form, ...]
     is_chat: bool
 

@@ -13,7 +13,7 @@ from kantan_agents.models.structured.requests.forms import (
     TOOL,
     Form,
 )
-from kantan_agents.models.structured.requests.memory import FormMemory, Target
+from kantan_agents.models.structured.requests.memory import FormMemory, FormTarget
 from kantan_agents.traces.capture import ModelCallRecord
 
 
@@ -31,7 +31,7 @@ class RecordedForms(FormMemory):
         super().__init__()
         self._calls = calls
 
-    def in_order(self, target: Target, forms: tuple[Form, ...]) -> tuple[Form, ...]:
+    def in_order(self, target: FormTarget, forms: tuple[Form, ...]) -> tuple[Form, ...]:
         """Return forms in the order in which the recorded run tries them, then the others."""
         calls = [one for one in self._calls if one.model == target.model] or self._calls
         recorded = dict.fromkeys(form for form in map(_form_of, calls) if form in forms)

@@ -11,7 +11,7 @@ from agents import Model
 from kantan_agents.core.interception import active_sdk_agent
 from kantan_agents.core.pipeline import current_run
 from kantan_agents.models.model_wrapper import unwrapped
-from kantan_agents.models.origin import Origin, origin_of
+from kantan_agents.models.origin import ModelOrigin, origin_of
 from kantan_agents.traces.telemetry import conventions as names
 from kantan_agents.traces.telemetry.values import attribute_value, name_value, text_value
 
@@ -38,7 +38,7 @@ def requested() -> dict[str, Any]:
 
 
 @lru_cache(maxsize=256)
-def _known(origin: Origin) -> dict[str, Any]:
+def _known(origin: ModelOrigin) -> dict[str, Any]:
     return {names.REQUEST_MODEL: text_value(origin.model), **_served(origin.base_url, origin.provider)}
 
 

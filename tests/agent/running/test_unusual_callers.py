@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from kantan_agents import Agent
-from kantan_agents.agent.running import call, loops, portal
+from kantan_agents.agent.running import call, portal
 from kantan_agents.agent.running.portal import BackgroundLoop
 from kantan_agents.errors import InterpreterExitError, RunInCollectorError
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
@@ -97,7 +97,7 @@ def test_a_run_in_a_finalizer_without_the_collector_works() -> None:
     assert outcomes == ["x"]
 
 
-STEPS = tuple(module.__file__ for module in (portal, call, loops, threading))
+STEPS = tuple(module.__file__ for module in (portal, call, threading))
 
 
 @pytest.mark.parametrize("is_in_loop", [False, True])

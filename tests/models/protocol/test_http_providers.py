@@ -38,9 +38,9 @@ from kantan_agents.models.protocol import (
     StreamingProvider,
     ToolSpec,
 )
+from kantan_agents.models.protocol.http.api import events_of
 from kantan_agents.models.protocol.http.conversation import size_of
 from kantan_agents.models.protocol.http.provider import HttpRequest
-from kantan_agents.models.protocol.http.sse import events_of
 from tests.clocks import ENOUGH, let_pass
 from tests.models.protocol.wire_server import Body, WireServer, recorded
 

@@ -10,7 +10,7 @@ from agents import ModelSettings, function_tool
 from kantan_agents import Agent, to_provider_response
 from kantan_agents.core.events import ModelCallFinished, TextDelta
 from kantan_agents.errors import ProviderRequestError
-from kantan_agents.models.protocol.http.anthropic_turn import MAX_PAUSES
+from kantan_agents.models.protocol.http.anthropic_answers import MAX_PAUSES
 from tests.models.protocol.test_anthropic_gemini_agents import claude, stream_of
 from tests.models.protocol.wire_server import WireServer
 

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 from kantan_agents.models.structured.requests.forms import FORCED_TOOL, NATIVE, PROMPT, TOOL
-from kantan_agents.models.structured.requests.memory import FormMemory, Target
+from kantan_agents.models.structured.requests.memory import FormMemory, FormTarget
 
 FORMS = (NATIVE, FORCED_TOOL, TOOL, PROMPT)
 
 
-def target(number: int) -> Target:
-    return Target("http://127.0.0.1/v1", "m", str(number), has_tools=False)
+def target(number: int) -> FormTarget:
+    return FormTarget("http://127.0.0.1/v1", "m", str(number), has_tools=False)
 
 
 def test_working_forms_come_first_and_refused_forms_last() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from kantan_agents.models.structured.parsing.parse import parse_structured_output, parsed_values
 from kantan_agents.models.structured.parsing.tolerant import tolerant_values
-from kantan_agents.models.structured.parsing.tolerant_tokens import MAX_DEPTH, MAX_STEPS, Source
+from kantan_agents.models.structured.parsing.tolerant_tokens import MAX_DEPTH, MAX_STEPS, TokenSource
 
 REPLIES: list[tuple[str, dict[str, Any] | None]] = [
     # Several objects, and other text with braces.
@@ -193,7 +193,7 @@ HOSTILE = [
 
 
 def spent(text: str) -> int:
-    source = Source(text)
+    source = TokenSource(text)
     for _ in tolerant_values(source, "{｛"):
         pass
     return source.spent
@@ -219,7 +219,7 @@ def test_a_reply_damaged_in_every_line_is_parsed() -> None:
 
 def test_a_long_reply_with_one_error_is_cheap() -> None:
     rows = '{"id": 1, "tags": ["x", "y"]},\n' * 49_999 + "{}"
-    source = Source(f'{{"rows": [{rows}], "done": true,}}')
+    source = TokenSource(f'{{"rows": [{rows}], "done": true,}}')
     ((_, _, found),) = tolerant_values(source, "{｛")
     assert len(found["rows"]) == 50_000
     assert found["done"] is True

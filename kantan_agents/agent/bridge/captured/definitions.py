@@ -1,10 +1,13 @@
-"""Describes tools, hand-offs and model settings as JSON data, as a model is offered them."""
+"""Describes agents, tools, hand-offs and model settings as JSON data, as a model is offered them."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
+import msgspec
 from agents import FunctionTool, Handoff, HostedMCPTool
 
 from kantan_agents.tools.facts import label_of
@@ -30,6 +33,20 @@ _NOT_SENT = frozenset(
         "on_safety_check",
     }
 )
+
+# The prompt, the tools and the settings are recorded with each call; the others say nothing about requests.
+_OPTION_NAMES: Final = ("handoffs", "mcp_servers", "middleware")
+_PLAIN_OPTIONS: Final = (
+    "allow_env",
+    "history",
+    "output_dest",
+    "output_mode",
+    "output_repairs",
+    "strict",
+    "tool_use_behavior",
+    "reset_tool_choice",
+)
+_known_options: WeakKeyDictionary[Any, msgspec.Raw] = WeakKeyDictionary()
 
 
 def jsonable(value: Any) -> Any:
@@ -138,3 +155,37 @@ def output_data(schema: Any, mode: str) -> dict[str, Any]:
         "mode": mode,
         "is_strict": bool(schema.is_strict_json_schema()),
     }
+
+
+def recorded_options(agent: Any, given: Mapping[str, Any]) -> msgspec.Raw:
+    """Return the options of an agent that shape its requests, as JSON; computed once for each agent.
+
+    Args:
+        agent: The Agent.
+        given: Its options by name.
+    """
+    known = _known_options.get(agent)
+    if known is None:
+        known = _known_options[agent] = msgspec.Raw(encode(_options_data(given)))
+    return known
+
+
+def _options_data(given: Mapping[str, Any]) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        name: given[name] for name in _PLAIN_OPTIONS if isinstance(given.get(name), (str, int, bool))
+    }
+    data |= {name: [_name_of(one) for one in given[name]] for name in _OPTION_NAMES if given.get(name)}
+    for name in ("model", "output_type"):
+        value = given.get(name)
+        if value is not None:
+            data[name] = value if isinstance(value, str) else getattr(value, "__name__", type(value).__name__)
+    if given.get("tool_retrieval") is not None:
+        data["tool_retrieval"] = repr(given["tool_retrieval"])
+    return data
+
+
+def _name_of(value: Any) -> str:
+    if isinstance(value, tuple) and value and isinstance(value[0], str):
+        return value[0]  # a stage with a name
+    name = getattr(value, "name", None) or getattr(value, "__name__", None)
+    return name if isinstance(name, str) else type(value).__name__

@@ -10,9 +10,8 @@ from typing import Any, Final, get_args
 import attrs
 
 from kantan_agents.errors import InvalidOptionError
+from kantan_agents.models.protocol.http.anthropic_answers import AnthropicStream, PausedTurn
 from kantan_agents.models.protocol.http.anthropic_cache import CacheTtl, with_breakpoints
-from kantan_agents.models.protocol.http.anthropic_stream import AnthropicStream
-from kantan_agents.models.protocol.http.anthropic_turn import Turn
 from kantan_agents.models.protocol.http.api import Api, off_loop
 from kantan_agents.models.protocol.http.conversation import check_has_input
 from kantan_agents.models.protocol.http.options import (
@@ -145,7 +144,7 @@ class AnthropicProvider(HttpProvider):
         return body if self._cache_ttl is None else with_breakpoints(body, self._cache_ttl)
 
     async def _call(self, request: HttpRequest) -> ProviderResponse:
-        turn = Turn()
+        turn = PausedTurn()
         data, size = await self._post(request)
         while turn.add(data):
             data, more = await self._post(self._continued(turn, request))
@@ -153,7 +152,7 @@ class AnthropicProvider(HttpProvider):
         return await off_loop(lambda: _counted(self._read(turn.joined(data)), turn), size)
 
     async def _stream(self, request: HttpRequest) -> AsyncGenerator[Streamed, None]:
-        turn, stream = Turn(), AnthropicStream()
+        turn, stream = PausedTurn(), AnthropicStream()
         async with aclosing(self._feed(stream, request)) as pieces:
             async for piece in pieces:
                 yield piece
@@ -168,7 +167,7 @@ class AnthropicProvider(HttpProvider):
         self._check_refusal(response)
         yield response
 
-    def _continued(self, turn: Turn, request: HttpRequest) -> HttpRequest:
+    def _continued(self, turn: PausedTurn, request: HttpRequest) -> HttpRequest:
         if turn.is_endless:
             raise self._api.request_error(f"the model paused {turn.pauses} times and gave no answer", 200)
         _log.info("turn_continued", provider=self.name, pauses=turn.pauses)
@@ -203,7 +202,7 @@ class AnthropicProvider(HttpProvider):
             raise self._api.request_error("the model refused to answer", 200)
 
 
-def _counted(response: ProviderResponse, turn: Turn) -> ProviderResponse:
+def _counted(response: ProviderResponse, turn: PausedTurn) -> ProviderResponse:
     if not turn.pauses:
         return response
     return attrs.evolve(response, metadata={**(response.metadata or {}), "requests": turn.pauses + 1})

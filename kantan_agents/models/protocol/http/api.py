@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -17,7 +17,6 @@ from kantan_agents.models.connections import PerLoop
 from kantan_agents.models.http_pools import reclaim_connections
 from kantan_agents.models.protocol.http.error_bodies import parse_error_body, retry_after, shorten
 from kantan_agents.models.protocol.http.options import checked_url
-from kantan_agents.models.protocol.http.sse import events_of
 from kantan_agents.models.tls import no_tls, tls_settings
 
 T = TypeVar("T")
@@ -178,3 +177,28 @@ def parse_json(data: bytes) -> Any:
     except (ValueError, RecursionError) as error:
         reason = f"it is not valid JSON ({shorten(str(error), 100)})"
         raise UnreadableAnswerError(reason, data.decode(errors="replace")) from None
+
+
+async def events_of(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
+    """Yield the data of each event of a stream; an event that is cut off before its empty line is dropped.
+
+    Only a line feed ends a line, because JSON may contain the other line separators of Unicode unescaped.
+    """
+    data: list[bytes] = []
+    async for line in _lines(chunks):
+        if not line:
+            if data:
+                yield b"\n".join(data)
+                data = []
+        elif line.startswith(b"data:"):
+            data.append(line[5:].removeprefix(b" "))
+
+
+async def _lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
+    partial: list[bytes] = []
+    async for chunk in chunks:
+        first, *others = chunk.split(b"\n")
+        partial.append(first)
+        for line in others:
+            yield b"".join(partial).removesuffix(b"\r")
+            partial = [line]

@@ -11,7 +11,7 @@ from kantan_agents.models.protocol.pieces import Piece, ReasoningPiece
 from kantan_agents.models.protocol.translate.gemini import response_from_gemini
 from kantan_agents.models.protocol.translate.gemini.parts import segment_of
 from kantan_agents.models.protocol.translate.gemini.tools import OWNER
-from kantan_agents.models.protocol.translate.reader import Reader
+from kantan_agents.models.protocol.translate.reader import WireReader
 from kantan_agents.models.protocol.types import ContentSegment, ProviderResponse
 
 
@@ -38,7 +38,7 @@ class GeminiStream:
         if not isinstance(event, dict):
             raise UnreadableAnswerError("an event that is not an object", str(event))
         self._body |= {name: value for name, value in event.items() if name != "candidates"}
-        reader = Reader("event of the Gemini API", OWNER)
+        reader = WireReader("event of the Gemini API", OWNER)
         candidates = reader.objects(reader.field(event, "candidates", list, "") or [], "candidates")
         path, candidate = candidates[0] if candidates else ("", {})
         content = reader.field(candidate, "content", dict, path) or {}
@@ -52,7 +52,7 @@ class GeminiStream:
         self.is_complete = self.is_complete or is_blocked or bool(self._candidate.get("finishReason"))
 
     def _part(self, part: dict[str, Any], where: str) -> Iterator[ContentSegment | Piece]:
-        reader = Reader("event of the Gemini API", OWNER)
+        reader = WireReader("event of the Gemini API", OWNER)
         segment = segment_of(part, reader, where)
         reader.check()
         if part.get("thought") and isinstance(part.get("text"), str):

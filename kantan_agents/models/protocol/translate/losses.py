@@ -1,4 +1,4 @@
-"""``Problems`` and ``Losses``: collect everything wrong with a value, and report it in one error."""
+"""``Losses``: collect everything wrong with a value, and report it in one error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OWNERS = ("openai", "openai_responses", "anthropic", "gemini")
 """Keys of ``extra``: under each is the data of one format for which the protocol has no field."""
 
 
-class Problems:
+class TranslationProblems:
     """Collects the problems of one value with their paths.
 
     Args:
@@ -31,7 +31,7 @@ class Problems:
         self.problems.append(f"{path}: {reason}")
 
 
-class Losses(Problems):
+class Losses(TranslationProblems):
     """Collects everything that a translation to one format would lose."""
 
     def check(self) -> None:

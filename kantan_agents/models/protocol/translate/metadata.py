@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from kantan_agents.models.protocol.translate.losses import Losses
-from kantan_agents.models.protocol.translate.reader import Reader
+from kantan_agents.models.protocol.translate.reader import WireReader
 from kantan_agents.models.protocol.usage import is_count
 from kantan_agents.support.arguments import shown
 
@@ -59,7 +59,7 @@ def _counts(usage: Mapping[str, Any], losses: Losses) -> dict[str, int]:
     return {name: count for name, count in usage.items() if is_count(count)}
 
 
-def read_texts(reader: Reader, data: Mapping[str, Any], path: str, **names: str) -> dict[str, str]:
+def read_texts(reader: WireReader, data: Mapping[str, Any], path: str, **names: str) -> dict[str, str]:
     """Return the text fields of ``ResponseMetadata``, read from the names of the format."""
     found = {name: reader.field(data, wire, str, path) for name, wire in names.items()}
     return {name: text for name, text in found.items() if text is not None}

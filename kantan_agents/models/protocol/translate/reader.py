@@ -1,4 +1,4 @@
-"""``Reader``: parse the JSON of an API, and collect every problem instead of failing at the first."""
+"""``WireReader``: parse the JSON of an API, and collect every problem instead of failing at the first."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import attrs
 from kantan_agents.errors import InvalidProtocolValueError
 from kantan_agents.models.protocol.json_data import find_problem
 from kantan_agents.models.protocol.provider import Message, Role
-from kantan_agents.models.protocol.translate.losses import Problems
+from kantan_agents.models.protocol.translate.losses import TranslationProblems
 from kantan_agents.models.protocol.types import ContentSegment
 
 T = TypeVar("T")
 _KINDS: dict[type, str] = {str: "a text", dict: "an object", list: "a list", int: "a whole number"}
 
 
-class Reader(Problems):
+class WireReader(TranslationProblems):
     """Parses one wire value; fields that the protocol does not define go to ``extra`` under ``owner``."""
 
     def check(self) -> None:

@@ -12,7 +12,7 @@ import attrs
 
 from kantan_agents.models.structured.parsing.strict_json import NOTHING, decode_at, unescape
 from kantan_agents.models.structured.parsing.tolerant import Found, Partial, tolerant_values
-from kantan_agents.models.structured.parsing.tolerant_tokens import Source
+from kantan_agents.models.structured.parsing.tolerant_tokens import TokenSource
 
 _CLOSER = {"{": "}", "[": "]"}
 _WIDE = {"{": "{｛", "[": "[［"}
@@ -103,7 +103,9 @@ def _values(text: str, openers: str, *, is_inner: bool = False) -> Iterator[Any]
             yield value
     if not is_inner and (inner := _text_in_string(text)) is not None:
         yield from _values(inner, openers, is_inner=True)
-    source = Source(text, broken=[head.start for head in heads if head.value is NOTHING and head.end > 0])
+    source = TokenSource(
+        text, broken=[head.start for head in heads if head.value is NOTHING and head.end > 0]
+    )
     for opener in openers:
         within = {start: end for start, end in known.items() if opener == "[" or text[start] != "["}
         for start, end, value in tolerant_values(source, _WIDE[opener], within):

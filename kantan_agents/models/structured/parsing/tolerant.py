@@ -20,7 +20,7 @@ from kantan_agents.models.structured.parsing.tolerant_tokens import (
     OPENERS,
     QUOTES,
     BudgetSpentError,
-    Source,
+    TokenSource,
 )
 
 Found = tuple[int, int, Any]
@@ -93,7 +93,7 @@ class _StopError(Exception):
 class _Reader:
     """Reads one object or array in a single pass, without recursion."""
 
-    def __init__(self, source: Source, start: int) -> None:
+    def __init__(self, source: TokenSource, start: int) -> None:
         self._source = source
         self._start = start
         self._open = [_Open(source.text[start])]
@@ -218,7 +218,9 @@ class _Reader:
         return NOTHING if self._too_deep or value is NOTHING else Partial(value)
 
 
-def tolerant_values(source: Source, openers: str, known: Mapping[int, int] | None = None) -> Iterator[Found]:
+def tolerant_values(
+    source: TokenSource, openers: str, known: Mapping[int, int] | None = None
+) -> Iterator[Found]:
     """Find the values that begin with one of two brackets, in order, those in think blocks last.
 
     Args:
@@ -240,7 +242,7 @@ def tolerant_values(source: Source, openers: str, known: Mapping[int, int] | Non
 class _Finder:
     """Finds the objects, or the arrays, of a reply."""
 
-    def __init__(self, source: Source, openers: str, known: Mapping[int, int]) -> None:
+    def __init__(self, source: TokenSource, openers: str, known: Mapping[int, int]) -> None:
         self._source = source
         self._openers = openers
         self._known = sorted(known.items())

@@ -65,7 +65,7 @@ class BudgetSpentError(Exception):
     """The budget for this reply is spent."""
 
 
-class Source:
+class TokenSource:
     """A reply with its tokens, its cached searches, and its budget.
 
     Args:

@@ -8,7 +8,7 @@ from agents import ModelResponse, Usage
 from kantan_agents.models.structured.requests.failure import clear_failure, set_failure, unfit_output
 from kantan_agents.models.structured.requests.fetch import Fetch
 from kantan_agents.models.structured.requests.final_tool import text_message
-from kantan_agents.models.structured.requests.reading import Reading, final_text, read
+from kantan_agents.models.structured.requests.reading import OutputReading, final_text, read
 from kantan_agents.models.structured.requests.request import Request
 
 
@@ -85,7 +85,7 @@ def _with_text(answer: ModelResponse, text: str) -> ModelResponse:
     return ModelResponse(items, answer.usage, answer.response_id, answer.request_id)
 
 
-def _feedback(reading: Reading, mode: str | None) -> str:
+def _feedback(reading: OutputReading, mode: str | None) -> str:
     """Return the message to the model about a rejected reply."""
     if reading.is_partial:
         problem = (

@@ -11,8 +11,8 @@ from kantan_agents.errors import InvalidOptionError
 from kantan_agents.models.structured.requests.agent_output import AgentOutput
 from kantan_agents.models.structured.requests.families import Family
 from kantan_agents.models.structured.requests.forms import FORCED_TOOL, TOOL, Form, OutputMode
-from kantan_agents.models.structured.requests.memory import FORMS, FormMemory, Target
-from kantan_agents.models.structured.requests.reading import Reading
+from kantan_agents.models.structured.requests.memory import FORMS, FormMemory, FormTarget
+from kantan_agents.models.structured.requests.reading import OutputReading
 
 
 @attrs.frozen
@@ -79,7 +79,7 @@ def known_forms(family: Family, wanted: OutputMode, has_tools: bool) -> tuple[Fo
 class _Sent:
     """The latest request: its target, its form, and the remaining forms."""
 
-    target: Target
+    target: FormTarget
     form: Form
     left: tuple[Form, ...]
 
@@ -101,7 +101,7 @@ class Fetch:
     memory: FormMemory = FORMS
     _sent: _Sent | None = None
     _repeated: _Sent | None = None
-    _spent: set[tuple[Target, Form]] = attrs.field(factory=set)
+    _spent: set[tuple[FormTarget, Form]] = attrs.field(factory=set)
     _slipped: bool = False
 
     @classmethod
@@ -114,7 +114,7 @@ class Fetch:
         """The mode of the latest request; None if a middleware answered instead of the model."""
         return None if self._sent is None else self._sent.form.mode
 
-    def forms(self, target: Target, family: Family, *, is_kept: bool) -> tuple[Form, ...]:
+    def forms(self, target: FormTarget, family: Family, *, is_kept: bool) -> tuple[Form, ...]:
         """Return the forms to try for a target, best first.
 
         Args:
@@ -136,7 +136,7 @@ class Fetch:
             known = tuple(form for form in known if (target, form) not in self._spent) or known
         return self.memory.in_order(target, known)
 
-    def sent(self, target: Target, form: Form, left: tuple[Form, ...]) -> None:
+    def sent(self, target: FormTarget, form: Form, left: tuple[Form, ...]) -> None:
         """Record a request and the remaining forms."""
         self._sent = _Sent(target, form, left)
 
@@ -156,7 +156,7 @@ class Fetch:
         if self._sent is not None and not self._slipped:
             self.memory.worked(self._sent.target, self._sent.form)
 
-    def rejected(self, text: str, reading: Reading) -> Literal["other mode", "repair", "end"]:
+    def rejected(self, text: str, reading: OutputReading) -> Literal["other mode", "repair", "end"]:
         """Record that the reply does not fit, and return the next step.
 
         ``"other mode"`` if the reply shows that the provider or the model does not follow the mode,
@@ -183,7 +183,7 @@ class Fetch:
         self._repeated = sent
         return "repair"
 
-    def _breaks_mode(self, form: Form, reading: Reading) -> bool:
+    def _breaks_mode(self, form: Form, reading: OutputReading) -> bool:
         if self._repeated is not None or reading.is_partial:
             return False
         return not reading.problems or (form.mode == "native" and self.schema.is_violated_by(reading.value))

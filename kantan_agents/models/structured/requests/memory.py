@@ -12,7 +12,7 @@ _MAX_TARGETS = 1024
 
 
 @attrs.frozen(cache_hash=True)
-class Target:
+class FormTarget:
     """The target of a request: a model, a schema, and whether there are tools.
 
     Attributes:
@@ -42,27 +42,27 @@ class FormMemory:
     """
 
     def __init__(self) -> None:
-        self._known: dict[Target, _Known] = {}
+        self._known: dict[FormTarget, _Known] = {}
         self._lock = Lock()
 
-    def in_order(self, target: Target, forms: tuple[Form, ...]) -> tuple[Form, ...]:
+    def in_order(self, target: FormTarget, forms: tuple[Form, ...]) -> tuple[Form, ...]:
         """Return forms in the order to try: the form that worked first, refused forms last."""
         known = self._known.get(target)
         if known is None or (known.worked is forms[0] and not known.refused):
             return forms
         return tuple(sorted(forms, key=lambda form: (form != known.worked, form in known.refused)))
 
-    def has_worked(self, target: Target, form: Form) -> bool:
+    def has_worked(self, target: FormTarget, form: Form) -> bool:
         """Return whether this form is known to have worked."""
         known = self._known.get(target)
         return known is not None and known.worked == form
 
-    def is_refused(self, target: Target, form: Form) -> bool:
+    def is_refused(self, target: FormTarget, form: Form) -> bool:
         """Return whether this form is known to be refused or ignored."""
         known = self._known.get(target)
         return known is not None and form in known.refused
 
-    def worked(self, target: Target, form: Form) -> None:
+    def worked(self, target: FormTarget, form: Form) -> None:
         """Record that an answer in this form fitted."""
         known = self._known.get(target)
         if known is None or not (known.worked is form or known.worked == form):
@@ -70,14 +70,14 @@ class FormMemory:
                 known = self._known.get(target, _Known())
                 self._store(target, _Known(form, known.refused - {form}))
 
-    def refused(self, target: Target, form: Form) -> None:
+    def refused(self, target: FormTarget, form: Form) -> None:
         """Record that the provider refused or ignored this form."""
         with self._lock:
             known = self._known.get(target, _Known())
             worked = None if known.worked == form else known.worked
             self._store(target, _Known(worked, known.refused | {form}))
 
-    def _store(self, target: Target, known: _Known) -> None:
+    def _store(self, target: FormTarget, known: _Known) -> None:
         if target not in self._known and len(self._known) >= _MAX_TARGETS:
             del self._known[next(iter(self._known))]
         self._known[target] = known

@@ -56,7 +56,7 @@ def final_text(items: list[Any]) -> str | None:
 
 
 @attrs.frozen
-class Reading:
+class OutputReading:
     """The result of validating a text against a schema.
 
     Attributes:
@@ -76,21 +76,21 @@ class Reading:
 _PARTIAL = "the JSON breaks off, or part of it cannot be read"
 
 
-def read(text: str, schema: AgentOutput) -> Reading:
+def read(text: str, schema: AgentOutput) -> OutputReading:
     """Return the first JSON in a text that fits a schema.
 
     A text that fits as a whole is returned unchanged. An incomplete value is never accepted, even if it fits,
     because the rest would be silently lost.
     """
     if schema.accepts(text):
-        return Reading(text)
-    best: Reading | None = None
+        return OutputReading(text)
+    best: OutputReading | None = None
     for found in islice(parsed_values(text, arrays=schema.is_wrapped), _MAX_CANDIDATES):
         if isinstance(found, Partial):
-            best = best or Reading(None, (_PARTIAL,), found.value, is_partial=True)
+            best = best or OutputReading(None, (_PARTIAL,), found.value, is_partial=True)
             continue
         examined = schema.examine(found)
         if not examined.problems:
-            return Reading(json.dumps(examined.value, ensure_ascii=False))
-        best = best or Reading(None, tuple(map(str, examined.problems)), found)
-    return best or Reading(None)
+            return OutputReading(json.dumps(examined.value, ensure_ascii=False))
+        best = best or OutputReading(None, tuple(map(str, examined.problems)), found)
+    return best or OutputReading(None)

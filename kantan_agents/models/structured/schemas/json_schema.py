@@ -12,7 +12,7 @@ from pydantic import AfterValidator, TypeAdapter
 from pydantic_core import PydanticCustomError
 
 from kantan_agents.errors import OutputSchemaError
-from kantan_agents.models.structured.schemas.problems import Problem, path_text
+from kantan_agents.models.structured.schemas.problems import OutputProblem, path_text
 from kantan_agents.models.structured.schemas.restoring import Restorer
 from kantan_agents.models.structured.schemas.schema_nodes import DEFINITIONS, UNIONS, Nodes
 
@@ -38,7 +38,7 @@ class JSONSchemaType:
     _validator: Any = attrs.field(repr=False, eq=False)
     _restorer: Restorer = attrs.field(repr=False, eq=False)
 
-    def problems(self, value: Any) -> tuple[Problem, ...]:
+    def problems(self, value: Any) -> tuple[OutputProblem, ...]:
         """Return what is wrong with a JSON value."""
         found = map(_problem, self._validator.iter_errors(value))
         return tuple(dict.fromkeys(found))
@@ -145,10 +145,10 @@ def _error(schema: Any, reason: str) -> OutputSchemaError:
     return OutputSchemaError(output_type=named, reason=reason)
 
 
-def _problem(error: Any) -> Problem:
+def _problem(error: Any) -> OutputProblem:
     if error.kind.name == "required":
-        return Problem(path_text([*error.instance_path, error.kind.property]), "Field required")
-    return Problem(path_text(error.instance_path), error.message)
+        return OutputProblem(path_text([*error.instance_path, error.kind.property]), "Field required")
+    return OutputProblem(path_text(error.instance_path), error.message)
 
 
 def _is_object(schema: dict[str, Any]) -> bool:

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 
 @attrs.frozen
-class Problem:
+class OutputProblem:
     """One problem of a value; as a str, ``"items[0].price: Input should be a valid number"``.
 
     Attributes:
@@ -35,13 +35,13 @@ class Examined:
     """
 
     value: Any
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[OutputProblem, ...] = ()
 
 
-def problems_of(error: ValidationError, value: Any) -> tuple[Problem, ...]:
+def problems_of(error: ValidationError, value: Any) -> tuple[OutputProblem, ...]:
     """Return the problems that pydantic found in a JSON value, without duplicates."""
     found = [
-        Problem(_path(details["loc"], value, is_missing=details["type"] == "missing"), details["msg"])
+        OutputProblem(_path(details["loc"], value, is_missing=details["type"] == "missing"), details["msg"])
         for details in error.errors(include_url=False, include_context=False, include_input=False)
     ]
     return tuple(dict.fromkeys(found))

@@ -22,10 +22,9 @@ from kantan_agents.models.structured.schemas.json_schema import (
     as_text,
     json_schema_type,
 )
-from kantan_agents.models.structured.schemas.numbers import with_ints
-from kantan_agents.models.structured.schemas.problems import Examined, Problem, problems_of
+from kantan_agents.models.structured.schemas.problems import Examined, OutputProblem, problems_of
 from kantan_agents.models.structured.schemas.readable import unreadable_parts
-from kantan_agents.models.structured.schemas.restoring import Restorer
+from kantan_agents.models.structured.schemas.restoring import Restorer, with_ints
 from kantan_agents.models.structured.schemas.strict import strict_schema
 
 _typed_dict: Any = TypedDict  # created at run time, so opaque to type checkers
@@ -162,12 +161,12 @@ class OutputSchema(AgentOutputSchema):
     def _examine(self, value: Any) -> Examined:
         forms = [value] if not self._is_wrapped or _has_response(value) else []
         forms += [{RESPONSE: value}] if self._is_wrapped else []
-        failed: tuple[Problem, ...] = ()
+        failed: tuple[OutputProblem, ...] = ()
         for form in forms:
             try:
                 text = json.dumps(form, ensure_ascii=False)
             except (TypeError, ValueError, RecursionError) as error:
-                return Examined(value, (Problem("", f"It is not JSON ({error})"),))
+                return Examined(value, (OutputProblem("", f"It is not JSON ({error})"),))
             try:
                 fitting, _ = self._fit(text)
             except ValidationError as error:
@@ -176,7 +175,7 @@ class OutputSchema(AgentOutputSchema):
                 return Examined(form if fitting == text else from_json(fitting))
         return Examined(value, failed)
 
-    def _problems(self, text: str, error: ValidationError, *, is_bare: bool) -> tuple[Problem, ...]:
+    def _problems(self, text: str, error: ValidationError, *, is_bare: bool) -> tuple[OutputProblem, ...]:
         *_, form = self._forms(text)  # the form that was tried last
         value = _parsed(form)
         if value is _NOTHING:
@@ -184,7 +183,7 @@ class OutputSchema(AgentOutputSchema):
         found = problems_of(error, value) if self._checks is None else self._checks.problems(value)
         if not is_bare:
             return found
-        return tuple(Problem(p.path.removeprefix(RESPONSE).removeprefix("."), p.message) for p in found)
+        return tuple(OutputProblem(p.path.removeprefix(RESPONSE).removeprefix("."), p.message) for p in found)
 
     def _fit(self, text: str) -> tuple[str, Any]:
         """Return the first form of a text that fits, and its value; ValidationError if no form fits."""

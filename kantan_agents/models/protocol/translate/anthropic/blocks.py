@@ -1,21 +1,23 @@
-"""Content blocks of Anthropic's Messages API."""
+"""Content blocks of Anthropic's Messages API: texts, tool calls, images and documents."""
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from kantan_agents.models.protocol.json_data import plain
-from kantan_agents.models.protocol.translate.anthropic.documents import document_payload, document_source
 from kantan_agents.models.protocol.translate.anthropic.tools import NAME
 from kantan_agents.models.protocol.translate.losses import Losses
 from kantan_agents.models.protocol.translate.media import Media, extra_of_file, filename_of, named
-from kantan_agents.models.protocol.translate.reader import Reader, unknown_fields
+from kantan_agents.models.protocol.translate.reader import WireReader, unknown_fields
 from kantan_agents.models.protocol.types import ContentSegment, ProviderToolCall
 
 IDS = re.compile(r"[a-zA-Z0-9_-]+")
 _IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
+_PDF: Final = "application/pdf"
+_TEXT: Final = "text/plain"
 
 
 def blocks_of(segment: ContentSegment, role: str, losses: Losses, path: str) -> list[dict[str, Any]]:
@@ -30,7 +32,7 @@ def blocks_of(segment: ContentSegment, role: str, losses: Losses, path: str) -> 
         block = {"type": "image", "source": _source(segment, losses, path)}
     elif segment.type == "file" and role in ("user", "tool"):
         name = filename_of(segment)
-        source = document_source(segment, losses, path)
+        source = _document_source(segment, losses, path)
         block = {"type": "document", "source": source, **({} if name is None else {"title": name})}
     else:
         losses.add(path[:-1], f"a message of the role {role} cannot hold {segment.type}")
@@ -71,7 +73,7 @@ def _source(segment: ContentSegment, losses: Losses, path: str) -> dict[str, Any
     return {"type": "base64", "media_type": media.mime, "data": media.base64}
 
 
-def segment_of(block: dict[str, Any], reader: Reader, path: str) -> ContentSegment | None:
+def segment_of(block: dict[str, Any], reader: WireReader, path: str) -> ContentSegment | None:
     """Return the segment of a block; None if the protocol has no segment for it."""
     kind = reader.required(block, "type", str, path)
     if kind == "text":
@@ -84,7 +86,7 @@ def segment_of(block: dict[str, Any], reader: Reader, path: str) -> ContentSegme
     if kind == "image" and isinstance(source, Mapping):
         return _image(block, source, reader, path)
     if kind == "document" and isinstance(source, Mapping):
-        payload = document_payload(source)
+        payload = _document_payload(source)
         title = named(block.get("title"))
         known = ("type", "source", *(("title",) if title else ()))
         extra = {**title, **reader.extra(fields=unknown_fields(block, *known))}
@@ -93,7 +95,7 @@ def segment_of(block: dict[str, Any], reader: Reader, path: str) -> ContentSegme
     return None
 
 
-def _call(block: dict[str, Any], reader: Reader, path: str) -> ContentSegment | None:
+def _call(block: dict[str, Any], reader: WireReader, path: str) -> ContentSegment | None:
     name = reader.required(block, "name", str, path)
     call_id = reader.field(block, "id", str, path) or ""
     args = block.get("input", {})
@@ -107,7 +109,7 @@ def _call(block: dict[str, Any], reader: Reader, path: str) -> ContentSegment | 
 
 
 def _image(
-    block: dict[str, Any], source: Mapping[str, Any], reader: Reader, path: str
+    block: dict[str, Any], source: Mapping[str, Any], reader: WireReader, path: str
 ) -> ContentSegment | None:
     payload: dict[str, Any] = {}
     if source.get("type") == "base64" and set(source) == {"type", "media_type", "data"}:
@@ -118,3 +120,35 @@ def _image(
         return None
     extra = reader.extra(fields=unknown_fields(block, "type", "source"))
     return reader.build(lambda: ContentSegment("image", **payload, extra=extra), path)
+
+
+def _document_source(segment: ContentSegment, losses: Losses, path: str) -> dict[str, Any]:
+    """Return the source of a document; a type that the API does not accept is a loss."""
+    media = Media.of(segment)
+    if media.url is not None:
+        if media.mime is not None:
+            losses.add(f"{path}mimeType", "is not allowed together with a URL")
+        return {"type": "url", "url": media.url}
+    data = media.base64 or ""
+    if media.mime == _TEXT:
+        try:
+            return {"type": "text", "media_type": _TEXT, "data": base64.b64decode(data).decode()}
+        except UnicodeDecodeError:
+            losses.add(f"{path}data", "is not a text in UTF-8")
+    elif media.mime != _PDF:
+        losses.add(f"{path}mimeType", f"must be {_PDF} or {_TEXT}, not {media.mime!r}"[:200])
+    return {"type": "base64", "media_type": media.mime, "data": data}
+
+
+def _document_payload(source: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the fields of a segment for the source of a document; None if there is no segment for it."""
+    kind, fields = source.get("type"), set(source)
+    if kind == "url" and fields == {"type", "url"}:
+        return {"data": source["url"]}
+    if fields != {"type", "media_type", "data"} or not source["data"]:
+        return None
+    if kind == "base64" and source["media_type"] == _PDF:
+        return {"data": source["data"], "mime_type": _PDF}
+    if kind == "text" and source["media_type"] == _TEXT and isinstance(source["data"], str):
+        return {"data": base64.b64encode(source["data"].encode()).decode(), "mime_type": _TEXT}
+    return None

@@ -15,7 +15,7 @@ from kantan_agents.models.protocol.translate.anthropic.blocks import (
 from kantan_agents.models.protocol.translate.anthropic.tools import FORMAT, OWNER
 from kantan_agents.models.protocol.translate.call_names import CallNames
 from kantan_agents.models.protocol.translate.losses import Losses
-from kantan_agents.models.protocol.translate.reader import Reader, unknown_fields
+from kantan_agents.models.protocol.translate.reader import WireReader, unknown_fields
 
 _ROLES = ("user", "assistant")
 _MESSAGE = "message"
@@ -107,7 +107,7 @@ def messages_from_anthropic(data: Any) -> tuple[Message, ...]:
     Raises:
         InvalidProtocolValueError: E50, with every problem.
     """
-    reader = Reader("request of Anthropic's Messages API", OWNER)
+    reader = WireReader("request of Anthropic's Messages API", OWNER)
     body = reader.expect(data, dict)
     names = CallNames()
     messages: list[Message | None] = []
@@ -127,11 +127,11 @@ def messages_from_anthropic(data: Any) -> tuple[Message, ...]:
     return tuple(message for message in messages if message is not None)
 
 
-def _reader(reader: Reader) -> Any:
+def _reader(reader: WireReader) -> Any:
     return lambda block, path: segment_of(block, reader, path)
 
 
-def _blocks(content: Any, reader: Reader, path: str) -> list[tuple[str, dict[str, Any]]]:
+def _blocks(content: Any, reader: WireReader, path: str) -> list[tuple[str, dict[str, Any]]]:
     if isinstance(content, str):
         return [(f"{path}.", {"type": "text", "text": content})]
     if isinstance(content, list):
@@ -140,7 +140,9 @@ def _blocks(content: Any, reader: Reader, path: str) -> list[tuple[str, dict[str
     return []
 
 
-def _messages(item: dict[str, Any], names: CallNames, reader: Reader, path: str) -> Iterable[Message | None]:
+def _messages(
+    item: dict[str, Any], names: CallNames, reader: WireReader, path: str
+) -> Iterable[Message | None]:
     fields = unknown_fields(item, "role", "content")
     group: list[tuple[str, dict[str, Any]]] = []
     blocks = _blocks(item.get("content"), reader, f"{path}content")
@@ -160,14 +162,14 @@ def _messages(item: dict[str, Any], names: CallNames, reader: Reader, path: str)
 
 
 def _message(
-    role: Any, blocks: list[tuple[str, dict[str, Any]]], fields: dict[str, Any], reader: Reader, path: str
+    role: Any, blocks: list[tuple[str, dict[str, Any]]], fields: dict[str, Any], reader: WireReader, path: str
 ) -> Message | None:
     segments, left = reader.segments(blocks, _reader(reader))
     return reader.message(role, segments, path, extra=reader.extra(fields=fields, before=left))
 
 
 def _tool_message(
-    block: dict[str, Any], of_message: dict[str, Any], names: CallNames, reader: Reader, path: str
+    block: dict[str, Any], of_message: dict[str, Any], names: CallNames, reader: WireReader, path: str
 ) -> Message | None:
     call_id = reader.required(block, "tool_use_id", str, path)
     content = block.get("content")

@@ -9,7 +9,7 @@ from kantan_agents.models.protocol.translate.anthropic.blocks import blocks_of, 
 from kantan_agents.models.protocol.translate.anthropic.tools import FORMAT, OWNER
 from kantan_agents.models.protocol.translate.losses import Losses
 from kantan_agents.models.protocol.translate.metadata import ResponseMetadata, read_texts
-from kantan_agents.models.protocol.translate.reader import Reader, unknown_fields
+from kantan_agents.models.protocol.translate.reader import WireReader, unknown_fields
 from kantan_agents.models.protocol.translate.usage import read_usage, write_usage
 from kantan_agents.models.protocol.types import ProviderResponse
 
@@ -32,7 +32,7 @@ def response_from_anthropic(data: Any) -> ProviderResponse:
     Raises:
         InvalidProtocolValueError: E50, with every problem.
     """
-    reader = Reader("answer of Anthropic's Messages API", OWNER)
+    reader = WireReader("answer of Anthropic's Messages API", OWNER)
     body = reader.expect_answer(data, "content")
     content = body["content"]
     if not content and body.get("type") != "message":

@@ -9,7 +9,7 @@ from typing import Any, Final
 from kantan_agents.models.protocol.json_data import plain
 from kantan_agents.models.protocol.provider import ToolSpec
 from kantan_agents.models.protocol.translate.losses import Losses
-from kantan_agents.models.protocol.translate.reader import Reader, unknown_fields
+from kantan_agents.models.protocol.translate.reader import WireReader, unknown_fields
 
 FORMAT: Final = "Anthropic Messages"
 OWNER: Final = "anthropic"
@@ -51,13 +51,13 @@ def tools_from_anthropic(data: Any) -> tuple[ToolSpec, ...]:
     Raises:
         InvalidProtocolValueError: E50, with every problem.
     """
-    reader = Reader("list of Anthropic's tools", OWNER)
+    reader = WireReader("list of Anthropic's tools", OWNER)
     tools = [_tool(item, reader, path) for path, item in reader.objects(reader.expect(data, list), "tools")]
     reader.check()
     return tuple(tool for tool in tools if tool is not None)
 
 
-def _tool(item: dict[str, Any], reader: Reader, path: str) -> ToolSpec | None:
+def _tool(item: dict[str, Any], reader: WireReader, path: str) -> ToolSpec | None:
     if item.get("type") not in (None, "custom"):
         reader.add(f"{path}type", f"is {item['type']!r}, a tool that the API runs itself"[:200])
         return None

@@ -10,7 +10,7 @@ from kantan_agents.models.protocol.json_data import plain
 from kantan_agents.models.protocol.translate.gemini.tools import NAME
 from kantan_agents.models.protocol.translate.losses import Losses
 from kantan_agents.models.protocol.translate.media import Media, is_document
-from kantan_agents.models.protocol.translate.reader import Reader, unknown_fields
+from kantan_agents.models.protocol.translate.reader import WireReader, unknown_fields
 from kantan_agents.models.protocol.types import MEDIA, ContentSegment, ProviderToolCall
 
 _TYPES_BY_EXTENSION: Final = {
@@ -73,7 +73,7 @@ def _type_by_extension(url: str) -> str | None:
     return _TYPES_BY_EXTENSION.get(path.rpartition(".")[2].lower())
 
 
-def segment_of(part: dict[str, Any], reader: Reader, path: str) -> ContentSegment | None:
+def segment_of(part: dict[str, Any], reader: WireReader, path: str) -> ContentSegment | None:
     """Return the segment of a part; None if the protocol has no segment for it, such as a thought."""
     if part.get("thought"):
         return None
@@ -91,7 +91,7 @@ def segment_of(part: dict[str, Any], reader: Reader, path: str) -> ContentSegmen
     return None
 
 
-def _call(part: dict[str, Any], call: dict[str, Any], reader: Reader, path: str) -> ContentSegment | None:
+def _call(part: dict[str, Any], call: dict[str, Any], reader: WireReader, path: str) -> ContentSegment | None:
     inside = f"{path}functionCall."
     name = reader.required(call, "name", str, inside)
     call_id = reader.field(call, "id", str, inside) or ""
@@ -108,7 +108,9 @@ def _call(part: dict[str, Any], call: dict[str, Any], reader: Reader, path: str)
     )
 
 
-def _media(mime: Any, data: Any, fields: dict[str, Any], reader: Reader, path: str) -> ContentSegment | None:
+def _media(
+    mime: Any, data: Any, fields: dict[str, Any], reader: WireReader, path: str
+) -> ContentSegment | None:
     kind: Any = mime.partition("/")[0] if isinstance(mime, str) else ""
     if kind not in MEDIA and is_document(kind):
         kind = "file"

@@ -9,7 +9,7 @@ from kantan_agents.models.protocol.translate.gemini.parts import parts_of, segme
 from kantan_agents.models.protocol.translate.gemini.tools import FORMAT, OWNER
 from kantan_agents.models.protocol.translate.losses import Losses
 from kantan_agents.models.protocol.translate.metadata import ResponseMetadata, read_texts
-from kantan_agents.models.protocol.translate.reader import Reader, unknown_fields
+from kantan_agents.models.protocol.translate.reader import WireReader, unknown_fields
 from kantan_agents.models.protocol.translate.usage import read_usage, write_usage
 from kantan_agents.models.protocol.types import ProviderResponse
 
@@ -33,7 +33,7 @@ def response_from_gemini(data: Any) -> ProviderResponse:
     Raises:
         InvalidProtocolValueError: E50, with every problem; more than one candidate is a problem.
     """
-    reader = Reader("answer of the Gemini API", OWNER)
+    reader = WireReader("answer of the Gemini API", OWNER)
     body = reader.expect(data, dict)
     feedback = reader.field(body, "promptFeedback", dict, "") or {}
     if "blockReason" not in feedback:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from kantan_agents.models.protocol.json_data import plain
 from kantan_agents.models.protocol.translate.json_schema import describe_keywords, resolve
 from kantan_agents.models.protocol.translate.losses import Losses
-from kantan_agents.models.protocol.translate.reader import Reader
+from kantan_agents.models.protocol.translate.reader import WireReader
 
 _MAX_SCHEMAS: Final = 5_000
 _TYPES: Final = ("string", "number", "integer", "boolean", "array", "object", "null")
@@ -218,7 +218,7 @@ def schema_from_gemini(schema: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         InvalidProtocolValueError: E50, ``schema`` is not an object of JSON data.
     """
-    return _schema_back(Reader("schema of the Gemini API", "gemini").expect(schema, dict))
+    return _schema_back(WireReader("schema of the Gemini API", "gemini").expect(schema, dict))
 
 
 def _schema_back(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from kantan_agents.models.protocol.json_data import plain
 from kantan_agents.models.protocol.provider import ToolSpec
 from kantan_agents.models.protocol.translate.gemini.schema import convert_schema, schema_from_gemini
 from kantan_agents.models.protocol.translate.losses import Losses
-from kantan_agents.models.protocol.translate.reader import Reader, unknown_fields
+from kantan_agents.models.protocol.translate.reader import WireReader, unknown_fields
 
 FORMAT: Final = "Gemini"
 OWNER: Final = "gemini"
@@ -56,7 +56,7 @@ def tools_from_gemini(data: Any) -> tuple[ToolSpec, ...]:
     Raises:
         InvalidProtocolValueError: E50, with every problem.
     """
-    reader = Reader("list of Gemini's tools", OWNER)
+    reader = WireReader("list of Gemini's tools", OWNER)
     tools: list[ToolSpec | None] = []
     for path, item in reader.objects(reader.expect(data, list), "tools"):
         for name in unknown_fields(item, "functionDeclarations"):
@@ -68,7 +68,7 @@ def tools_from_gemini(data: Any) -> tuple[ToolSpec, ...]:
     return tuple(tool for tool in tools if tool is not None)
 
 
-def _tool(item: dict[str, Any], reader: Reader, path: str) -> ToolSpec | None:
+def _tool(item: dict[str, Any], reader: WireReader, path: str) -> ToolSpec | None:
     name = reader.required(item, "name", str, path)
     description = reader.field(item, "description", str, path) or ""
     schema = reader.field(item, "parametersJsonSchema", dict, path)

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from kantan_agents.models.protocol.json_data import plain
 from kantan_agents.models.protocol.translate.losses import Losses
 from kantan_agents.models.protocol.translate.openai_chat.tools import NAME
-from kantan_agents.models.protocol.translate.reader import Reader, unknown_fields
+from kantan_agents.models.protocol.translate.reader import WireReader, unknown_fields
 from kantan_agents.models.protocol.types import ContentSegment, ProviderToolCall
 
 
@@ -25,7 +25,7 @@ def call_to_chat(
     return losses.with_fields(written, losses.format_extra(segment.extra, path, "fields"), path)
 
 
-def call_from_chat(item: dict[str, Any], reader: Reader, path: str) -> ContentSegment | None:
+def call_from_chat(item: dict[str, Any], reader: WireReader, path: str) -> ContentSegment | None:
     """Return the segment of an item of ``tool_calls``; None if the item is invalid, which is a problem."""
     if item.get("type") not in (None, "function"):
         reader.add(f"{path}type", f"must be function, not {item['type']!r}"[:200])

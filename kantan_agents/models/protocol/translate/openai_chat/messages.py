@@ -11,7 +11,7 @@ from kantan_agents.models.protocol.translate.losses import Losses
 from kantan_agents.models.protocol.translate.openai_chat.calls import call_from_chat, call_to_chat
 from kantan_agents.models.protocol.translate.openai_chat.parts import part_to_chat, parts_from_chat
 from kantan_agents.models.protocol.translate.openai_chat.tools import FORMAT, OWNER
-from kantan_agents.models.protocol.translate.reader import Reader, unknown_fields
+from kantan_agents.models.protocol.translate.reader import WireReader, unknown_fields
 from kantan_agents.models.protocol.types import ContentSegment
 
 
@@ -76,7 +76,7 @@ def messages_from_openai_chat(data: Any) -> tuple[Message, ...]:
     Raises:
         InvalidProtocolValueError: E50, with every problem.
     """
-    reader = Reader("list of messages of chat completions", OWNER)
+    reader = WireReader("list of messages of chat completions", OWNER)
     names = CallNames()
     messages: list[Message] = []
     for path, item in reader.objects(reader.expect(data, list), "messages"):
@@ -92,7 +92,9 @@ def messages_from_openai_chat(data: Any) -> tuple[Message, ...]:
     return tuple(messages)
 
 
-def _message(item: dict[str, Any], role: Any, names: CallNames, reader: Reader, path: str) -> Message | None:
+def _message(
+    item: dict[str, Any], role: Any, names: CallNames, reader: WireReader, path: str
+) -> Message | None:
     segments, left = parts_from_chat(item.get("content"), reader, f"{path}content")
     known = ["role", "content"]
     call_id = None
@@ -106,7 +108,7 @@ def _message(item: dict[str, Any], role: Any, names: CallNames, reader: Reader, 
     return reader.message(role, segments, path, call_id=call_id, tool_name=names.get(call_id), extra=extra)
 
 
-def calls_of(item: dict[str, Any], reader: Reader, path: str) -> Sequence[ContentSegment]:
+def calls_of(item: dict[str, Any], reader: WireReader, path: str) -> Sequence[ContentSegment]:
     """Return the segments of the tool calls of an assistant's message."""
     calls = reader.field(item, "tool_calls", list, path) or []
     found = [call_from_chat(call, reader, at) for at, call in reader.objects(calls, f"{path}tool_calls")]

@@ -15,7 +15,7 @@ from kantan_agents.models.protocol.translate.media import (
     named,
     split_url,
 )
-from kantan_agents.models.protocol.translate.reader import Reader, unknown_fields
+from kantan_agents.models.protocol.translate.reader import WireReader, unknown_fields
 from kantan_agents.models.protocol.types import ContentSegment
 
 _AUDIO_FORMATS = {"audio/wav": "wav", "audio/mp3": "mp3", "audio/mpeg": "mp3"}
@@ -79,7 +79,7 @@ def _file(segment: ContentSegment, losses: Losses, path: str) -> dict[str, Any]:
 
 
 def parts_from_chat(
-    content: Any, reader: Reader, path: str
+    content: Any, reader: WireReader, path: str
 ) -> tuple[list[ContentSegment], list[dict[str, Any]]]:
     """Return the segments of a message's content, and the parts that could not be kept in a segment."""
     if content is None:
@@ -94,7 +94,7 @@ def parts_from_chat(
     return reader.segments(blocks, lambda part, where: _segment(part, reader, where))
 
 
-def _segment(part: dict[str, Any], reader: Reader, path: str) -> ContentSegment | None:
+def _segment(part: dict[str, Any], reader: WireReader, path: str) -> ContentSegment | None:
     kind = part.get("type")
     inner = part.get(kind) if isinstance(kind, str) else None
     fields = unknown_fields(part, "type", str(kind))
@@ -120,7 +120,7 @@ def _segment(part: dict[str, Any], reader: Reader, path: str) -> ContentSegment 
 
 
 def _image_segment(
-    inner: dict[str, Any], fields: dict[str, Any], reader: Reader, path: str
+    inner: dict[str, Any], fields: dict[str, Any], reader: WireReader, path: str
 ) -> ContentSegment | None:
     if not set(inner) <= {"url", _DETAIL}:
         return None
@@ -130,6 +130,6 @@ def _image_segment(
 
 
 def _build(
-    reader: Reader, path: str, fields: dict[str, Any], kind: Any, **payload: Any
+    reader: WireReader, path: str, fields: dict[str, Any], kind: Any, **payload: Any
 ) -> ContentSegment | None:
     return reader.build(lambda: ContentSegment(kind, **payload, extra=reader.extra(fields=fields)), path)

@@ -11,7 +11,7 @@ from kantan_agents.models.protocol.translate.openai_chat.calls import call_to_ch
 from kantan_agents.models.protocol.translate.openai_chat.messages import calls_of
 from kantan_agents.models.protocol.translate.openai_chat.parts import parts_from_chat
 from kantan_agents.models.protocol.translate.openai_chat.tools import FORMAT, OWNER
-from kantan_agents.models.protocol.translate.reader import Reader, unknown_fields
+from kantan_agents.models.protocol.translate.reader import WireReader, unknown_fields
 from kantan_agents.models.protocol.translate.usage import read_usage, write_usage
 from kantan_agents.models.protocol.types import ContentSegment, ProviderResponse
 
@@ -34,7 +34,7 @@ def response_from_openai_chat(data: Any) -> ProviderResponse:
     Raises:
         InvalidProtocolValueError: E50, with every problem; more than one choice is a problem.
     """
-    reader = Reader("chat completion", OWNER)
+    reader = WireReader("chat completion", OWNER)
     body = reader.expect_answer(data, "choices")
     choices = body["choices"]
     if len(choices) != 1:
@@ -63,7 +63,7 @@ def response_from_openai_chat(data: Any) -> ProviderResponse:
 _CONTENT_FIELDS = ("content", "tool_calls", "refusal", "audio")
 
 
-def _segments(message: dict[str, Any], reader: Reader, path: str) -> list[ContentSegment]:
+def _segments(message: dict[str, Any], reader: WireReader, path: str) -> list[ContentSegment]:
     segments, left = parts_from_chat(message.get("content"), reader, f"{path}content")
     if left:
         reader.add(f"{path}content", "has only parts of unknown types")

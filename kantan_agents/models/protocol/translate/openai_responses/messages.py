@@ -22,7 +22,7 @@ from kantan_agents.models.protocol.translate.openai_responses.tools import (
     listed_items,
 )
 from kantan_agents.models.protocol.translate.openai_responses.wire_items import wire_items
-from kantan_agents.models.protocol.translate.reader import Reader, unknown_fields
+from kantan_agents.models.protocol.translate.reader import WireReader, unknown_fields
 from kantan_agents.models.protocol.types import ContentSegment
 
 _ROLES: Mapping[str, Role] = {"user": "user", "system": "system", "developer": "system"}
@@ -42,7 +42,7 @@ def messages_from_openai_responses(items: str | Iterable[Any]) -> tuple[Message,
         return tuple(read_messages(items, keep_unknown=True))
     listed = listed_items(items)
     read = [_as_mapping(item) for item in listed] if isinstance(listed, list) else listed
-    reader = Reader("input of OpenAI Responses", OWNER)
+    reader = WireReader("input of OpenAI Responses", OWNER)
     return tuple(read_messages(reader.expect(read, list, "input"), keep_unknown=True))
 
 

@@ -10,7 +10,7 @@ from kantan_agents.models.protocol.translate.metadata import ResponseMetadata
 from kantan_agents.models.protocol.translate.openai_responses.assistant_items import AssistantItems
 from kantan_agents.models.protocol.translate.openai_responses.tools import FORMAT, OWNER
 from kantan_agents.models.protocol.translate.openai_responses.wire_items import wire_items
-from kantan_agents.models.protocol.translate.reader import Reader, unknown_fields
+from kantan_agents.models.protocol.translate.reader import WireReader, unknown_fields
 from kantan_agents.models.protocol.translate.usage import read_usage, write_usage
 from kantan_agents.models.protocol.types import ProviderResponse
 
@@ -34,7 +34,7 @@ def response_from_openai_responses(data: Any) -> ProviderResponse:
         UntranslatableError: E52, it has output items for which the protocol has no segment.
         InvalidProtocolValueError: E50, it is not a response object.
     """
-    reader = Reader("response of OpenAI Responses", OWNER)
+    reader = WireReader("response of OpenAI Responses", OWNER)
     response = reader.expect_answer(data, "output")
     if not response["output"] and response.get("object") != "response":
         reader.add("object", f"must be response, not {response.get('object')!r}"[:200])

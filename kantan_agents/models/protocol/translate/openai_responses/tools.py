@@ -8,7 +8,7 @@ from typing import Any, Final
 from kantan_agents.models.protocol.json_data import plain
 from kantan_agents.models.protocol.provider import ToolSpec
 from kantan_agents.models.protocol.translate.losses import Losses
-from kantan_agents.models.protocol.translate.reader import Reader, unknown_fields
+from kantan_agents.models.protocol.translate.reader import WireReader, unknown_fields
 
 FORMAT: Final = "OpenAI Responses"
 OWNER: Final = "openai_responses"
@@ -44,7 +44,7 @@ def tools_from_openai_responses(tools: Iterable[Mapping[str, Any]]) -> tuple[Too
         UntranslatableError: E52, one of them is not a function, but a tool that OpenAI runs.
         InvalidProtocolValueError: E50, a function is not a valid tool.
     """
-    reader = Reader("list of tools of OpenAI Responses", OWNER)
+    reader = WireReader("list of tools of OpenAI Responses", OWNER)
     listed = reader.expect(listed_items(tools), list, "tools")
     losses = Losses(FORMAT, OWNER)
     for index, tool in enumerate(listed):
@@ -58,7 +58,7 @@ def tools_from_openai_responses(tools: Iterable[Mapping[str, Any]]) -> tuple[Too
     return tuple(tool for tool in found if tool is not None)
 
 
-def _tool(tool: dict[str, Any], reader: Reader, path: str) -> ToolSpec | None:
+def _tool(tool: dict[str, Any], reader: WireReader, path: str) -> ToolSpec | None:
     name = reader.required(tool, "name", str, path)
     description = reader.field(tool, "description", str, path) or ""
     parameters = reader.field(tool, "parameters", dict, path) or {}
