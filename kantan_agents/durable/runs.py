@@ -15,7 +15,6 @@ from kantan_agents.durable.again import Again
 from kantan_agents.durable.checked import checked_agents, checked_queues
 from kantan_agents.durable.engines.dbos_engine import DBOSEngine
 from kantan_agents.durable.engines.engine import Engine, Limits, resumed_queue
-from kantan_agents.durable.engines.installed import check_installed
 from kantan_agents.durable.kept_events import EventKeeper
 from kantan_agents.durable.making import Making
 from kantan_agents.durable.overseer import Overseer
@@ -29,6 +28,7 @@ from kantan_agents.errors import (
     InvalidOptionError,
 )
 from kantan_agents.support.arguments import checked_bool, checked_int, checked_number
+from kantan_agents.support.extras import require_extra
 from kantan_agents.support.log import get_logger
 from kantan_agents.support.waiting import wait_for_end
 from kantan_agents.traces.recorder import sigterm
@@ -59,7 +59,8 @@ class DurableRuns(Making):
         look_interval: Seconds between two looks for runs that ended processes have left.
 
     Raises:
-        DurableDatabaseError: E156, the database is of another kind, or a package is not installed.
+        DurableDatabaseError: E156, the database is of another kind.
+        ExtraMissingError: E198, the extra ``dbos`` is not installed.
         InvalidOptionError: E75, another option has an invalid value.
     """
 
@@ -74,7 +75,7 @@ class DurableRuns(Making):
         keep_events: bool = False,
         look_interval: float = 1.0,
     ) -> None:
-        check_installed()
+        require_extra("dbos")
         self._database = Database(database)
         self._agents = checked_agents(agents)
         self._queues = checked_queues(queues)

@@ -46,10 +46,15 @@ from kantan_agents.errors.improve import (
     CohortTooSmallError,
     ImproveBudgetError,
     JudgeFailedError,
-    OptimizerMissingError,
     PromptNotImprovableError,
     ReflectionFailedError,
     WorkingFolderError,
+)
+from kantan_agents.errors.installation import (
+    ExtraMissingError,
+    OptimizerMissingError,
+    PostgresMissingError,
+    TelemetryMissingError,
 )
 from kantan_agents.errors.mcp import (
     InvalidMCPConfigurationError,
@@ -70,7 +75,7 @@ from kantan_agents.errors.middleware import (
     RunKeyError,
     UnknownUsageError,
 )
-from kantan_agents.errors.postgres import NotInPostgresError, PostgresMissingError, TraceCopyError
+from kantan_agents.errors.postgres import NotInPostgresError, TraceCopyError
 from kantan_agents.errors.protocol import (
     AgentPainException,
     CommandNotRunnableError,
@@ -169,7 +174,6 @@ from kantan_agents.errors.structured import (
 from kantan_agents.errors.telemetry import (
     SpanNotTranslatedError,
     SpansNotSentError,
-    TelemetryMissingError,
     TelemetrySettingError,
 )
 from kantan_agents.errors.tool_rules import (
@@ -251,6 +255,7 @@ __all__ = [
     "EvaluationBudgetError",
     "EvaluationNotFoundError",
     "EventLoopError",
+    "ExtraMissingError",
     "FetchError",
     "FileArgumentError",
     "FileChangedError",

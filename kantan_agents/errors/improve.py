@@ -61,18 +61,6 @@ class WorkingFolderError(KantanAgentsError):
     reason: str
 
 
-class OptimizerMissingError(KantanAgentsError):
-    """The optimiser is not installed, or its version does not work.
-
-    Attributes:
-        reason: Why it cannot be imported.
-    """
-
-    code = "E124"
-    template = "The optimiser is missing ({reason}): pip install 'kantan-agents[improve]'"
-    reason: str
-
-
 class JudgeFailedError(KantanAgentsError):
     """The judge gave no usable score for a run.
 

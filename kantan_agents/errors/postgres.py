@@ -5,18 +5,6 @@ from __future__ import annotations
 from kantan_agents.errors.root import KantanAgentsError
 
 
-class PostgresMissingError(KantanAgentsError):
-    """The driver of Postgres is not installed.
-
-    Attributes:
-        reason: The error of the import.
-    """
-
-    code = "E140"
-    template = "The driver of Postgres is missing ({reason}): pip install 'kantan-agents[postgres]'"
-    reason: str
-
-
 class NotInPostgresError(KantanAgentsError):
     """Something that a file can do is not possible in Postgres.
 

@@ -5,18 +5,6 @@ from __future__ import annotations
 from kantan_agents.errors.root import KantanAgentsError
 
 
-class TelemetryMissingError(KantanAgentsError):
-    """OpenTelemetry's SDK or its exporter is not installed.
-
-    Attributes:
-        reason: What cannot be imported.
-    """
-
-    code = "E130"
-    template = "OpenTelemetry is missing ({reason}): pip install 'kantan-agents[otel]'"
-    reason: str
-
-
 class TelemetrySettingError(KantanAgentsError):
     """An environment variable asks for a way of sending that this library does not set up itself.
 

@@ -1,25 +1,22 @@
-"""Finds the name that somebody probably meant."""
+"""Finds the name that somebody probably meant, and the texts that are most similar to one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import heapq
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
-from rapidfuzz import fuzz, process
-from rapidfuzz.distance import OSA
-
-_LONGEST = 200
-_NEAR = 60  # percent
-_FOLDED = str.maketrans("", "", "_- ")
+_LONGEST: Final = 200
+_NEAR: Final = 0.6
+_FOLDED: Final = str.maketrans("", "", "_- ")
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
     """Return the most similar of ``names``, ignoring case; None if none is similar."""
-    found = process.extractOne(
-        name[:_LONGEST], sorted(names), scorer=fuzz.ratio, processor=str.lower, score_cutoff=_NEAR
-    )
-    return None if found is None else str(found[0])
+    known = sorted(names)
+    found = most_similar(name[:_LONGEST].lower(), [one.lower() for one in known], 1, _NEAR)
+    return known[found[0]] if found else None
 
 
 def near_keys(keys: Iterable[Any], reserved: str) -> list[str]:
@@ -34,4 +31,70 @@ def _is_near(key: str, reserved: str) -> bool:
     folded = key.lower().translate(_FOLDED)
     if folded == "userroles":  # one letter away, and a usual key of its own
         return False
-    return OSA.distance(folded, reserved.translate(_FOLDED), score_cutoff=1) <= 1
+    return _is_one_edit_away(folded, reserved.translate(_FOLDED))
+
+
+def _is_one_edit_away(one: str, other: str) -> bool:
+    """Return whether one letter more, less or other, or two neighbors swapped, make one text the other."""
+    short, long = sorted((one, other), key=len)
+    while short and short[0] == long[0]:
+        short, long = short[1:], long[1:]
+    if len(short) != len(long):
+        return short == long[1:]
+    return short[1:] == long[1:] or (short[:2] == long[1::-1] and short[2:] == long[2:])
+
+
+def most_similar(text: str, others: Sequence[str], limit: int, least: float = 0.0) -> list[int]:
+    """Return the places of the most similar texts, the most similar first.
+
+    The similarity of two texts is twice the number of letters that they have in common, in this order,
+    divided by the number of letters of both: 1 for equal texts. Two empty texts are equal.
+
+    Args:
+        text: The text.
+        others: The texts to compare it with. Equally similar ones keep their order.
+        limit: How many to return.
+        least: The similarity that they have at least, from 0 to 1.
+    """
+    count_common, length = common_letters_with(text), len(text)
+    without_letters = str.maketrans("", "", text)
+    best: list[tuple[float, int]] = []  # a heap with the least similar and last one at the top
+    for place, other in enumerate(others):
+        both = length + len(other)
+        # Most texts are ruled out by their letters, in any order, before the order is looked at.
+        shared = len(other) - len(other.translate(without_letters))
+        if both and 2 * min(length, shared) < least * both:
+            continue
+        similarity = 1.0 - (both - 2 * count_common(other)) / both if both else 1.0
+        if similarity < least or (len(best) == limit and similarity <= best[0][0]):
+            continue
+        add = heapq.heappush if len(best) < limit else heapq.heappushpop
+        add(best, (similarity, -place))
+        if len(best) == limit:
+            least = best[0][0]
+    return [-place for _, place in sorted(best, reverse=True)]
+
+
+def common_letters_with(text: str) -> Callable[[str], int]:
+    """Return a function of another text: the length of the longest common subsequence.
+
+    It is found for all places of ``text`` at once, each a bit of an integer (Hyyrö, "Bit-parallel LCS-length
+    computation revisited", 2004).
+    """
+    length = len(text)
+    every = (1 << length) - 1
+    places: dict[str, int] = {}
+    for place, letter in enumerate(text):
+        places[letter] = places.get(letter, 0) | 1 << place
+    places_of = places.get
+
+    def count_common(other: str) -> int:
+        unmatched = every
+        for letter in other:
+            found = places_of(letter)
+            if found is not None:
+                matched = unmatched & found
+                unmatched = (unmatched + matched) | (unmatched - matched)
+        return length - (unmatched & every).bit_count()
+
+    return count_common

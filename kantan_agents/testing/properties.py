@@ -16,16 +16,13 @@ import attrs
 from agents.tool import default_tool_error_function
 from typing_extensions import Self
 
-try:
-    import hypothesis
-    from hypothesis import Phase, currently_in_test_context, settings
-except ModuleNotFoundError as error:
-    raise ImportError(
-        "kantan_agents.testing.properties needs Hypothesis; install it with: pip install hypothesis"
-    ) from error
-
 from kantan_agents.core.events import Event, ToolCallFinished, ToolCallRefused, subscribe
 from kantan_agents.errors import InvalidOptionError
+from kantan_agents.support.extras import extra
+
+with extra("testing"):
+    import hypothesis
+    from hypothesis import Phase, currently_in_test_context, settings
 
 __all__ = ["event", "expect_events"]
 

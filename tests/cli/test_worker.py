@@ -175,8 +175,8 @@ def test_a_missing_engine_names_the_package_to_install(
     monkeypatch.setitem(__import__("sys").modules, "dbos", None)
     outcome = kantan_agents("runs", "list", "--db", str(tmp_path / "durable.sqlite3"))
     assert outcome.code == 2
-    assert "[E156]" in outcome.stderr
-    assert "pip install 'kantan-agents[dbos]'" in outcome.stderr
+    assert "[E198]" in outcome.stderr
+    assert 'pip install "kantan-agents[dbos]"' in outcome.stderr
 
 
 def test_limits_come_from_the_options() -> None:

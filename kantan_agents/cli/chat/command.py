@@ -22,6 +22,7 @@ from kantan_agents.cli.terminal.toolkit_options import (
     WriteOption,
 )
 from kantan_agents.errors import InvalidOptionError
+from kantan_agents.support.extras import require_extra
 
 CONVERSATIONS_VARIABLE = "KANTAN_AGENTS_CONVERSATIONS"
 
@@ -112,6 +113,7 @@ def chat(
     if no_save and source is not None and source.name == "COMMANDLINE":
         raise InvalidOptionError(option="--no-save", reason="cannot be combined with --conversations")
     prices = read_prices(price)
+    require_extra("chat")
 
     from kantan_agents.cli.chat.questions import Questions
     from kantan_agents.cli.chat.settings import Settings, open_conversations, read_start

@@ -18,6 +18,7 @@ import typer
 from kantan_agents.cli.terminal.failures import EXIT_INTERRUPTED
 from kantan_agents.cli.traces.open_store import open_store
 from kantan_agents.errors import InvalidOptionError
+from kantan_agents.support.extras import require_extra
 
 _TEXT_BROWSERS: Final = frozenset({"elinks", "links", "lynx", "w3m", "www-browser"})
 _PATIENCE: Final = 0.2
@@ -45,11 +46,13 @@ def open_page(
         browser: Whether to open a browser.
 
     Raises:
+        ExtraMissingError: E198, the extra ``page`` is not installed.
         InvalidOptionError: E75, the host, the port or the token cannot be used.
         TraceDatabaseError: E60, the database cannot be used.
         TraceNotFoundError: E61, no trace matches, or more than one.
         KeyboardInterrupt: It was interrupted.
     """
+    require_extra("page")
     store = open_store(path)
     from kantan_agents.page.listening import is_remote, listen
     from kantan_agents.support.request_checks import checked_token

@@ -12,6 +12,7 @@ from kantan_agents.cli.terminal.load_object import load_object
 from kantan_agents.cli.terminal.show_quantities import counted
 from kantan_agents.cli.traces.open_store import open_store
 from kantan_agents.errors import InvalidOptionError, TraceNotFoundError
+from kantan_agents.support.extras import require_extra
 
 if TYPE_CHECKING:
     from kantan_agents.middleware import Redact
@@ -32,6 +33,7 @@ def write_runs(
     """Write a run, or the runs that pass all filters, newest first.
 
     Raises:
+        ExtraMissingError: E198, the extra ``page`` is not installed.
         TraceNotFoundError: E61, there is no such run, or none passes the filters.
         FileArgumentError: E79, the file cannot be written.
         InvalidOptionError: E75, an option cannot be used.
@@ -39,6 +41,7 @@ def write_runs(
     """
     if trace_id is not None and any(value is not None for value in filters.values()):
         raise InvalidOptionError(option="ID", reason="give a run or filters, not both")
+    require_extra("page")
     masking = None if redact is None else _redact(redact)
     store = open_store(path)
 

@@ -1,5 +1,9 @@
 """Evaluates agents on datasets, compares the results, and measures judges with people's labels."""
 
+from kantan_agents.support.extras import require_extra
+
+require_extra("lab")
+
 from kantan_agents.lab.evaluation.comparing import Comparison, MetricComparison, compare, preferred
 from kantan_agents.lab.evaluation.dataset import Case, Dataset, SealedDataset, Split
 from kantan_agents.lab.evaluation.evaluators import Evaluator, evaluator

@@ -1,5 +1,9 @@
 """Searches for better versions of a prompt, from recorded runs and what was wrong with them."""
 
+from kantan_agents.support.extras import require_extra
+
+require_extra("lab")
+
 from kantan_agents.lab.improve.candidate import Candidate
 from kantan_agents.lab.improve.improvement import Improvement
 from kantan_agents.lab.improve.improving import improve, improve_async

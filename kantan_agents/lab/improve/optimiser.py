@@ -7,9 +7,9 @@ from typing import Any, Final, Protocol, TypeVar
 
 import anyio.from_thread
 
-from kantan_agents.errors import OptimizerMissingError
 from kantan_agents.lab.evaluation.dataset import Case
 from kantan_agents.lab.improve.rated import Rated
+from kantan_agents.support.extras import extra
 
 _T = TypeVar("_T")
 
@@ -51,10 +51,8 @@ def check_installed() -> None:
     Raises:
         OptimizerMissingError: E124, it cannot.
     """
-    try:
+    with extra("improve"):
         from gepa.api import optimize
-    except ImportError as error:
-        raise OptimizerMissingError(reason=str(error)) from error
     del optimize
 
 

@@ -1,5 +1,9 @@
 """Gives a new prompt, model or rule set to a part of the users, under guard, and decides with evidence."""
 
+from kantan_agents.support.extras import require_extra
+
+require_extra("lab")
+
 from kantan_agents.lab.rollout.arm import Arm
 from kantan_agents.lab.rollout.record_score import record_score, record_score_async
 from kantan_agents.lab.rollout.rollout import Rollout

@@ -3,12 +3,9 @@
 They need Hypothesis, which the extra ``testing`` installs.
 """
 
-try:
-    import hypothesis as _hypothesis  # noqa: F401 - so that the error says what to install
-except ModuleNotFoundError as error:
-    raise ImportError(
-        "kantan_agents.testing.strategies needs Hypothesis; install it with: pip install hypothesis"
-    ) from error
+from kantan_agents.support.extras import require_extra
+
+require_extra("testing")
 
 from kantan_agents.testing.strategies.calls import tool_calls
 from kantan_agents.testing.strategies.contexts import contexts, prompts

@@ -6,15 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from rapidfuzz import process
-from rapidfuzz.distance import DamerauLevenshtein
-
 from kantan_agents.errors import InvalidOptionError, UnknownCommandError
 from kantan_agents.tools.commands.command import Command
+from kantan_agents.tools.commands.edit_distance import probably_meant
 from kantan_agents.tools.commands.line import PREFIX, shown_name
 
 HELP = "help"
 _NEAREST = 3
+_NEAR = 0.5
 _LONGEST = 100
 
 
@@ -118,15 +117,8 @@ class CommandRegistry:
             for other in sorted(known)
             if (command := self._aliased.get(other) or self._commands.get(other)) is None or is_shown(command)
         ]
-        scored = process.extract(
-            name,
-            shown,
-            scorer=DamerauLevenshtein.normalized_similarity,
-            processor=_normalized,
-            score_cutoff=0.5,
-            limit=_NEAREST,
-        )
-        return tuple(other for other, _, _ in scored)
+        found = probably_meant(_normalized(name), [_normalized(other) for other in shown], _NEAREST, _NEAR)
+        return tuple(shown[place] for place in found)
 
     def __iter__(self) -> Iterator[Command]:
         return iter(self._commands.values())

@@ -6,10 +6,10 @@ from collections.abc import Collection
 from typing import Any, Final
 
 import attrs
-from rapidfuzz import fuzz, process
 
 from kantan_agents.core.pipeline import Run, current_run
 from kantan_agents.errors import ToolInputError
+from kantan_agents.support.nearest import most_similar
 from kantan_agents.tools.guards.repeated_failures import begin_turn_after_failures
 
 INVALID_TURNS: Final = 5
@@ -98,8 +98,7 @@ def usable_tools_sentence(names: Collection[str], wanted: str) -> str:
     """Return a sentence for the model with the names of its tools, those nearest to ``wanted`` first."""
     if len(names) <= NAMES_LISTED:
         return f"Tools you may use: {', '.join(names) or 'none'}."
-    near = process.extract(
-        wanted[:_LONGEST], names, scorer=fuzz.ratio, processor=str.lower, limit=NAMES_LISTED
-    )
-    listed = ", ".join(str(name) for name, *_ in near)
+    known = list(names)
+    near = most_similar(wanted[:_LONGEST].lower(), [name.lower() for name in known], NAMES_LISTED)
+    listed = ", ".join(known[place] for place in near)
     return f"Tools you may use, the nearest names first: {listed} (and {len(names) - len(near)} more)."

@@ -10,7 +10,9 @@ import attrs
 
 from kantan_agents.errors import InvalidOptionError, UnknownRetrievedToolError
 from kantan_agents.support.arguments import checked_int, checked_number
+from kantan_agents.support.extras import require_extra
 from kantan_agents.tools.retrieval.retrievers.bm25 import BM25Retriever
+from kantan_agents.tools.retrieval.retrievers.embeddings import EmbeddingRetriever
 from kantan_agents.tools.retrieval.retrievers.retriever import Retriever
 
 GROWTH = 4
@@ -95,9 +97,18 @@ class ToolRetrieval:
 
 
 def checked_retrieval(value: object) -> ToolRetrieval | None:
-    """Return the ``tool_retrieval`` option of an agent; E75 unless it is a ToolRetrieval or None."""
-    if value is None or isinstance(value, ToolRetrieval):
+    """Return the ``tool_retrieval`` option of an agent.
+
+    Raises:
+        InvalidOptionError: E75, it is not a ToolRetrieval or None.
+        ExtraMissingError: E198, its retriever needs the extra ``retrieval``.
+    """
+    if isinstance(value, ToolRetrieval):
+        if not value.provider_search and isinstance(value.retriever, (BM25Retriever, EmbeddingRetriever)):
+            require_extra("retrieval")
         return value
+    if value is None:
+        return None
     raise InvalidOptionError(
         option="tool_retrieval", reason=f"must be a ToolRetrieval or None, not {value!r}"
     )

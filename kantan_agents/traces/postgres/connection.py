@@ -16,7 +16,8 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from kantan_agents.errors import PostgresMissingError, TraceDatabaseError
+from kantan_agents.errors import TraceDatabaseError
+from kantan_agents.support.extras import extra
 from kantan_agents.traces.database_url import PostgresUrl
 from kantan_agents.traces.postgres.dialect import translated
 from kantan_agents.traces.postgres.server_error import ServerError
@@ -251,10 +252,8 @@ def driver() -> Any:
     Raises:
         PostgresMissingError: E140, it is not installed.
     """
-    try:
+    with extra("postgres"):
         import psycopg
-    except ImportError as error:
-        raise PostgresMissingError(reason=str(error).splitlines()[0]) from error
     return psycopg
 
 

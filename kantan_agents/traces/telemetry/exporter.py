@@ -12,8 +12,9 @@ import anyio.to_thread
 from agents.tracing import TracingProcessor
 
 from kantan_agents.core.interception import tool_call_notes
-from kantan_agents.errors import InvalidOptionError, TelemetryMissingError
+from kantan_agents.errors import InvalidOptionError
 from kantan_agents.support.arguments import checked_bool
+from kantan_agents.support.extras import extra
 from kantan_agents.support.log import get_logger
 from kantan_agents.traces import registry
 from kantan_agents.traces.recorder import lifecycle, sigterm
@@ -21,7 +22,7 @@ from kantan_agents.traces.recorder.redaction import Redact
 from kantan_agents.traces.telemetry import conventions as names
 from kantan_agents.traces.telemetry.problems import Problems
 
-try:
+with extra("otel"):
     from opentelemetry import metrics, trace
     from opentelemetry.metrics import MeterProvider
     from opentelemetry.trace import TracerProvider
@@ -33,8 +34,6 @@ try:
     from kantan_agents.traces.telemetry.seen import Reader
     from kantan_agents.traces.telemetry.sending import OtelStats
     from kantan_agents.traces.telemetry.spans import Spans
-except ImportError as error:
-    raise TelemetryMissingError(reason=str(error)) from error
 
 _log = get_logger("kantan_agents.telemetry")
 

@@ -393,8 +393,8 @@ def test_without_opentelemetry_the_error_names_the_extra() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     headers, message = done.stdout.splitlines()
     assert headers == "{}"
-    assert message.startswith("[kantan-agents][E130] OpenTelemetry is missing")
-    assert message.endswith("pip install 'kantan-agents[otel]'")
+    assert message.startswith("[kantan-agents][E130] An extra is missing for OpenTelemetry")
+    assert message.endswith('pip install "kantan-agents[otel]"')
 
 
 def test_whoever_only_runs_agents_imports_nothing_of_it() -> None:

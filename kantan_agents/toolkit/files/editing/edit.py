@@ -9,10 +9,10 @@ from typing import Any
 
 from agents import FunctionTool
 from agents.tool_context import ToolContext
-from rapidfuzz import fuzz, process
 from typing_extensions import NotRequired, TypedDict
 
 from kantan_agents.errors import EditRefusedError, FileChangedError, FileForbiddenError, FileNotUsableError
+from kantan_agents.support.nearest import most_similar
 from kantan_agents.toolkit.files.editing.folders import locked_folder, parts_of_file
 from kantan_agents.toolkit.files.editing.replace import replace_file, state_of
 from kantan_agents.toolkit.files.file_tool import file_tool
@@ -29,7 +29,7 @@ MAX_STEPS = 200
 _NUMBERED = re.compile(r" *\d+\t")
 _MOST_LINES = 20_000
 _LONGEST = 200
-_NEAR = 60  # percent
+_NEAR = 0.6
 _NEAREST = 3
 _LISTED = 10
 _MOST_WANTED = 200
@@ -235,16 +235,11 @@ def _not_found(text: str, old: str) -> str:
         shown = "\n".join(lines[found : found + len(wanted)][:_LISTED])
         return f"old_string does not occur, but line {found + 1} differs only in white space:\n{shown}"
     first = next((line for line in stripped if line), "")
-    near = process.extract(
-        first[:_LONGEST],
-        [line.strip()[:_LONGEST] for line in lines],
-        scorer=fuzz.ratio,
-        score_cutoff=_NEAR,
-        limit=_NEAREST,
-    )
+    shortened = [line.strip()[:_LONGEST] for line in lines]
+    near = most_similar(first[:_LONGEST], shortened, _NEAREST, _NEAR)
     if not near:
         return "old_string does not occur: read the file again"
-    nearest = "\n".join(f"{place + 1:>6}\t{lines[place][:_LONGEST]}" for _, _, place in near)
+    nearest = "\n".join(f"{place + 1:>6}\t{lines[place][:_LONGEST]}" for place in near)
     return f"old_string does not occur. The nearest lines to its first are:\n{nearest}"
 
 

@@ -11,6 +11,7 @@ import anyio.to_thread
 import attrs
 
 from kantan_agents.support.arguments import checked_int
+from kantan_agents.support.extras import extra
 from kantan_agents.tools.retrieval.retrievers.retriever import ToolDocument, ToolIndex, ToolMatch
 from kantan_agents.tools.retrieval.retrievers.tokens import query_terms, terms_of
 
@@ -60,7 +61,8 @@ _SYNONYM_WEIGHT = 1 / 3
 @cache
 def _bm25s() -> Any:
     # The import takes a third of a second, so it happens on first use and in a thread.
-    import bm25s
+    with extra("retrieval"):
+        import bm25s
 
     # It enables its own debug messages, which would reach the application's logs.
     logging.getLogger("bm25s").setLevel(logging.WARNING)

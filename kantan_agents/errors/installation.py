@@ -1,0 +1,41 @@
+"""E198, and for some extras E124, E130 and E140: packages that only one feature needs are missing."""
+
+from __future__ import annotations
+
+from kantan_agents.errors.root import KantanAgentsError
+
+
+class ExtraMissingError(KantanAgentsError, ImportError):
+    """A feature needs packages that an extra of this package installs, and they are missing.
+
+    It is an ``ImportError`` too, so that code which does without the feature can catch it as such.
+
+    Attributes:
+        feature: What needs them.
+        extra: The extra that installs them.
+        reason: What cannot be imported.
+    """
+
+    code = "E198"
+    template = 'An extra is missing for {feature} ({reason}): pip install "kantan-agents[{extra}]"'
+    feature: str
+    extra: str
+    reason: str
+
+
+class OptimizerMissingError(ExtraMissingError):
+    """The optimiser of ``improve`` is missing, or its version does not work."""
+
+    code = "E124"
+
+
+class TelemetryMissingError(ExtraMissingError):
+    """OpenTelemetry's SDK or its exporter is missing."""
+
+    code = "E130"
+
+
+class PostgresMissingError(ExtraMissingError):
+    """The driver of Postgres is missing, or its library cannot be loaded."""
+
+    code = "E140"

@@ -1,0 +1,92 @@
+"""The extras of this package: what each installs, and the one error of a feature whose extra is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+from types import TracebackType
+from typing import Final
+
+import attrs
+
+from kantan_agents.errors import (
+    ExtraMissingError,
+    OptimizerMissingError,
+    PostgresMissingError,
+    TelemetryMissingError,
+)
+
+
+@attrs.frozen
+class Extra:
+    """An extra.
+
+    Attributes:
+        feature: What needs it, for the message.
+        modules: What it installs, by the names that are imported.
+        error: The class of the error.
+    """
+
+    feature: str
+    modules: tuple[str, ...]
+    error: type[ExtraMissingError] = ExtraMissingError
+
+
+EXTRAS: Final[Mapping[str, Extra]] = {
+    "chat": Extra("chats in the terminal", ("prompt_toolkit",)),
+    "dbos": Extra("durable runs", ("dbos", "sqlalchemy")),
+    "improve": Extra("the search of better prompts", ("gepa",), OptimizerMissingError),
+    "lab": Extra("evaluations, rollouts and improvement", ("numpy",)),
+    "otel": Extra("OpenTelemetry", ("opentelemetry.sdk",), TelemetryMissingError),
+    "page": Extra("the page", ("numpy",)),
+    "postgres": Extra("traces in Postgres", ("psycopg",), PostgresMissingError),
+    "retrieval": Extra("the search of tools", ("bm25s", "numpy", "snowballstemmer")),
+    "testing": Extra("property-based tests", ("hypothesis",)),
+}
+
+
+class extra:  # noqa: N801 - reads as a statement
+    """A block whose imports need an extra; a failed import names it.
+
+        with extra("postgres"):
+            import psycopg
+
+    Args:
+        name: The extra, as in pyproject.toml.
+
+    Raises:
+        ExtraMissingError: E198, or E124, E130, E140, an import in the block has failed.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __enter__(self) -> None:
+        """Enter the block."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Name the extra if an import has failed."""
+        if isinstance(error, ImportError) and not isinstance(error, ExtraMissingError):
+            raise _missing(self._name, str(error).partition("\n")[0]) from error
+
+
+def require_extra(name: str) -> None:
+    """Check that an extra is installed, without importing it.
+
+    Args:
+        name: The extra, as in pyproject.toml.
+
+    Raises:
+        ExtraMissingError: E198, or E124, E130, E140, it is not.
+    """
+    for module in EXTRAS[name].modules:
+        with extra(name):
+            if find_spec(module) is None:
+                raise ModuleNotFoundError(f"No module named {module!r}", name=module)
+
+
+def _missing(name: str, reason: str) -> ExtraMissingError:
+    known = EXTRAS[name]
+    return known.error(feature=known.feature, extra=name, reason=reason)
