@@ -6,7 +6,9 @@ from importlib.resources import files
 
 from packaging.requirements import Requirement
 
-from .pages import ROOT, Page
+from kantan_agents.agent.bridge.tested_versions import PACKAGES, TESTED
+
+from .pages import ROOT, Page, code_spans, rows
 
 PAGE = Page(ROOT / "docs" / "guides" / "beside-other-frameworks.md")
 SHIPPED = files("kantan_agents") / "newest-sdk.txt"
@@ -34,3 +36,9 @@ def test_the_session_runs_the_commands_of_the_page() -> None:
     assert "--override kantan_agents/newest-sdk.txt ." in PAGE.text
     assert 'session.install("--upgrade", "openai-agents", *frameworks)' in session
     assert "pip install --upgrade openai-agents langchain-openai pydantic-ai" in PAGE.text
+
+
+def test_the_page_lists_the_tested_combinations() -> None:
+    section = PAGE.section("Which versions are tested")
+    listed = [tuple(span for cell in row for span in code_spans(cell)) for row in rows(section)]
+    assert listed == [PACKAGES, *TESTED]

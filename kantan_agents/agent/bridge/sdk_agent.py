@@ -18,6 +18,7 @@ from kantan_agents.agent.bridge.named_tools import check_named_tools
 from kantan_agents.agent.bridge.own_tools import OwnTools
 from kantan_agents.agent.bridge.quick_agents import QuickSettings, build_quickly
 from kantan_agents.agent.bridge.rule_names import check_rule_names
+from kantan_agents.agent.bridge.tested_versions import log_untested_versions
 from kantan_agents.core.interception import Layers, active_agent, active_sdk_agent, redacted_data
 from kantan_agents.core.pipeline import Run, current_run
 from kantan_agents.models.structured import AgentOutput
@@ -106,6 +107,7 @@ class SDKAgent(RuledAgent):
         cls, owner: Owner, tools: Sequence[Tool], retrieval: ToolRetrieval | None = None, **options: Any
     ) -> SDKAgent:
         """Return the SDK agent for ``owner``; ``options`` are those of ``agents.Agent``."""
+        log_untested_versions()
         deferral = retrieval if retrieval is not None and retrieval.provider_search else None
         has_servers = bool(options.get("mcp_servers"))
         if deferral is not None:
