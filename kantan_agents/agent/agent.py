@@ -50,7 +50,7 @@ from kantan_agents.core.interception import Middleware, layers_of
 from kantan_agents.core.pipeline import OutputT_co, Pipeline, Run, RunContext, Stage, current_run
 from kantan_agents.core.prompt import Prompt
 from kantan_agents.errors import RendererResultError
-from kantan_agents.models.named import check_configured
+from kantan_agents.models.named_model import check_configured
 from kantan_agents.models.resolve import resolve_model
 from kantan_agents.models.structured import OutputMode, OutputType, agent_output, checked_delivery
 from kantan_agents.subagent_files import AgentDefinition

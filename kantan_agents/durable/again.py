@@ -18,8 +18,8 @@ from kantan_agents.durable.storage.approvals import Approvals
 from kantan_agents.durable.stored_run import StoredRun, loaded_context
 from kantan_agents.errors import KantanAgentsError, StoredStepError, UnknownDurableAgentError
 from kantan_agents.middleware.approve.calls import Edit
-from kantan_agents.middleware.approve.state import decide
 from kantan_agents.middleware.approve.stored_runs import state_from
+from kantan_agents.middleware.approve.waiting_runs import decide
 
 
 class Again:

@@ -2,7 +2,7 @@
 
 from kantan_agents.middleware.approve.approve import Approve
 from kantan_agents.middleware.approve.calls import Approved, PendingCall, Rejected
-from kantan_agents.middleware.approve.state import decide, pending, resume, to_json
+from kantan_agents.middleware.approve.waiting_runs import decide, pending, resume, to_json
 from kantan_agents.middleware.budget.budget import Budget, OnUnknownUsage, Prices
 from kantan_agents.middleware.budget.ledger import BudgetUse
 from kantan_agents.middleware.cache.cache import Cache, CacheStats

@@ -19,7 +19,7 @@ from kantan_agents.errors import (
     RequestTooLongError,
     StructuredOutputError,
 )
-from kantan_agents.models.named import check_configured
+from kantan_agents.models.named_model import check_configured
 from kantan_agents.models.origin import name_of
 from kantan_agents.models.resolve import resolve_model
 from kantan_agents.support.log import get_logger

@@ -34,7 +34,7 @@ from kantan_agents.models.configuration import (
     missing,
     not_configured,
 )
-from kantan_agents.models.named import (
+from kantan_agents.models.named_model import (
     AnthropicModels,
     DefaultProvider,
     FactoryClients,

@@ -21,7 +21,7 @@ from kantan_agents.core.interception import Middleware, ModelCall
 from kantan_agents.errors import InvalidOptionError, RedactedContentBlockedError, StructuredOutputError
 from kantan_agents.middleware import Approve, Approved, Redact, resume, to_json
 from kantan_agents.middleware.redact.json_text import JsonRedaction, change_json
-from kantan_agents.middleware.redact.places import Placeholders, Replacements
+from kantan_agents.middleware.redact.placeholders import Placeholders, Replacements
 from kantan_agents.middleware.redact.redaction import Redaction
 from kantan_agents.middleware.redact.rules import make_rules
 from kantan_agents.middleware.redact.text import TextRedaction

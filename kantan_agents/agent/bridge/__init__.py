@@ -3,7 +3,7 @@
 from kantan_agents.agent.bridge.guarded_agent import CHILDREN
 from kantan_agents.agent.bridge.handoffs import HandoffLinks, link_handoffs
 from kantan_agents.agent.bridge.hooks import observing_hooks
-from kantan_agents.agent.bridge.paused import context_of, guard_resumed
+from kantan_agents.agent.bridge.paused_runs import context_of, guard_resumed
 from kantan_agents.agent.bridge.quick_agents import QuickSettings
 from kantan_agents.agent.bridge.run_config import (
     config_for_delegated,

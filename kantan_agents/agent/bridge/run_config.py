@@ -12,7 +12,7 @@ from agents import Model, ModelProvider, MultiProvider, RunConfig, ToolErrorForm
 from kantan_agents.agent.bridge.wrap_models import WrappingProvider, structured, unobserved
 from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import InvalidOptionError, ModelNotFoundError
-from kantan_agents.models.named import DefaultProvider, ProviderFactory
+from kantan_agents.models.named_model import DefaultProvider, ProviderFactory
 from kantan_agents.models.resolve import own_client_of, resolve_model
 from kantan_agents.tools.listing import answer_missing
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import agents
 
-from kantan_agents.agent.bridge.paused import CHOSEN, PausedContext, chosen_in, context_of
+from kantan_agents.agent.bridge.paused_runs import CHOSEN, PausedContext, chosen_in, context_of
 
 
 class RunState(agents.RunState[Any, Any]):

@@ -16,7 +16,7 @@ from kantan_agents.core.events import Emitter, Handler, Observers, emitter_for
 from kantan_agents.core.interception import Layers, current_tool_call, inherited_layers, redacted_data
 from kantan_agents.core.pipeline import Pipeline, Run, current_run
 from kantan_agents.errors import InputTypeError
-from kantan_agents.models.named import ProviderFactory, use_provider
+from kantan_agents.models.named_model import ProviderFactory, use_provider
 from kantan_agents.traces.capture.playback import current_playback
 from kantan_agents.traces.ids import new_run_id
 from kantan_agents.traces.metadata import finite, run_metadata

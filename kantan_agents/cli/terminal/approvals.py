@@ -10,7 +10,7 @@ import attrs
 from agents import RunState
 
 from kantan_agents.middleware.approve.calls import PendingCall, Rejected
-from kantan_agents.middleware.approve.state import pending_call
+from kantan_agents.middleware.approve.waiting_runs import pending_call
 
 REFUSED = "The user did not approve this call."
 

@@ -10,7 +10,7 @@ from weakref import ref
 
 from agents import RunState
 
-from kantan_agents.agent.bridge.paused import chosen_in, context_of, continue_with, owner_in
+from kantan_agents.agent.bridge.paused_runs import chosen_in, context_of, continue_with, owner_in
 from kantan_agents.agent.cloning import ASSIGNABLE
 from kantan_agents.agent.per_run import limited
 from kantan_agents.agent.running.chosen_arm import ChosenArm

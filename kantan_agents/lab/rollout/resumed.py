@@ -6,7 +6,7 @@ from typing import Any
 
 from agents import RunState
 
-from kantan_agents.agent.bridge.paused import chosen_in
+from kantan_agents.agent.bridge.paused_runs import chosen_in
 from kantan_agents.agent.running.chosen_arm import ChosenArm, for_states
 from kantan_agents.lab.rollout.live.known import limits_of
 from kantan_agents.traces.metadata import ARM, ROLLOUT

@@ -20,7 +20,7 @@ from kantan_agents.middleware.approve.calls import (
     PendingCall,
     Rejected,
 )
-from kantan_agents.middleware.approve.state import edits_of
+from kantan_agents.middleware.approve.waiting_runs import edits_of
 from kantan_agents.tool_rules import ToolFacts
 from kantan_agents.tool_rules.globs import may_match_beginning
 from kantan_agents.tools.facts import facts_of_call

@@ -9,7 +9,7 @@ from kantan_agents.core.interception import ModelCall
 from kantan_agents.core.pipeline import Run
 from kantan_agents.middleware.compact_history.memory import Counted, Memory
 from kantan_agents.middleware.compact_history.plan import WHOLE, CompactionPlan
-from kantan_agents.middleware.compact_history.recorded import RecordedPlans
+from kantan_agents.middleware.compact_history.recorded_plans import RecordedPlans
 from kantan_agents.middleware.compact_history.tokens import tokens_of_tool
 from kantan_agents.support.log import get_logger
 

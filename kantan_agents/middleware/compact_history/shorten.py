@@ -9,8 +9,8 @@ import attrs
 
 from kantan_agents.middleware.compact_history.limits import TokenLimits
 from kantan_agents.middleware.compact_history.plan import NOTICE, CompactionPlan
-from kantan_agents.middleware.compact_history.results import can_be_shortened, cut_item, stub_of
 from kantan_agents.middleware.compact_history.tokens import tokens_of_item, tokens_of_text
+from kantan_agents.middleware.compact_history.tool_results import can_be_shortened, cut_item, stub_of
 from kantan_agents.middleware.compact_history.turns import ConversationTurn, turns_of
 
 _LEAST_SAVED = 8  # tokens; a result that is hardly longer than its stub stays

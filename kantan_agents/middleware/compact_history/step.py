@@ -19,11 +19,11 @@ from kantan_agents.errors import (
     StructuredOutputError,
 )
 from kantan_agents.middleware.compact_history.plan import CompactionPlan
-from kantan_agents.middleware.compact_history.recorded import RecordedPlan
+from kantan_agents.middleware.compact_history.recorded_plans import RecordedPlan
 from kantan_agents.middleware.compact_history.request import CallRequest
-from kantan_agents.middleware.compact_history.results import is_stub
 from kantan_agents.middleware.compact_history.shorten import shortened
 from kantan_agents.middleware.compact_history.summarise import Summariser, summary_of
+from kantan_agents.middleware.compact_history.tool_results import is_stub
 from kantan_agents.support.log import get_logger
 
 SPAN = "compact_history"

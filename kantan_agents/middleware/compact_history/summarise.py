@@ -15,9 +15,9 @@ from kantan_agents.agent import Agent
 from kantan_agents.agent.bridge.model_answers import text_of
 from kantan_agents.core.interception import ModelCall, ModelNext
 from kantan_agents.errors import InvalidOptionError, ModelNotConfiguredError
-from kantan_agents.middleware.compact_history.results import cut_text
 from kantan_agents.middleware.compact_history.tokens import tokens_of_text
-from kantan_agents.models.named import check_configured
+from kantan_agents.middleware.compact_history.tool_results import cut_text
+from kantan_agents.models.named_model import check_configured
 from kantan_agents.models.origin import name_of
 from kantan_agents.models.resolve import resolve_model
 from kantan_agents.support.log import get_logger

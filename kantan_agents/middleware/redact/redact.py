@@ -15,7 +15,7 @@ from kantan_agents.core.context import RESERVED_KEYS, is_reserved, store
 from kantan_agents.core.interception import Middleware, ModelCall, ModelNext, ToolCall, ToolNext, add_redactor
 from kantan_agents.core.pipeline import Next, Run
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.middleware.redact.places import Mode, Placeholders, Replacements
+from kantan_agents.middleware.redact.placeholders import Mode, Placeholders, Replacements
 from kantan_agents.middleware.redact.redaction import Redaction
 from kantan_agents.middleware.redact.rules import make_rules
 from kantan_agents.support.arguments import checked_int

@@ -17,7 +17,7 @@ from kantan_agents.middleware.redact.json_text import (
     looks_like_json,
 )
 from kantan_agents.middleware.redact.media import is_data_url
-from kantan_agents.middleware.redact.places import Placeholders, Replacements
+from kantan_agents.middleware.redact.placeholders import Placeholders, Replacements
 from kantan_agents.middleware.redact.rules import SECRET, Rule
 from kantan_agents.middleware.redact.text import TextRedaction
 from kantan_agents.middleware.redact.values import change_item, change_sent_item, change_value

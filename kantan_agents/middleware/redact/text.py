@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 import attrs
 
-from kantan_agents.middleware.redact.places import Placeholders
+from kantan_agents.middleware.redact.placeholders import Placeholders
 from kantan_agents.middleware.redact.rules import Known, Rule, Span, plain
 
 _CONTEXT = 64

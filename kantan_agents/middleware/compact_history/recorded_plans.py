@@ -11,7 +11,7 @@ from kantan_agents.agent.bridge.captured.request_data import plain_request_data
 from kantan_agents.agent.bridge.model_calls import target_of
 from kantan_agents.core.interception import ModelCall
 from kantan_agents.middleware.compact_history.plan import CompactionPlan, read_text
-from kantan_agents.middleware.compact_history.results import can_be_shortened
+from kantan_agents.middleware.compact_history.tool_results import can_be_shortened
 from kantan_agents.models.structured.requests.request import Request
 from kantan_agents.support.secrets import mask
 from kantan_agents.traces.capture import RunRecord
