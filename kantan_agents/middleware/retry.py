@@ -23,7 +23,7 @@ from kantan_agents.errors import (
     ProviderRequestError,
 )
 from kantan_agents.middleware.deadline import seconds_left
-from kantan_agents.models.sent_once import claim_all_retries
+from kantan_agents.models.client_retries import claim_all_retries
 from kantan_agents.support.arguments import checked_int, checked_number
 from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules import ToolRules

@@ -20,8 +20,8 @@ from openai import AsyncOpenAI
 from openai.resources.chat.completions import AsyncCompletions
 from openai.resources.responses import AsyncResponses
 
+from kantan_agents.models.client_retries import client_retries_off
 from kantan_agents.models.plain_data import is_plain
-from kantan_agents.models.sent_once import client_retries_off
 
 _CLIENT = f"{Path(openai.__file__).parent}{os.sep}"
 _EXTRA = "extra_json"  # the client's name of ``extra_body`` in the options of ``post``

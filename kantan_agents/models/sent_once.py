@@ -1,41 +1,20 @@
-"""Sends each request of a model call once, if ``Retry`` alone repeats it.
-
-The OpenAI client retries a failed request twice by default, and the SDK turns that off only after its own
-first attempt. Nothing would count or limit these requests.
-"""
+"""Calls a model with the retries of its client turned off."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from contextvars import ContextVar
 from functools import cache
 from importlib import import_module
 from inspect import iscoroutine
 from typing import Any, TypeVar, cast
 
+from kantan_agents.models.client_retries import client_retries_off
 from kantan_agents.support.log import get_logger
 
 T = TypeVar("T")
 _END: Any = object()
 _log = get_logger("kantan_agents.models")
-_ONLY = "_kantan_agents_makes_all_retries"
-client_retries_off: ContextVar[bool] = ContextVar("kantan_agents_client_retries_off", default=False)
-"""Whether a client that asks before each request must not retry it."""
-
-
-def claim_all_retries(policy: Any) -> None:
-    """Mark a retry policy as the only one: the clients of models then send each request once.
-
-    The SDK carries the policy to each model call, also of hand-off targets and delegated agents.
-    """
-    setattr(policy, _ONLY, True)
-
-
-def makes_all_retries(settings: Any) -> bool:
-    """Return whether the retry policy in these ``ModelSettings`` is marked as the only one."""
-    policy = getattr(getattr(settings, "retry", None), "policy", None)
-    return getattr(policy, _ONLY, False) is True
 
 
 @contextmanager

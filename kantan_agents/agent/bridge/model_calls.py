@@ -27,11 +27,12 @@ from kantan_agents.agent.bridge.structured_requests import (
 )
 from kantan_agents.core.interception import ModelCall, redacted_error, track_call
 from kantan_agents.errors import MiddlewareResultError
+from kantan_agents.models.client_retries import makes_all_retries
 from kantan_agents.models.model_wrapper import unwrapped
 from kantan_agents.models.origin import origin_of
 from kantan_agents.models.protocol import is_provider
 from kantan_agents.models.resolve import resolve_model
-from kantan_agents.models.sent_once import answer_sent_once, makes_all_retries, stream_sent_once
+from kantan_agents.models.sent_once import answer_sent_once, stream_sent_once
 from kantan_agents.models.structured.requests.request import Request
 from kantan_agents.traces.capture import ModelAnswer
 

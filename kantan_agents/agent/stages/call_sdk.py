@@ -19,8 +19,8 @@ from kantan_agents.core.context import store
 from kantan_agents.core.events import ApprovalNeeded
 from kantan_agents.core.interception import active_agent, tracked_calls
 from kantan_agents.core.pipeline import Next, Run, calls_next_last, current_run
+from kantan_agents.models.client_retries import makes_all_retries
 from kantan_agents.models.protocol.results import set_run_id
-from kantan_agents.models.sent_once import makes_all_retries
 from kantan_agents.support.waiting import wait_for_end
 from kantan_agents.tools.guards.hosted import refuse_hosted_calls
 from kantan_agents.tools.guards.violations import forget_violation, pending_violation

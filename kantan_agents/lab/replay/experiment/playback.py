@@ -25,7 +25,8 @@ from kantan_agents.lab.replay.provider_side import held_by_provider, why_not_rep
 from kantan_agents.lab.replay.recording import Recording
 from kantan_agents.lab.replay.results import result_of
 from kantan_agents.lab.replay.tape import is_part_of_run
-from kantan_agents.models.sent_once import answer_sent_once, makes_all_retries, stream_sent_once
+from kantan_agents.models.client_retries import makes_all_retries
+from kantan_agents.models.sent_once import answer_sent_once, stream_sent_once
 from kantan_agents.models.structured.requests.request import Request
 from kantan_agents.support.secrets import mask
 from kantan_agents.traces.capture import RunRecord
