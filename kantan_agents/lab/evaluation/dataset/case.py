@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
 import attrs
 
-from kantan_agents.errors import InvalidCaseError
+from kantan_agents.errors import InvalidCaseError, InvalidOptionError
 from kantan_agents.lab.evaluation.dataset.json_data import NotJSONDataError, json_copy
 from kantan_agents.support.arguments import shown
 from kantan_agents.traces.capture.canonical import content_hash
@@ -101,3 +101,21 @@ def _check_name(value: Any, place: str) -> None:
 def _beginning(value: Any) -> str:
     """Return what names a case without an id: the beginning of its input."""
     return shown(value)[1:-1] if isinstance(value, str) else shown(value)
+
+
+def checked_cases(cases: Any) -> tuple[Case, ...]:
+    """Return the cases of a dataset; E75 unless they are cases, E101 if two have the same id."""
+    if not isinstance(cases, Iterable) or isinstance(cases, (str, bytes)):
+        raise InvalidOptionError(option="cases", reason=f"must be a list of cases, not {shown(cases)}")
+    given = tuple(cases)
+    places: dict[str, int] = {}
+    for place, case in enumerate(given):
+        if not isinstance(case, Case):
+            raise InvalidOptionError(
+                option="cases", reason=f"cases[{place}] must be a Case, not {shown(case)}"
+            )
+        first = places.setdefault(case.id, place)
+        if first != place:
+            reason = f"cases[{first}] and cases[{place}] have this id; give each case its own"
+            raise InvalidCaseError(case=case.id, reason=reason)
+    return given

@@ -12,37 +12,20 @@ from typing import Any, NoReturn
 import attrs
 from typing_extensions import Self, Unpack
 
-from kantan_agents.errors import DatasetFileError, InvalidCaseError, InvalidOptionError, SealedDatasetError
+from kantan_agents.errors import DatasetFileError, InvalidOptionError, SealedDatasetError
 from kantan_agents.lab.evaluation.dataset.assignment import Fractions, checked_seed, part_of
-from kantan_agents.lab.evaluation.dataset.case import Case
+from kantan_agents.lab.evaluation.dataset.case import Case, checked_cases
 from kantan_agents.lab.evaluation.dataset.files import dataset_path, load_cases, save_cases
 from kantan_agents.lab.evaluation.dataset.jsonl import checked_seal
 from kantan_agents.lab.evaluation.dataset.recorded_cases import Wanted, recorded_cases
 from kantan_agents.lab.replay.cohort import Skipped
-from kantan_agents.support.arguments import checked_int, checked_text, shown
+from kantan_agents.support.arguments import checked_int, checked_text
 from kantan_agents.support.log import get_logger
 from kantan_agents.traces.capture.canonical import content_hash
 from kantan_agents.traces.store import TraceStore
 from kantan_agents.traces.store.filters import TraceFilters
 
 _log = get_logger("kantan_agents.evaluation")
-
-
-def _checked_cases(cases: Any) -> tuple[Case, ...]:
-    if not isinstance(cases, Iterable) or isinstance(cases, (str, bytes)):
-        raise InvalidOptionError(option="cases", reason=f"must be a list of cases, not {shown(cases)}")
-    given = tuple(cases)
-    places: dict[str, int] = {}
-    for place, case in enumerate(given):
-        if not isinstance(case, Case):
-            raise InvalidOptionError(
-                option="cases", reason=f"cases[{place}] must be a Case, not {shown(case)}"
-            )
-        first = places.setdefault(case.id, place)
-        if first != place:
-            reason = f"cases[{first}] and cases[{place}] have this id; give each case its own"
-            raise InvalidCaseError(case=case.id, reason=reason)
-    return given
 
 
 def _fixed(skipped: Iterable[Skipped]) -> tuple[Skipped, ...]:
@@ -64,7 +47,7 @@ class Dataset:
     """
 
     name: str = attrs.field(eq=False)
-    cases: Sequence[Case] = attrs.field(default=(), converter=_checked_cases)
+    cases: Sequence[Case] = attrs.field(default=(), converter=checked_cases)
     skipped: Sequence[Skipped] = attrs.field(default=(), converter=_fixed, eq=False, kw_only=True)
 
     @name.validator

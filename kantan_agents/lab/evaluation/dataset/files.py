@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,12 +12,12 @@ from kantan_agents.errors import DatasetFileError
 from kantan_agents.lab.evaluation.dataset.case import Case
 from kantan_agents.lab.evaluation.dataset.csv_file import read_csv, to_csv
 from kantan_agents.lab.evaluation.dataset.jsonl import read_jsonl, to_jsonl
-from kantan_agents.lab.evaluation.dataset.replace_file import replace_file
-from kantan_agents.lab.evaluation.dataset.text_file import read_text
 from kantan_agents.support.arguments import checked_path
+from kantan_agents.support.replace_file import replace_file
 
 _JSONL: Final = ".jsonl"
 _CSV: Final = ".csv"
+_UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def dataset_path(path: str | os.PathLike[str], *, sealed: bool = False) -> Path:
@@ -40,7 +41,7 @@ def load_cases(place: Path) -> tuple[list[Case], Mapping[str, Any] | None]:
     Raises:
         DatasetFileError: E100, the file cannot be read, or is not a dataset.
     """
-    text = read_text(place)
+    text = _read_text(place)
     return (read_csv(place, text), None) if _is_csv(place) else read_jsonl(place, text)
 
 
@@ -50,8 +51,33 @@ def save_cases(place: Path, cases: Sequence[Case], seal: Mapping[str, Any] | Non
     Raises:
         DatasetFileError: E100, the file cannot be written, or its format cannot hold a case.
     """
-    replace_file(place, to_csv(place, cases) if _is_csv(place) else to_jsonl(cases, seal))
+    content = to_csv(place, cases) if _is_csv(place) else to_jsonl(cases, seal)
+    try:
+        replace_file(place, content)
+    except OSError as error:
+        raise DatasetFileError(path=str(place), reason=error.strerror or str(error)) from error
 
 
 def _is_csv(place: Path) -> bool:
     return place.suffix.lower() == _CSV
+
+
+def _read_text(path: Path) -> str:
+    """Return the text of a file in UTF-8, without a byte order mark.
+
+    Raises:
+        DatasetFileError: E100, the file is missing, is a directory, cannot be read, or is not UTF-8.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise DatasetFileError(path=str(path), reason=error.strerror or str(error)) from error
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        if content.startswith(_UTF_16):
+            reason = "it is UTF-16; save it as UTF-8"
+        else:
+            line = content.count(b"\n", 0, error.start) + 1
+            reason = f"line {line}: it is not UTF-8 ({error.reason}); save it as UTF-8"
+        raise DatasetFileError(path=str(path), reason=reason) from error

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
-from kantan_agents.lab.evaluation.comparing.number_texts import number_text
+from kantan_agents.lab.evaluation.comparing.changed_cases import ChangedCase
+from kantan_agents.lab.evaluation.comparing.comparison import MetricComparison
+from kantan_agents.lab.evaluation.comparing.number_texts import number_text, score_text
 from kantan_agents.lab.evaluation.comparing.paired_values import PairedValues
 from kantan_agents.lab.evaluation.dataset.case import Case
-from kantan_agents.lab.evaluation.report.changed_case import changed_case
+from kantan_agents.lab.evaluation.experiment.results import CaseResult
 from kantan_agents.lab.evaluation.report.charts.paired_dots import paired_dots
-from kantan_agents.lab.evaluation.report.markup import inline, text
-from kantan_agents.lab.evaluation.report.metric_data import MetricData
+from kantan_agents.lab.evaluation.report.markup import block, inline, text
+from kantan_agents.lab.evaluation.report.metric_data import MARKS, MetricData
+from kantan_agents.lab.evaluation.scores import Score
 
 _MOST: Final = 50
 """So many changed cases are shown of each metric."""
+_MOST_REPEATS: Final = 3
+"""So many repeats of a case are shown."""
 
 
 def metric_section(number: int, data: MetricData, cases: Mapping[tuple[str, str], Case]) -> str:
@@ -67,7 +73,87 @@ def _changed(data: MetricData, cases: Mapping[tuple[str, str], Case]) -> str:
         return ""
     is_binary = data.compared.is_binary
     title = "Cases that flipped" if is_binary else "Cases that changed, the largest change first"
-    shown = "".join(changed_case(one, data.compared, cases) for one in data.changed[:_MOST])
+    shown = "".join(_changed_case(one, data.compared, cases) for one in data.changed[:_MOST])
     left = len(data.changed) - _MOST
     more = f'<p class="note">{left:,} more cases are not shown.</p>\n' if left > 0 else ""
     return f"<h3>{title}</h3>\n{shown}{more}"
+
+
+def _changed_case(one: ChangedCase, compared: MetricComparison, cases: Mapping[tuple[str, str], Case]) -> str:
+    """Return a case with its input and the runs of both variants."""
+    case = cases.get((one.case_id, one.runs_a[0].case_hash))
+    values = f"{score_text(one.value_a)} &rarr; {score_text(one.value_b)}"
+    mark = f'<span class="mark" aria-hidden="true">{MARKS[one.change]}</span>'
+    change = f'<span class="{one.change}">{mark} {one.change}</span>'
+    heads = "".join(f'<th scope="col">{inline(name)}</th>' for name in (compared.a, compared.b))
+    rows = (("output", _outputs), ("scores", _scores), ("trace", _traces))
+    body = "\n".join(
+        f'<tr><th scope="row">{label}</th><td>{show(one.runs_a)}</td><td>{show(one.runs_b)}</td></tr>'
+        for label, show in rows
+    )
+    return f"""<article>
+<h4>{change} {inline(one.case_id)} <span class="note">{values}</span></h4>
+{_given(case)}<table class="sides">
+<thead><tr><td></td>{heads}</tr></thead>
+<tbody>
+{body}
+</tbody>
+</table>
+</article>
+"""
+
+
+def _given(case: Case | None) -> str:
+    if case is None:
+        return ""
+    parts = [("input", case.input)]
+    if case.expected is not None:
+        parts.append(("expected", case.expected))
+    shown = "".join(f"<dt>{label}</dt><dd>{block(_as_text(value))}</dd>" for label, value in parts)
+    return f'<dl class="given">{shown}</dl>\n'
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2, default=str)
+
+
+def _outputs(runs: Sequence[CaseResult]) -> str:
+    return _each(runs, lambda run: block(_as_text(run.output)) if run.error is None else _error(run.error))
+
+
+def _error(error: str) -> str:
+    return f'<p class="worse">failed</p>{block(error)}'
+
+
+def _scores(runs: Sequence[CaseResult]) -> str:
+    def show(run: CaseResult) -> str:
+        items = "".join(f"<li>{_score(metric, score)}</li>" for metric, score in run.scores.items())
+        return f"<ul>{items}</ul>" if items else "none"
+
+    return _each(runs, show)
+
+
+def _score(metric: str, score: Score) -> str:
+    value = "failed" if score.value is None else score_text(score.value)
+    said = [one for one in (score.label, score.comment, score.error) if one]
+    notes = "".join(f'<br><span class="note">{text(one)}</span>' for one in said)
+    return f"{inline(metric)}: <strong>{value}</strong>{notes}"
+
+
+def _traces(runs: Sequence[CaseResult]) -> str:
+    def show(run: CaseResult) -> str:
+        if run.trace_id is None:
+            return "not recorded"
+        return f"<code>kantan-agents traces show {text(run.trace_id)}</code>"
+
+    return _each(runs, show)
+
+
+def _each(runs: Sequence[CaseResult], show: Callable[[CaseResult], str]) -> str:
+    """Return what is shown of each repeat, one below the other."""
+    if len(runs) == 1:
+        return show(runs[0])
+    shown = "".join(f"<li>{show(run)}</li>" for run in runs[:_MOST_REPEATS])
+    left = len(runs) - _MOST_REPEATS
+    more = f'<p class="note">{left} more repeats</p>' if left > 0 else ""
+    return f"<ol>{shown}</ol>{more}"

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kantan_agents.lab.evaluation.statistics.intervals import Interval, check_level
-from kantan_agents.lab.evaluation.statistics.jackknife import slope, slope_contributions
-from kantan_agents.lab.evaluation.statistics.skewness import skew_corrected
+from kantan_agents.lab.evaluation.statistics.student_t import t_quantile
 from kantan_agents.lab.evaluation.statistics.units import Floats
 
 _FEWEST_LABELS: Final = 4
@@ -82,7 +81,7 @@ def corrected_mean(
     shares = _shares(probabilities, labelled)
     y, f = given[labelled], judged[labelled]
     centred = judged - judged.mean()
-    weight = slope(y, f, shares)
+    weight = _slope(y, f, shares)
     mean = float(shares @ y - weight * (shares @ f - judged.mean()))
     count, cases = len(y), len(given)
     if count < _FEWEST_LABELS:
@@ -90,7 +89,7 @@ def corrected_mean(
     # What each case contributes to the error of the estimate.
     of_all = weight * centred / cases
     contributions = of_all.copy()
-    contributions[labelled] += slope_contributions(y, f - judged.mean(), shares)
+    contributions[labelled] += _slope_contributions(y, f - judged.mean(), shares)
     fitted = 1 if np.ptp(f) == 0.0 else 2  # the mean, and how much the judge counts
     of_labels = count / (count - fitted) * float(np.sum(contributions[labelled] ** 2))
     least = _FEWEST_ERRORS * _step(y) ** 2 * float(shares @ shares) / count
@@ -169,3 +168,86 @@ def _step(y: Floats) -> float:
     distances = np.diff(np.sort(y))
     extent = float(distances.sum())
     return extent / max(1, int(np.count_nonzero(distances > _ROUNDING * extent)))
+
+
+def _slope(y: Floats, f: Floats, shares: Floats) -> float:
+    """Return the slope of labels over scores, with which the scores explain most of the labels.
+
+    Args:
+        y: Shape (labels,): the labels.
+        f: Shape (labels,): the scores of the same cases.
+        shares: Shape (labels,): the share of each label in the mean; they sum to 1.
+
+    Returns:
+        The slope; 0 if the scores do not vary.
+    """
+    y, f = y - shares @ y, f - shares @ f
+    return float(_ratio(shares @ (f * y), np.asarray(shares @ f**2), f))
+
+
+def _slope_contributions(y: Floats, f: Floats, shares: Floats) -> Floats:
+    """Return what each label contributes to the error of the corrected mean.
+
+    The sum of their squares is its jackknife variance: the mean is estimated without each label in turn, with
+    a slope of its own.
+
+    Args:
+        y: Shape (labels,): the labels.
+        f: Shape (labels,): the scores of the same cases, relative to the mean score of all cases.
+        shares: Shape (labels,): the share of each label in the mean; they sum to 1.
+
+    Returns:
+        Shape (labels,): contributions that sum to 0.
+
+    Source: Efron and Tibshirani, An Introduction to the Bootstrap (1993), chapter 11.
+    """
+    without = 1.0 - shares
+    y_mean, f_mean = (shares @ y - shares * y) / without, (shares @ f - shares * f) / without
+    estimates = y_mean - _slopes_without(y, f, shares) * f_mean
+    result: Floats = -without * (estimates - (without @ estimates) / without.sum())
+    return result
+
+
+def _slopes_without(y: Floats, f: Floats, shares: Floats) -> Floats:
+    """Return the slope without each label in turn."""
+    y, f = y - shares @ y, f - shares @ f
+    taken = shares / (1.0 - shares)
+    return _ratio(shares @ (f * y) - taken * f * y, shares @ f**2 - taken * f**2, f)
+
+
+def _ratio(product: Floats, square: Floats, f: Floats) -> Floats:
+    """Return the slope; 0 if the scores do not vary."""
+    varies = square > _NOTHING * max(float(np.max(f**2)), _NOTHING)
+    result: Floats = np.where(varies, product / np.where(varies, square, 1.0), 0.0)
+    return result
+
+
+def skew_corrected(estimate: float, error: float, skewness: float, freedom: float, level: float) -> Interval:
+    """Return the interval of an estimate, each bound by Hall's transformation or by Student's t.
+
+    The bound that is farther from the estimate is taken: Hall's is right for skewed data and too short for
+    heavy tails, and t the other way around.
+
+    Args:
+        estimate: The estimate.
+        error: Its standard error.
+        skewness: Skewness of the estimate itself, which is that of the data by the root of their number.
+        freedom: Degrees of freedom of the standard error.
+        level: The confidence level.
+
+    Source: Hall, On the removal of skewness by transformation, Journal of the Royal Statistical Society B 54
+    (1992), section 2, the second transformation.
+    """
+    t = t_quantile((1.0 + level) / 2.0, freedom)
+    return Interval(
+        estimate - max(t, _untransformed(t, skewness)) * error,
+        estimate - min(-t, _untransformed(-t, skewness)) * error,
+    )
+
+
+def _untransformed(value: float, skewness: float) -> float:
+    """Return the studentised error whose transformed value is given."""
+    if abs(skewness) < _ROUNDING:
+        return value
+    cube = 1.0 + skewness * (value - skewness / 6.0)
+    return 3.0 / skewness * (math.copysign(abs(cube) ** (1.0 / 3.0), cube) - 1.0)

@@ -12,7 +12,7 @@ from scipy import stats
 
 from benchmarks.situations import JUDGED, labelled
 from kantan_agents.lab.evaluation.statistics import corrected_difference, corrected_mean
-from kantan_agents.lab.evaluation.statistics.skewness import skew_corrected
+from kantan_agents.lab.evaluation.statistics.prediction_powered import skew_corrected
 
 SEEDS = st.integers(0, 10_000)
 
