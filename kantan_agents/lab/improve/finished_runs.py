@@ -1,18 +1,66 @@
-"""Shows a recorded run, or what became of it with a candidate, to evaluators."""
+"""Turns recorded and repeated runs into results without a score, and shows them to evaluators."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 from kantan_agents.lab.evaluation.finished import FinishedCase, ToolUse
 from kantan_agents.lab.improve.parts import Source
-from kantan_agents.lab.improve.rated import Rated
+from kantan_agents.lab.improve.rated import Rated, masked
 from kantan_agents.lab.replay.experiment.outcome import ChangedDecision, RunOutcome
 from kantan_agents.lab.replay.tape import plain_arguments
+from kantan_agents.support.secrets import mask
 from kantan_agents.traces.capture import RunRecord, ToolCallRecord
 from kantan_agents.traces.capture.canonical import decode
+
+_INVALID: Final = "[kantan-agents][E40]"
+
+
+def recorded_run(source: Source) -> tuple[Rated, tuple[ToolUse, ...]]:
+    """Return what was recorded, and the tool calls. It costs nothing, as it does not run again."""
+    record = source.record
+    error = None if record.error is None else f"{record.error.type}: {record.error.message}"
+    rated = Rated(
+        source.case.id,
+        0.0,
+        "recorded",
+        is_invalid=record.error is not None and record.error.code == "E40",
+        output=masked(record.output),
+        error=None if error is None else mask(error),
+        trace_id=source.trace_id,
+    )
+    return rated, _recorded_tool_uses(record)
+
+
+def repeated_run(source: Source, outcome: RunOutcome) -> tuple[Rated, tuple[ToolUse, ...]]:
+    """Return what became of a recorded run with a version, and the tool calls; secrets are masked."""
+    error = outcome.error
+    if outcome.new_call is not None:
+        call = outcome.new_call
+        error = f"step {call.step}: {call.tool}({call.arguments}): {call.reason}"
+    after = outcome.after
+    rated = Rated(
+        source.case.id,
+        0.0,
+        outcome.status,
+        refused=tuple(
+            dict.fromkeys(
+                one.name for one in outcome.decisions if one.kind == "refusal" and one.before is None
+            )
+        ),
+        is_invalid=outcome.status == "failed" and (outcome.error or "").startswith(_INVALID),
+        output=masked(outcome.output_after),
+        error=None if error is None else mask(error),
+        trace_id=outcome.replayed_trace_id,
+        input_tokens=after.input_tokens,
+        output_tokens=after.output_tokens,
+        seconds=after.seconds,
+        model_calls=after.model_calls,
+        cost=after.cost,
+    )
+    return rated, _tool_uses_after(source.record, outcome)
 
 
 def finished_run(source: Source, version: str, rated: Rated, tool_calls: tuple[ToolUse, ...]) -> FinishedCase:
@@ -40,12 +88,12 @@ def finished_run(source: Source, version: str, rated: Rated, tool_calls: tuple[T
     )
 
 
-def recorded_tool_uses(record: RunRecord) -> tuple[ToolUse, ...]:
+def _recorded_tool_uses(record: RunRecord) -> tuple[ToolUse, ...]:
     """Return the tool calls of a recorded run."""
     return tuple(_use(call) for call in record.tool_calls)
 
 
-def tool_uses_after(record: RunRecord, outcome: RunOutcome) -> tuple[ToolUse, ...]:
+def _tool_uses_after(record: RunRecord, outcome: RunOutcome) -> tuple[ToolUse, ...]:
     """Return the tool calls of a run with a candidate: the recorded ones, with the decisions that differ."""
     gone = Counter(
         _key(one, one.before)

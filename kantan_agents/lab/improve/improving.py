@@ -13,7 +13,7 @@ from kantan_agents.agent import Agent
 from kantan_agents.agent.running.portal import background_loop
 from kantan_agents.core.prompt import Prompt
 from kantan_agents.lab.evaluation.evaluators.evaluator import Evaluator
-from kantan_agents.lab.improve.asked import asked_for
+from kantan_agents.lab.improve.arguments import checked_arguments
 from kantan_agents.lab.improve.improvement import Improvement
 from kantan_agents.lab.improve.parts import SPLIT
 from kantan_agents.lab.improve.progress import ImproveProgress
@@ -117,7 +117,7 @@ def improve(
         What was found; ``new`` is None if nothing is shown to be better.
     """
     options = {name: value for name, value in locals().items() if name not in ("agent", "store")}
-    asked = asked_for(agent, store, **options)
+    asked = checked_arguments(agent, store, **options)
     return background_loop.run(WholeSearch(asked).run)
 
 
@@ -153,4 +153,4 @@ async def improve_async(
 ) -> Improvement:
     """Do the same as ``improve`` on the running event loop; if cancelled, what is finished is kept."""
     options = {name: value for name, value in locals().items() if name not in ("agent", "store")}
-    return await WholeSearch(asked_for(agent, store, **options)).run()
+    return await WholeSearch(checked_arguments(agent, store, **options)).run()

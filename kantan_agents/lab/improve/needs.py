@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from kantan_agents.errors import ImproveBudgetError
-from kantan_agents.lab.improve.asked import Asked
+from kantan_agents.lab.improve.arguments import ImproveArguments
 from kantan_agents.lab.improve.budget import Spending
 from kantan_agents.lab.improve.parts import Parts
 from kantan_agents.lab.replay.experiment.prices import Estimate
 
 
-def needed_for_test(asked: Asked, parts: Parts, spending: Spending) -> Estimate:
+def needed_for_test(asked: ImproveArguments, parts: Parts, spending: Spending) -> Estimate:
     """Return what the sealed test may use: both versions on all sealed cases, and the judge.
 
     Args:
@@ -27,7 +27,7 @@ def needed_for_test(asked: Asked, parts: Parts, spending: Spending) -> Estimate:
     )
 
 
-def check_budget(asked: Asked, parts: Parts) -> None:
+def check_budget(asked: ImproveArguments, parts: Parts) -> None:
     """Check that the budget suffices for one candidate and its sealed test.
 
     Raises:

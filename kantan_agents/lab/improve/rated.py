@@ -1,4 +1,4 @@
-"""``Rated``: what became of one recorded run with a version of the prompt, and its score."""
+"""``Rated``: what became of one recorded run with a version of the prompt, its score, and what was wrong."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, Literal
 import attrs
 from typing_extensions import Self
 
+from kantan_agents.support.secrets import mask
 from kantan_agents.traces.capture.checking import check_types
 from kantan_agents.traces.capture.json_values import JSONValue
 
@@ -93,3 +94,40 @@ class Rated:
 def mean(values: Sequence[float]) -> float:
     """Return the mean of at least one value."""
     return sum(values) / len(values)
+
+
+def feedback_of(rated: Rated, perfect: float) -> tuple[str, ...]:
+    """Return what was wrong with a run, the most important first: refused calls, errors, the judge's comment.
+
+    Args:
+        rated: The run.
+        perfect: The best score.
+    """
+    found = [
+        f"The call of the tool {name} was refused by the tool rules. It must not be made."
+        for name in rated.refused
+    ]
+    if rated.is_invalid:
+        found.append(f"The output did not fit its schema: {rated.error}")
+    elif rated.status == "diverged":
+        found.append(
+            f"The run made a tool call that the recorded run had not made, and ended there: {rated.error}"
+        )
+    elif rated.error is not None:
+        found.append(f"The run failed: {rated.error}")
+    else:
+        found.append(f"Score {rated.value:g} of {perfect:g}.")
+    if rated.comment:
+        found.append(rated.comment)
+    return tuple(found)
+
+
+def masked(value: Any) -> Any:
+    """Return a copy of JSON data with the secrets in its texts masked."""
+    if isinstance(value, str):
+        return mask(value)
+    if isinstance(value, Mapping):
+        return {mask(str(key)): masked(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [masked(inner) for inner in value]
+    return value

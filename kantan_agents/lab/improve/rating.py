@@ -18,13 +18,11 @@ from kantan_agents.lab.evaluation.evaluators.judge_runs import JUDGE_METADATA, J
 from kantan_agents.lab.evaluation.experiment.watching import Watch, current_watch
 from kantan_agents.lab.evaluation.finished import ToolUse
 from kantan_agents.lab.improve.budget import BudgetUsedUpError, Spending
-from kantan_agents.lab.improve.feedback import feedback_of
-from kantan_agents.lab.improve.finished_runs import finished_run
+from kantan_agents.lab.improve.finished_runs import finished_run, recorded_run, repeated_run
 from kantan_agents.lab.improve.journal import Journal
 from kantan_agents.lab.improve.parts import Parts, Source
-from kantan_agents.lab.improve.rated import Rated
+from kantan_agents.lab.improve.rated import Rated, feedback_of
 from kantan_agents.lab.improve.target import Target
-from kantan_agents.lab.improve.unscored import recorded_run, repeated_run
 from kantan_agents.lab.replay.change import Change
 from kantan_agents.lab.replay.cohort import Cohort
 from kantan_agents.lab.replay.experiment import RunOutcome, replay_cohort_async

@@ -18,8 +18,7 @@ from kantan_agents.lab.evaluation.experiment.watching import Watch, current_watc
 from kantan_agents.lab.improve.budget import Spending
 from kantan_agents.lab.improve.journal import Journal
 from kantan_agents.lab.improve.limits import Limits
-from kantan_agents.lab.improve.masked import masked
-from kantan_agents.lab.improve.rated import Rated
+from kantan_agents.lab.improve.rated import Rated, masked
 from kantan_agents.lab.judges.wording import fenced
 from kantan_agents.lab.replay.experiment.fatal_errors import is_fatal
 from kantan_agents.lab.replay.experiment.prices import Estimate, Prices

@@ -1,8 +1,10 @@
-"""Finds the prompt that is to be improved, and the agent that has it."""
+"""Finds the prompt that is to be improved, and the agent that has it; names its next version."""
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from collections.abc import Collection
+from typing import Any, Final
 
 import attrs
 
@@ -13,6 +15,8 @@ from kantan_agents.support.nearest import nearest
 from kantan_agents.traces.store import TraceStore
 from kantan_agents.traces.store.connection import reading
 from kantan_agents.traces.store.prompt_texts import texts_by_version
+
+_NUMBER: Final = re.compile(r"(?P<before>.*?)(?P<number>[0-9]{1,9})", re.DOTALL)
 
 
 @attrs.frozen
@@ -76,3 +80,19 @@ def find_target(agent: Any, store: TraceStore, prompt: str | None, version: str 
         )
     old = attrs.evolve(own, version=version, text=recorded[version], id=None)
     return Target(agent, old, tuple(recorded))
+
+
+def next_version(version: str, taken: Collection[str]) -> str:
+    """Return the name of the version after this one: ``v2`` after ``v1``, ``draft-2`` after ``draft``.
+
+    Args:
+        version: The version.
+        taken: Names that other versions have.
+    """
+    numbered = _NUMBER.fullmatch(version)
+    before, number = (f"{version}-", 1) if numbered is None else (numbered["before"], int(numbered["number"]))
+    while True:
+        number += 1
+        name = f"{before}{number}"
+        if name not in taken:
+            return name

@@ -17,28 +17,31 @@ from kantan_agents.lab.evaluation.experiment.database import recorded, redacts
 from kantan_agents.lab.evaluation.experiment.run_config import withholds
 from kantan_agents.lab.evaluation.experiment.variants import Variant
 from kantan_agents.lab.evaluation.experiment.watching import notice
-from kantan_agents.lab.improve.asked import Asked
+from kantan_agents.lab.improve.arguments import ImproveArguments, search_key
 from kantan_agents.lab.improve.budget import BudgetUsedUpError, Spending
 from kantan_agents.lab.improve.candidate import Candidate
-from kantan_agents.lab.improve.conclusion import ended, why_none
 from kantan_agents.lab.improve.folder import Folder, hashes_of
 from kantan_agents.lab.improve.improvement import Improvement
 from kantan_agents.lab.improve.journal import Journal, open_journal, read_beginning
 from kantan_agents.lab.improve.limits import Limits
 from kantan_agents.lab.improve.needs import check_budget, needed_for_test
-from kantan_agents.lab.improve.new_version import next_version
 from kantan_agents.lab.improve.openings import next_opening
 from kantan_agents.lab.improve.optimiser import check_installed
 from kantan_agents.lab.improve.parts import Parts, check_sizes, parts_of
 from kantan_agents.lab.improve.progress import ImproveProgress, Step
 from kantan_agents.lab.improve.rating import Rater, experiment_name
 from kantan_agents.lab.improve.reflection import Reflection, check_reflection
-from kantan_agents.lab.improve.result_files import contents_of, diff_of
-from kantan_agents.lab.improve.rollout_text import rollout_code, rollout_command
+from kantan_agents.lab.improve.results import (
+    contents_of,
+    diff_of,
+    ended,
+    rollout_code,
+    rollout_command,
+    why_none,
+)
 from kantan_agents.lab.improve.sealed_test import SealedResult, run_sealed_test
 from kantan_agents.lab.improve.search import Search
-from kantan_agents.lab.improve.search_key import search_key
-from kantan_agents.lab.improve.target import Target, find_target
+from kantan_agents.lab.improve.target import Target, find_target, next_version
 from kantan_agents.lab.replay.cohort import Cohort
 from kantan_agents.lab.replay.experiment.one_run import checked_run_config
 from kantan_agents.support.log import get_logger
@@ -53,7 +56,7 @@ class WholeSearch:
         asked: The arguments.
     """
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: ImproveArguments) -> None:
         self._asked = asked
         self._spending = Spending(asked.limit)
         self._search: Search | None = None
@@ -247,7 +250,7 @@ class WholeSearch:
             _log.error("progress callback failed", error=repr(error))
 
 
-def _known_cohort(asked: Asked, folder: Folder, cases: Mapping[str, str]) -> Cohort:
+def _known_cohort(asked: ImproveArguments, folder: Folder, cases: Mapping[str, str]) -> Cohort:
     """Return the recorded runs of an earlier start; more may match by now."""
     traces = tuple(dict.fromkeys(cases.values()))
     if asked.cohort is not None and not set(traces) <= set(asked.cohort.trace_ids):
@@ -258,13 +261,13 @@ def _known_cohort(asked: Asked, folder: Folder, cases: Mapping[str, str]) -> Coh
     return Cohort(asked.store, traces)
 
 
-async def _withholds(asked: Asked) -> bool:
+async def _withholds(asked: ImproveArguments) -> bool:
     """Return whether the traces of the runs lack contents, so that the journal must not have them either."""
     config = checked_run_config(asked.runs.run_config, ())
     return await withholds(config, [Variant("old", asked.agent, "")]) or redacts(asked.store.path)
 
 
-def _selected(asked: Asked, old: Prompt) -> Cohort:
+def _selected(asked: ImproveArguments, old: Prompt) -> Cohort:
     if asked.cohort is not None:
         return asked.cohort
     return Cohort.select(
@@ -283,7 +286,7 @@ async def _locked(folder: Folder) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def _recorded_alone(asked: Asked) -> AsyncIterator[None]:
+async def _recorded_alone(asked: ImproveArguments) -> AsyncIterator[None]:
     """Record the runs of the block, each in a trace of its own, also inside a trace of the caller."""
     trace, span = Scope.set_current_trace(None), Scope.set_current_span(None)
     try:

@@ -15,8 +15,8 @@ from kantan_agents.lab.improve import Candidate
 from kantan_agents.lab.improve.folder import default_folder
 from kantan_agents.lab.improve.limits import Limits
 from kantan_agents.lab.improve.lineage import draw_lineage
-from kantan_agents.lab.improve.new_version import next_version
-from kantan_agents.lab.improve.rollout_text import rollout_code, rollout_command
+from kantan_agents.lab.improve.results import rollout_code, rollout_command
+from kantan_agents.lab.improve.target import next_version
 from tests.lab.improve.shops import OLD, REFLECTS, last_text, scripted, shop
 
 HOSTILE = (

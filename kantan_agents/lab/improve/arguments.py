@@ -1,4 +1,4 @@
-"""``Asked``: the arguments of a search, checked."""
+"""``ImproveArguments``: what a search is asked for, checked, and the key by which it is found again."""
 
 from __future__ import annotations
 
@@ -14,20 +14,26 @@ from kantan_agents.errors import InvalidOptionError
 from kantan_agents.lab.evaluation.dataset.assignment import checked_seed
 from kantan_agents.lab.evaluation.evaluators import judged
 from kantan_agents.lab.evaluation.evaluators.evaluator import Evaluator, as_evaluator
+from kantan_agents.lab.evaluation.experiment.identity import identity_of, run_options
 from kantan_agents.lab.improve.folder import Folder, default_folder
+from kantan_agents.lab.improve.limits import Limits
 from kantan_agents.lab.improve.progress import ImproveProgress
 from kantan_agents.lab.improve.rating import RunOptions
 from kantan_agents.lab.improve.search import SearchOptions
+from kantan_agents.lab.improve.target import Target
+from kantan_agents.lab.replay.change import plain
 from kantan_agents.lab.replay.cohort import Cohort
+from kantan_agents.lab.replay.experiment.one_run import checked_run_config
 from kantan_agents.lab.replay.experiment.prices import Limit, Prices
 from kantan_agents.support.arguments import checked_int, checked_number, checked_path, checked_text, shown
+from kantan_agents.traces.capture.canonical import content_hash
 from kantan_agents.traces.store import TraceStore
 
 _SELECTION: Final = ("last", "sample", "limit")
 
 
 @attrs.frozen
-class Asked:
+class ImproveArguments:
     """What the caller asks for.
 
     Attributes:
@@ -37,7 +43,7 @@ class Asked:
         prompt: Name of the prompt; None for that of the agent.
         version: The version; None for that of the agent.
         cohort: The recorded runs; None to select them.
-        selection: Arguments of ``Cohort.select``, to select them.
+        selection: ImproveArguments of ``Cohort.select``, to select them.
         reflection_model: The model that proposes versions.
         limit: The budget.
         search: How long and where it looks.
@@ -73,7 +79,7 @@ class Asked:
         return Folder(default_folder(prompt) if self.out is None else self.out)
 
 
-def asked_for(agent: Any, store: Any, **options: Any) -> Asked:
+def checked_arguments(agent: Any, store: Any, **options: Any) -> ImproveArguments:
     """Return the arguments of ``improve``, checked.
 
     Raises:
@@ -96,7 +102,7 @@ def asked_for(agent: Any, store: Any, **options: Any) -> Asked:
     seed = checked_seed(options["seed"])
     live = options["live"]
     model = options["reflection_model"]
-    return Asked(
+    return ImproveArguments(
         agent,
         store,
         judge_of(options["judge"], agent),
@@ -165,3 +171,33 @@ def _check_cohort(cohort: Any, store: TraceStore, selection: Mapping[str, Any]) 
     if selection:
         reason = "selects runs, and the cohort has them; use one of both"
         raise InvalidOptionError(option=next(iter(selection)), reason=reason)
+
+
+async def search_key(asked: ImproveArguments, target: Target, limits: Limits) -> str:
+    """Return a hash of everything that changes what a search does; not its budget and its rounds.
+
+    Args:
+        asked: The arguments.
+        target: What is improved.
+        limits: The limits of candidates.
+
+    Raises:
+        InvalidOptionError: E75, ``run_config`` is invalid.
+    """
+    config = checked_run_config(asked.runs.run_config, ())
+    model = asked.reflection_model
+    old = target.old
+    described: dict[str, Any] = {
+        "agent": await identity_of("improve", asked.agent, run_options(config, asked.runs.context or {}, {})),
+        "old": [old.name, old.version, old.text, old.strict, old.literal],
+        "judge": [asked.judge.name, asked.judge.version],
+        "reflection": model if isinstance(model, str) else getattr(model, "model", type(model).__name__),
+        "search": {**attrs.asdict(asked.search), "rounds": None},
+        "split": list(asked.split),
+        "limits": [limits.max_length, limits.max_cost_increase],
+        "live": sorted(asked.runs.live),
+        "prices": {name: list(pair) for name, pair in (asked.runs.prices or {}).items()},
+        "selection": {name: str(value) for name, value in asked.selection.items()},
+        "new_version": asked.new_version,
+    }
+    return content_hash(plain(described))

@@ -1,0 +1,119 @@
+"""What an ended search leaves: how each candidate ended, the result files, and how to deploy the new version.
+
+Nothing is deployed by itself.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import shlex
+from pathlib import Path
+
+import attrs
+
+from kantan_agents.core.prompt import Prompt
+from kantan_agents.lab.improve.candidate import Candidate
+from kantan_agents.lab.improve.improvement import Improvement
+from kantan_agents.lab.improve.lineage import draw_lineage
+from kantan_agents.lab.improve.sealed_test import SealedResult
+from kantan_agents.lab.improve.search import Search
+from kantan_agents.traces.capture.diff_text import text_diff
+
+
+def ended(one: Candidate, best: Candidate | None, tested: SealedResult | None) -> Candidate:
+    """Return a candidate with the result of the sealed test, if it was the one that was tested."""
+    if best is None or tested is None or one.number != best.number:
+        return one
+    return attrs.evolve(one, status="winner" if tested.reason is None else "tested", reason=tested.reason)
+
+
+def why_none(search: Search, perfect: float) -> str:
+    """Return why no candidate was tested.
+
+    Args:
+        search: The search, which has ended.
+        perfect: The best score.
+    """
+    old = search.old.score
+    tried = len(search.candidates) - 1
+    if old is None:
+        reason = "the budget does not suffice for the old version on the validation cases"
+    elif old >= perfect:
+        reason = "the old version has the best score on every validation case already"
+    else:
+        reason = f"none of {tried} candidates may win and does better than the old version ({old:.3g})"
+    against = [one for one in search.candidates[1:] if one.status == "not eligible"]
+    if against:
+        reason += f"; candidate {against[-1].number} is not eligible, because {against[-1].reason}"
+    if search.is_out_of_budget:
+        reason += "; the budget is used up, and with a higher limit the search goes on"
+    return reason
+
+
+def diff_of(old: Prompt, version: str, text: str) -> str:
+    """Return the unified diff from the old version to a text.
+
+    Args:
+        old: The old version.
+        version: What to call the other one.
+        text: Its text.
+    """
+    return text_diff(old.text, text, f"{old.name} {old.version}", f"{old.name} {version}")
+
+
+def contents_of(improvement: Improvement) -> dict[str, bytes]:
+    """Return the content of each result file, by what it holds."""
+    old = improvement.old
+    title = f"Candidates for {old.name}, made from {old.version}"
+    texts = {
+        "lineage": draw_lineage(title, improvement.candidates),
+        "summary": json.dumps(improvement.to_dict(), indent=2, sort_keys=True, default=str) + "\n",
+    }
+    if improvement.diff:
+        texts["diff"] = f"{improvement.diff}\n"
+    if improvement.new is not None:
+        texts["prompt"] = improvement.new.text
+    return {what: text.encode("utf-8", "backslashreplace") for what, text in texts.items()}
+
+
+def rollout_code(old: Prompt, own: object, new: Prompt, file: Path) -> tuple[str, str]:
+    """Return two lines of Python: the new version, and a rollout that gives it to nobody yet.
+
+    Names, texts and paths are written as Python literals, so nothing in them is code.
+
+    Args:
+        old: The old version.
+        own: The instructions of ``agent``.
+        new: The new version.
+        file: The file with its text.
+    """
+    shares = f"shares={{{old.version!r}: 1, {new.version!r}: 0}}, ramp=(0, .1, .5, 1)"
+    control = "agent.instructions" if old == own else _prompt(old, repr(old.text))
+    versions = f"{{{old.version!r}: {control}, {new.version!r}: new}}"
+    # Not read_text, which would change the ends of lines.
+    return (
+        f"new = {_prompt(new, f'Path({str(file)!r}).read_bytes().decode()')}",
+        f"rollout = Rollout({versions}, {shares}, unit='user.id', metric='rubric')",
+    )
+
+
+def _prompt(prompt: Prompt, text: str) -> str:
+    options = [f"{name}=True" for name in ("strict", "literal") if getattr(prompt, name)]
+    meta = None if prompt.meta is None else repr(dict(prompt.meta))
+    if meta is not None and _is_literal(meta):
+        options.insert(0, f"meta={meta}")
+    return f"Prompt({', '.join([repr(prompt.name), repr(prompt.version), text, *options])})"
+
+
+def _is_literal(text: str) -> bool:
+    try:
+        ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return False
+    return True
+
+
+def rollout_command(agent: str, database: Path) -> str:
+    """Return the command that gives the new version to the first users."""
+    return shlex.join(["kantan-agents", "rollout", "promote", agent, "--db", str(database)])
