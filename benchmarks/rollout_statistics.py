@@ -42,7 +42,7 @@ from benchmarks.rollout_situations import (
     slower,
 )
 from benchmarks.situations import Floats
-from kantan_agents.lab.evaluation.statistics.student_t import t_quantile
+from kantan_agents.lab.evaluation.statistics.distributions import t_quantile
 from kantan_agents.lab.rollout.evidence import (
     Evidence,
     difference_interval,

@@ -11,8 +11,7 @@ import attrs
 from agents import ModelResponse, ToolOutputFileContent, ToolOutputImage, ToolOutputText
 
 from kantan_agents.errors import KantanAgentsError, StoredStepError, code_of
-from kantan_agents.lab.replay.failures import error_of
-from kantan_agents.lab.replay.results import result_of
+from kantan_agents.lab.replay.recorded_results import error_of, result_of
 from kantan_agents.traces.capture import ModelAnswer, RecordedError
 
 VERSION: Final = 1

@@ -33,7 +33,7 @@ from kantan_agents.durable.formats import (
 )
 from kantan_agents.durable.originals import Originals
 from kantan_agents.errors import KantanAgentsError, ToolOutcomeUnknownError
-from kantan_agents.lab.replay.failures import error_of
+from kantan_agents.lab.replay.recorded_results import error_of
 from kantan_agents.models.origin import origin_of
 from kantan_agents.models.structured.requests.final_tool import is_final_tool
 from kantan_agents.models.structured.requests.request import Request

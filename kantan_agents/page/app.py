@@ -20,7 +20,7 @@ from starlette.staticfiles import StaticFiles
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.lab.replay.experiment.prices import Prices
 from kantan_agents.page.api import routes
-from kantan_agents.page.guard import HEADERS, Guard
+from kantan_agents.page.guard import HEADERS, RequestGuard
 from kantan_agents.page.state import PageState
 from kantan_agents.support.arguments import shown
 from kantan_agents.support.log import get_logger
@@ -71,7 +71,7 @@ def traces_app(
         raise InvalidOptionError(option="authorize", reason=f"must be a function, not {shown(authorize)}")
     opened = store if isinstance(store, TraceStore) else TraceStore(store)
     state = PageState(opened, Prices.of(prices), may_label, _checked_secret(secret))
-    return guarded_app(state, Middleware(Guard, authorize=_decided(authorize)))
+    return guarded_app(state, Middleware(RequestGuard, authorize=_decided(authorize)))
 
 
 def guarded_app(state: PageState, *middleware: Middleware) -> Starlette:

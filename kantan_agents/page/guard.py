@@ -1,4 +1,4 @@
-"""``Guard``: refuses requests of other sites and of people who may not see the page.
+"""``RequestGuard``: refuses requests of other sites and of people who may not see the page.
 
 A page on another site can send requests to 127.0.0.1, and with a name that it resolves to 127.0.0.1 also read
 the answers. So the browser must say that a request comes from this page, and a page of one's own machine has
@@ -42,7 +42,7 @@ _POLICY_VIOLATION: Final = 1008
 _log = get_logger("kantan_agents.page")
 
 
-class Guard:
+class RequestGuard:
     """The outermost middleware of the page.
 
     A proxy in front of it must pass the header ``Host`` on.

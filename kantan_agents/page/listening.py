@@ -20,7 +20,7 @@ _MOST_PORTS: Final = 65_535
 
 
 @attrs.frozen
-class Place:
+class ListeningPlace:
     """A socket that listens.
 
     Attributes:
@@ -74,7 +74,7 @@ def is_remote(host: str) -> bool:
         return host.lower() != "localhost"
 
 
-def listen(host: str, port: int) -> Place:
+def listen(host: str, port: int) -> ListeningPlace:
     """Return a socket that listens.
 
     Args:
@@ -94,7 +94,7 @@ def listen(host: str, port: int) -> Place:
         listener = socket.create_server(bound[:2], family=family)
     except (OSError, UnicodeError) as error:
         raise _unusable(host, port, error) from error
-    return Place(listener, host, listener.getsockname()[1])
+    return ListeningPlace(listener, host, listener.getsockname()[1])
 
 
 def _unusable(host: str, port: int, error: Exception) -> InvalidOptionError:

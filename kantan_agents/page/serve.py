@@ -10,8 +10,8 @@ from starlette.middleware import Middleware
 from starlette.requests import HTTPConnection
 
 from kantan_agents.page.app import guarded_app
-from kantan_agents.page.guard import Guard
-from kantan_agents.page.listening import Place
+from kantan_agents.page.guard import RequestGuard
+from kantan_agents.page.listening import ListeningPlace
 from kantan_agents.page.state import PageState
 from kantan_agents.page.token_gate import TokenGate
 
@@ -19,7 +19,7 @@ _PATIENCE: Final = 0.5
 """Seconds that requests may take to finish when the server ends."""
 
 
-def local_app(state: PageState, place: Place, token: str, ticket: str | None = None) -> Starlette:
+def local_app(state: PageState, place: ListeningPlace, token: str, ticket: str | None = None) -> Starlette:
     """Return the page of a trace database as it is served at a place.
 
     Args:
@@ -30,12 +30,12 @@ def local_app(state: PageState, place: Place, token: str, ticket: str | None = N
     """
     return guarded_app(
         state,
-        Middleware(Guard, authorize=_everybody, hosts=place.hosts),
+        Middleware(RequestGuard, authorize=_everybody, hosts=place.hosts),
         Middleware(TokenGate, token=token, cookie=f"kantan_agents_{place.port}", ticket=ticket),
     )
 
 
-def serve(app: Starlette, place: Place) -> None:
+def serve(app: Starlette, place: ListeningPlace) -> None:
     """Serve the page until SIGINT or SIGTERM.
 
     Raises:

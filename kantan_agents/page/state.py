@@ -7,7 +7,7 @@ import secrets
 import attrs
 
 from kantan_agents.lab.replay.experiment.prices import Prices
-from kantan_agents.page.data.signed import token_of
+from kantan_agents.page.data.signed_data import token_of
 from kantan_agents.traces.store import TraceStore
 
 

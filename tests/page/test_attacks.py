@@ -23,7 +23,7 @@ from starlette.websockets import WebSocketDisconnect
 from kantan_agents import TraceStore
 from kantan_agents.page import traces_app
 from kantan_agents.page.guard import HEADERS
-from kantan_agents.page.listening import Place
+from kantan_agents.page.listening import ListeningPlace
 from kantan_agents.page.serve import local_app
 from kantan_agents.page.state import PageState
 from tests.page.served import served
@@ -46,7 +46,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
 def local(store: TraceStore) -> Iterator[Starlette]:
     """The page as ``traces open`` serves it on port 4711, whatever port it is really on."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        yield local_app(PageState(store), Place(listener, "127.0.0.1", 4711), TOKEN)
+        yield local_app(PageState(store), ListeningPlace(listener, "127.0.0.1", 4711), TOKEN)
 
 
 def sent(address: str, *lines: str) -> str:

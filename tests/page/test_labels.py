@@ -20,7 +20,7 @@ from kantan_agents.lab.evaluation import Evaluation, LabelQueue, add_label, labe
 from kantan_agents.lab.evaluation.experiment.tables import EVALUATIONS, RESULTS
 from kantan_agents.page import traces_app
 from kantan_agents.page.api.changes import LARGEST_BODY
-from kantan_agents.page.data.label_queue import Asked
+from kantan_agents.page.data.label_queue import QueueRequest
 from tests.lab.evaluation.labels.shop import copied, evaluate_shop
 from tests.page.served import apart, served
 
@@ -348,7 +348,7 @@ def test_long_texts_are_cut_and_say_how_long_they_are(evaluation: Evaluation, as
 
 
 def test_what_is_asked_for_has_a_usual_scale_and_seed() -> None:
-    asked = Asked.of({"evaluation": "e", "metric": "m", "by": "b"})
+    asked = QueueRequest.of({"evaluation": "e", "metric": "m", "by": "b"})
     assert (asked.scale.text, asked.seed, asked.sample) == ("y, n or 0 to 1", 0, None)
 
 

@@ -17,7 +17,7 @@ from kantan_agents.cli.app import app
 from kantan_agents.middleware import Redact
 from kantan_agents.page.data.read_run import read_run
 from kantan_agents.page.report import report_page, write_run_report
-from kantan_agents.page.report.script import MODULES, joined_script, read_static
+from kantan_agents.page.report.file import MODULES, joined_script, read_static
 from tests.page.sample import make
 from tests.page.served import apart
 from tests.traces.store.sample_database import open_sample

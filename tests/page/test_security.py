@@ -19,7 +19,7 @@ from kantan_agents import TraceStore
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.page import traces_app
 from kantan_agents.page.guard import HEADERS
-from kantan_agents.page.listening import Place, listen
+from kantan_agents.page.listening import ListeningPlace, listen
 from kantan_agents.page.serve import local_app
 from kantan_agents.page.state import PageState
 from tests.page.served import served
@@ -39,7 +39,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
 def client(store: TraceStore) -> Iterator[TestClient]:
     """The page as ``traces open`` serves it on port 4711, asked by somebody who has the token."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        place = Place(listener, "127.0.0.1", 4711)  # the port that clients name, which nobody listens on
+        place = ListeningPlace(listener, "127.0.0.1", 4711)  # clients name this port; nobody listens on it
         app = local_app(PageState(store), place, TOKEN)
         headers = {"authorization": f"Bearer {TOKEN}"}
         with TestClient(app, base_url="http://127.0.0.1:4711", headers=headers) as client:

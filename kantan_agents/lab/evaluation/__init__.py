@@ -15,7 +15,7 @@ from kantan_agents.lab.evaluation.experiment import (
     evaluate,
     evaluate_async,
 )
-from kantan_agents.lab.evaluation.finished import FinishedCase, ToolUse
+from kantan_agents.lab.evaluation.finished_case import FinishedCase, ToolUse
 from kantan_agents.lab.evaluation.labels import (
     CorrectedComparison,
     CorrectedScore,

@@ -16,15 +16,15 @@ from kantan_agents.lab.evaluation.evaluators import judged
 from kantan_agents.lab.evaluation.evaluators.evaluator import Evaluator, as_evaluator
 from kantan_agents.lab.evaluation.experiment.identity import identity_of, run_options
 from kantan_agents.lab.improve.folder import Folder, default_folder
-from kantan_agents.lab.improve.limits import Limits
+from kantan_agents.lab.improve.limits import CandidateLimits
 from kantan_agents.lab.improve.progress import ImproveProgress
 from kantan_agents.lab.improve.rating import RunOptions
 from kantan_agents.lab.improve.search import SearchOptions
-from kantan_agents.lab.improve.target import Target
+from kantan_agents.lab.improve.target import ImproveTarget
 from kantan_agents.lab.replay.change import plain
 from kantan_agents.lab.replay.cohort import Cohort
 from kantan_agents.lab.replay.experiment.one_run import checked_run_config
-from kantan_agents.lab.replay.experiment.prices import Limit, Prices
+from kantan_agents.lab.replay.experiment.prices import Prices, SpendingLimit
 from kantan_agents.support.arguments import checked_int, checked_number, checked_path, checked_text, shown
 from kantan_agents.traces.capture.canonical import content_hash
 from kantan_agents.traces.store import TraceStore
@@ -64,7 +64,7 @@ class ImproveArguments:
     cohort: Cohort | None
     selection: Mapping[str, Any]
     reflection_model: Any
-    limit: Limit
+    limit: SpendingLimit
     search: SearchOptions
     split: tuple[float, float, float]
     max_length: int | None
@@ -111,7 +111,7 @@ def checked_arguments(agent: Any, store: Any, **options: Any) -> ImproveArgument
         cohort,
         {**selection, "seed": seed},
         agent.inherited["model"] if model is None else model,
-        Limit.of(options["max_tokens"], options["max_cost"], prices),
+        SpendingLimit.of(options["max_tokens"], options["max_cost"], prices),
         SearchOptions(
             checked_int("rounds", options["rounds"], 1),
             checked_int("minibatch", options["minibatch"], 1),
@@ -173,7 +173,7 @@ def _check_cohort(cohort: Any, store: TraceStore, selection: Mapping[str, Any]) 
         raise InvalidOptionError(option=next(iter(selection)), reason=reason)
 
 
-async def search_key(asked: ImproveArguments, target: Target, limits: Limits) -> str:
+async def search_key(asked: ImproveArguments, target: ImproveTarget, limits: CandidateLimits) -> str:
     """Return a hash of everything that changes what a search does; not its budget and its rounds.
 
     Args:

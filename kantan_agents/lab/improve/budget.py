@@ -1,4 +1,4 @@
-"""``Spending``: keeps a search within its budget; the sealed test is paid for before the search begins."""
+"""``SearchSpending``: keeps a search within its budget; the sealed test is paid for before it begins."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from kantan_agents.errors import ImproveBudgetError
-from kantan_agents.lab.replay.experiment.prices import Estimate, Ledger, Limit
+from kantan_agents.lab.replay.experiment.prices import Estimate, ExperimentLedger, SpendingLimit
 
 NOTHING = Estimate(0.0, 0.0)
 
@@ -16,7 +16,7 @@ class BudgetUsedUpError(Exception):
     """What is next may exceed the budget, so the search ends."""
 
 
-class Spending:
+class SearchSpending:
     """Counts what a search uses, and reserves what the next call may use.
 
     Args:
@@ -26,10 +26,10 @@ class Spending:
         cost: What was used, in the currency of the prices; None if a model has no price.
     """
 
-    def __init__(self, limit: Limit) -> None:
+    def __init__(self, limit: SpendingLimit) -> None:
         self.limit = limit
         self.cost: float | None = 0.0
-        self._ledger = Ledger(limit)
+        self._ledger = ExperimentLedger(limit)
         self._for_test = NOTHING
         self._largest: dict[str, Estimate] = {}
 

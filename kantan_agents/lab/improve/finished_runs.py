@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Final
 
-from kantan_agents.lab.evaluation.finished import FinishedCase, ToolUse
-from kantan_agents.lab.improve.parts import Source
+from kantan_agents.lab.evaluation.finished_case import FinishedCase, ToolUse
+from kantan_agents.lab.improve.parts import RecordedSource
 from kantan_agents.lab.improve.rated import Rated, masked
+from kantan_agents.lab.replay.answers_from_recording import plain_arguments
 from kantan_agents.lab.replay.experiment.outcome import ChangedDecision, RunOutcome
-from kantan_agents.lab.replay.tape import plain_arguments
 from kantan_agents.support.secrets import mask
 from kantan_agents.traces.capture import RunRecord, ToolCallRecord
 from kantan_agents.traces.capture.canonical import decode
@@ -18,7 +18,7 @@ from kantan_agents.traces.capture.canonical import decode
 _INVALID: Final = "[kantan-agents][E40]"
 
 
-def recorded_run(source: Source) -> tuple[Rated, tuple[ToolUse, ...]]:
+def recorded_run(source: RecordedSource) -> tuple[Rated, tuple[ToolUse, ...]]:
     """Return what was recorded, and the tool calls. It costs nothing, as it does not run again."""
     record = source.record
     error = None if record.error is None else f"{record.error.type}: {record.error.message}"
@@ -34,7 +34,7 @@ def recorded_run(source: Source) -> tuple[Rated, tuple[ToolUse, ...]]:
     return rated, _recorded_tool_uses(record)
 
 
-def repeated_run(source: Source, outcome: RunOutcome) -> tuple[Rated, tuple[ToolUse, ...]]:
+def repeated_run(source: RecordedSource, outcome: RunOutcome) -> tuple[Rated, tuple[ToolUse, ...]]:
     """Return what became of a recorded run with a version, and the tool calls; secrets are masked."""
     error = outcome.error
     if outcome.new_call is not None:
@@ -63,7 +63,9 @@ def repeated_run(source: Source, outcome: RunOutcome) -> tuple[Rated, tuple[Tool
     return rated, _tool_uses_after(source.record, outcome)
 
 
-def finished_run(source: Source, version: str, rated: Rated, tool_calls: tuple[ToolUse, ...]) -> FinishedCase:
+def finished_run(
+    source: RecordedSource, version: str, rated: Rated, tool_calls: tuple[ToolUse, ...]
+) -> FinishedCase:
     """Return a run as evaluators see it.
 
     Args:

@@ -1,4 +1,4 @@
-"""``Journal``: what a search has paid for, one JSON object a line, so that it is not paid for again.
+"""``SearchJournal``: what a search has paid for, one JSON object a line, so that it is not paid for again.
 
 GEPA can save its state itself, but as a pickle, and loading a pickle runs code from the file. A search is
 deterministic instead: started again, it makes the same steps, and the journal answers them.
@@ -38,7 +38,7 @@ _ANYTHING_ELSE: Final = "choose another folder with out=, or delete this one"
 _writing = threading.Lock()
 
 
-class Journal:
+class SearchJournal:
     """The journal of a working folder. Open it with ``open_journal``.
 
     Attributes:
@@ -110,7 +110,7 @@ class Journal:
 
 
 @attrs.frozen
-class Begun:
+class BegunSearch:
     """What a search began with.
 
     Attributes:
@@ -124,7 +124,7 @@ class Begun:
     skipped: tuple[Skipped, ...] = ()
 
 
-def read_beginning(path: Path, key: str) -> Begun | None:
+def read_beginning(path: Path, key: str) -> BegunSearch | None:
     """Return what an earlier start of the same search began with; None if there was none.
 
     A later start uses the same ones, although others may match its filters by then.
@@ -150,12 +150,14 @@ def read_beginning(path: Path, key: str) -> Begun | None:
     try:
         cases = {str(case): str(trace) for case, trace in head["cases"].items()}
         skipped = tuple(Skipped(str(trace), str(reason)) for trace, reason in head["skipped"])
-        return Begun(str(head["id"]), cases, skipped)
+        return BegunSearch(str(head["id"]), cases, skipped)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise WorkingFolderError(path=str(path), reason=f"line 1 is damaged; {_ANYTHING_ELSE}") from error
 
 
-def open_journal(path: Path, key: str, cases: Mapping[str, str], skipped: Sequence[Skipped] = ()) -> Journal:
+def open_journal(
+    path: Path, key: str, cases: Mapping[str, str], skipped: Sequence[Skipped] = ()
+) -> SearchJournal:
     """Open the journal of a search; begin it if it is missing.
 
     Args:
@@ -168,7 +170,7 @@ def open_journal(path: Path, key: str, cases: Mapping[str, str], skipped: Sequen
         WorkingFolderError: E123, the file cannot be used, or is of another search.
     """
     known = read_beginning(path, key)
-    journal = Journal(path, token_hex(16) if known is None else known.id, is_new=known is None)
+    journal = SearchJournal(path, token_hex(16) if known is None else known.id, is_new=known is None)
     _drop_torn_line(path)
     if known is None:
         head = {"format": _FORMAT, "format_version": _VERSION, "key": key, "cases": dict(cases)}

@@ -19,7 +19,7 @@ _LEAST: Final = 2_000
 
 
 @attrs.frozen
-class Limits:
+class CandidateLimits:
     """The limits of every candidate.
 
     Attributes:
@@ -33,7 +33,7 @@ class Limits:
     max_cost_increase: float
 
     @classmethod
-    def of(cls, old: Prompt, max_length: int | None, max_cost_increase: float) -> Limits:
+    def of(cls, old: Prompt, max_length: int | None, max_cost_increase: float) -> CandidateLimits:
         """Return the limits, checked.
 
         Raises:

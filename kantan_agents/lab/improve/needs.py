@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from kantan_agents.errors import ImproveBudgetError
 from kantan_agents.lab.improve.arguments import ImproveArguments
-from kantan_agents.lab.improve.budget import Spending
+from kantan_agents.lab.improve.budget import SearchSpending
 from kantan_agents.lab.improve.parts import Parts
 from kantan_agents.lab.replay.experiment.prices import Estimate
 
 
-def needed_for_test(asked: ImproveArguments, parts: Parts, spending: Spending) -> Estimate:
+def needed_for_test(asked: ImproveArguments, parts: Parts, spending: SearchSpending) -> Estimate:
     """Return what the sealed test may use: both versions on all sealed cases, and the judge.
 
     Args:

@@ -29,7 +29,7 @@ class SearchEnded(BaseException):
         self.error = error
 
 
-class Steps(Protocol):
+class SearchSteps(Protocol):
     """What GEPA asks for."""
 
     async def evaluate(self, text: str, cases: Sequence[Case]) -> Sequence[Rated]:
@@ -57,7 +57,7 @@ def check_installed() -> None:
 
 
 def optimise(
-    steps: Steps,
+    steps: SearchSteps,
     old: str,
     train: Sequence[Case],
     validation: Sequence[Case],
@@ -115,7 +115,7 @@ class _Silent:
 class _Adapter:
     """What GEPA knows of the agent."""
 
-    def __init__(self, steps: Steps) -> None:
+    def __init__(self, steps: SearchSteps) -> None:
         self._steps = steps
         self._parent: Sequence[Rated] = ()
 

@@ -28,7 +28,7 @@ _FEWEST_VALIDATION: Final = 2
 
 
 @attrs.frozen
-class Source:
+class RecordedSource:
     """A recorded run that a candidate is run on.
 
     Attributes:
@@ -59,7 +59,7 @@ class Parts:
         skipped: The traces that are left out, each with the reason.
     """
 
-    sources: Mapping[str, Source]
+    sources: Mapping[str, RecordedSource]
     train: Sequence[Case]
     validation: Sequence[Case]
     test: SealedDataset
@@ -106,11 +106,11 @@ def parts_of(
         TraceDatabaseError: E60, the file cannot be read.
     """
     train, validation, test = _fractions(split)
-    sources: list[Source] = []
+    sources: list[RecordedSource] = []
     skipped: list[Skipped] = []
     for trace_id in cohort.trace_ids:
         found = list(_of_trace(cohort, trace_id, agent, old, live, prices))
-        sources += [one for one in found if isinstance(one, Source)]
+        sources += [one for one in found if isinstance(one, RecordedSource)]
         skipped += [one for one in found if isinstance(one, Skipped)]
     if not sources:
         first = f"; {skipped[0].trace_id}: {skipped[0].reason}" if skipped else ""
@@ -176,7 +176,7 @@ def _fractions(split: Any) -> tuple[float, float, float]:
 
 def _of_trace(
     cohort: Cohort, trace_id: str, agent: str, old: Prompt, live: frozenset[str], prices: Prices
-) -> Iterable[Source | Skipped]:
+) -> Iterable[RecordedSource | Skipped]:
     found = cohort.read(trace_id)
     own = [one for one in found if isinstance(one, Recording) and one.root.agent == agent]
     skipped = [one for one in found if isinstance(one, Skipped)]
@@ -186,7 +186,7 @@ def _of_trace(
         cases = {case.id: case for case in cases_of_trace(cohort.store, trace_id)}
     except EmptyDatasetError as error:
         return [Skipped(trace_id, error.reason)]
-    made: list[Source | Skipped] = []
+    made: list[RecordedSource | Skipped] = []
     for recording in own:
         case = cases.get(recording.root.id)
         reason = obstacle(recording, live) or _other_version(case, old)
@@ -196,7 +196,7 @@ def _of_trace(
         conversation = case.conversation or _begun_with(case) or (trace_id if len(own) > 1 else None)
         # The recorded output is what was answered, and not what should have been.
         case = attrs.evolve(case, expected=None, conversation=conversation)
-        made.append(Source(case, recording.root, _used(recording, prices)))
+        made.append(RecordedSource(case, recording.root, _used(recording, prices)))
     return made
 
 

@@ -16,13 +16,13 @@ from kantan_agents.lab.evaluation.dataset import Case
 from kantan_agents.lab.evaluation.evaluators.evaluator import Evaluator
 from kantan_agents.lab.evaluation.evaluators.judge_runs import JUDGE_METADATA, JUDGE_RECORDS_CONTENTS
 from kantan_agents.lab.evaluation.experiment.watching import Watch, current_watch
-from kantan_agents.lab.evaluation.finished import ToolUse
-from kantan_agents.lab.improve.budget import BudgetUsedUpError, Spending
+from kantan_agents.lab.evaluation.finished_case import ToolUse
+from kantan_agents.lab.improve.budget import BudgetUsedUpError, SearchSpending
 from kantan_agents.lab.improve.finished_runs import finished_run, recorded_run, repeated_run
-from kantan_agents.lab.improve.journal import Journal
-from kantan_agents.lab.improve.parts import Parts, Source
+from kantan_agents.lab.improve.journal import SearchJournal
+from kantan_agents.lab.improve.parts import Parts, RecordedSource
 from kantan_agents.lab.improve.rated import Rated, feedback_of
-from kantan_agents.lab.improve.target import Target
+from kantan_agents.lab.improve.target import ImproveTarget
 from kantan_agents.lab.replay.change import Change
 from kantan_agents.lab.replay.cohort import Cohort
 from kantan_agents.lab.replay.experiment import RunOutcome, replay_cohort_async
@@ -78,13 +78,13 @@ class Rater:
 
     def __init__(
         self,
-        target: Target,
+        target: ImproveTarget,
         store: TraceStore,
         parts: Parts,
         judge: Evaluator,
         perfect: float,
-        journal: Journal,
-        spending: Spending,
+        journal: SearchJournal,
+        spending: SearchSpending,
         options: RunOptions,
         done: Callable[[], None],
     ) -> None:
@@ -179,7 +179,7 @@ class Rater:
             await self._journal.add_lost(lost, cost)
 
     async def _judge_all(
-        self, version: str, runs: Sequence[tuple[Source, Rated, tuple[ToolUse, ...]]]
+        self, version: str, runs: Sequence[tuple[RecordedSource, Rated, tuple[ToolUse, ...]]]
     ) -> None:
         """Ask the judge about runs, and keep the scores in their order."""
         first = 0
@@ -195,7 +195,7 @@ class Rater:
         limiter = anyio.CapacityLimiter(self._options.concurrency)
         failed: list[Exception] = []
 
-        async def ask(run: tuple[Source, Rated, tuple[ToolUse, ...]]) -> None:
+        async def ask(run: tuple[RecordedSource, Rated, tuple[ToolUse, ...]]) -> None:
             async with limiter:
                 if failed:
                     return
@@ -211,7 +211,7 @@ class Rater:
             raise failed[0]
 
     async def _judge_one(
-        self, version: str, source: Source, rated: Rated, tool_calls: tuple[ToolUse, ...]
+        self, version: str, source: RecordedSource, rated: Rated, tool_calls: tuple[ToolUse, ...]
     ) -> None:
         # A refused call must not be made, however good the answer is.
         if rated.error is None and not rated.refused:
@@ -221,7 +221,7 @@ class Rater:
         self._done()
 
     async def _scored(
-        self, source: Source, version: str, rated: Rated, tool_calls: tuple[ToolUse, ...]
+        self, source: RecordedSource, version: str, rated: Rated, tool_calls: tuple[ToolUse, ...]
     ) -> Rated:
         finished = finished_run(source, version, rated, tool_calls)
         token = JUDGE_METADATA.set({EXPERIMENT_KEY: experiment_name(self._target.old)})
@@ -249,7 +249,7 @@ class Rater:
         await self._journal.add_lost(tokens, cost)
         raise JudgeFailedError(judge=self._judge.name, run=source.case.id, reason=problem)
 
-    def _checked(self, source: Source, value: float) -> float:
+    def _checked(self, source: RecordedSource, value: float) -> float:
         if 0 <= value <= self._perfect:
             return value
         reason = f"its score {value:g} is not between 0 and {self._perfect:g}, the best score; change perfect"

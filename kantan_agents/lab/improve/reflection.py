@@ -15,9 +15,9 @@ from kantan_agents.core.prompt import Prompt, hash_text
 from kantan_agents.errors import ReflectionFailedError
 from kantan_agents.lab.evaluation.dataset import Case
 from kantan_agents.lab.evaluation.experiment.watching import Watch, current_watch
-from kantan_agents.lab.improve.budget import Spending
-from kantan_agents.lab.improve.journal import Journal
-from kantan_agents.lab.improve.limits import Limits
+from kantan_agents.lab.improve.budget import SearchSpending
+from kantan_agents.lab.improve.journal import SearchJournal
+from kantan_agents.lab.improve.limits import CandidateLimits
 from kantan_agents.lab.improve.rated import Rated, masked
 from kantan_agents.lab.judges.wording import fenced
 from kantan_agents.lab.replay.experiment.fatal_errors import is_fatal
@@ -86,11 +86,11 @@ class Reflection:
     def __init__(
         self,
         model: Any,
-        limits: Limits,
+        limits: CandidateLimits,
         experiment: str,
         prices: Prices,
-        journal: Journal,
-        spending: Spending,
+        journal: SearchJournal,
+        spending: SearchSpending,
     ) -> None:
         self._agent = Agent(
             "improve-reflection",
@@ -161,7 +161,7 @@ class Reflection:
 
 
 def question_of(
-    text: str, runs: Sequence[tuple[Case, Rated]], limits: Limits, refused: Sequence[tuple[str, str]]
+    text: str, runs: Sequence[tuple[Case, Rated]], limits: CandidateLimits, refused: Sequence[tuple[str, str]]
 ) -> str:
     """Return what the reflection model is asked.
 

@@ -17,7 +17,7 @@ from kantan_agents.lab.improve.candidate import Candidate
 from kantan_agents.lab.improve.improvement import Improvement
 from kantan_agents.lab.improve.lineage import draw_lineage
 from kantan_agents.lab.improve.sealed_test import SealedResult
-from kantan_agents.lab.improve.search import Search
+from kantan_agents.lab.improve.search import PromptSearch
 from kantan_agents.traces.capture.diff_text import text_diff
 
 
@@ -28,7 +28,7 @@ def ended(one: Candidate, best: Candidate | None, tested: SealedResult | None) -
     return attrs.evolve(one, status="winner" if tested.reason is None else "tested", reason=tested.reason)
 
 
-def why_none(search: Search, perfect: float) -> str:
+def why_none(search: PromptSearch, perfect: float) -> str:
     """Return why no candidate was tested.
 
     Args:

@@ -14,7 +14,7 @@ from kantan_agents.lab.evaluation.evaluators.evaluator import Evaluator
 from kantan_agents.lab.evaluation.experiment.results import CaseResult, VariantResults
 from kantan_agents.lab.evaluation.scores import Score
 from kantan_agents.lab.improve.candidate import Candidate
-from kantan_agents.lab.improve.limits import Limits
+from kantan_agents.lab.improve.limits import CandidateLimits
 from kantan_agents.lab.improve.openings import Opening, open_sealed
 from kantan_agents.lab.improve.parts import Parts
 from kantan_agents.lab.improve.rated import Rated
@@ -41,7 +41,7 @@ class SealedResult:
 async def run_sealed_test(
     store: TraceStore,
     parts: Parts,
-    limits: Limits,
+    limits: CandidateLimits,
     rater: Rater,
     judge: Evaluator,
     candidate: Candidate,

@@ -1,4 +1,4 @@
-"""``Search``: the candidates of a search, how they did, and which of them may win."""
+"""``PromptSearch``: the candidates of a search, how they did, and which of them may win."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from anyio.to_thread import run_sync
 from kantan_agents.lab.evaluation.dataset import Case
 from kantan_agents.lab.improve.budget import BudgetUsedUpError
 from kantan_agents.lab.improve.candidate import Candidate
-from kantan_agents.lab.improve.limits import NOT_UNICODE, Limits
+from kantan_agents.lab.improve.limits import NOT_UNICODE, CandidateLimits
 from kantan_agents.lab.improve.optimiser import SearchEnded, optimise
 from kantan_agents.lab.improve.parts import Parts
 from kantan_agents.lab.improve.rated import Rated, mean
@@ -51,7 +51,7 @@ class _Entry:
     rated: dict[str, Rated] = attrs.field(factory=dict)
 
 
-class Search:
+class PromptSearch:
     """Searches for better versions of a prompt.
 
     Args:
@@ -73,7 +73,7 @@ class Search:
     def __init__(
         self,
         parts: Parts,
-        limits: Limits,
+        limits: CandidateLimits,
         rater: Rater,
         reflection: Reflection,
         options: SearchOptions,

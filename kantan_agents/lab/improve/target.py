@@ -20,7 +20,7 @@ _NUMBER: Final = re.compile(r"(?P<before>.*?)(?P<number>[0-9]{1,9})", re.DOTALL)
 
 
 @attrs.frozen
-class Target:
+class ImproveTarget:
     """What is improved.
 
     Attributes:
@@ -39,7 +39,7 @@ class Target:
         return self.agent.clone(instructions=attrs.evolve(self.old, text=other, id=None))
 
 
-def find_target(agent: Any, store: TraceStore, prompt: str | None, version: str | None) -> Target:
+def find_target(agent: Any, store: TraceStore, prompt: str | None, version: str | None) -> ImproveTarget:
     """Return the prompt to improve.
 
     Args:
@@ -70,7 +70,7 @@ def find_target(agent: Any, store: TraceStore, prompt: str | None, version: str 
         texts = texts_by_version(connection, own.name)
     recorded = {str(key[1]): found.prompts[-1].text for key, found in texts.items() if key[1] is not None}
     if version is None or version == own.version:
-        return Target(agent, own, tuple(recorded))
+        return ImproveTarget(agent, own, tuple(recorded))
     if version not in recorded:
         near = nearest(version, [*recorded, own.version])
         known = ", ".join(sorted({*recorded, own.version}))
@@ -79,7 +79,7 @@ def find_target(agent: Any, store: TraceStore, prompt: str | None, version: str 
             prompt=own.name, reason=f"no recorded run has used the version {version!r}; {hint}"
         )
     old = attrs.evolve(own, version=version, text=recorded[version], id=None)
-    return Target(agent, old, tuple(recorded))
+    return ImproveTarget(agent, old, tuple(recorded))
 
 
 def next_version(version: str, taken: Collection[str]) -> str:

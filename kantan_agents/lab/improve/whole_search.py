@@ -18,12 +18,12 @@ from kantan_agents.lab.evaluation.experiment.run_config import withholds
 from kantan_agents.lab.evaluation.experiment.variants import Variant
 from kantan_agents.lab.evaluation.experiment.watching import notice
 from kantan_agents.lab.improve.arguments import ImproveArguments, search_key
-from kantan_agents.lab.improve.budget import BudgetUsedUpError, Spending
+from kantan_agents.lab.improve.budget import BudgetUsedUpError, SearchSpending
 from kantan_agents.lab.improve.candidate import Candidate
 from kantan_agents.lab.improve.folder import Folder, hashes_of
 from kantan_agents.lab.improve.improvement import Improvement
-from kantan_agents.lab.improve.journal import Journal, open_journal, read_beginning
-from kantan_agents.lab.improve.limits import Limits
+from kantan_agents.lab.improve.journal import SearchJournal, open_journal, read_beginning
+from kantan_agents.lab.improve.limits import CandidateLimits
 from kantan_agents.lab.improve.needs import check_budget, needed_for_test
 from kantan_agents.lab.improve.openings import next_opening
 from kantan_agents.lab.improve.optimiser import check_installed
@@ -40,8 +40,8 @@ from kantan_agents.lab.improve.results import (
     why_none,
 )
 from kantan_agents.lab.improve.sealed_test import SealedResult, run_sealed_test
-from kantan_agents.lab.improve.search import Search
-from kantan_agents.lab.improve.target import Target, find_target, next_version
+from kantan_agents.lab.improve.search import PromptSearch
+from kantan_agents.lab.improve.target import ImproveTarget, find_target, next_version
 from kantan_agents.lab.replay.cohort import Cohort
 from kantan_agents.lab.replay.experiment.one_run import checked_run_config
 from kantan_agents.support.log import get_logger
@@ -58,8 +58,8 @@ class WholeSearch:
 
     def __init__(self, asked: ImproveArguments) -> None:
         self._asked = asked
-        self._spending = Spending(asked.limit)
-        self._search: Search | None = None
+        self._spending = SearchSpending(asked.limit)
+        self._search: PromptSearch | None = None
         self._step: Step = "baseline"
 
     async def run(self) -> Improvement:
@@ -67,7 +67,7 @@ class WholeSearch:
         asked = self._asked
         await run_sync(check_installed)
         target = await run_sync(find_target, asked.agent, asked.store, asked.prompt, asked.version)
-        limits = Limits.of(target.old, asked.max_length, asked.max_cost_increase)
+        limits = CandidateLimits.of(target.old, asked.max_length, asked.max_cost_increase)
         folder = asked.folder(target.old.name)
         await run_sync(folder.prepare)
         async with _locked(folder):
@@ -78,7 +78,9 @@ class WholeSearch:
             async with _recorded_alone(asked):
                 return await self._searched(target, limits, folder, parts, journal)
 
-    async def _begun(self, target: Target, limits: Limits, folder: Folder) -> tuple[Parts, Journal]:
+    async def _begun(
+        self, target: ImproveTarget, limits: CandidateLimits, folder: Folder
+    ) -> tuple[Parts, SearchJournal]:
         asked = self._asked
         key = await search_key(asked, target, limits)
         known = await run_sync(read_beginning, folder.journal, key)
@@ -104,7 +106,7 @@ class WholeSearch:
         cases = {case_id: source.trace_id for case_id, source in parts.sources.items()}
         return parts, await run_sync(open_journal, folder.journal, key, cases, parts.skipped)
 
-    def _count_journal(self, journal: Journal) -> None:
+    def _count_journal(self, journal: SearchJournal) -> None:
         """Count what earlier starts have used."""
         for one in journal.rated.values():
             self._spending.spend(one.tokens, one.cost if one.tokens else 0.0)
@@ -115,7 +117,12 @@ class WholeSearch:
             self._spending.spend(tokens, cost)
 
     async def _searched(
-        self, target: Target, limits: Limits, folder: Folder, parts: Parts, journal: Journal
+        self,
+        target: ImproveTarget,
+        limits: CandidateLimits,
+        folder: Folder,
+        parts: Parts,
+        journal: SearchJournal,
     ) -> Improvement:
         asked, spending = self._asked, self._spending
         rater = Rater(
@@ -142,7 +149,7 @@ class WholeSearch:
             if not spending.set_apart(needed_for_test(asked, parts, spending)):
                 raise BudgetUsedUpError
 
-        search = Search(
+        search = PromptSearch(
             parts,
             limits,
             rater,
@@ -167,7 +174,7 @@ class WholeSearch:
         return await self._written(target, folder, parts, journal, best, new, tested)
 
     async def _tested(
-        self, parts: Parts, limits: Limits, rater: Rater, best: Candidate, new: Prompt, search: str
+        self, parts: Parts, limits: CandidateLimits, rater: Rater, best: Candidate, new: Prompt, search: str
     ) -> SealedResult:
         self._step = "test"
         self._spending.begin_test()
@@ -184,10 +191,10 @@ class WholeSearch:
 
     async def _written(
         self,
-        target: Target,
+        target: ImproveTarget,
         folder: Folder,
         parts: Parts,
-        journal: Journal,
+        journal: SearchJournal,
         best: Candidate | None,
         new: Prompt | None,
         tested: SealedResult | None,

@@ -61,7 +61,7 @@ def recorded_calls() -> Iterator[Calls]:
 
 
 @attrs.frozen
-class Reply:
+class JudgeReply:
     """A judge's reply.
 
     Attributes:
@@ -114,16 +114,16 @@ def _name_of(model: Any) -> str | None:
     return next((name for name in names if isinstance(name, str)), None)
 
 
-def reply_of(result: Any, calls: Calls) -> Reply:
+def reply_of(result: Any, calls: Calls) -> JudgeReply:
     """Return the reply in a run's result. The result may be a plain value that a middleware returned."""
     output = getattr(result, "final_output", result)
     text = ItemHelpers.text_message_outputs(getattr(result, "new_items", None) or [])
     if not text and output is not None:
         text = output if isinstance(output, str) else json.dumps(json_data(output), ensure_ascii=False)
-    return Reply(text or None, output, calls=calls)
+    return JudgeReply(text or None, output, calls=calls)
 
 
-def unusable_reply(error: Exception, calls: Calls) -> Reply | None:
+def unusable_reply(error: Exception, calls: Calls) -> JudgeReply | None:
     """Return the reply that the SDK rejected; None if the error has another cause.
 
     Only an unusable reply is a reason to continue with the next stage. A lost connection, an exhausted budget
@@ -139,4 +139,4 @@ def unusable_reply(error: Exception, calls: Calls) -> Reply | None:
         text = "".join(ItemHelpers.extract_text(item) or "" for item in items)
     attempts = [getattr(attempt, "text", None) for attempt in getattr(error, "attempts", ())]
     all_texts = "\n".join(one for one in attempts if isinstance(one, str)) or None
-    return Reply(text or None, all_texts=all_texts, calls=calls)
+    return JudgeReply(text or None, all_texts=all_texts, calls=calls)

@@ -10,7 +10,7 @@ import attrs
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt
 
 from kantan_agents.agent import Agent
-from kantan_agents.lab.judges.replies import Reply, recorded_calls, reply_of, unusable_reply
+from kantan_agents.lab.judges.replies import JudgeReply, recorded_calls, reply_of, unusable_reply
 from kantan_agents.lab.judges.tags import read_tags
 from kantan_agents.lab.judges.verdict import Method
 from kantan_agents.models.structured import AgentOutput, OutputSchema
@@ -88,7 +88,7 @@ class StageResult:
 
 
 @attrs.frozen(eq=False)
-class Stage:
+class JudgeStage:
     """One stage: an agent, and a function that reads its reply.
 
     Attributes:
@@ -99,9 +99,9 @@ class Stage:
 
     name: Method
     agent: Agent[Any]
-    read: Callable[[Reply], StageResult]
+    read: Callable[[JudgeReply], StageResult]
 
-    async def run(self, content: str, context: Any, options: dict[str, Any]) -> Reply:
+    async def run(self, content: str, context: Any, options: dict[str, Any]) -> JudgeReply:
         """Run the agent with ``content`` and return its reply, usable or not.
 
         Raises:
@@ -118,7 +118,7 @@ class Stage:
             return reply_of(done["result"], calls)
 
 
-def read_judgment(reply: Reply, count: int, tag: str) -> StageResult:
+def read_judgment(reply: JudgeReply, count: int, tag: str) -> StageResult:
     """Read a reply of the stage ``structured_output``: a ``Judgment``, or else a tag in the text."""
     method: Method = "structured_output"
     if isinstance(reply.output, Judgment):
@@ -130,13 +130,13 @@ def read_judgment(reply: Reply, count: int, tag: str) -> StageResult:
     return StageResult(None, method, problem=f"no JSON object with step and reason, and {found.problem}")
 
 
-def read_tag(reply: Reply, count: int, tag: str) -> StageResult:
+def read_tag(reply: JudgeReply, count: int, tag: str) -> StageResult:
     """Read a reply of the stage ``phase3_tag``."""
     found = read_tags(reply.text or "", count, tag)
     return StageResult(found.step, "phase3_tag", problem=found.problem)
 
 
-def read_evaluation(reply: Reply, count: int, method: Method) -> StageResult:
+def read_evaluation(reply: JudgeReply, count: int, method: Method) -> StageResult:
     """Read a reply of the stage ``ai_judge`` or ``ai_judge_fallback``."""
     if not isinstance(reply.output, Evaluation):
         return StageResult(None, method, problem="no JSON object with matched_index and reason")

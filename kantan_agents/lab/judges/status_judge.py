@@ -33,8 +33,8 @@ from kantan_agents.lab.judges.replies import ModelRecorder, ReplyRecorder
 from kantan_agents.lab.judges.rules import StatusRule, checked_rules
 from kantan_agents.lab.judges.stages import (
     Evaluation,
+    JudgeStage,
     Judgment,
-    Stage,
     StageResult,
     read_evaluation,
     read_judgment,
@@ -115,7 +115,7 @@ class StatusJudge:
         options = {"model": model, **defaults, **agent_options, "middleware": recorded}
         self._stages, self._fallback = self._make_stages(language, options)
 
-    def _make_stages(self, language: str, options: dict[str, Any]) -> tuple[list[Stage], Stage]:
+    def _make_stages(self, language: str, options: dict[str, Any]) -> tuple[list[JudgeStage], JudgeStage]:
         """Return the stages of ``judge``, and the fallback of ``detect_matched_rule`` for untagged output."""
         count, tag, texts = len(self.rules), self.tag, self._templates
         renderer = options.pop("renderer", None)
@@ -132,14 +132,16 @@ class StatusJudge:
             )
 
         tagged = partial(read_tag, count=count, tag=tag)
-        stages = [Stage("phase3_tag", agent("tagged", texts.tagged), tagged)]
+        stages = [JudgeStage("phase3_tag", agent("tagged", texts.tagged), tagged)]
         if self.mode == "structured":
             first = agent("structured", texts.structured, single_reply(Judgment))
-            stages.insert(0, Stage("structured_output", first, partial(read_judgment, count=count, tag=tag)))
+            stages.insert(
+                0, JudgeStage("structured_output", first, partial(read_judgment, count=count, tag=tag))
+            )
         last = agent("evaluation", texts.evaluation, single_reply(Evaluation))
         evaluated = partial(read_evaluation, count=count)
-        stages.append(Stage("ai_judge", last, partial(evaluated, method="ai_judge")))
-        return stages, Stage("ai_judge_fallback", last, partial(evaluated, method="ai_judge_fallback"))
+        stages.append(JudgeStage("ai_judge", last, partial(evaluated, method="ai_judge")))
+        return stages, JudgeStage("ai_judge_fallback", last, partial(evaluated, method="ai_judge_fallback"))
 
     async def judge(
         self, content: str, context: Context | None = None, **runner_options: Any

@@ -1,6 +1,5 @@
 """Runs recorded runs again: as a test of an agent, or with something changed."""
 
-from kantan_agents.lab.replay.again import record_again, record_again_async
 from kantan_agents.lab.replay.change import Change
 from kantan_agents.lab.replay.cohort import Cohort, Skipped
 from kantan_agents.lab.replay.experiment import (
@@ -13,6 +12,7 @@ from kantan_agents.lab.replay.experiment import (
     replay_cohort_async,
 )
 from kantan_agents.lab.replay.recording import Recording
+from kantan_agents.lab.replay.recording_again import record_again, record_again_async
 from kantan_agents.lab.replay.replaying import Replay, replay, replay_async
 from kantan_agents.support.package_names import make_callable
 

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import KantanAgentsError, NotReplayableError, code_of
+from kantan_agents.lab.replay.answers_from_recording import StrictTape
 from kantan_agents.lab.replay.checks import Checks, difference_error
 from kantan_agents.lab.replay.recording import Recording
-from kantan_agents.lab.replay.tape import StrictTape
 from kantan_agents.models.structured import json_data
 from kantan_agents.support.secrets import mask
 from kantan_agents.traces.capture import RunRecord

@@ -1,4 +1,4 @@
-"""Chooses the arm of a run that begins."""
+"""Chooses the arm of a run that begins, and finds that of a paused run that goes on."""
 
 from __future__ import annotations
 
@@ -13,28 +13,27 @@ from agents import RunState
 from kantan_agents.agent.bridge.paused_runs import chosen_in, context_of, continue_with, owner_in
 from kantan_agents.agent.cloning import ASSIGNABLE
 from kantan_agents.agent.per_run import limited
-from kantan_agents.agent.running.chosen_arm import ChosenArm
+from kantan_agents.agent.running.chosen_arm import ChosenArm, for_states
 from kantan_agents.errors import MissingUnitError
 from kantan_agents.lab.rollout.arm import Arm
 from kantan_agents.lab.rollout.assignment import Assignment
-from kantan_agents.lab.rollout.live.known import shared_for
-from kantan_agents.lab.rollout.live.shared import NO_DATABASE, Shared
-from kantan_agents.lab.rollout.resumed import chosen_for_state
-from kantan_agents.lab.rollout.unit import Unit, shown_unit, unit_in
+from kantan_agents.lab.rollout.live.process_rollouts import limits_of, shared_for
+from kantan_agents.lab.rollout.live.shared_rollout import NO_DATABASE, SharedRollout
+from kantan_agents.lab.rollout.unit import UnitSource, shown_unit, unit_in
 from kantan_agents.traces.capture import RunRecord
 from kantan_agents.traces.metadata import ARM, ARM_SHARE, NOT_DRAWN, ROLLOUT, ROLLOUT_UNIT
 
 NO_UNIT: Final = "no unit"
 
 
-class _Process:
+class _Creation:
     """One lock for all agents: an agent that holds a lock cannot be copied."""
 
     creating = Lock()
 
 
 def _after_fork() -> None:
-    _Process.creating = Lock()
+    _Creation.creating = Lock()
 
 
 if hasattr(os, "register_at_fork"):
@@ -61,9 +60,9 @@ class ArmChooser:
         agent: Any,
         arms: Mapping[str, Arm],
         weights: tuple[float, ...],
-        unit: Unit,
+        unit: UnitSource,
         on_missing_unit: Literal["control", "raise"],
-        shared: Shared,
+        shared: SharedRollout,
     ) -> None:
         self._agent = ref(agent)
         self._names = tuple(arms)
@@ -134,7 +133,7 @@ class ArmChooser:
         else:
             fitting = (n for n, arm in enumerate(self._arms) if prompt and arm.prompt_id == prompt.id)
             number = next(fitting, 0)
-        with _Process.creating:
+        with _Creation.creating:
             if number not in self._plain:
                 agent = self._created(number)
                 agent._choose = Always(agent, self._names[number], self._limits[number])
@@ -153,7 +152,7 @@ class ArmChooser:
             return control
         made = self._made.get(arm)
         if made is None:
-            with _Process.creating:
+            with _Creation.creating:
                 made = self._made.get(arm)
                 if made is None:
                     made = self._made[arm] = self._created(arm)
@@ -219,3 +218,22 @@ class Always:
         """Return the agent."""
         del record
         return self._agent
+
+
+def chosen_for_state(state: RunState[Any, Any], agent: Any) -> ChosenArm | None:
+    """Return the arm that a paused run has, with its limits; None if it has none.
+
+    The run began with another agent, which has handed it over.
+
+    Args:
+        state: The state.
+        agent: The Agent that resumes it.
+    """
+    recorded = chosen_in(state)
+    name, arm = recorded.get(ROLLOUT), recorded.get(ARM)
+    if not isinstance(name, str) or not isinstance(arm, str):
+        return None
+    return ChosenArm(agent, arm, recorded, limits_of(name, arm))
+
+
+for_states.append(chosen_for_state)

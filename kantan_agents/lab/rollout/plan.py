@@ -1,4 +1,4 @@
-"""``Plan``: what a rollout compares and how, as it is stored; fixed once the rollout has begun."""
+"""``RolloutPlan``: what a rollout compares and how, as it is stored; fixed once the rollout has begun."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import attrs
 
 from kantan_agents.errors import InvalidRolloutError
 from kantan_agents.lab.replay.experiment.prices import Prices
-from kantan_agents.lab.rollout.guards import Guard, checked_guards
+from kantan_agents.lab.rollout.guard_limits import RolloutGuard, checked_guards
 
 _SUM: Final = 1e-9  # what may be missing of 1, as sums of decimal fractions are not exact
 
@@ -32,7 +32,7 @@ _PLURALS: Final = {
 
 
 @attrs.frozen
-class Plan:
+class RolloutPlan:
     """What a rollout compares, and how.
 
     Attributes:
@@ -57,7 +57,7 @@ class Plan:
     metric: str | None
     metric_range: tuple[float, float]
     score_within: float
-    guards: Sequence[Guard]
+    guards: Sequence[RolloutGuard]
     alpha: float
     prices: Prices = attrs.field(eq=False)
 
@@ -88,7 +88,7 @@ class Plan:
         }
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Plan:
+    def from_dict(cls, data: Mapping[str, Any]) -> RolloutPlan:
         """Return the plan that ``to_dict`` has made JSON data of.
 
         Raises:
@@ -109,7 +109,7 @@ class Plan:
             prices=Prices({model: (pair[0], pair[1]) for model, pair in data["prices"].items()}),
         )
 
-    def difference(self, other: Plan) -> str | None:
+    def difference(self, other: RolloutPlan) -> str | None:
         """Return what another plan has differently, as words after "other"; None if they are the same."""
         one, two = self.to_dict(), other.to_dict()
         if list(one["arms"]) != list(two["arms"]):

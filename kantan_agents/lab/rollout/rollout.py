@@ -14,11 +14,11 @@ from kantan_agents.errors import InvalidRolloutError
 from kantan_agents.lab.replay.experiment.prices import Prices
 from kantan_agents.lab.rollout.arm import Arm, checked_arms
 from kantan_agents.lab.rollout.choice import ArmChooser
-from kantan_agents.lab.rollout.guards import checked_guards
-from kantan_agents.lab.rollout.live.known import shared_for
-from kantan_agents.lab.rollout.live.shared import OnVerdict
-from kantan_agents.lab.rollout.plan import Plan, checked_shares
-from kantan_agents.lab.rollout.unit import Unit, checked_unit, shown_unit
+from kantan_agents.lab.rollout.guard_limits import checked_guards
+from kantan_agents.lab.rollout.live.process_rollouts import shared_for
+from kantan_agents.lab.rollout.live.shared_rollout import OnVerdict
+from kantan_agents.lab.rollout.plan import RolloutPlan, checked_shares
+from kantan_agents.lab.rollout.unit import UnitSource, checked_unit, shown_unit
 from kantan_agents.models.resolve import resolve_model
 from kantan_agents.traces.database_url import as_place, url_of
 from kantan_agents.traces.store import TraceStore
@@ -80,7 +80,7 @@ class Rollout(PerRun):
         arms: Mapping[str, str | Prompt | Arm],
         *,
         shares: Mapping[str, float] | None = None,
-        unit: Unit,
+        unit: UnitSource,
         metric: str | None = None,
         metric_range: tuple[float, float] = (0.0, 1.0),
         score_within: float = 3600.0,
@@ -135,13 +135,13 @@ class Rollout(PerRun):
         """
         return self._name or f"{agent}:{'-'.join(self._arms)}"
 
-    def plan_for(self, agent: str) -> Plan:
+    def plan_for(self, agent: str) -> RolloutPlan:
         """Return what the rollout compares, and how.
 
         Args:
             agent: Name of the agent.
         """
-        return Plan(
+        return RolloutPlan(
             agent=agent,
             arms={name: arm.described() for name, arm in self._arms.items()},
             weights=self._weights,

@@ -7,7 +7,7 @@ import os
 from anyio import to_thread
 
 from kantan_agents.lab.evaluation.experiment.database import database_of
-from kantan_agents.lab.rollout.live.known import follow
+from kantan_agents.lab.rollout.live.process_rollouts import follow
 from kantan_agents.lab.rollout.observed.samples import Samples
 from kantan_agents.lab.rollout.state.change import promote as promote_in
 from kantan_agents.lab.rollout.state.change import stop as stop_in

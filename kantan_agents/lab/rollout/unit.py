@@ -8,11 +8,11 @@ from uuid import UUID
 
 from kantan_agents.errors import InvalidRolloutError
 
-Unit = str | Callable[[Mapping[str, Any]], object]
+UnitSource = str | Callable[[Mapping[str, Any]], object]
 """A path of keys such as ``"user.id"``, or a function of the context."""
 
 
-def checked_unit(unit: object) -> Unit:
+def checked_unit(unit: object) -> UnitSource:
     """Return where units are found.
 
     Raises:
@@ -26,12 +26,12 @@ def checked_unit(unit: object) -> Unit:
     raise InvalidRolloutError(option="unit", reason=reason)
 
 
-def shown_unit(unit: Unit) -> str:
+def shown_unit(unit: UnitSource) -> str:
     """Return where units are found, for people."""
     return unit if isinstance(unit, str) else getattr(unit, "__qualname__", type(unit).__name__) + "()"
 
 
-def unit_in(context: Any, unit: Unit) -> tuple[str | None, str]:
+def unit_in(context: Any, unit: UnitSource) -> tuple[str | None, str]:
     """Return the unit of a run, or None and the reason why there is none.
 
     A str, an int and a UUID count; ``1`` and ``"1"`` are the same unit.

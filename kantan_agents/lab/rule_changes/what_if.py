@@ -8,9 +8,9 @@ from typing import Any, Protocol
 import attrs
 
 from kantan_agents.errors import InvalidOptionError, NoRecordedCallsError
-from kantan_agents.lab.rule_changes.judge import Judge, Judgement, NotJudgedError
-from kantan_agents.lab.rule_changes.recorded import RecordedRules
-from kantan_agents.lab.rule_changes.replace import Callers, RecordedRun, Replacement
+from kantan_agents.lab.rule_changes.judge_calls import Judge, Judgement, NotJudgedError
+from kantan_agents.lab.rule_changes.recorded_rules import RecordedRules
+from kantan_agents.lab.rule_changes.replaced_rules import Callers, RecordedRun, Replacement
 from kantan_agents.lab.rule_changes.values import Flip, IncompleteTrace, UnjudgedCall, WhatIf
 from kantan_agents.tool_rules import BASE, EXPLICIT, ToolRules, ToolRulesMode, rules_of
 from kantan_agents.traces.capture import ToolCallRecord

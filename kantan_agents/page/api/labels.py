@@ -15,8 +15,8 @@ from kantan_agents.lab.evaluation.labels.arguments import checked_name
 from kantan_agents.page.api.answers import json_endpoint, state_of
 from kantan_agents.page.api.changes import RefusedChange, changing_endpoint
 from kantan_agents.page.data.label_choices import label_choices
-from kantan_agents.page.data.label_queue import Asked, Given, WaitingResults, take_back
-from kantan_agents.page.data.signed import signed_data
+from kantan_agents.page.data.label_queue import Given, QueueRequest, WaitingResults, take_back
+from kantan_agents.page.data.signed_data import signed_data
 from kantan_agents.page.state import PageState
 from kantan_agents.support.arguments import checked_list, checked_text
 
@@ -30,19 +30,19 @@ async def _choices(request: Request) -> Any:
 
 
 async def _next(request: Request, body: Mapping[str, Any]) -> Any:
-    asked = Asked.of(body)
+    asked = QueueRequest.of(body)
     skipped = frozenset(
         checked_text("skipped", one) for one in checked_list("skipped", body.get("skipped", []))
     )
     return await run_sync(_find_next, state_of(request), asked, skipped)
 
 
-def _find_next(state: PageState, asked: Asked, skipped: frozenset[str]) -> Any:
+def _find_next(state: PageState, asked: QueueRequest, skipped: frozenset[str]) -> Any:
     return WaitingResults.of(state.store, asked, state.secret).next(skipped)
 
 
 async def _answer(request: Request, body: Mapping[str, Any]) -> Any:
-    asked, item = Asked.of(body), checked_text("item", body.get("item"))
+    asked, item = QueueRequest.of(body), checked_text("item", body.get("item"))
     given = await run_sync(_store, state_of(request), asked, item, body)
     if given.is_stored:
         return given.answer
@@ -54,7 +54,7 @@ async def _answer(request: Request, body: Mapping[str, Any]) -> Any:
     raise RefusedChange(HTTPStatus.CONFLICT, "labelled", reason)
 
 
-def _store(state: PageState, asked: Asked, item: str, body: Mapping[str, Any]) -> Given:
+def _store(state: PageState, asked: QueueRequest, item: str, body: Mapping[str, Any]) -> Given:
     found = WaitingResults.of(state.store, asked, state.secret)
     return found.answer(item, body.get("value"), body.get("comment"))
 

@@ -13,9 +13,8 @@ from starlette.routing import Route
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.page.api.answers import json_endpoint, state_of
 from kantan_agents.page.api.parameters import count_of, flag_of, number_of, text_of, time_of
-from kantan_agents.page.data.choices import choices
 from kantan_agents.page.data.file_version import file_version
-from kantan_agents.page.data.run_rows import run_row
+from kantan_agents.page.data.run_table import choices, run_row
 
 _PAGE: Final = 100
 _LARGEST_PAGE: Final = 200

@@ -8,8 +8,8 @@ from typing import Any
 import attrs
 
 from kantan_agents.lab.replay.experiment.prices import Prices
+from kantan_agents.page.data.cut_texts import Pool, cut
 from kantan_agents.page.data.messages import messages_of
-from kantan_agents.page.data.parts import Pool, cut
 from kantan_agents.traces.capture import ModelCallRecord, ToolCallRecord, ToolDefinition
 
 

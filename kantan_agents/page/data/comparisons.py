@@ -11,8 +11,8 @@ from kantan_agents.lab.evaluation import Comparison, Evaluation, MetricCompariso
 from kantan_agents.lab.evaluation.comparing.paired_values import CaseKey, paired_values, runs_of_cases
 from kantan_agents.lab.evaluation.experiment.results import CaseResult
 from kantan_agents.lab.replay import Experiment, RunOutcome
+from kantan_agents.page.data.cut_texts import cut
 from kantan_agents.page.data.label_choices import check_evaluation
-from kantan_agents.page.data.parts import cut
 from kantan_agents.traces.store import TraceStore
 
 _MOST: Final = 100

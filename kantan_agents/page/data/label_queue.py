@@ -28,7 +28,7 @@ from kantan_agents.lab.evaluation.labels.rows import (
 )
 from kantan_agents.page.data.label_choices import check_evaluation
 from kantan_agents.page.data.label_item import item_data
-from kantan_agents.page.data.signed import name_of, sign
+from kantan_agents.page.data.signed_data import name_of, sign
 from kantan_agents.support.arguments import checked_int
 from kantan_agents.traces.store import TraceStore
 
@@ -37,7 +37,7 @@ PASSES: Final = 0.5
 
 
 @attrs.frozen
-class Asked:
+class QueueRequest:
     """What a window asks for.
 
     Attributes:
@@ -57,7 +57,7 @@ class Asked:
     seed: int
 
     @classmethod
-    def of(cls, body: Mapping[str, Any]) -> Asked:
+    def of(cls, body: Mapping[str, Any]) -> QueueRequest:
         """Return what a request asks for.
 
         Raises:
@@ -100,11 +100,11 @@ class WaitingResults:
     """
 
     evaluation: Evaluation
-    asked: Asked
+    asked: QueueRequest
     secret: bytes = attrs.field(repr=False)
 
     @classmethod
-    def of(cls, store: TraceStore, asked: Asked, secret: bytes) -> WaitingResults:
+    def of(cls, store: TraceStore, asked: QueueRequest, secret: bytes) -> WaitingResults:
         """Return those of an evaluation in a store.
 
         Raises:

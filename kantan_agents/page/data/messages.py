@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kantan_agents.page.data.parts import cut
+from kantan_agents.page.data.cut_texts import cut
 
 
 def messages_of(items: Any) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from kantan_agents.page.data.parts import cut
+from kantan_agents.page.data.cut_texts import cut
 from kantan_agents.traces.store import PromptStats, TraceStore
 
 

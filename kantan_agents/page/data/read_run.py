@@ -1,13 +1,26 @@
-"""Reads a run from a database, as the page shows it."""
+"""Reads a run from a database, as the page shows it and as a report file contains it."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
 
+from kantan_agents.lab.evaluation.experiment.tables import EVALUATIONS, RESULTS, SCORES, has_tables
 from kantan_agents.lab.replay.experiment.prices import Prices
-from kantan_agents.page.data.run_view import run_view
-from kantan_agents.page.data.scores import scores_of
-from kantan_agents.traces.store import TraceStore
+from kantan_agents.page.data.calls import Pools, cost_of, model_call_data, tokens_of, tool_call_data
+from kantan_agents.page.data.cut_texts import cut
+from kantan_agents.page.data.run_table import run_row
+from kantan_agents.page.data.timeline import timeline
+from kantan_agents.traces.capture import RunRecord
+from kantan_agents.traces.store import StoredTrace, TraceStore
+from kantan_agents.traces.store.connection import reading
+
+# They are shown by themselves.
+_OWN_FACTS: Final = frozenset({"agent_name", "prompt_name", "prompt_version"})
+_QUERY: Final = f"""SELECT e.name, s.metric, s.rater, s.source, s.value, s.label, s.comment, s.error
+FROM {RESULTS} r JOIN {EVALUATIONS} e ON e.id = r.evaluation JOIN {SCORES} s ON s.result = r.id
+WHERE r.trace_id = ? AND s.metric NOT LIKE ' %' ORDER BY e.id, s.metric, s.rater"""  # noqa: S608
 
 
 def read_run(store: TraceStore, trace_id: str, prices: Prices | None = None) -> dict[str, Any]:
@@ -23,4 +36,94 @@ def read_run(store: TraceStore, trace_id: str, prices: Prices | None = None) -> 
         TraceDatabaseError: E60, the file cannot be read.
     """
     trace = store.trace(trace_id)
-    return run_view(trace, scores_of(store.path, trace.trace_id), prices)
+    return _run_view(trace, _scores_of(store.path, trace.trace_id), prices or Prices())
+
+
+def _run_view(trace: StoredTrace, scores: Sequence[Mapping[str, Any]], prices: Prices) -> dict[str, Any]:
+    """Return facts, the lines of a timeline, and the recorded calls behind them."""
+    summary = trace.summary
+    pools = Pools()
+    calls = [model_call_data(call, pools, prices) for call in trace.model_calls]
+    return {
+        **run_row(summary),
+        "input": cut(summary.input),
+        "output": cut(summary.output),
+        "error": cut(summary.error),
+        "workflow": summary.workflow_name,
+        "group": summary.group_id,
+        "input_tokens": summary.input_tokens,
+        "output_tokens": summary.output_tokens,
+        "cost": _cost(trace, prices),
+        "rubric": summary.rubric,
+        "scores": list(scores),
+        "metadata": {key: cut(value) for key, value in summary.metadata.items() if key not in _OWN_FACTS},
+        "missing": list(trace.missing),
+        "lines": timeline(trace),
+        "calls": calls,
+        "tools": [tool_call_data(call) for call in trace.tool_calls],
+        "runs": [_run(run) for run in trace.runs],
+        "contents": pools.to_dict(),
+    }
+
+
+def _cost(trace: StoredTrace, prices: Prices) -> float | None:
+    """Return what all model calls have cost; None if that of one is not known."""
+    costs = [cost_of(call, prices) for call in trace.model_calls]
+    known = [cost for cost in costs if cost is not None]
+    # A call of which no record is left has its tokens in the spans only.
+    recorded = sum(sum(tokens_of(call)) for call in trace.model_calls)
+    is_complete = len(known) == len(costs) and recorded >= (trace.summary.total_tokens or 0)
+    return sum(known) if known and is_complete else None
+
+
+def _run(run: RunRecord) -> dict[str, Any]:
+    return {
+        "id": run.id,
+        "agent": run.agent,
+        "outcome": run.outcome,
+        "seconds": run.seconds,
+        "parent_run": run.parent_run,
+        "error": None if run.error is None else cut(run.error.message),
+        "rules": _rules(run.rules.layers),
+        "limits": _rules(run.rules.limits),
+        "agents": [
+            {
+                "name": agent.name,
+                "prompt": agent.prompt
+                and {
+                    "name": agent.prompt.name,
+                    "version": agent.prompt.version,
+                    "text": cut(agent.prompt.text),
+                },
+                "context": {path: cut(value) for path, value in agent.context.items()},
+            }
+            for agent in run.agents
+        ],
+    }
+
+
+def _rules(layers: Sequence[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
+    return [{"name": name, "rules": cut(rules)} for name, rules in layers]
+
+
+def _scores_of(path: Path, trace_id: str) -> list[dict[str, Any]]:
+    """Return what evaluators and people say about the run of a trace."""
+    with reading(path, by_trace=False, with_views=False) as connection:
+        if not has_tables(connection):
+            return []
+        return [_score(*row) for row in connection.execute(_QUERY, (trace_id,))]
+
+
+def _score(
+    evaluation: str, metric: str, rater: str, source: str, value: float | None, *texts: str | None
+) -> dict[str, Any]:
+    label, comment, error = texts
+    return {
+        "evaluation": evaluation,
+        "metric": metric,
+        "by": rater or source,
+        "value": value,
+        "label": cut(label),
+        "comment": cut(comment),
+        "error": cut(error),
+    }

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, timezone
 from statistics import fmean, stdev
 from typing import Any, Final
 
-from kantan_agents.lab.evaluation.statistics.student_t import t_quantile
+from kantan_agents.lab.evaluation.statistics.distributions import t_quantile
 from kantan_agents.traces.store import TraceStore
 
 _UNITS: Final = (timedelta(minutes=1), timedelta(hours=1), timedelta(days=1), timedelta(weeks=1))

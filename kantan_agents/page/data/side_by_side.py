@@ -8,10 +8,10 @@ from typing import Any
 
 import attrs
 
+from kantan_agents.page.data.cut_texts import as_text, cut
 from kantan_agents.page.data.messages import messages_of
-from kantan_agents.page.data.parts import as_text, cut
 from kantan_agents.page.data.prompt_versions import changed_lines
-from kantan_agents.page.data.run_rows import run_row
+from kantan_agents.page.data.run_table import run_row
 from kantan_agents.traces.capture import ModelCallRecord, RunRecord, ToolCallRecord
 from kantan_agents.traces.capture.compare_runs import parting
 from kantan_agents.traces.store import StoredTrace, TraceStore

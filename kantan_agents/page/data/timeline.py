@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from kantan_llm.tracing import SpanRecord
 
-from kantan_agents.page.data.parts import cut
+from kantan_agents.page.data.cut_texts import cut
 from kantan_agents.traces.capture import ModelCallRecord, ToolCallRecord
 from kantan_agents.traces.metadata import JUDGE_SPAN, REFUSAL_SPAN, RUN_SPAN
 from kantan_agents.traces.sdk_spans import without_sdk_spans, without_spans

@@ -6,16 +6,35 @@ import base64
 import hashlib
 import json
 import os
+import re
 from collections.abc import Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
 from kantan_agents.errors import FileArgumentError
 from kantan_agents.middleware import Redact
-from kantan_agents.page.data.parts import MOST
-from kantan_agents.page.report.script import joined_script, joined_style
+from kantan_agents.page.data.cut_texts import MOST
 from kantan_agents.support.arguments import checked_path
 from kantan_agents.support.replace_file import replace_file
+
+MODULES: Final = (
+    "lib/dom.js",
+    "lib/format.js",
+    "lib/keys.js",
+    "run/text.js",
+    "run/timeline.js",
+    "run/details.js",
+    "run/overview.js",
+    "run/raw.js",
+    "run/board.js",
+    "report/main.js",
+)
+"""In the order in which they need each other. Their names at the top level differ."""
+_STYLES: Final = ("page.css", "run.css")
+
+_IMPORT: Final = re.compile(r'^import \{[^}]*\} from "[^"]*";\n', re.MULTILINE)
+_EXPORT: Final = re.compile(r"^export (?=(async )?function|const|class)", re.MULTILINE)
 
 # What is found at the end of a text that was cut may be the beginning of something that is to be masked.
 _UNSURE: Final = 256
@@ -52,7 +71,7 @@ def write_run_report(
 
 def report_page(runs: Sequence[dict[str, Any]]) -> str:
     """Return the whole file."""
-    script, style = joined_script(), joined_style()
+    script, style = joined_script(), _joined_style()
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
@@ -102,3 +121,18 @@ def _masked(data: Any, redact: Redact, name: str = "") -> Any:
         return [_masked(one, redact, name) for one in data]
     # With its name, by which a password is found.
     return redact.masked({name: data})[name] if isinstance(data, str) else data
+
+
+def joined_script() -> str:
+    """Return the modules of the run view as one script: a file opened from a disk cannot load modules."""
+    modules = (_EXPORT.sub("", _IMPORT.sub("", read_static(name))) for name in MODULES)
+    return '"use strict";\n' + "\n".join(modules)
+
+
+def _joined_style() -> str:
+    return "\n".join(map(read_static, _STYLES))
+
+
+def read_static(name: str) -> str:
+    """Return one of the page's own files."""
+    return (files("kantan_agents.page") / "static" / name).read_text(encoding="utf-8")

@@ -13,7 +13,7 @@ from kantan_agents import Prompt, redact_texts
 from kantan_agents.errors import ReflectionFailedError
 from kantan_agents.lab.improve import Candidate
 from kantan_agents.lab.improve.folder import default_folder
-from kantan_agents.lab.improve.limits import Limits
+from kantan_agents.lab.improve.limits import CandidateLimits
 from kantan_agents.lab.improve.lineage import draw_lineage
 from kantan_agents.lab.improve.results import rollout_code, rollout_command
 from kantan_agents.lab.improve.target import next_version
@@ -102,7 +102,7 @@ def test_half_a_surrogate_pair_is_refused(tmp_path: Path) -> None:
     failed = pytest.raises(ReflectionFailedError)
     with shop(tmp_path, propose=lambda _question, _number: text) as made, failed:
         made.improve(rounds=1)
-    limits = Limits.of(Prompt("p", "v1", OLD), None, 0.2)
+    limits = CandidateLimits.of(Prompt("p", "v1", OLD), None, 0.2)
     assert limits.problem(f"{OLD} \ud800") == "it is not valid Unicode"
 
 

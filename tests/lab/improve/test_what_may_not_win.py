@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from kantan_agents import Prompt
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.lab.improve.limits import Limits, markers_of
+from kantan_agents.lab.improve.limits import CandidateLimits, markers_of
 from kantan_agents.lab.improve.rated import Rated
 from kantan_agents.testing import Reply, ScriptedToolCall
 from tests.lab.improve.shops import (
@@ -152,25 +152,25 @@ def test_a_text_passes_exactly_if_its_markers_are_the_same(text: str, old: list[
     def written(paths: list[str], space: str) -> str:
         return "Do it. " + " ".join(f"{{{{{space}${path}{space}}}}}" for path in paths)
 
-    limits = Limits.of(Prompt("p", "v1", written(old, " ")), None, 0.2)
+    limits = CandidateLimits.of(Prompt("p", "v1", written(old, " ")), None, 0.2)
     problem = limits.problem(written(new, "") + " now")
     assert (problem is None) == (set(old) == set(new))
     assert set(markers_of(written(old, " "))) == set(markers_of(written(old, "")))
 
 
 def test_a_literal_prompt_has_no_markers_to_keep() -> None:
-    limits = Limits.of(Prompt("p", "v1", "Say {{ $ctx.a }}.", literal=True), None, 0.2)
+    limits = CandidateLimits.of(Prompt("p", "v1", "Say {{ $ctx.a }}.", literal=True), None, 0.2)
     assert limits.markers == ()
     assert limits.problem("Say it.") is None
 
 
 def test_a_limit_below_the_old_length_is_an_error() -> None:
     with pytest.raises(InvalidOptionError, match="has 6 characters already"):
-        Limits.of(Prompt("p", "v1", "Do it."), 5, 0.2)
+        CandidateLimits.of(Prompt("p", "v1", "Do it."), 5, 0.2)
 
 
 def test_only_what_the_old_version_had_not_counts_against_a_candidate() -> None:
-    limits = Limits.of(Prompt("p", "v1", "Do it."), None, 0.2)
+    limits = CandidateLimits.of(Prompt("p", "v1", "Do it."), None, 0.2)
     refused = {"a": Rated("a", 0.0, "changed", refused=("x",))}
     invalid = {"a": Rated("a", 0.0, "failed", is_invalid=True)}
     assert limits.obstacle({}, refused) is not None
@@ -181,7 +181,7 @@ def test_only_what_the_old_version_had_not_counts_against_a_candidate() -> None:
 
 @pytest.mark.parametrize(("tokens", "is_eligible"), [(120, True), (121, False)])
 def test_the_limit_of_use_is_inclusive(tokens: int, is_eligible: bool) -> None:
-    limits = Limits.of(Prompt("p", "v1", "Do it."), None, 0.2)
+    limits = CandidateLimits.of(Prompt("p", "v1", "Do it."), None, 0.2)
     old = {"a": Rated("a", 0.0, "same", input_tokens=100), "b": Rated("b", 0.0, "diverged", input_tokens=9)}
     new = {
         "a": Rated("a", 0.0, "wording", input_tokens=tokens),

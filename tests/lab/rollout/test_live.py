@@ -22,9 +22,9 @@ from kantan_agents.core.events import RolloutChanged
 from kantan_agents.errors import RolloutStepError, TraceDatabaseError
 from kantan_agents.lab.evaluation.experiment.database import prepare_database
 from kantan_agents.lab.rollout import history, promote, record_score, rollouts, stop
-from kantan_agents.lab.rollout.choice import _Process as Creating
-from kantan_agents.lab.rollout.live.known import _Process as Known
-from kantan_agents.lab.rollout.live.watcher import _Process as Watching
+from kantan_agents.lab.rollout.choice import _Creation as Creating
+from kantan_agents.lab.rollout.live.process_rollouts import _KnownRollouts as Known
+from kantan_agents.lab.rollout.live.watcher import _Watchers as Watching
 from kantan_agents.lab.rollout.state.change import promote as promote_in
 from kantan_agents.lab.rollout.state.change import stop as stop_in
 from kantan_agents.testing import ModelStep, ScriptedModel

@@ -8,7 +8,7 @@ from kantan_agents.errors import InvalidOptionError
 from kantan_agents.lab.evaluation.comparing.paired_values import CaseKey, runs_of_cases
 from kantan_agents.lab.evaluation.evaluators import Evaluator, PairwiseJudge
 from kantan_agents.lab.evaluation.experiment.results import CaseResult, VariantResults
-from kantan_agents.lab.evaluation.finished import FinishedCase
+from kantan_agents.lab.evaluation.finished_case import FinishedCase
 from kantan_agents.lab.evaluation.scores import Score
 from kantan_agents.support.arguments import shown
 from kantan_agents.traces.capture.canonical import content_hash

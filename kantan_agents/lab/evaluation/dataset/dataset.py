@@ -17,7 +17,7 @@ from kantan_agents.lab.evaluation.dataset.assignment import Fractions, checked_s
 from kantan_agents.lab.evaluation.dataset.case import Case, checked_cases
 from kantan_agents.lab.evaluation.dataset.files import dataset_path, load_cases, save_cases
 from kantan_agents.lab.evaluation.dataset.jsonl import checked_seal
-from kantan_agents.lab.evaluation.dataset.recorded_cases import Wanted, recorded_cases
+from kantan_agents.lab.evaluation.dataset.recorded_cases import WantedCases, recorded_cases
 from kantan_agents.lab.replay.cohort import Skipped
 from kantan_agents.support.arguments import checked_int, checked_text
 from kantan_agents.support.log import get_logger
@@ -133,7 +133,7 @@ class Dataset:
             InvalidOptionError: E75, an argument is invalid.
             TraceDatabaseError: E60, the file cannot be read.
         """
-        wanted = Wanted(filters, failed, last, limit, sample, checked_seed(seed))
+        wanted = WantedCases(filters, failed, last, limit, sample, checked_seed(seed))
         cases, skipped = recorded_cases(store, wanted)
         named = name or filters.get("prompt") or filters.get("agent") or store.path.stem
         return cls(named, cases, skipped=skipped)

@@ -41,7 +41,7 @@ _EARLIER_TURNS: Final = ("conversation_id", "previous_response_id")
 
 
 @attrs.frozen
-class Wanted:
+class WantedCases:
     """Which recorded runs become cases.
 
     Attributes:
@@ -77,7 +77,7 @@ class Wanted:
                 checked_int(option, value, 1)
 
 
-def recorded_cases(store: TraceStore, wanted: Wanted) -> tuple[list[Case], list[Skipped]]:
+def recorded_cases(store: TraceStore, wanted: WantedCases) -> tuple[list[Case], list[Skipped]]:
     """Return a case for each outermost run that matches, and the traces that were left out.
 
     Raises:
@@ -129,7 +129,7 @@ def cases_of_trace(store: TraceStore, trace_id: str) -> list[Case]:
     return cases
 
 
-def _drawn(found: Sequence[str], wanted: Wanted) -> Sequence[str]:
+def _drawn(found: Sequence[str], wanted: WantedCases) -> Sequence[str]:
     """Return the traces in the order in which they are read: at random, if only some are needed."""
     if wanted.sample is None:
         return found
@@ -175,7 +175,7 @@ class _Verdicts:
         return lowest
 
 
-def _matching(store: TraceStore, wanted: Wanted, verdicts: _Verdicts) -> list[str]:
+def _matching(store: TraceStore, wanted: WantedCases, verdicts: _Verdicts) -> list[str]:
     """Return the ids of the traces that match, the newest first."""
     filters: TraceFilters = {**wanted.filters, "rubric_below": None}
     if wanted.last is not None:

@@ -14,7 +14,7 @@ from kantan_agents.core.events.emitter import Stopwatch
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.lab.evaluation.evaluators.coerce import failed_score, scores_from
 from kantan_agents.lab.evaluation.evaluators.versions import version_of_function
-from kantan_agents.lab.evaluation.finished import FinishedCase
+from kantan_agents.lab.evaluation.finished_case import FinishedCase
 from kantan_agents.lab.evaluation.scores import Score, Source
 from kantan_agents.support.arguments import checked_bool, shown
 from kantan_agents.support.log import get_logger

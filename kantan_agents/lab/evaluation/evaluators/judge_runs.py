@@ -16,7 +16,7 @@ from kantan_agents.core.context import RESERVED_KEYS
 from kantan_agents.core.pipeline import run_result
 from kantan_agents.core.prompt import Prompt
 from kantan_agents.lab.evaluation.dataset.case import Case
-from kantan_agents.lab.evaluation.finished import FinishedCase
+from kantan_agents.lab.evaluation.finished_case import FinishedCase
 from kantan_agents.lab.evaluation.judge_keys import JUDGE_KEY
 from kantan_agents.lab.judges.wording import fenced
 from kantan_agents.lab.replay.change import plain

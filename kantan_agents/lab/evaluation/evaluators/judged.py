@@ -17,7 +17,7 @@ from kantan_agents.lab.evaluation.evaluators.judge_runs import (
     shown_to_judge,
 )
 from kantan_agents.lab.evaluation.evaluators.versions import version_of_options
-from kantan_agents.lab.evaluation.finished import FinishedCase
+from kantan_agents.lab.evaluation.finished_case import FinishedCase
 from kantan_agents.lab.evaluation.scores import Score
 from kantan_agents.lab.judges import judge_agent
 from kantan_agents.models.rubric import rubric_of

@@ -12,7 +12,7 @@ from kantan_agents.lab.evaluation.dataset.json_data import NotJSONDataError, jso
 from kantan_agents.lab.evaluation.evaluators.evaluator import Evaluator
 from kantan_agents.lab.evaluation.evaluators.same_data import data_in, same_data
 from kantan_agents.lab.evaluation.evaluators.versions import version_of_options
-from kantan_agents.lab.evaluation.finished import FinishedCase
+from kantan_agents.lab.evaluation.finished_case import FinishedCase
 from kantan_agents.lab.evaluation.scores import Score
 from kantan_agents.support.arguments import checked_bool, checked_text, shown
 

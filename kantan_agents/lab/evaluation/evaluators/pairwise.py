@@ -19,7 +19,7 @@ from kantan_agents.lab.evaluation.evaluators.judge_runs import (
 )
 from kantan_agents.lab.evaluation.evaluators.same_data import same_data
 from kantan_agents.lab.evaluation.evaluators.versions import version_of_options
-from kantan_agents.lab.evaluation.finished import FinishedCase
+from kantan_agents.lab.evaluation.finished_case import FinishedCase
 from kantan_agents.lab.evaluation.judge_keys import COMPARED_A, COMPARED_B
 from kantan_agents.models.structured import as_dict
 from kantan_agents.support.arguments import checked_text, shown

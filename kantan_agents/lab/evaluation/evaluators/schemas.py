@@ -14,7 +14,7 @@ from kantan_agents.errors import InvalidOptionError
 from kantan_agents.lab.evaluation.dataset.json_data import NotJSONDataError, json_copy, read_json
 from kantan_agents.lab.evaluation.evaluators.evaluator import Evaluator
 from kantan_agents.lab.evaluation.evaluators.versions import version_of_options
-from kantan_agents.lab.evaluation.finished import FinishedCase
+from kantan_agents.lab.evaluation.finished_case import FinishedCase
 from kantan_agents.lab.evaluation.scores import Score
 from kantan_agents.support.arguments import shown
 

@@ -14,7 +14,7 @@ from kantan_agents.lab.evaluation.evaluators.judge_runs import (
     judged_metadata,
 )
 from kantan_agents.lab.evaluation.evaluators.versions import version_of_options
-from kantan_agents.lab.evaluation.finished import FinishedCase
+from kantan_agents.lab.evaluation.finished_case import FinishedCase
 from kantan_agents.lab.evaluation.scores import Score
 from kantan_agents.lab.judges import StatusJudge, StatusRule
 from kantan_agents.support.arguments import checked_list

@@ -20,8 +20,8 @@ from kantan_agents.lab.evaluation.evaluators.evaluator import Evaluator, as_eval
 from kantan_agents.lab.evaluation.experiment.database import database_of, prepare_database, recorded, redacts
 from kantan_agents.lab.evaluation.experiment.evaluation import Evaluation
 from kantan_agents.lab.evaluation.experiment.identity import run_options
+from kantan_agents.lab.evaluation.experiment.missing_runs import find_missing_runs
 from kantan_agents.lab.evaluation.experiment.one_case import CaseRunner
-from kantan_agents.lab.evaluation.experiment.plan import missing_units
 from kantan_agents.lab.evaluation.experiment.progress import Progress
 from kantan_agents.lab.evaluation.experiment.rows import (
     EvaluationRow,
@@ -31,12 +31,12 @@ from kantan_agents.lab.evaluation.experiment.rows import (
     read_stored,
 )
 from kantan_agents.lab.evaluation.experiment.run_config import checked_config, with_retry, withholds
-from kantan_agents.lab.evaluation.experiment.spending import Spending
+from kantan_agents.lab.evaluation.experiment.spending import EvaluationSpending
 from kantan_agents.lab.evaluation.experiment.variants import Variant, Variants, variants_of
 from kantan_agents.lab.evaluation.experiment.watching import notice
 from kantan_agents.lab.evaluation.experiment.work import Work
 from kantan_agents.lab.evaluation.experiment.write_rows import open_evaluation
-from kantan_agents.lab.replay.experiment.prices import Limit, Prices
+from kantan_agents.lab.replay.experiment.prices import Prices, SpendingLimit
 from kantan_agents.middleware import Retry
 from kantan_agents.support.arguments import checked_int, checked_text, shown
 from kantan_agents.traces.store import TraceStore
@@ -163,7 +163,7 @@ async def evaluate_async(
     if progress is not None and not callable(progress):
         raise InvalidOptionError(option="progress", reason=f"must be a function, not {shown(progress)}")
     priced = Prices.of(prices)
-    limit = Limit.of(max_tokens, max_cost, priced)
+    limit = SpendingLimit.of(max_tokens, max_cost, priced)
     options = {} if max_turns is None else {"max_turns": checked_int("max_turns", max_turns, 1)}
     given = dict(context or {})
     config = checked_config(run_config)
@@ -184,8 +184,8 @@ async def evaluate_async(
         "cases": [(case.id, case.hash) for case in cases],
     }
     row, stored = await run_sync(_opened, path, title, body)
-    units = await run_sync(lambda: list(missing_units(cases, compared, times, asked, stored)))
-    spending = Spending(limit)
+    units = await run_sync(lambda: list(find_missing_runs(cases, compared, times, asked, stored)))
+    spending = EvaluationSpending(limit)
     runner = CaseRunner(
         title,
         priced,
@@ -247,6 +247,6 @@ def _opened(path: Path, name: str, body: Mapping[str, Any]) -> tuple[EvaluationR
     return row, read_stored(path, row)
 
 
-def _learn(spending: Spending, path: Path, row: EvaluationRow, stored: Stored) -> None:
+def _learn(spending: EvaluationSpending, path: Path, row: EvaluationRow, stored: Stored) -> None:
     rows = list(stored.rows.values())[-_LEARN_FROM:]
     spending.learn((variant, result) for _, variant, result in read_results(path, row, rows))

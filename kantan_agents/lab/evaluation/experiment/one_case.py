@@ -13,7 +13,7 @@ from agents import RunConfig
 from kantan_agents.agent.running.drive import drive
 from kantan_agents.agent.running.new import new_run
 from kantan_agents.core.pipeline import Run
-from kantan_agents.lab.evaluation.experiment.plan import Unit
+from kantan_agents.lab.evaluation.experiment.missing_runs import MissingRun
 from kantan_agents.lab.evaluation.experiment.results import CaseResult
 from kantan_agents.lab.evaluation.experiment.watching import Watch, current_watch
 from kantan_agents.lab.replay.experiment.prices import Prices
@@ -32,7 +32,7 @@ REPEAT_KEY: Final = "kantan_agents_repeat"
 _WAITS: Final = "it waits for an approval, and nobody is asked in an evaluation"
 
 
-def metadata_of(evaluation: str, unit: Unit) -> dict[str, Any]:
+def metadata_of(evaluation: str, unit: MissingRun) -> dict[str, Any]:
     """Return the metadata of a run and of those of its judges."""
     return {
         EXPERIMENT_KEY: evaluation,
@@ -71,7 +71,7 @@ class CaseRunner:
         self._options = options
         self._withholds = withholds
 
-    async def run(self, unit: Unit) -> tuple[CaseResult, Exception | None]:
+    async def run(self, unit: MissingRun) -> tuple[CaseResult, Exception | None]:
         """Run a variant on a case; return the result, and the error that ended the run."""
         context = {**_copies(self._context), **copied(dict(unit.case.context))}
         given = unit.case.input if isinstance(unit.case.input, str) else copied(list(unit.case.input))
@@ -102,11 +102,17 @@ class CaseRunner:
         finally:
             current_watch.reset(token)
 
-    def _metadata(self, unit: Unit) -> dict[str, Any]:
+    def _metadata(self, unit: MissingRun) -> dict[str, Any]:
         return {**(self._config.trace_metadata or {}), **metadata_of(self._evaluation, unit)}
 
     def _result(
-        self, unit: Unit, run: Run | None, watch: Watch, output: Any, error: Exception | None, seconds: float
+        self,
+        unit: MissingRun,
+        run: Run | None,
+        watch: Watch,
+        output: Any,
+        error: Exception | None,
+        seconds: float,
     ) -> CaseResult:
         message = None if error is None else mask(f"{type(error).__name__}: {error}".rstrip(": "))
         if error is None and run is not None and getattr(run.result, "interruptions", None):

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import attrs
 
 from kantan_agents.lab.evaluation.dataset.case import Case
-from kantan_agents.lab.evaluation.finished import FinishedCase, ToolUse
+from kantan_agents.lab.evaluation.finished_case import FinishedCase, ToolUse
 from kantan_agents.lab.evaluation.scores import Score
 
 Status = Literal["finished", "failed"]

@@ -15,7 +15,7 @@ from kantan_agents.lab.evaluation.evaluators.evaluator import Evaluator
 from kantan_agents.lab.evaluation.evaluators.judge_runs import JUDGE_METADATA, JUDGE_RECORDS_CONTENTS
 from kantan_agents.lab.evaluation.experiment.rows import RatedScore
 from kantan_agents.lab.evaluation.experiment.watching import Watch
-from kantan_agents.lab.evaluation.finished import FinishedCase
+from kantan_agents.lab.evaluation.finished_case import FinishedCase
 from kantan_agents.lab.evaluation.scores import Score
 from kantan_agents.models.rubric import judge
 from kantan_agents.traces.capture.canonical import copied

@@ -1,4 +1,4 @@
-"""``Spending``: keeps the runs of an evaluation within its budget, by reservation."""
+"""``EvaluationSpending``: keeps the runs of an evaluation within its budget, by reservation."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Collection, Iterable
 from kantan_agents.errors import EvaluationBudgetError
 from kantan_agents.lab.evaluation.evaluators.evaluator import Evaluator
 from kantan_agents.lab.evaluation.experiment.results import CaseResult
-from kantan_agents.lab.replay.experiment.prices import Estimate, Ledger, Limit
+from kantan_agents.lab.replay.experiment.prices import Estimate, ExperimentLedger, SpendingLimit
 
 _NOTHING = Estimate(0.0, 0.0)
 
 
-class Spending:
+class EvaluationSpending:
     """Keeps the runs of an evaluation, and the judges of its evaluators, within its budget.
 
     Before a run begins, what the most expensive run of its variant has used so far is reserved for it, and
@@ -23,9 +23,9 @@ class Spending:
         limit: The budget.
     """
 
-    def __init__(self, limit: Limit) -> None:
+    def __init__(self, limit: SpendingLimit) -> None:
         self._limit = limit
-        self._ledger = Ledger(limit)
+        self._ledger = ExperimentLedger(limit)
         self._runs: dict[str, Estimate] = {}
         self._evaluators: dict[str, Estimate] = {}
         self.cost: float | None = 0.0

@@ -15,7 +15,7 @@ from kantan_agents.core.events import (
     ToolCallStarted,
 )
 from kantan_agents.core.events.observers import OnlyKinds
-from kantan_agents.lab.evaluation.finished import ToolUse
+from kantan_agents.lab.evaluation.finished_case import ToolUse
 from kantan_agents.lab.replay.experiment.prices import Prices
 from kantan_agents.support.secrets import mask
 from kantan_agents.traces.capture.canonical import decode

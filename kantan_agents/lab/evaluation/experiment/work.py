@@ -11,14 +11,14 @@ from agents.tracing.scope import Scope
 from anyio.to_thread import run_sync
 
 from kantan_agents.lab.evaluation.evaluators.evaluator import Evaluator
-from kantan_agents.lab.evaluation.experiment.keeper import Keeper, Kept
+from kantan_agents.lab.evaluation.experiment.missing_runs import MissingRun
 from kantan_agents.lab.evaluation.experiment.one_case import CaseRunner, metadata_of
-from kantan_agents.lab.evaluation.experiment.plan import Unit
 from kantan_agents.lab.evaluation.experiment.progress import Progress
+from kantan_agents.lab.evaluation.experiment.result_writer import ResultWriter, UnwrittenResult
 from kantan_agents.lab.evaluation.experiment.results import CaseResult
 from kantan_agents.lab.evaluation.experiment.rows import EvaluationRow, read_results
 from kantan_agents.lab.evaluation.experiment.scoring import scores_of
-from kantan_agents.lab.evaluation.experiment.spending import Spending
+from kantan_agents.lab.evaluation.experiment.spending import EvaluationSpending
 from kantan_agents.lab.replay.experiment.fatal_errors import is_fatal
 from kantan_agents.support.log import get_logger
 
@@ -53,10 +53,10 @@ class Work:
         self,
         path: Path,
         row: EvaluationRow,
-        units: Sequence[Unit],
+        units: Sequence[MissingRun],
         total: int,
         runner: CaseRunner,
-        spending: Spending,
+        spending: EvaluationSpending,
         progress: Callable[[Progress], None] | None,
     ) -> None:
         self._path = path
@@ -71,7 +71,7 @@ class Work:
         self._failed = 0
         self._running = 0
         self._settled = anyio.Event()
-        self._keeper = Keeper(path, row, self._stop)
+        self._keeper = ResultWriter(path, row, self._stop)
         self.stopped: Exception | None = None
 
     async def make(self, workers: int) -> None:
@@ -104,9 +104,9 @@ class Work:
         finally:
             self._keeper.close()
 
-    async def _explored(self, units: Iterator[Unit]) -> Iterator[Unit]:
+    async def _explored(self, units: Iterator[MissingRun]) -> Iterator[MissingRun]:
         """Run alone, one after the other, until all variants and judges are known; return what is left."""
-        left: list[Unit] = []
+        left: list[MissingRun] = []
         for unit in units:
             if self.stopped is None and not self._spending.knows(unit.variant.hash, unit.evaluators):
                 await self._run(unit)
@@ -114,14 +114,14 @@ class Work:
                 left.append(unit)
         return iter(left)
 
-    async def _worker(self, units: Iterator[Unit], delay: float) -> None:
+    async def _worker(self, units: Iterator[MissingRun], delay: float) -> None:
         await anyio.sleep(delay)
         for unit in units:
             if self.stopped is not None:
                 return
             await self._run(unit)
 
-    async def _run(self, unit: Unit) -> None:
+    async def _run(self, unit: MissingRun) -> None:
         async with self._budgeted(unit.variant.hash, unit.evaluators) as may_run:
             if not may_run:
                 return
@@ -130,7 +130,7 @@ class Work:
             if is_fatal(error):
                 self._stop(error)
                 return
-            kept = Kept(unit.case, unit.variant.hash, result, replaces=unit.replaces)
+            kept = UnwrittenResult(unit.case, unit.variant.hash, result, replaces=unit.replaces)
             self._keeper.put(kept)
             self._kept += 1
             self._failed += error is not None
@@ -168,7 +168,9 @@ class Work:
                 async with self._budgeted(None, unit.evaluators) as may_ask:
                     if not may_ask:
                         return
-                    await self._score(unit, result, Kept(unit.case, unit.variant.hash, None, number))
+                    await self._score(
+                        unit, result, UnwrittenResult(unit.case, unit.variant.hash, None, number)
+                    )
 
         for start in range(0, len(rows), _AT_ONCE):
             found = await run_sync(self._read, rows[start : start + _AT_ONCE])
@@ -186,7 +188,7 @@ class Work:
     def _read(self, rows: Sequence[int]) -> list[tuple[int, str, CaseResult]]:
         return list(read_results(self._path, self._row, rows))
 
-    async def _score(self, unit: Unit, result: CaseResult, kept: Kept) -> None:
+    async def _score(self, unit: MissingRun, result: CaseResult, kept: UnwrittenResult) -> None:
         scores, watches = await scores_of(
             result.finished(unit.case),
             unit.evaluators,
@@ -199,7 +201,7 @@ class Work:
             tokens = watch.input_tokens + watch.output_tokens
             self._spending.spend_on_scores(name, tokens, watch.cost, has_scored=name in scored)
         self._keeper.put(
-            Kept(
+            UnwrittenResult(
                 kept.case,
                 kept.variant_hash,
                 None,

@@ -1,6 +1,6 @@
 """People's labels of results: given in a queue, compared with each other, and used to correct a judge."""
 
-from kantan_agents.lab.evaluation.labels.corrected import corrected_compare, corrected_score
+from kantan_agents.lab.evaluation.labels.corrected_means import corrected_compare, corrected_score
 from kantan_agents.lab.evaluation.labels.corrected_values import CorrectedComparison, CorrectedScore
 from kantan_agents.lab.evaluation.labels.item import LabelItem, LabelledItem
 from kantan_agents.lab.evaluation.labels.judge_quality import JudgeQuality, judge_quality

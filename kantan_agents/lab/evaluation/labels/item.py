@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from kantan_agents.lab.evaluation.finished import ToolUse
+from kantan_agents.lab.evaluation.finished_case import ToolUse
 from kantan_agents.lab.evaluation.scores import Score
 
 

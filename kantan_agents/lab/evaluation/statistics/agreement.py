@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from kantan_agents.lab.evaluation.statistics.distributions import t_quantile
 from kantan_agents.lab.evaluation.statistics.intervals import Interval
-from kantan_agents.lab.evaluation.statistics.student_t import t_quantile
 from kantan_agents.lab.evaluation.statistics.units import Floats
 
 _ALMOST_ONE: Final = 0.999

@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from kantan_agents.lab.evaluation.statistics.distributions import t_quantile
 from kantan_agents.lab.evaluation.statistics.intervals import Interval, check_level
 from kantan_agents.lab.evaluation.statistics.resampling import resampled_sums
-from kantan_agents.lab.evaluation.statistics.student_t import t_quantile
 from kantan_agents.lab.evaluation.statistics.units import Floats, Units, units_of
 
 _LEAST_ERROR: Final = 0.25

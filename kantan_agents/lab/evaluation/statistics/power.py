@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from kantan_agents.lab.evaluation.statistics.student_t import t_quantile
+from kantan_agents.lab.evaluation.statistics.distributions import t_quantile
 from kantan_agents.lab.evaluation.statistics.units import Units, units_of
 
 _MOST_UNITS: Final = 10**12

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from kantan_agents.lab.evaluation.statistics.distributions import t_quantile
 from kantan_agents.lab.evaluation.statistics.intervals import Interval, check_level
-from kantan_agents.lab.evaluation.statistics.student_t import t_quantile
 from kantan_agents.lab.evaluation.statistics.units import Floats
 
 _FEWEST_LABELS: Final = 4

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from statistics import NormalDist
 
-from kantan_agents.lab.evaluation.statistics.beta import beta_quantile
+from kantan_agents.lab.evaluation.statistics.distributions import beta_quantile
 from kantan_agents.lab.evaluation.statistics.intervals import Interval, check_level
 
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kantan_agents.errors import code_of
+from kantan_agents.lab.replay.answers_from_recording import plain_arguments
 from kantan_agents.lab.replay.experiment.outcome import ChangedDecision, DecisionKind, Figures
 from kantan_agents.lab.replay.experiment.prices import Prices
-from kantan_agents.lab.replay.experiment.seen import Seen, tokens_of
+from kantan_agents.lab.replay.experiment.seen_events import SeenEvents, tokens_of
 from kantan_agents.lab.replay.recording import Recording
-from kantan_agents.lab.replay.tape import plain_arguments
 from kantan_agents.support.secrets import mask
 from kantan_agents.traces.capture import RunRecord
 from kantan_agents.traces.capture.canonical import canonical
@@ -20,7 +20,7 @@ Decision = tuple[DecisionKind, str, str, bytes]
 """Kind, agent, name, and canonical arguments."""
 
 
-def changed_decisions(recording: Recording, seen: Seen) -> list[ChangedDecision]:
+def changed_decisions(recording: Recording, seen: SeenEvents) -> list[ChangedDecision]:
     """Return the decisions that only one of the two runs has made, the recorded ones first.
 
     The order of decisions does not count: tools that are called at the same time have none.
@@ -34,7 +34,7 @@ def _shown(decision: Decision) -> str:
     return decision[3].decode("utf-8", "replace")
 
 
-def runs_replayed(recording: Recording, seen: Seen) -> Sequence[RunRecord]:
+def runs_replayed(recording: Recording, seen: SeenEvents) -> Sequence[RunRecord]:
     """Return the recorded runs that a repetition repeats: without those in tools whose bodies do not run."""
     left_out: set[str] = set()
     for run in recording.runs[1:]:
@@ -43,7 +43,7 @@ def runs_replayed(recording: Recording, seen: Seen) -> Sequence[RunRecord]:
     return [run for run in recording.runs if run.id not in left_out]
 
 
-def _recorded_decisions(recording: Recording, seen: Seen) -> Iterator[Decision]:
+def _recorded_decisions(recording: Recording, seen: SeenEvents) -> Iterator[Decision]:
     # The events of a call whose tool the model was not shown do not have its arguments.
     hidden = {call.tool for call in seen.tool_calls if not call.arguments}
     for run in runs_replayed(recording, seen):
@@ -72,7 +72,7 @@ def _recorded_refusal(call: Any) -> bytes | None:
     return None
 
 
-def _seen_decisions(seen: Seen) -> Iterator[Decision]:
+def _seen_decisions(seen: SeenEvents) -> Iterator[Decision]:
     for call in seen.tool_calls:
         code = seen.refusals.get((call.run_id, call.call_id))
         yield ("tool call", call.agent, call.tool, plain_arguments(str(mask(call.arguments))))
@@ -107,7 +107,7 @@ def same_failure(recorded: RunRecord, error: BaseException) -> bool:
     return before is not None and before.type in names and before.code == code_of(error)
 
 
-def figures_before(recording: Recording, seen: Seen, prices: Prices) -> Figures:
+def figures_before(recording: Recording, seen: SeenEvents, prices: Prices) -> Figures:
     """Return what a recorded run has used."""
     total = Figures(cost=prices.nothing)
     for run in runs_replayed(recording, seen):
@@ -118,7 +118,7 @@ def figures_before(recording: Recording, seen: Seen, prices: Prices) -> Figures:
     return total
 
 
-def figures_after(seen: Seen, prices: Prices) -> Figures:
+def figures_after(seen: SeenEvents, prices: Prices) -> Figures:
     """Return what a run has used."""
     total = Figures(cost=prices.nothing)
     for call in seen.model_calls:

@@ -14,7 +14,6 @@ from kantan_agents.errors import (
     InvalidChangeError,
     InvalidOptionError,
 )
-from kantan_agents.lab.replay.beginning import context_of, run_again
 from kantan_agents.lab.replay.change import Change, plain
 from kantan_agents.lab.replay.experiment.comparing import (
     changed_decisions,
@@ -26,12 +25,13 @@ from kantan_agents.lab.replay.experiment.comparing import (
 )
 from kantan_agents.lab.replay.experiment.fatal_errors import is_fatal
 from kantan_agents.lab.replay.experiment.outcome import ChangedDecision, RunOutcome, Status
-from kantan_agents.lab.replay.experiment.plan import Wanted
+from kantan_agents.lab.replay.experiment.plan import WantedExperiment
 from kantan_agents.lab.replay.experiment.playback import CounterfactualPlayback, Policy
-from kantan_agents.lab.replay.experiment.prices import Ledger
-from kantan_agents.lab.replay.experiment.seen import tokens_of
+from kantan_agents.lab.replay.experiment.prices import ExperimentLedger
+from kantan_agents.lab.replay.experiment.seen_events import tokens_of
 from kantan_agents.lab.replay.playback import output_of
 from kantan_agents.lab.replay.recording import Recording
+from kantan_agents.lab.replay.run_again import context_of, run_again
 from kantan_agents.traces.capture.canonical import canonical, copied
 from kantan_agents.traces.capture.playback import current_playback
 from kantan_agents.traces.store.experiment_keys import EXPERIMENT_KEY, REPLAYED_KEY
@@ -93,7 +93,9 @@ class Runner:
         config: The configuration of each run.
     """
 
-    def __init__(self, name: str, wanted: Wanted, policy: Policy, ledger: Ledger, config: RunConfig) -> None:
+    def __init__(
+        self, name: str, wanted: WantedExperiment, policy: Policy, ledger: ExperimentLedger, config: RunConfig
+    ) -> None:
         self._config = config
         self._name = name
         self._wanted = wanted

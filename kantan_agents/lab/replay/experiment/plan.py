@@ -18,13 +18,13 @@ from kantan_agents.errors import (
     NoChangeError,
     UnknownRecordedToolError,
 )
+from kantan_agents.lab.replay.answers_from_recording import was_made
 from kantan_agents.lab.replay.change import Change
 from kantan_agents.lab.replay.changed_agent import ChangedPart
 from kantan_agents.lab.replay.cohort import Cohort, Skipped, obstacle
 from kantan_agents.lab.replay.experiment.prices import Estimate, Prices
 from kantan_agents.lab.replay.reached import Reached
 from kantan_agents.lab.replay.recording import Recording
-from kantan_agents.lab.replay.tape import was_made
 from kantan_agents.support.nearest import nearest
 from kantan_agents.tool_rules import EXPLICIT, ToolRules
 from kantan_agents.traces.capture import ToolCallRecord
@@ -32,7 +32,7 @@ from kantan_agents.traces.capture.canonical import canonical
 
 
 @attrs.frozen
-class Unit:
+class PlannedRun:
     """One recorded run that is to be repeated once.
 
     Attributes:
@@ -54,7 +54,7 @@ class Unit:
 
 
 @attrs.frozen
-class Plan:
+class ExperimentPlan:
     """The runs of an experiment.
 
     Attributes:
@@ -62,12 +62,12 @@ class Plan:
         skipped: The traces that are left out.
     """
 
-    units: Sequence[Unit]
+    units: Sequence[PlannedRun]
     skipped: Sequence[Skipped]
 
 
 @attrs.frozen
-class Wanted:
+class WantedExperiment:
     """What the caller of an experiment has asked for.
 
     Attributes:
@@ -96,7 +96,7 @@ class Wanted:
         return next((one.run_rules for one in self.changes if one.run_rules is not None), None)
 
 
-def plan_of(cohort: Cohort, wanted: Wanted) -> Plan:
+def plan_of(cohort: Cohort, wanted: WantedExperiment) -> ExperimentPlan:
     """Read the cohort once and return the plan.
 
     Raises:
@@ -108,7 +108,7 @@ def plan_of(cohort: Cohort, wanted: Wanted) -> Plan:
         TraceDatabaseError: E60, the file cannot be read.
     """
     check_agent(wanted.after, wanted.live)
-    units: list[Unit] = []
+    units: list[PlannedRun] = []
     skipped: list[Skipped] = []
     offered = {tool.name for tool in wanted.after.tools}
     has_new_rules = wanted.run_rules is None
@@ -123,7 +123,9 @@ def plan_of(cohort: Cohort, wanted: Wanted) -> Plan:
             has_new_rules = has_new_rules or _rules_of(found) != _normal(wanted.run_rules or {})
             offered |= _names_in(found)
             estimate = _estimate(found, wanted)
-            units += [Unit(trace_id, found.root.id, number, estimate) for number in range(wanted.repeats)]
+            units += [
+                PlannedRun(trace_id, found.root.id, number, estimate) for number in range(wanted.repeats)
+            ]
     if not units:
         raise EmptyCohortError(reason=_why_empty(skipped))
     if not has_new_rules:
@@ -133,7 +135,7 @@ def plan_of(cohort: Cohort, wanted: Wanted) -> Plan:
         hint = f"; did you mean {near!r}?" if near is not None else ""
         reason = f"neither the agent nor a recorded run has a tool {name!r}{hint}"
         raise InvalidOptionError(option="live", reason=reason)
-    return Plan(tuple(units), tuple(skipped))
+    return ExperimentPlan(tuple(units), tuple(skipped))
 
 
 def check_agent(agent: Agent[Any], live: Iterable[str]) -> None:
@@ -176,7 +178,7 @@ def _has_tool(agent: Agent[Any], call: ToolCallRecord) -> bool:
     return any(agent.sdk_agent.local_tool_named(name) is not None for name in names)
 
 
-def _check_markers(recording: Recording, wanted: Wanted) -> None:
+def _check_markers(recording: Recording, wanted: WantedExperiment) -> None:
     for part in wanted.parts:
         prompt = part.after.instructions
         if part.change.what != "prompt" or (isinstance(prompt, Prompt) and prompt.literal):
@@ -216,7 +218,7 @@ def _names_in(recording: Recording) -> set[str]:
     return {tool.name for call in calls for tool in call.request.tools}
 
 
-def _estimate(recording: Recording, wanted: Wanted) -> Estimate:
+def _estimate(recording: Recording, wanted: WantedExperiment) -> Estimate:
     own = wanted.before.name
     models = {one.agent or own: one.value for one in wanted.changes if one.what == "model"}
     tokens, cost = 0, wanted.prices.nothing

@@ -16,15 +16,14 @@ from kantan_agents.core.context import RESERVED_KEYS
 from kantan_agents.core.interception import ModelCall, ToolCall, end_run_with
 from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import NotReplayableError
+from kantan_agents.lab.replay.answers_from_recording import is_part_of_run
 from kantan_agents.lab.replay.experiment.outcome import NewCall
-from kantan_agents.lab.replay.experiment.seen import Seen
+from kantan_agents.lab.replay.experiment.seen_events import SeenEvents
 from kantan_agents.lab.replay.experiment.simulation import result_of_simulation
 from kantan_agents.lab.replay.experiment.tool_pool import ToolPool
-from kantan_agents.lab.replay.failures import error_of
 from kantan_agents.lab.replay.provider_side import held_by_provider, why_not_repeated
+from kantan_agents.lab.replay.recorded_results import error_of, result_of
 from kantan_agents.lab.replay.recording import Recording
-from kantan_agents.lab.replay.results import result_of
-from kantan_agents.lab.replay.tape import is_part_of_run
 from kantan_agents.models.client_retries import makes_all_retries
 from kantan_agents.models.sent_once import answer_sent_once, stream_sent_once
 from kantan_agents.models.structured.requests.request import Request
@@ -68,7 +67,7 @@ class CounterfactualPlayback:
         self.recording = recording
         self.policy = policy
         self.pool = ToolPool(recording.runs)
-        self.seen = Seen()
+        self.seen = SeenEvents()
         self.new_call: NewCall | None = None
         self.refused: NotReplayableError | None = None
         self.is_broke = False

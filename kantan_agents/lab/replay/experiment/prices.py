@@ -72,7 +72,7 @@ def _is_price(price: object) -> bool:
 
 
 @attrs.frozen
-class Limit:
+class SpendingLimit:
     """The budget of an experiment.
 
     Attributes:
@@ -84,7 +84,7 @@ class Limit:
     max_cost: float | None = None
 
     @classmethod
-    def of(cls, max_tokens: int | None, max_cost: float | None, prices: Prices) -> Limit:
+    def of(cls, max_tokens: int | None, max_cost: float | None, prices: Prices) -> SpendingLimit:
         """Return the limit, checked.
 
         Raises:
@@ -121,14 +121,14 @@ class Estimate:
     cost: float | None
 
 
-class Ledger:
+class ExperimentLedger:
     """Keeps the tokens and the money of an experiment within its limit.
 
     Args:
         limit: The limit.
     """
 
-    def __init__(self, limit: Limit) -> None:
+    def __init__(self, limit: SpendingLimit) -> None:
         self._limit = limit
         self._spent = [0.0, 0.0]
         self._reserved = [0.0, 0.0]

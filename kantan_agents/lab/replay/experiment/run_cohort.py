@@ -24,9 +24,9 @@ from kantan_agents.lab.replay.cohort import Cohort
 from kantan_agents.lab.replay.experiment.experiment import Experiment, of_row
 from kantan_agents.lab.replay.experiment.one_run import Runner, checked_run_config, described_config
 from kantan_agents.lab.replay.experiment.outcome import RunOutcome
-from kantan_agents.lab.replay.experiment.plan import Plan, Unit, Wanted, plan_of
+from kantan_agents.lab.replay.experiment.plan import ExperimentPlan, PlannedRun, WantedExperiment, plan_of
 from kantan_agents.lab.replay.experiment.playback import Policy
-from kantan_agents.lab.replay.experiment.prices import Ledger, Limit, Prices
+from kantan_agents.lab.replay.experiment.prices import ExperimentLedger, Prices, SpendingLimit
 from kantan_agents.lab.replay.experiment.rows import ExperimentRow, open_experiment, read_runs, write_run
 from kantan_agents.lab.replay.experiment.simulation import check_simulator
 from kantan_agents.lab.replay.reached import Reached
@@ -145,11 +145,11 @@ async def replay_cohort_async(
     check_simulator(simulate)
     names = frozenset((live,) if isinstance(live, str) else live)
     priced = Prices.of(prices)
-    limit = Limit.of(max_tokens, max_cost, priced)
+    limit = SpendingLimit.of(max_tokens, max_cost, priced)
     workers = checked_int("concurrency", concurrency, 1)
     config = checked_run_config(run_config, listed)
     made = changed_agent(await Reached.from_agent(agent), listed)
-    wanted = Wanted(
+    wanted = WantedExperiment(
         agent,
         made.agent,
         listed,
@@ -177,7 +177,7 @@ async def replay_cohort_async(
             **more,
         },
     )
-    ledger = Ledger(limit)
+    ledger = ExperimentLedger(limit)
     runner = Runner(row.name, wanted, policy, ledger, config)
     work = _Work(cohort, plan, row, runner, ledger, progress)
     await work.read_finished()
@@ -193,10 +193,10 @@ class _Work:
     def __init__(
         self,
         cohort: Cohort,
-        plan: Plan,
+        plan: ExperimentPlan,
         row: ExperimentRow,
         runner: Runner,
-        ledger: Ledger,
+        ledger: ExperimentLedger,
         progress: Progress | None,
     ) -> None:
         self._cohort = cohort
@@ -209,7 +209,7 @@ class _Work:
         self._stopped: Exception | None = None
 
     @property
-    def missing(self) -> list[Unit]:
+    def missing(self) -> list[PlannedRun]:
         """The runs that are still to be made, those that have failed before included."""
         return [unit for unit in self._plan.units if unit.key not in self._finished]
 
@@ -240,7 +240,7 @@ class _Work:
             stopped=self._stopped,
         )
 
-    async def _worker(self, units: Iterator[Unit]) -> None:
+    async def _worker(self, units: Iterator[PlannedRun]) -> None:
         for unit in units:
             if self._stopped is not None:
                 return
@@ -252,7 +252,7 @@ class _Work:
             finally:
                 self._ledger.release(unit.estimate)
 
-    async def _one(self, unit: Unit) -> None:
+    async def _one(self, unit: PlannedRun) -> None:
         try:
             recording = await run_sync(self._read, unit)
         except TraceDatabaseError as error:
@@ -278,7 +278,7 @@ class _Work:
         self._finished[unit.key] = attempt.outcome
         self._report()
 
-    def _read(self, unit: Unit) -> Recording | None:
+    def _read(self, unit: PlannedRun) -> Recording | None:
         try:
             return Recording.of(self._cohort.store.trace(unit.trace_id), run=unit.run_id)
         except TraceDatabaseError:
@@ -294,7 +294,7 @@ class _Work:
             self._progress(len(self._finished), len(self._plan.units))
 
 
-def _used_up(ledger: Ledger) -> ReplayBudgetError:
+def _used_up(ledger: ExperimentLedger) -> ReplayBudgetError:
     reason = (
         f"it is used up, after {ledger.tokens:,.0f} tokens with those of unfinished runs; start it again "
         "with a higher limit, and it goes on where it has stopped"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kantan_agents.core.interception import ToolCall
-from kantan_agents.lab.replay.tape import plain_arguments, was_made
+from kantan_agents.lab.replay.answers_from_recording import plain_arguments, was_made
 from kantan_agents.support.secrets import mask
 from kantan_agents.traces.capture import RunRecord, ToolCallRecord
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kantan_agents.errors import KantanAgentsError, RolloutStepError
-from kantan_agents.lab.rollout.live.shared import Shared
+from kantan_agents.lab.rollout.live.shared_rollout import SharedRollout
 from kantan_agents.lab.rollout.observed.samples import Samples
 from kantan_agents.lab.rollout.state.change import promote, stop
 from kantan_agents.lab.rollout.state.rows import RolloutState
@@ -32,13 +32,13 @@ class Checker:
         path: The trace database.
     """
 
-    def __init__(self, shared: Shared, path: Path) -> None:
+    def __init__(self, shared: SharedRollout, path: Path) -> None:
         self._path = path
         self._samples = Samples(path, shared.name, shared.plan)
         self._last = -math.inf
         self._has_news = False
 
-    def check(self, shared: Shared, is_ours: Callable[[], bool]) -> None:
+    def check(self, shared: SharedRollout, is_ours: Callable[[], bool]) -> None:
         """Look at what is new, and act on it.
 
         Args:
@@ -88,7 +88,7 @@ class Checker:
 
 
 def _asked(
-    shared: Shared, path: Path, status: RolloutStatus, is_ours: Callable[[], bool]
+    shared: SharedRollout, path: Path, status: RolloutStatus, is_ours: Callable[[], bool]
 ) -> RolloutState | None:
     """Ask the callback; return the state that its answer leads to, None if it changes nothing."""
     if shared.on_verdict is None:
@@ -117,7 +117,7 @@ def _asked(
     return promote(path, shared.name, arm=arm, **line, revision=revision)
 
 
-def check_quietly(checker: Checker, shared: Shared, is_ours: Callable[[], bool]) -> None:
+def check_quietly(checker: Checker, shared: SharedRollout, is_ours: Callable[[], bool]) -> None:
     """Check a rollout; log what fails, as the next check may succeed."""
     try:
         checker.check(shared, is_ours)

@@ -1,18 +1,25 @@
-"""Reads the runs of a rollout that have ended since the last look."""
+"""Reads the runs of a rollout that have ended since the last look, and what they have used."""
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from kantan_agents.lab.rollout.observed.costs import CostReader
-from kantan_agents.lab.rollout.observed.run import Drawn, ObservedRun, drawn_of, reason_not_drawn
-from kantan_agents.lab.rollout.plan import Plan
+import attrs
+
+from kantan_agents.lab.replay.experiment.prices import Prices
+from kantan_agents.lab.rollout.observed.observed_run import Drawn, ObservedRun, drawn_of, reason_not_drawn
+from kantan_agents.lab.rollout.plan import RolloutPlan
+from kantan_agents.traces.capture.canonical import decode
+from kantan_agents.traces.kept_records import RUNS
 from kantan_agents.traces.metadata import RUN_SPAN
+from kantan_agents.traces.store.run_records import READING_ERRORS, Contents, has_run_tables
 from kantan_agents.traces.store.runs import run_data
 from kantan_agents.traces.store.span_records import light_span, mapping_of, parse_time
+from kantan_agents.traces.store.used_tokens import whole_number
 
 # The span that ends a run, and the span of a run inside another trace. The word is only looked for: the
 # metadata decide whether a run is of this rollout.
@@ -30,7 +37,7 @@ WHERE t.rowid > ? AND instr(t.metadata_json, '"rollout"') ORDER BY t.rowid"""
 
 
 def ended_runs(
-    connection: sqlite3.Connection, since: int, name: str, plan: Plan
+    connection: sqlite3.Connection, since: int, name: str, plan: RolloutPlan
 ) -> tuple[list[ObservedRun], Counter[str]]:
     """Return the runs of a rollout that have ended, and how many have no drawn arm, by reason.
 
@@ -44,7 +51,7 @@ def ended_runs(
         plan: Its plan.
     """
     needs_costs = bool(plan.prices.of_models) or any(one.kind in ("cost", "tokens") for one in plan.guards)
-    costs = CostReader(connection, plan.prices) if needs_costs else None
+    costs = _CostReader(connection, plan.prices) if needs_costs else None
     found: list[ObservedRun] = []
     not_drawn: Counter[str] = Counter()
     for row in connection.execute(_ENDED, (since,)).fetchall():
@@ -59,7 +66,7 @@ def ended_runs(
 
 
 def begun_runs(
-    connection: sqlite3.Connection, since: int, name: str, plan: Plan
+    connection: sqlite3.Connection, since: int, name: str, plan: RolloutPlan
 ) -> Iterator[tuple[int, Drawn]]:
     """Yield the runs of a rollout that have begun, each with the place of its trace.
 
@@ -78,7 +85,7 @@ def begun_runs(
 
 
 def _inner(
-    connection: sqlite3.Connection, since: int, name: str, plan: Plan, costs: CostReader | None
+    connection: sqlite3.Connection, since: int, name: str, plan: RolloutPlan, costs: _CostReader | None
 ) -> Iterator[ObservedRun]:
     for row in connection.execute(_INNER, (since,)).fetchall():
         values = (row["id"], row["trace_id"], None, "custom", RUN_SPAN, None, None, 0)
@@ -89,7 +96,7 @@ def _inner(
 
 
 def _run(
-    drawn: Drawn, trace_id: str, row: sqlite3.Row, began: Any, costs: CostReader | None, only: str | None
+    drawn: Drawn, trace_id: str, row: sqlite3.Row, began: Any, costs: _CostReader | None, only: str | None
 ) -> ObservedRun:
     failed = bool(mapping_of(row["error_json"]))
     is_long = not failed or _was_cancelled(row["error_json"])
@@ -109,3 +116,76 @@ def _run(
 def _was_cancelled(error_json: Any) -> bool:
     data: Mapping[str, Any] = mapping_of(mapping_of(error_json).get("data"))
     return data.get("error_type") == "CancelledError"
+
+
+@attrs.frozen
+class _Used:
+    """What model calls have used.
+
+    Attributes:
+        tokens: Input and output tokens; None if one call does not say it.
+        cost: Their price; None if it is not known.
+    """
+
+    tokens: int | None
+    cost: float | None
+
+
+class _CostReader:
+    """Reads what runs have used.
+
+    Args:
+        connection: A connection to the file.
+        prices: Prices by model.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, prices: Prices) -> None:
+        self._connection = connection
+        self._prices = prices
+        self._contents = Contents(connection) if has_run_tables(connection) else None
+
+    def used_in(self, trace_id: str, run_id: str | None = None) -> _Used | None:
+        """Return what the runs in a trace have used together; None without a record.
+
+        Args:
+            trace_id: Id of the trace.
+            run_id: The only run that counts; None for all.
+        """
+        if self._contents is None:
+            return None
+        columns = "CAST(contents AS BLOB), CAST(body AS BLOB), CAST(run_id AS BLOB)"
+        query = f"SELECT {columns} FROM {RUNS} WHERE trace_id = ?"  # noqa: S608
+        rows = self._connection.execute(query, (trace_id,)).fetchall()
+        if run_id is not None:
+            rows = [row for row in rows if row[2].hex() == run_id]
+        if not rows:
+            return None
+        tokens: int | None = 0
+        cost: float | None = self._prices.nothing
+        for contents, body, _ in rows:
+            try:
+                used = self._of_record(decode(body), json.loads(contents))
+            except READING_ERRORS:
+                return None
+            tokens = None if tokens is None or used.tokens is None else tokens + used.tokens
+            cost = None if cost is None or used.cost is None else cost + used.cost
+        return _Used(tokens, cost)
+
+    def _of_record(self, body: Mapping[str, Any], ids: Sequence[int]) -> _Used:
+        tokens = 0
+        cost: float | None = self._prices.nothing
+        is_known = True
+        for call in body["model_calls"]:
+            answer = call.get("answer")
+            usage = {} if answer is None else answer.get("usage") or {}
+            pair = [max(0, whole_number(usage.get(kind))) for kind in ("input_tokens", "output_tokens")]
+            if not any(pair):
+                # A call that was refused with an error has cost nothing.
+                is_known = is_known and answer is None and not call.get("broke_off")
+                continue
+            tokens += sum(pair)
+            assert self._contents is not None
+            model = self._contents.get(ids[call["model"]])
+            price = self._prices.cost(model.get("model"), *pair, provider=model.get("provider"))
+            cost = None if cost is None or price is None else cost + price
+        return _Used(tokens, cost) if is_known else _Used(None, None)

@@ -11,14 +11,14 @@ from typing import Any
 import attrs
 
 from kantan_agents.errors import RolloutConflictError, RolloutNotFoundError, RolloutStepError
-from kantan_agents.lab.rollout.plan import Plan
+from kantan_agents.lab.rollout.plan import RolloutPlan
 from kantan_agents.lab.rollout.state.rows import Action, RolloutState, state_of, states_in
 from kantan_agents.lab.rollout.state.tables import HISTORY, ROLLOUTS, create_tables, has_tables
 from kantan_agents.traces.capture.canonical import ordered
 from kantan_agents.traces.store.connection import changing, transaction
 
 
-def start(path: Path, name: str, plan: Plan, *, wait: float | None = None) -> RolloutState:
+def start(path: Path, name: str, plan: RolloutPlan, *, wait: float | None = None) -> RolloutState:
     """Store a rollout if it is new, and return its state.
 
     Args:
@@ -57,7 +57,7 @@ def start(path: Path, name: str, plan: Plan, *, wait: float | None = None) -> Ro
         return state
 
 
-def _check_alone(connection: sqlite3.Connection, path: Path, name: str, plan: Plan) -> None:
+def _check_alone(connection: sqlite3.Connection, path: Path, name: str, plan: RolloutPlan) -> None:
     for other in states_in(connection, path):
         if other.plan.agent == plan.agent and other.status == "running":
             reason = (
@@ -66,7 +66,7 @@ def _check_alone(connection: sqlite3.Connection, path: Path, name: str, plan: Pl
             raise RolloutConflictError(rollout=name, reason=reason)
 
 
-def _insert(connection: sqlite3.Connection, name: str, plan: Plan) -> sqlite3.Row:
+def _insert(connection: sqlite3.Connection, name: str, plan: RolloutPlan) -> sqlite3.Row:
     statement = (
         f"INSERT INTO {ROLLOUTS}(name, agent, plan, status, step, share, revision, created_at) "  # noqa: S608
         "VALUES (?, ?, ?, 'running', 0, ?, 1, ?)"

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import attrs
 
 from kantan_agents.errors import RolloutNotFoundError, TraceDatabaseError
-from kantan_agents.lab.rollout.plan import Plan
+from kantan_agents.lab.rollout.plan import RolloutPlan
 from kantan_agents.lab.rollout.state.tables import HISTORY, ROLLOUTS, has_tables
 from kantan_agents.traces.capture.canonical import decode
 from kantan_agents.traces.store.connection import reading
@@ -37,7 +37,7 @@ class RolloutState:
     """
 
     name: str
-    plan: Plan
+    plan: RolloutPlan
     status: Status
     step: int
     share: float
@@ -102,7 +102,7 @@ def state_of(path: Path, row: sqlite3.Row) -> RolloutState:
         TraceDatabaseError: E60, it is damaged.
     """
     try:
-        plan = Plan.from_dict(decode(row["plan"]))
+        plan = RolloutPlan.from_dict(decode(row["plan"]))
         share, status = float(row["share"]), row["status"]
         if status not in ("running", "promoted", "stopped") or not 0 <= share <= 1:
             raise ValueError(f"its status is {status!r}, its share {share!r}")  # noqa: TRY301 - reported below

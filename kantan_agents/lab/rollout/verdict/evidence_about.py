@@ -16,10 +16,9 @@ from kantan_agents.lab.rollout.evidence import (
     sample_ratio,
     tail_increase,
 )
-from kantan_agents.lab.rollout.guards import Guard
-from kantan_agents.lab.rollout.observed.sample import Sample
-from kantan_agents.lab.rollout.observed.samples import Measure, Samples
-from kantan_agents.lab.rollout.plan import Plan
+from kantan_agents.lab.rollout.guard_limits import RolloutGuard
+from kantan_agents.lab.rollout.observed.samples import Measure, Sample, Samples
+from kantan_agents.lab.rollout.plan import RolloutPlan
 from kantan_agents.lab.rollout.verdict.status import ArmFigures, GuardEvidence, MetricEvidence
 
 _MEASURES: Final[Mapping[Literal["error", "cost", "tokens", "latency"], Measure]] = {
@@ -30,7 +29,7 @@ _MEASURES: Final[Mapping[Literal["error", "cost", "tokens", "latency"], Measure]
 }
 
 
-def alarm_level(plan: Plan) -> float:
+def alarm_level(plan: RolloutPlan) -> float:
     """Return the alpha of one alarm: all of them together have the plan's (Bonferroni).
 
     The alarms are the guards and "the metric is worse" of each new arm, and the check of the shares.
@@ -39,12 +38,12 @@ def alarm_level(plan: Plan) -> float:
     return plan.alpha / (of_arm * len(plan.new_arms) + 1)
 
 
-def promotion_level(plan: Plan) -> float:
+def promotion_level(plan: RolloutPlan) -> float:
     """Return the alpha of "the metric is better" of one new arm; all new arms together have the plan's."""
     return plan.alpha / len(plan.new_arms)
 
 
-def figures(samples: Samples, plan: Plan, shares: Mapping[str, float]) -> list[ArmFigures]:
+def figures(samples: Samples, plan: RolloutPlan, shares: Mapping[str, float]) -> list[ArmFigures]:
     """Return the figures of each arm.
 
     Args:
@@ -75,7 +74,7 @@ def figures(samples: Samples, plan: Plan, shares: Mapping[str, float]) -> list[A
     ]
 
 
-def metric_evidence(samples: Samples, plan: Plan, number: int) -> MetricEvidence:
+def metric_evidence(samples: Samples, plan: RolloutPlan, number: int) -> MetricEvidence:
     """Return what the scores say about a new arm.
 
     Args:
@@ -121,7 +120,7 @@ def _difference(values: Any, is_new: Any, share: Any, low: float, high: float) -
     return float(min(max(difference, low), high)) if low <= high else float(difference)
 
 
-def guard_evidence(samples: Samples, plan: Plan, guard: Guard, number: int) -> GuardEvidence:
+def guard_evidence(samples: Samples, plan: RolloutPlan, guard: RolloutGuard, number: int) -> GuardEvidence:
     """Return what the runs say about a guard of a new arm.
 
     Args:

@@ -9,7 +9,7 @@ from typing import Final
 from kantan_agents.lab.rollout.assignment import Assignment
 from kantan_agents.lab.rollout.observed.read_scores import RUBRIC
 from kantan_agents.lab.rollout.observed.samples import Samples
-from kantan_agents.lab.rollout.plan import Plan
+from kantan_agents.lab.rollout.plan import RolloutPlan
 from kantan_agents.lab.rollout.state.rows import RolloutState
 from kantan_agents.lab.rollout.verdict.evidence_about import (
     alarm_level,
@@ -62,7 +62,7 @@ def shares_of(state: RolloutState) -> dict[str, float]:
 
 
 def _verdict(
-    plan: Plan,
+    plan: RolloutPlan,
     arms: Sequence[ArmFigures],
     metric: Sequence[MetricEvidence],
     guards: Sequence[GuardEvidence],
@@ -97,7 +97,7 @@ def _verdict(
     return "continue", None, _not_yet(plan, arms, metric)
 
 
-def _not_yet(plan: Plan, arms: Sequence[ArmFigures], metric: Sequence[MetricEvidence]) -> str:
+def _not_yet(plan: RolloutPlan, arms: Sequence[ArmFigures], metric: Sequence[MetricEvidence]) -> str:
     if not any(arm.runs for arm in arms):
         return "no run has ended yet"
     if plan.metric is None:
@@ -115,7 +115,7 @@ def _not_yet(plan: Plan, arms: Sequence[ArmFigures], metric: Sequence[MetricEvid
 
 
 def _warnings(
-    plan: Plan, arms: Sequence[ArmFigures], samples: Samples, *, is_lopsided: bool
+    plan: RolloutPlan, arms: Sequence[ArmFigures], samples: Samples, *, is_lopsided: bool
 ) -> Iterator[str]:
     runs = sum(arm.runs for arm in arms)
     units = sum(arm.units for arm in arms)

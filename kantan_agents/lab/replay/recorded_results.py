@@ -1,21 +1,59 @@
-"""Makes exceptions of recorded errors, of the same classes where that is possible."""
+"""Makes what a call has returned or raised of what was recorded: results of tools, and exceptions."""
 
 from __future__ import annotations
 
 import builtins
 import inspect
 from ast import literal_eval
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 import agents.exceptions
 import httpx
 import openai
+from agents import (
+    ApplyPatchTool,
+    LocalShellTool,
+    ShellTool,
+    ToolOutputFileContent,
+    ToolOutputImage,
+    ToolOutputText,
+)
+from agents.editor import ApplyPatchResult
+from agents.tool import ShellCallOutcome, ShellCommandOutput, ShellResult
 
 import kantan_agents.errors
 from kantan_agents.errors import KantanAgentsError, ReplayedFailureError
-from kantan_agents.traces.capture import RecordedError
+from kantan_agents.traces.capture import RecordedError, ToolCallRecord
 
-_NOWHERE = httpx.Request("POST", "http://replay.invalid/")
+_CONTENT: Final[Mapping[str, Any]] = {
+    "text": ToolOutputText,
+    "image": ToolOutputImage,
+    "file": ToolOutputFileContent,
+}
+_NOWHERE: Final = httpx.Request("POST", "http://replay.invalid/")
+
+
+def result_of(recorded: ToolCallRecord, tool: Any) -> Any:
+    """Return the result of a recorded call, in the types that the SDK expects of the kind of tool."""
+    result: Any = recorded.result
+    if recorded.is_content:
+        return [_content(one) for one in result] if isinstance(result, list) else _content(result)
+    if not isinstance(result, Mapping):
+        return result
+    if isinstance(tool, (ShellTool, LocalShellTool)):
+        outputs = [
+            ShellCommandOutput(**{**one, "outcome": ShellCallOutcome(**one["outcome"])})
+            for one in result["output"]
+        ]
+        return ShellResult(**{**result, "output": outputs})
+    if isinstance(tool, ApplyPatchTool):
+        return ApplyPatchResult(**result)
+    return result
+
+
+def _content(data: Mapping[str, Any]) -> Any:
+    return _CONTENT[data["type"]].model_validate(data)
 
 
 def error_of(recorded: RecordedError) -> Exception:

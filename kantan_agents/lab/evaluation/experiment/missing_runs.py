@@ -1,4 +1,4 @@
-"""``Unit``: one run of a case that an evaluation needs, and what is still to be done about it."""
+"""``MissingRun``: one run of a case that an evaluation needs, and what is still to be done about it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kantan_agents.lab.evaluation.experiment.variants import Variant
 
 
 @attrs.frozen
-class Unit:
+class MissingRun:
     """One run of a case.
 
     Attributes:
@@ -33,13 +33,13 @@ class Unit:
     replaces: bool = False
 
 
-def missing_units(
+def find_missing_runs(
     cases: Sequence[Case],
     variants: Sequence[Variant],
     repeats: int,
     evaluators: Sequence[Evaluator],
     stored: Stored,
-) -> Iterator[Unit]:
+) -> Iterator[MissingRun]:
     """Yield the runs that are missing, and those that are not scored by all evaluators.
 
     The variants take turns, so that a slow hour of a provider meets all of them. Which is first is drawn for
@@ -53,13 +53,13 @@ def missing_units(
             for variant in _in_turn(variants, case, repeat):
                 row = stored.rows.get(key_of(case, variant, repeat))
                 if row is None:
-                    yield Unit(case, variant, repeat, None, evaluators)
+                    yield MissingRun(case, variant, repeat, None, evaluators)
                     continue
                 left = [one for one, rows in done if row not in rows]
                 if left and row in stored.withheld:
-                    yield Unit(case, variant, repeat, None, evaluators, replaces=True)
+                    yield MissingRun(case, variant, repeat, None, evaluators, replaces=True)
                 elif left:
-                    yield Unit(case, variant, repeat, row, left)
+                    yield MissingRun(case, variant, repeat, row, left)
 
 
 def _in_turn(variants: Sequence[Variant], case: Case, repeat: int) -> Sequence[Variant]:

@@ -1,4 +1,4 @@
-"""``Keeper``: writes results in the background, many in one transaction."""
+"""``ResultWriter``: writes results in the background, many in one transaction."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _GATHER_SECONDS = 0.1
 
 
 @attrs.define
-class Kept:
+class UnwrittenResult:
     """A result on its way to the file.
 
     Attributes:
@@ -43,10 +43,10 @@ class Kept:
     trace_id: str | None = None
     replaces: bool = False
     scores: Sequence[RatedScore] = ()
-    after: Kept | None = None
+    after: UnwrittenResult | None = None
 
 
-class Keeper:
+class ResultWriter:
     """Writes results and scores in a worker thread; what waits while it writes is written together.
 
     Run ``work`` in a task of its own. A result is written before its evaluators are asked, so that what it
@@ -64,12 +64,12 @@ class Keeper:
         self._path = path
         self._evaluation = evaluation
         self._failed = failed
-        self._waiting: list[Kept] = []
+        self._waiting: list[UnwrittenResult] = []
         self._wake = anyio.Event()
         self._closed = anyio.Event()
         self._is_broken = False
 
-    def put(self, kept: Kept) -> None:
+    def put(self, kept: UnwrittenResult) -> None:
         """Let something be written; it does not wait."""
         self._waiting.append(kept)
         self._wake.set()
@@ -104,7 +104,7 @@ class Keeper:
             self._is_broken = True
             self._failed(error)
 
-    def _write_all(self, waiting: Sequence[Kept]) -> None:
+    def _write_all(self, waiting: Sequence[UnwrittenResult]) -> None:
         with changing(self._path) as connection, transaction(connection):
             for kept in waiting:
                 if kept.result is not None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
-from agents import ComputerTool, ModelResponse
+from agents import ComputerTool, Model, ModelResponse, OpenAIChatCompletionsModel, OpenAIResponsesModel
 from anyio import lowlevel
+from openai import AsyncOpenAI
 
 from kantan_agents.agent.bridge.captured.request_data import plain_request_data
 from kantan_agents.agent.bridge.recorded_answers import model_response, stream_events
@@ -14,17 +15,17 @@ from kantan_agents.core.context import RESERVED_KEYS
 from kantan_agents.core.interception import ModelCall, ToolCall
 from kantan_agents.errors import NotReplayableError, ReplayDifferenceError, UnknownRecordedToolError
 from kantan_agents.lab.replay.checks import Checks, difference_error, request_now
-from kantan_agents.lab.replay.failures import error_of
 from kantan_agents.lab.replay.recorded_forms import RecordedForms
-from kantan_agents.lab.replay.results import result_of
-from kantan_agents.lab.replay.stand_in import stand_in_for
-from kantan_agents.models.origin import origin_of
+from kantan_agents.lab.replay.recorded_results import error_of, result_of
+from kantan_agents.models.origin import origin_of, register_origin
 from kantan_agents.models.structured.requests.request import Request
 from kantan_agents.support.secrets import mask
 from kantan_agents.traces.capture import ModelCallRecord, ModelRequest, RunRecord, ToolCallRecord
 from kantan_agents.traces.capture.canonical import canonical, decode
 from kantan_agents.traces.capture.compare import Difference
 from kantan_agents.traces.capture.playback import IS_OWN_TOOL
+
+_NOWHERE = "http://replay.invalid/"
 
 
 class StrictTape:
@@ -200,7 +201,7 @@ class StrictTape:
 
     def model(self, name: str | None) -> Any:
         """Return a model that stands for one whose key or URL is missing here; it is never called."""
-        return stand_in_for(name, [call for _, call in self._model_calls] or self.recorded.model_calls)
+        return _stand_in_for(name, [call for _, call in self._model_calls] or self.recorded.model_calls)
 
     def check_end(self) -> None:
         """Check that every recorded call was made.
@@ -268,3 +269,25 @@ def plain_arguments(text: str) -> bytes:
         return canonical(decode(text))
     except (ValueError, RecursionError):
         return text.encode("utf-8", "surrogatepass")
+
+
+def _stand_in_for(name: str | None, calls: Sequence[ModelCallRecord]) -> Model:
+    """Return a model with the name, the API and the provider of a recorded call; it is never called.
+
+    Args:
+        name: The name at the provider; None for the default model.
+        calls: The recorded calls, of which the first with this name is taken.
+    """
+    call = next((one for one in calls if one.model == name), calls[0] if calls else None)
+    url = call.url if call is not None and call.url.startswith("http") else _NOWHERE
+    client = AsyncOpenAI(api_key="replay", base_url=url, max_retries=0)
+    is_chat = call is not None and call.api == "chat completions"
+    known = name if name is not None else (call.model if call is not None else "unknown")
+    model: Model = (
+        OpenAIChatCompletionsModel(model=known, openai_client=client)
+        if is_chat
+        else OpenAIResponsesModel(model=known, openai_client=client)
+    )
+    if call is not None and call.provider is not None:
+        register_origin(model, call.provider)
+    return model

@@ -9,23 +9,23 @@ from typing import ClassVar
 from weakref import WeakSet
 
 from kantan_agents.errors import RolloutConflictError
-from kantan_agents.lab.rollout.live.shared import Limits, OnVerdict, Shared
+from kantan_agents.lab.rollout.live.shared_rollout import Limits, OnVerdict, SharedRollout
 from kantan_agents.lab.rollout.live.watcher import watch
-from kantan_agents.lab.rollout.plan import Plan
+from kantan_agents.lab.rollout.plan import RolloutPlan
 from kantan_agents.lab.rollout.state.rows import RolloutState
 from kantan_agents.traces import registry
 
 
-class _Process:
+class _KnownRollouts:
     """The rollouts of this process. The lock is never held while a file is read."""
 
     lock = RLock()
-    known: ClassVar[WeakSet[Shared]] = WeakSet()
+    known: ClassVar[WeakSet[SharedRollout]] = WeakSet()
 
 
 def _after_fork() -> None:
-    _Process.lock = RLock()
-    for shared in list(_Process.known):
+    _KnownRollouts.lock = RLock()
+    for shared in list(_KnownRollouts.known):
         shared.renew_lock()
 
 
@@ -33,7 +33,9 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-def shared_for(name: str, plan: Plan, on_verdict: OnVerdict | None, store: Path | None) -> Shared:
+def shared_for(
+    name: str, plan: RolloutPlan, on_verdict: OnVerdict | None, store: Path | None
+) -> SharedRollout:
     """Return the state of a rollout; of equal rollouts, all agents have the same.
 
     Args:
@@ -51,9 +53,9 @@ def shared_for(name: str, plan: Plan, on_verdict: OnVerdict | None, store: Path 
     if known is not None:
         known.on_verdict = on_verdict or known.on_verdict
         return known
-    shared = Shared(name, plan, on_verdict)
-    with _Process.lock:
-        _Process.known.add(shared)
+    shared = SharedRollout(name, plan, on_verdict)
+    with _KnownRollouts.lock:
+        _KnownRollouts.known.add(shared)
     if path is None:
         registry.when_recorded(_open_waiting)
         path = registry.main_database()  # another thread may have opened it just before
@@ -65,7 +67,7 @@ def shared_for(name: str, plan: Plan, on_verdict: OnVerdict | None, store: Path 
     return shared
 
 
-def _known_one(name: str, plan: Plan, path: Path | None) -> Shared | None:
+def _known_one(name: str, plan: RolloutPlan, path: Path | None) -> SharedRollout | None:
     """Return the same rollout, if this process has it.
 
     Raises:
@@ -79,9 +81,9 @@ def _known_one(name: str, plan: Plan, path: Path | None) -> Shared | None:
     return None
 
 
-def _rollouts() -> list[Shared]:
-    with _Process.lock:
-        return list(_Process.known)
+def _rollouts() -> list[SharedRollout]:
+    with _KnownRollouts.lock:
+        return list(_KnownRollouts.known)
 
 
 def limits_of(name: str, arm: str) -> Limits:
@@ -89,7 +91,7 @@ def limits_of(name: str, arm: str) -> Limits:
     return next((shared.limits.get(arm, ()) for shared in _rollouts() if shared.name == name), ())
 
 
-def _same(other: Shared, name: str, plan: Plan) -> Shared | None:
+def _same(other: SharedRollout, name: str, plan: RolloutPlan) -> SharedRollout | None:
     """Return the other rollout if it is the same; None if it is over.
 
     Raises:

@@ -1,4 +1,4 @@
-"""``Shared``: the state of a rollout in this process, which all its agents share."""
+"""``SharedRollout``: the state of a rollout in this process, which all its agents share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import attrs
 from kantan_agents.core.events import Observers
 from kantan_agents.errors import KantanAgentsError, RolloutConflictError, TraceDatabaseError
 from kantan_agents.lab.evaluation.experiment.database import prepare_database
-from kantan_agents.lab.rollout.plan import Plan
+from kantan_agents.lab.rollout.plan import RolloutPlan
 from kantan_agents.lab.rollout.state.change import start
 from kantan_agents.lab.rollout.state.rows import RolloutState, read_state
 from kantan_agents.lab.rollout.verdict.status import RolloutStatus
@@ -52,7 +52,7 @@ class Current:
     problem: str | None = None
 
 
-class Shared:
+class SharedRollout:
     """The state of a rollout in this process.
 
     Attributes:
@@ -66,7 +66,7 @@ class Shared:
         on_verdict: The callback.
     """
 
-    def __init__(self, name: str, plan: Plan, on_verdict: OnVerdict | None) -> None:
+    def __init__(self, name: str, plan: RolloutPlan, on_verdict: OnVerdict | None) -> None:
         self.name, self.plan, self.on_verdict = name, plan, on_verdict
         self.path: Path | None = None
         self.current = Current(problem=NO_DATABASE)

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents import RunConfig, RunState
+from agents.memory import SessionABC
 
 from kantan_agents.agent import Agent
-from kantan_agents.lab.replay.session import RecordedSession
 from kantan_agents.tool_rules import EXPLICIT
 from kantan_agents.traces.capture import RunRecord
 from kantan_agents.traces.capture.canonical import copied
@@ -54,7 +54,7 @@ def _session_of(recorded: RunRecord) -> dict[str, Any]:
     """Return the session of a run that had one: with the items that were in it."""
     if not recorded.has_session:
         return {}
-    return {"session": RecordedSession.of(recorded)}
+    return {"session": _RecordedSession.of(recorded)}
 
 
 def context_of(recorded: RunRecord, more: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -78,3 +78,42 @@ def untraced(config: Any) -> Any:
     if config is None or isinstance(config, Mapping):
         return {**(config or {}), "tracing_disabled": True}
     return config
+
+
+class _RecordedSession(SessionABC):
+    """A session in memory with the items that were in it when the recorded run began.
+
+    Args:
+        items: The items.
+    """
+
+    session_id = "replay"
+    session_settings = None
+
+    def __init__(self, items: list[Any]) -> None:
+        self._items = items
+
+    @classmethod
+    def of(cls, recorded: RunRecord) -> _RecordedSession:
+        """Return the session of a run: what its first request has before the input of the run."""
+        first = recorded.model_calls[0].request.input if recorded.model_calls else ()
+        given = recorded.input
+        own = 1 if given is None or isinstance(given, str) else len(given)
+        before = [] if isinstance(first, str) else list(first)[: max(0, len(first) - own)]
+        return cls([copied(item) for item in before])
+
+    async def get_items(self, limit: int | None = None) -> list[Any]:
+        """Return the items, or the newest of them."""
+        return list(self._items) if limit is None else self._items[-limit:] if limit else []
+
+    async def add_items(self, items: list[Any]) -> None:
+        """Add items."""
+        self._items += items
+
+    async def pop_item(self) -> Any:
+        """Remove the newest item and return it."""
+        return self._items.pop() if self._items else None
+
+    async def clear_session(self) -> None:
+        """Remove all items."""
+        self._items.clear()

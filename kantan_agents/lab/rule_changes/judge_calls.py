@@ -8,7 +8,7 @@ import attrs
 
 from kantan_agents.errors import KantanAgentsError, ToolInputError, UnknownToolError
 from kantan_agents.lab.rule_changes.decide import CheckFailedError, decide, depends_on_arguments
-from kantan_agents.lab.rule_changes.recorded import (
+from kantan_agents.lab.rule_changes.recorded_rules import (
     Memo,
     RecordedRules,
     RecordedTools,
@@ -16,7 +16,12 @@ from kantan_agents.lab.rule_changes.recorded import (
     is_masked,
     with_received,
 )
-from kantan_agents.lab.rule_changes.replace import Callers, RecordedRun, Replacement, UnknownLimitsError
+from kantan_agents.lab.rule_changes.replaced_rules import (
+    Callers,
+    RecordedRun,
+    Replacement,
+    UnknownLimitsError,
+)
 from kantan_agents.tool_rules import USER, RuleLayers, ToolFacts
 from kantan_agents.traces.capture import RecordedDecision, RuleSet, ToolCallRecord
 

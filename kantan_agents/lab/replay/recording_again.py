@@ -12,9 +12,9 @@ from kantan_agents.agent.running.portal import background_loop
 from kantan_agents.core.context import RESERVED_KEYS
 from kantan_agents.core.events import Event, RunStarted
 from kantan_agents.errors import IncompleteRecordError, TraceDatabaseError, TraceNotFoundError
-from kantan_agents.lab.replay.beginning import context_of, run_again
 from kantan_agents.lab.replay.record_too import record_too
 from kantan_agents.lab.replay.recording import Recording
+from kantan_agents.lab.replay.run_again import context_of, run_again
 from kantan_agents.traces.capture import RunRecord
 from kantan_agents.traces.store import TraceStore
 

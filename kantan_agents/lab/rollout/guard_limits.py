@@ -17,7 +17,7 @@ _KINDS: Final = "error, cost, tokens, latency_p50, latency_p95 and the like"
 
 
 @attrs.frozen
-class Guard:
+class RolloutGuard:
     """One thing that a new arm must not make worse.
 
     Attributes:
@@ -37,7 +37,7 @@ class Guard:
     quantile: float = 0.0
 
 
-def checked_guards(guards: Any) -> tuple[Guard, ...]:
+def checked_guards(guards: Any) -> tuple[RolloutGuard, ...]:
     """Return the guards.
 
     Args:
@@ -54,14 +54,14 @@ def checked_guards(guards: Any) -> tuple[Guard, ...]:
     return tuple(_guard(name, limit) for name, limit in guards.items())
 
 
-def _guard(name: Any, limit: Any) -> Guard:
+def _guard(name: Any, limit: Any) -> RolloutGuard:
     if name == "error":
         is_number = isinstance(limit, (int, float)) and not isinstance(limit, bool)
         if not is_number or not (math.isfinite(limit) and 0 <= limit < 1):
             example = "such as 0.02 for two more failed runs in a hundred"
             reason = f"of 'error' must be a number from 0 to 1, {example}, not {limit!r}"
             raise InvalidRolloutError(option="guards", reason=reason)
-        return Guard(name, float(limit), "error", margin=float(limit))
+        return RolloutGuard(name, float(limit), "error", margin=float(limit))
     latency = _LATENCY.fullmatch(name) if isinstance(name, str) else None
     if name not in ("cost", "tokens") and latency is None:
         raise InvalidRolloutError(option="guards", reason=f"has {name!r}; there are {_KINDS}")
@@ -70,5 +70,5 @@ def _guard(name: Any, limit: Any) -> Guard:
         raise InvalidRolloutError(option="guards", reason=f"of {name!r} must be like '+20%', not {limit!r}")
     factor = 1 + float(percent[1]) / 100
     if latency is not None:
-        return Guard(name, limit.strip(), "latency", factor=factor, quantile=int(latency[1]) / 100)
-    return Guard(name, limit.strip(), name, factor=factor)
+        return RolloutGuard(name, limit.strip(), "latency", factor=factor, quantile=int(latency[1]) / 100)
+    return RolloutGuard(name, limit.strip(), name, factor=factor)

@@ -1,4 +1,4 @@
-"""``Seen``: what a run of an experiment does, from its events."""
+"""``SeenEvents``: what a run of an experiment does, from its events."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOT_SENT: Final = ("RunStoppedError", "NotReplayableError")
 """Classes of the errors with which a request ends that was never sent."""
 
 
-class Seen:
+class SeenEvents:
     """The model calls and tool calls of a run and of the runs inside it.
 
     Attributes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from kantan_agents.lab.rule_changes.recorded import Memo, RecordedRules
+from kantan_agents.lab.rule_changes.recorded_rules import Memo, RecordedRules
 from kantan_agents.tool_rules import BASE, DELEGATION, EXPLICIT, RuleLayers, ToolRules
 from kantan_agents.traces.capture import RuleSet, ToolCallRecord
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import attrs
 
-from kantan_agents.lab.rollout.plan import Plan
+from kantan_agents.lab.rollout.plan import RolloutPlan
 from kantan_agents.traces.metadata import ARM, ARM_SHARE, NOT_DRAWN, ROLLOUT, ROLLOUT_UNIT
 from kantan_agents.traces.store.experiment_keys import EXPERIMENT_KEY
 
@@ -89,7 +89,7 @@ def reason_not_drawn(metadata: Mapping[str, Any], name: str) -> str | None:
     return reason if metadata.get(ROLLOUT) == name and isinstance(reason, str) else None
 
 
-def drawn_of(metadata: Mapping[str, Any], name: str, plan: Plan) -> Drawn | None:
+def drawn_of(metadata: Mapping[str, Any], name: str, plan: RolloutPlan) -> Drawn | None:
     """Return how a run got its arm; None unless this rollout has drawn it for an ordinary run.
 
     Args:
