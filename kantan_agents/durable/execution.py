@@ -11,8 +11,8 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
-from kantan_agents.durable.formats import dump, load
 from kantan_agents.durable.patience import patiently
+from kantan_agents.durable.step_bodies import dump, load
 from kantan_agents.durable.storage.steps import Begun, Steps
 from kantan_agents.errors import DurableDatabaseError, RunMovedError
 

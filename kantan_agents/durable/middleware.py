@@ -8,9 +8,9 @@ from typing import Any
 from kantan_agents.core.interception import Middleware
 from kantan_agents.core.pipeline import Next, Run
 from kantan_agents.durable.execution import current_execution
-from kantan_agents.durable.queued import queued_job
+from kantan_agents.durable.queued_job import queued_job
 from kantan_agents.durable.session import check_session
-from kantan_agents.durable.started import started_runs
+from kantan_agents.durable.started_runs import started_runs
 from kantan_agents.durable.stored_run import owner_of
 from kantan_agents.errors import InvalidOptionError
 

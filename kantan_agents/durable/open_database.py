@@ -1,4 +1,4 @@
-"""``Opened``: the database of durable runs with its engine, opened when it is first used."""
+"""``OpenDatabase``: the database of durable runs with its engine, opened when it is first used."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kantan_agents.errors import DurableRunNotFoundError
 T = TypeVar("T")
 
 
-class Opened:
+class OpenDatabase:
     """The database of durable runs, started or not.
 
     Args:

@@ -1,4 +1,4 @@
-"""``Again``: makes a run from what is stored of it."""
+"""``Restart``: makes a run from what is stored of it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kantan_agents.middleware.approve.stored_runs import state_from
 from kantan_agents.middleware.approve.waiting_runs import decide
 
 
-class Again:
+class Restart:
     """Makes runs from what is stored of them.
 
     Args:
