@@ -8,13 +8,13 @@ from kantan_agents.errors import PromptNotRecordedError
 from kantan_agents.traces.capture import PromptRecord
 from kantan_agents.traces.capture.diff_text import text_diff
 from kantan_agents.traces.store.filters import check_text
-from kantan_agents.traces.store.indexed import IndexedService
 from kantan_agents.traces.store.prompt_texts import prompts_with_id, texts_by_version
 from kantan_agents.traces.store.prompts import prompt_stats
 from kantan_agents.traces.store.records import PromptStats
+from kantan_agents.traces.store.search_service import SearchService
 
 
-class PromptReader(IndexedService):
+class PromptReader(SearchService):
     """Reads the prompts of a trace database in the calling thread."""
 
     def prompts(self, prompt: str | None = None) -> list[PromptStats]:

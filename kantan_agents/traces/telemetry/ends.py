@@ -14,7 +14,7 @@ from kantan_agents.traces.telemetry.measurements import Measurements
 from kantan_agents.traces.telemetry.model_calls import of_generation, of_response, tokens
 from kantan_agents.traces.telemetry.of_runs import of_metadata, of_refusal, of_verdict
 from kantan_agents.traces.telemetry.open_spans import AGENTS, Open
-from kantan_agents.traces.telemetry.seen import Seen
+from kantan_agents.traces.telemetry.span_reader import Seen
 from kantan_agents.traces.telemetry.values import attribute_value, json_text, text_value
 
 _NAMED_BY = {

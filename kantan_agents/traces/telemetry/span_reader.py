@@ -12,13 +12,12 @@ from agents import FunctionSpanData
 from kantan_agents.core.interception import active_sdk_agent
 from kantan_agents.core.pipeline import current_run
 from kantan_agents.errors import RedactionError
-from kantan_agents.traces.final_span import recorded_export
+from kantan_agents.traces.final_span import recorded_export, with_tool_output
 from kantan_agents.traces.recorder.private_errors import WITHHELD, private_error, records_sensitive_data
 from kantan_agents.traces.recorder.redaction import Redact, call_redact
 from kantan_agents.traces.recorder.snapshot import response_data
 from kantan_agents.traces.telemetry import conventions as names
 from kantan_agents.traces.telemetry.content import messages_of, parsed
-from kantan_agents.traces.tool_outputs import with_tool_output
 
 _CONTENTS = ("input", "output")
 
@@ -52,7 +51,7 @@ class Seen:
         return f"{message}: {detail}" if detail and self.has_content else message
 
 
-class Reader:
+class SpanReader:
     """Reads spans and traces of the SDK.
 
     Args:
