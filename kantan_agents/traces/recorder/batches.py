@@ -24,7 +24,8 @@ from kantan_agents.traces.recorder.rows import SpanRow, span_row, trace_row
 from kantan_agents.traces.recorder.run_rows import RunRow, RunRows
 from kantan_agents.traces.recorder.settled import SettledSpan
 from kantan_agents.traces.recorder.snapshot import SpanSnapshot, TraceSnapshot, snapshot_settled
-from kantan_agents.traces.recorder.span_queue import SPANS, FlushMarker, Item, SpanQueue
+from kantan_agents.traces.recorder.span_queue import SPANS, Item, SpanQueue
+from kantan_agents.traces.recorder.waking import FlushMarker
 
 _log = get_logger("kantan_agents.tracing")
 
