@@ -14,7 +14,7 @@ from kantan_agents.agent.running.identity import Identity, next_identity
 from kantan_agents.durable.execution import Execution
 from kantan_agents.durable.middleware import Durable, durable_of
 from kantan_agents.durable.session import check_session
-from kantan_agents.durable.storage.approvals import Approvals
+from kantan_agents.durable.storage.approvals import ApprovalStore
 from kantan_agents.durable.stored_run import StoredRun, loaded_context
 from kantan_agents.errors import KantanAgentsError, StoredStepError, UnknownDurableAgentError
 from kantan_agents.middleware.approve.calls import Edit
@@ -30,7 +30,7 @@ class Restart:
         approvals: The runs that have waited for people.
     """
 
-    def __init__(self, agents: Mapping[str, Any], approvals: Approvals) -> None:
+    def __init__(self, agents: Mapping[str, Any], approvals: ApprovalStore) -> None:
         self._agents = agents
         self._approvals = approvals
 

@@ -20,9 +20,9 @@ from kantan_agents.durable.overseer import Overseer
 from kantan_agents.durable.restart import Restart
 from kantan_agents.durable.started_runs import Started
 from kantan_agents.durable.storage.alive import alive_in
-from kantan_agents.durable.storage.approvals import Approvals
-from kantan_agents.durable.storage.database import Database
-from kantan_agents.durable.storage.steps import Steps
+from kantan_agents.durable.storage.approvals import ApprovalStore
+from kantan_agents.durable.storage.database import RunDatabase
+from kantan_agents.durable.storage.steps import StepStore
 from kantan_agents.errors import (
     DurableNotStartedError,
     InvalidOptionError,
@@ -76,7 +76,7 @@ class DurableRuns(Making):
         look_interval: float = 1.0,
     ) -> None:
         require_extra("dbos")
-        self._database = Database(database)
+        self._database = RunDatabase(database)
         self._agents = _checked_agents(agents)
         self._queues = _checked_queues(queues)
         if not isinstance(application, str) or not application.isprintable() or not application.strip():
@@ -84,8 +84,8 @@ class DurableRuns(Making):
         attempts = checked_int("max_recoveries", max_recoveries, 0)
         interval = checked_number("look_interval", look_interval, above_zero=True)
         engine: Engine = DBOSEngine(self._database, application, attempts, interval)
-        self._steps = Steps(self._database)
-        super().__init__(self._database, engine, Approvals(self._database), self._steps)
+        self._steps = StepStore(self._database)
+        super().__init__(self._database, engine, ApprovalStore(self._database), self._steps)
         self._overseer = Overseer(
             engine,
             alive_in(self._database),

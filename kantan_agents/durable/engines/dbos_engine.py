@@ -30,7 +30,7 @@ from kantan_agents.durable.engines.dbos_runs import (
 from kantan_agents.durable.engines.engine import RESUMED, Body, Job, Limits
 from kantan_agents.durable.engines.old_sqlite import give_clock
 from kantan_agents.durable.step_bodies import message_of
-from kantan_agents.durable.storage.database import Database
+from kantan_agents.durable.storage.database import RunDatabase
 from kantan_agents.errors import DurableDatabaseError, DurableNotStartedError, DurableRunNotFoundError
 
 _POLLING_SECONDS: Final = 0.5
@@ -56,7 +56,7 @@ class DBOSEngine(DBOSRuns):
     """
 
     def __init__(
-        self, database: Database, application: str, max_recoveries: int, polling: float = _POLLING_SECONDS
+        self, database: RunDatabase, application: str, max_recoveries: int, polling: float = _POLLING_SECONDS
     ) -> None:
         super().__init__(database, application)
         self._max_recoveries = max_recoveries

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kantan_agents.durable.engines.engine import RESUMED, EngineRun, Job, agent_in, plain, resumed_queue
 from kantan_agents.durable.engines.old_sqlite import give_clock
-from kantan_agents.durable.storage.database import Database, close_with
+from kantan_agents.durable.storage.database import RunDatabase, close_with
 from kantan_agents.errors import DurableDatabaseError, InvalidOptionError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class DBOSRuns:
         application: Name of the application. Processes of the same name make each other's runs.
     """
 
-    def __init__(self, database: Database, application: str) -> None:
+    def __init__(self, database: RunDatabase, application: str) -> None:
         self._database = database
         self._application = application
         self.executor = f"{application}-{uuid.uuid4().hex}"

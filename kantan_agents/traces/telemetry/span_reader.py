@@ -1,4 +1,4 @@
-"""``Seen``: what may be sent of a span or trace of the SDK, after the user's ``redact``."""
+"""``SentSpan``: what may be sent of a span or trace of the SDK, after the user's ``redact``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CONTENTS = ("input", "output")
 
 
 @attrs.frozen
-class Seen:
+class SentSpan:
     """What may be sent of a span.
 
     Attributes:
@@ -80,7 +80,7 @@ class SpanReader:
         """Whether names can be sent before a span has ended, as no ``redact`` may change them."""
         return self._redact is None
 
-    def span(self, span: Any) -> Seen:
+    def span(self, span: Any) -> SentSpan:
         """Return what may be sent of a span that has ended."""
         has_content = self.content and records_sensitive_data()
         span_data, error = span.span_data, span.error
@@ -94,13 +94,13 @@ class SpanReader:
             redacted = self._redacted(exported, span.span_id)
             if redacted is None:
                 data, error = {"type": data.get("type")}, error and {"message": WITHHELD, "data": None}
-                return Seen(data, error, _error_type(span.error), has_content=False)
+                return SentSpan(data, error, _error_type(span.error), has_content=False)
             data, error = dict(redacted.get("span_data") or {}), redacted.get("error")
             if not has_content:
                 data = {key: value for key, value in data.items() if key not in _CONTENTS}
         if error is not None and not has_content:
             error = private_error(error)
-        return Seen(
+        return SentSpan(
             data,
             error,
             _error_type(span.error),
