@@ -23,10 +23,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 FILE = Path(__file__).with_name("times.json")
 
-SLOW_SECONDS = 0.1
+SLOW_SECONDS = 0.07
 """A test function is slow if one of its tests takes this long on average."""
 
-SLOW_TOTAL = 0.7
+SLOW_TOTAL = 0.5
 """A test function is slow if its tests take this long together."""
 
 ALL = 'python -m pytest -m "slow or not slow"'
