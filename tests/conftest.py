@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +17,24 @@ from typing import Any
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+import kantan_llm.tracing
 import pytest
 from agents import set_trace_processors
 from agents.models import _openai_shared as sdk_defaults
+from agents.tracing import get_trace_provider
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 from kantan_llm.tracing import SQLiteTracer
 from kantan_llm.tracing.search import SpanQuery, SpanRecord, TraceQuery, TraceRecord
 
 from kantan_agents import refresh_tool_providers
 from kantan_agents.models.stream_usage import REFUSALS
 from kantan_agents.models.structured.requests.memory import FORMS
+from kantan_agents.traces.recorder import SQLiteRecorder
 from tests.distributions import Distribution, Installed, Use
 from tests.mcp_servers import RealServers
 from tests.programs import Preloaded
+from tests.recorders import end_recorder
 
 # CI draws the same examples each time, so that a failure is caused by the change. `nox -s hunt` draws new
 # ones.
@@ -40,7 +45,12 @@ settings.register_profile(
 settings.register_profile(
     "hunt", max_examples=1_000, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck)
 )
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
+_PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "fast")
+settings.load_profile(_PROFILE)
+if _PROFILE == "fast":
+    # Hypothesis also tries constants that it reads from all modules of the package and the tests. That takes
+    # each process of a new clone five seconds, and a change of any constant would change the examples.
+    providers._get_local_constants = lambda: providers._local_constants
 
 # A shell lets what it starts with `&` ignore SIGINT, which children inherit. Tests interrupt children.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -50,7 +60,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 _STATE = tempfile.TemporaryDirectory()
 os.environ["KANTAN_AGENTS_STATE_DIR"] = _STATE.name
 
-pytest_plugins = ["pytester", "tests.postgres_server", "tests.random_order", "tests.tiers"]
+pytest_plugins = ["pytester", "tests.leftovers", "tests.postgres_server", "tests.random_order", "tests.tiers"]
 
 # Its asserts must be rewritten before any module imports it; tests of several directories do.
 pytest.register_assert_rewrite("tests.lab.replay.taping")
@@ -107,7 +117,13 @@ def _nothing_of_other_tests() -> Iterator[None]:
     REFUSALS._origins = {}
     set_trace_processors([])
     yield
+    for processor in get_trace_provider()._multi_processor._processors:
+        if isinstance(processor, SQLiteRecorder):
+            end_recorder(processor)
+        else:
+            processor.shutdown()
     set_trace_processors([])
+    kantan_llm.tracing.set_trace_processors([])
     # A test or an example of a page may call `agents.set_default_openai_...`.
     for name, value in _OPENAI_DEFAULTS.items():
         setattr(sdk_defaults, name, value)
@@ -122,10 +138,15 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-def pytest_collection_finish() -> None:
-    """Exclude the SDK's thousands of classes from later garbage collections."""
-    gc.collect()
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect no garbage while modules are imported, and exclude their objects from later collections."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 class TraceDB:

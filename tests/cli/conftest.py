@@ -14,11 +14,14 @@ import attrs
 import pytest
 from kantan_llm.tracing import SpanQuery, SQLiteTracer, TraceQuery
 
+from kantan_agents.agent.running.portal import background_loop
 from kantan_agents.cli.app import invoke
 from kantan_agents.testing import OfflineServer
+from kantan_agents.traces import registry
 from tests.cli.evaluated_shop import Shop, shop_in
 from tests.cli.recorded_runs import Recorded, record_hostile, record_mixed, record_shop
 from tests.programs import Preloaded, Program
+from tests.recorders import end_recorder
 
 ARGUMENTS = ("-m", "kantan_agents")
 PROGRAM = (sys.executable, *ARGUMENTS)
@@ -53,8 +56,11 @@ def _plain_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest
 
 
 @pytest.fixture
-def kantan_agents(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Invoke:
-    """``kantan_agents("run", "hi", stdin=b"...")`` in this process; the SDK is imported only once."""
+def kantan_agents(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Invoke]:
+    """``kantan_agents("run", "hi", stdin=b"...")`` in this process; the SDK is imported only once.
+
+    At its end, MCP servers and recorders end as they do with the process of the program.
+    """
 
     def run(*arguments: str, stdin: bytes | None = None) -> Outcome:
         if stdin is not None:
@@ -63,7 +69,10 @@ def kantan_agents(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monkey
         code = invoke(arguments)
         return Outcome(code, *capsys.readouterr())
 
-    return run
+    yield run
+    background_loop.stop()
+    for recorder in registry.recorders():
+        end_recorder(recorder)
 
 
 @pytest.fixture

@@ -268,12 +268,11 @@ def test_events_count_in_threads_that_the_property_starts() -> None:
 
 
 def test_events_of_work_that_outlives_its_example_count_for_the_one_that_runs() -> None:
-    notes = queue.Queue[threading.Event]()
+    notes = queue.Queue[threading.Event | None]()
     context: list[contextvars.Context] = []
 
     def work() -> None:
-        while True:
-            done = notes.get()
+        while (done := notes.get()) is not None:
             event("noted")
             done.set()
 
@@ -290,6 +289,7 @@ def test_events_of_work_that_outlives_its_example_count_for_the_one_that_runs() 
         assert done.wait(60)
 
     check()
+    notes.put(None)
 
 
 def test_one_example_is_not_called_examples() -> None:

@@ -299,11 +299,24 @@ def test_whatever_is_raised_reaches_the_caller_and_a_bystander_finishes(place: A
     check(place, EXITS[kind]())
 
 
+@contextmanager
+def own_loop() -> Iterator[None]:
+    """Close the loop of this thread afterwards, which the SDK leaves open."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    try:
+        yield
+    finally:
+        loop.run_until_complete(loop.shutdown_default_executor())
+        loop.close()
+        asyncio.set_event_loop(None)
+
+
 @pytest.mark.parametrize("place", [plain, in_thread, in_parallel])
 def test_the_caller_gets_what_the_plain_sdk_raises(place: Any) -> None:
     error = SystemExit(3)
     ours = place(error)
-    with pytest.raises(SystemExit) as raised:
+    with own_loop(), pytest.raises(SystemExit) as raised:
         agents.Runner.run_sync(ours.sdk_agent, "hi")
     assert raised.value is error
     with pytest.raises(SystemExit) as raised:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from kantan_agents import Agent
+from kantan_agents.agent.running.portal import background_loop
 from kantan_agents.errors import MCPServerLoopError
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from kantan_agents.tools.mcp.server_connections import connection_of
@@ -188,6 +189,7 @@ def test_a_run_goes_on_if_the_event_loop_of_the_connection_ends_meanwhile(
     scripted = reading()
     agent(server, scripted).run("Go")
     thread.join()
+    background_loop.stop()  # and with it the new connection
     if asked == "list_tools":
         assert processes.calls == ["read a"]
     else:  # it may have been executed

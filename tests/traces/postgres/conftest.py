@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kantan_agents.traces.recorder.postgres_recorder import PostgresRecorder
+from tests.recorders import end_recorder
 
 
 class Start:
@@ -27,4 +28,4 @@ def start() -> Iterator[Start]:
     started = Start()
     yield started
     for recorder in started.recorders:
-        recorder.shutdown(5)
+        end_recorder(recorder)

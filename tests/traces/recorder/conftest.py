@@ -12,18 +12,10 @@ from typing import Any
 import pytest
 from agents import set_trace_processors
 
-from kantan_agents.traces import registry
 from kantan_agents.traces.recorder import SQLiteRecorder
 from tests.programs import Preloaded
 from tests.traces.recorder.database_file import DatabaseFile
 from tests.traces.recorder.processes import Start
-
-
-@pytest.fixture(autouse=True)
-def _no_other_recorders() -> None:
-    """Shut down the recorders that other tests have left behind; some tests here count threads."""
-    for recorder in registry.recorders():
-        recorder.shutdown()
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import pytest
 from agents import custom_span, trace
 
 from kantan_agents.traces.recorder import SQLiteRecorder, writer
-from kantan_agents.traces.recorder.waking import Wake
+from kantan_agents.traces.recorder.span_queue import Wake
 from tests.traces.recorder.database_file import DatabaseFile
 from tests.traces.recorder.processes import wait_until
 
@@ -35,7 +35,7 @@ held: contextvars.ContextVar[Value] = contextvars.ContextVar("held")
 def asleep(recorder_at: RecorderAt, file: DatabaseFile) -> SQLiteRecorder:
     """A recorder whose writer waits for work."""
     recorder = recorder_at(file.path, flush_interval=INTERVAL)
-    wait_until(lambda: recorder._queue.waking.sleeping)
+    wait_until(lambda: recorder._queue.sleeping)
     return recorder
 
 
@@ -46,13 +46,14 @@ def not_looking(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def woken(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The times at which a writer was woken."""
+def woken(asleep: SQLiteRecorder, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The times at which the recorder's writer was woken."""
     times: list[float] = []
     wake = Wake.set
 
     def noting(self: Wake) -> None:
-        times.append(time.monotonic())
+        if self is asleep._queue.wake:
+            times.append(time.monotonic())
         wake(self)
 
     monkeypatch.setattr(Wake, "set", noting)
@@ -149,7 +150,7 @@ def test_flushes_leave_no_timers_of_a_long_interval(recorder_at: RecorderAt, fil
 
     async def main() -> int:
         for _ in range(20):
-            await asyncio.to_thread(wait_until, lambda: recorder._queue.waking.sleeping)
+            await asyncio.to_thread(wait_until, lambda: recorder._queue.sleeping)
             record("a")
             await asyncio.sleep(0)
             assert await recorder.force_flush_async()
@@ -172,7 +173,7 @@ def test_spans_that_come_just_before_the_thread_would_end_keep_the_file_open(
         close()
 
     monkeypatch.setattr(recorder._writer.batches, "close", noting)
-    wait_until(lambda: recorder._queue.waking.sleeping)
+    wait_until(lambda: recorder._queue.sleeping)
 
     async def main() -> list[int]:
         await asyncio.sleep(0.5)
@@ -183,7 +184,10 @@ def test_spans_that_come_just_before_the_thread_would_end_keep_the_file_open(
     assert asyncio.run(main()) == []
 
 
-def test_the_timer_keeps_nothing_of_the_run_in_memory(asleep: SQLiteRecorder) -> None:
+@pytest.mark.usefixtures("not_looking")
+def test_the_timer_keeps_nothing_of_the_run_in_memory(
+    asleep: SQLiteRecorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def run() -> weakref.ref[Value]:
         value = Value()
         held.set(value)
@@ -191,10 +195,15 @@ def test_the_timer_keeps_nothing_of_the_run_in_memory(asleep: SQLiteRecorder) ->
         return weakref.ref(value)
 
     async def main() -> None:
-        value = await asyncio.create_task(run())
-        await asyncio.sleep(0.01)  # asyncio itself keeps the context for a moment
-        gc.collect()
-        assert asleep.stats().queued == 1  # the timer has not fired yet
-        assert value() is None
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        with monkeypatch.context() as patched:
+            patched.setattr(loop, "time", lambda: now)  # the timer does not fire, however long this takes
+            value = await asyncio.create_task(run())
+            for _ in range(3):  # asyncio itself keeps the context for a moment
+                await asyncio.sleep(0)
+            gc.collect()
+            assert asleep.stats().queued == 1
+            assert value() is None
 
     asyncio.run(main())

@@ -10,14 +10,22 @@ from agents import set_trace_processors
 
 from kantan_agents import Agent, OtelExporter
 from kantan_agents.testing import OfflineServer
+from kantan_agents.traces import registry
+from tests.recorders import end_recorder
 from tests.traces.telemetry.ending import FLUSH, end_exporters
 from tests.traces.telemetry.receiver import Receiver, receiving
 
 
 @pytest.fixture(autouse=True)
-def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_settings_and_no_exporters(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Start without settings, and end all exporters and recorders."""
     for name in [name for name in os.environ if name.startswith("OTEL_")]:
         monkeypatch.delenv(name)
+    before = set(threading.enumerate())
+    yield
+    end_exporters(before)
+    for recorder in registry.recorders():
+        end_recorder(recorder)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""``SentSpan``: what may be sent of a span or trace of the SDK, after the user's ``redact``."""
+"""``Seen``: what may be sent of a span or trace of the SDK, after the user's ``redact``."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from agents import FunctionSpanData
 from kantan_agents.core.interception import active_sdk_agent
 from kantan_agents.core.pipeline import current_run
 from kantan_agents.errors import RedactionError
-from kantan_agents.traces.final_span import recorded_export, with_tool_output
+from kantan_agents.traces.final_span import recorded_export
 from kantan_agents.traces.recorder.private_errors import WITHHELD, private_error, records_sensitive_data
 from kantan_agents.traces.recorder.redaction import Redact, call_redact
 from kantan_agents.traces.recorder.snapshot import response_data
 from kantan_agents.traces.telemetry import conventions as names
 from kantan_agents.traces.telemetry.content import messages_of, parsed
+from kantan_agents.traces.tool_outputs import with_tool_output
 
 _CONTENTS = ("input", "output")
 
 
 @attrs.frozen
-class SentSpan:
+class Seen:
     """What may be sent of a span.
 
     Attributes:
@@ -51,7 +52,7 @@ class SentSpan:
         return f"{message}: {detail}" if detail and self.has_content else message
 
 
-class SpanReader:
+class Reader:
     """Reads spans and traces of the SDK.
 
     Args:
@@ -80,7 +81,7 @@ class SpanReader:
         """Whether names can be sent before a span has ended, as no ``redact`` may change them."""
         return self._redact is None
 
-    def span(self, span: Any) -> SentSpan:
+    def span(self, span: Any) -> Seen:
         """Return what may be sent of a span that has ended."""
         has_content = self.content and records_sensitive_data()
         span_data, error = span.span_data, span.error
@@ -94,13 +95,13 @@ class SpanReader:
             redacted = self._redacted(exported, span.span_id)
             if redacted is None:
                 data, error = {"type": data.get("type")}, error and {"message": WITHHELD, "data": None}
-                return SentSpan(data, error, _error_type(span.error), has_content=False)
+                return Seen(data, error, _error_type(span.error), has_content=False)
             data, error = dict(redacted.get("span_data") or {}), redacted.get("error")
             if not has_content:
                 data = {key: value for key, value in data.items() if key not in _CONTENTS}
         if error is not None and not has_content:
             error = private_error(error)
-        return SentSpan(
+        return Seen(
             data,
             error,
             _error_type(span.error),
