@@ -5,14 +5,14 @@ from __future__ import annotations
 import attrs
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from benchmarks.rollout_situations import GRADED, SHARES
 from benchmarks.rollout_situations import drawn as drawn_metric
 from kantan_agents.lab.rollout.evidence import DifferenceInterval, difference_interval
 
-from .rollouts import ROLLOUTS, Rollout, difference
+from .rollouts import ROLLOUTS, Rollout, difference, drawn
 
 
 def interval(rollout: Rollout, alpha: float = 0.05) -> DifferenceInterval | None:
@@ -20,13 +20,14 @@ def interval(rollout: Rollout, alpha: float = 0.05) -> DifferenceInterval | None
 
 
 @given(ROLLOUTS, st.sampled_from([0.05, 0.5]))
+@example(drawn(54, 269), 0.5)
 def test_margins_outside_are_those_that_are_rejected(rollout: Rollout, alpha: float) -> None:
     found = interval(rollout, alpha)
     if found is None:
         assert not ((rollout.share > 0) & (rollout.share < 1)).any()
         return
     values, is_new, share = rollout
-    step = 0.05 * (found.high - found.low) + 1e-3
+    step = 0.05 * max(0.0, found.high - found.low) + 1e-3  # in the example, the bounds are crossed
     for margin, is_rejected in ((found.low - 1e-9, True), (found.low + step, False)):
         if abs(margin) < 1:
             assert difference(values, is_new, share, margin).rejects(alpha / 2) == is_rejected
