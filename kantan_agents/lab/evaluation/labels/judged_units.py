@@ -12,8 +12,7 @@ import numpy as np
 
 from kantan_agents.lab.evaluation.comparing.paired_values import CaseKey, runs_of_cases
 from kantan_agents.lab.evaluation.experiment.results import CaseResult, VariantResults
-from kantan_agents.lab.evaluation.labels.label import Label
-from kantan_agents.lab.evaluation.labels.selection import RatedResult, mean_value
+from kantan_agents.lab.evaluation.labels.label import Label, RatedResult, mean_value
 from kantan_agents.lab.evaluation.statistics import CorrectedMean, corrected_mean
 from kantan_agents.lab.evaluation.statistics.units import Floats
 

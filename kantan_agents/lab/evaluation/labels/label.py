@@ -1,11 +1,20 @@
-"""``Label``: what a person says about one result of an evaluation."""
+"""``Label``: what a person says about one result of an evaluation; which labels count, by result."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
+from statistics import fmean
 from typing import Any
 
 import attrs
+
+from kantan_agents.errors import InvalidOptionError
+from kantan_agents.lab.evaluation.labels.arguments import checked_name
+from kantan_agents.support.arguments import checked_list
+
+RatedResult = tuple[str, str, str, int]
+"""Id and hash of a case, name of a variant, number of the repetition."""
 
 
 @attrs.frozen
@@ -41,3 +50,30 @@ class Label:
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON data."""
         return {**attrs.asdict(self), "created_at": self.created_at.isoformat()}
+
+
+def labels_by_result(labels: Iterable[Label]) -> dict[RatedResult, list[Label]]:
+    """Return the labels of each result that has any."""
+    found: dict[RatedResult, list[Label]] = {}
+    for one in labels:
+        found.setdefault((one.case_id, one.case_hash, one.variant, one.repeat), []).append(one)
+    return found
+
+
+def given_by(labels: Iterable[Label], by: str | Iterable[str] | None) -> list[Label]:
+    """Return the labels of one person or of several; of all for None.
+
+    Raises:
+        InvalidOptionError: E75, ``by`` is neither a name nor some names.
+    """
+    if by is None:
+        return list(labels)
+    names = [checked_name("by", one) for one in ([by] if isinstance(by, str) else checked_list("by", by))]
+    if not names:
+        raise InvalidOptionError(option="by", reason="name at least one person")
+    return [one for one in labels if one.by in names]
+
+
+def mean_value(labels: Iterable[Label]) -> float:
+    """Return the mean of what several people say about one result."""
+    return fmean(one.value for one in labels)

@@ -34,7 +34,7 @@ from kantan_agents.lab.evaluation import (
     remove_label,
 )
 from kantan_agents.lab.evaluation.labels.judged_units import judged_units
-from kantan_agents.lab.evaluation.labels.selection import RatedResult
+from kantan_agents.lab.evaluation.labels.label import RatedResult
 from tests.lab.evaluation.labels.shop import copied, evaluate_shop, good, label_all
 
 # ---- what is said

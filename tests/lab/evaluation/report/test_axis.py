@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents.lab.evaluation.report.charts.axis import Axis
+from kantan_agents.lab.evaluation.report.charts.drawing import Axis
 
 VALUES = st.floats(-1e9, 1e9, allow_nan=False).map(lambda value: round(value, 6))
 

@@ -1,8 +1,12 @@
-"""What all charts share: the frame with its title and description, labels, and marks."""
+"""What all charts share: the frame with its title and description, labels, marks, and the axis."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterable
 from typing import Final
+
+import attrs
 
 from kantan_agents.lab.evaluation.report.markup import text
 
@@ -10,6 +14,9 @@ WIDTH: Final = 940
 LABEL: Final = 200
 """Space for the labels on the left."""
 _LONGEST: Final = 26
+_INTERVALS: Final = 5
+"""About so many intervals are between the ticks of an axis."""
+_MARGIN: Final = 0.04
 
 
 def drawing(title: str, description: str, height: float, content: str) -> str:
@@ -38,3 +45,55 @@ def mark(verdict: str, x: float, y: float, size: float = 6) -> str:
     base, tip = y - turn * size, y + turn * size
     points = f"{x - size:.1f},{base:.1f} {x + size:.1f},{base:.1f} {x:.1f},{tip:.1f}"
     return f'<polygon class="mark {style}" points="{points}"/>'
+
+
+@attrs.frozen
+class Axis:
+    """A horizontal axis.
+
+    Attributes:
+        low: The smallest value.
+        high: The largest value, which is larger.
+        left: Where the smallest value is drawn.
+        right: Where the largest value is drawn.
+    """
+
+    low: float
+    high: float
+    left: float
+    right: float
+
+    @classmethod
+    def over(cls, values: Iterable[float], left: float, right: float) -> Axis:
+        """Return an axis for these values, with a small margin."""
+        listed = list(values)
+        low, high = min(listed), max(listed)
+        margin = (high - low) * _MARGIN or abs(high) * _MARGIN or 1.0
+        return cls(low - margin, high + margin, left, right)
+
+    def at(self, value: float) -> float:
+        """Return where a value is drawn."""
+        share = (value - self.low) / (self.high - self.low)
+        return self.left + share * (self.right - self.left)
+
+    @property
+    def ticks(self) -> list[float]:
+        """Round values on the axis."""
+        step = _round_step((self.high - self.low) / _INTERVALS)
+        first, last = math.ceil(self.low / step), math.floor(self.high / step)
+        return [number * step for number in range(first, last + 1)]
+
+    def drawn(self, top: float, bottom: float, label: Callable[[float], str]) -> str:
+        """Return the ticks as SVG: faint lines between ``top`` and ``bottom``, with labels below."""
+        return "".join(
+            f'<line class="grid" x1="{self.at(tick):.1f}" y1="{top:.1f}" x2="{self.at(tick):.1f}" '
+            f'y2="{bottom:.1f}"/><text class="tick" x="{self.at(tick):.1f}" y="{bottom + 16:.1f}" '
+            f'text-anchor="middle">{text(label(tick))}</text>'
+            for tick in self.ticks
+        )
+
+
+def _round_step(rough: float) -> float:
+    """Return the nearest of 1, 2 and 5, times a power of ten, that is not smaller."""
+    power: float = 10.0 ** math.floor(math.log10(rough))
+    return next((power * one for one in (1, 2, 5) if power * one >= rough), power * 10)

@@ -9,8 +9,7 @@ import attrs
 
 from kantan_agents.lab.evaluation.comparing.comparison import Verdict
 from kantan_agents.lab.evaluation.comparing.number_texts import difference_text
-from kantan_agents.lab.evaluation.report.charts.axis import Axis
-from kantan_agents.lab.evaluation.report.charts.drawing import LABEL, WIDTH, drawing, label, mark
+from kantan_agents.lab.evaluation.report.charts.drawing import LABEL, WIDTH, Axis, drawing, label, mark
 from kantan_agents.lab.evaluation.report.markup import text
 
 _ROW: Final = 40

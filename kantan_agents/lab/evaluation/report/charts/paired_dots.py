@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kantan_agents.lab.evaluation.comparing.number_texts import score_text
-from kantan_agents.lab.evaluation.report.charts.axis import Axis
-from kantan_agents.lab.evaluation.report.charts.drawing import LABEL, WIDTH, drawing, label
+from kantan_agents.lab.evaluation.report.charts.drawing import LABEL, WIDTH, Axis, drawing, label
 from kantan_agents.lab.evaluation.report.markup import inline
 from kantan_agents.lab.evaluation.report.metric_data import MetricData
 
