@@ -184,7 +184,7 @@ def test_every_option_of_every_command_is_completed(
 
 def test_conversations_are_completed(process: Any, tmp_path: Path) -> None:
     from kantan_agents.cli.chat.conversations import Conversations
-    from kantan_agents.cli.chat.kept import Kept, Turn
+    from kantan_agents.cli.chat.kept_conversation import ChatTurn, KeptConversation
 
     file = tmp_path / "kept.sqlite3"
     words = {"COMP_WORDS": "kantan-agents chat --resume a", "COMP_CWORD": "3"}
@@ -196,7 +196,7 @@ def test_conversations_are_completed(process: Any, tmp_path: Path) -> None:
     assert process(env=environment).stdout.strip() == ""
     assert not file.exists()
     store = Conversations(file)
-    store.add(Kept("abcd", "x"), Turn(1, "turn", HOSTILE))
+    store.add(KeptConversation("abcd", "x"), ChatTurn(1, "turn", HOSTILE))
     store.close()
     assert process(env=environment).stdout == "abcd\n"
 

@@ -19,7 +19,7 @@ _LINK = (errno.ELOOP, errno.ENOTDIR)
 
 
 @attrs.frozen
-class Place:
+class PlaceBelow:
     """A file in a directory that was reached without links.
 
     Attributes:
@@ -55,7 +55,7 @@ def boundary_of(tree: Path) -> Path:
 
 
 @contextmanager
-def place_below(boundary: Path, path: Path, *, create: bool = False) -> Iterator[Place]:
+def place_below(boundary: Path, path: Path, *, create: bool = False) -> Iterator[PlaceBelow]:
     """Open the directory of a file, and give the file's place in it.
 
     Args:
@@ -73,7 +73,7 @@ def place_below(boundary: Path, path: Path, *, create: bool = False) -> Iterator
         _check_parents(boundary, parents, path)
         if create:
             file.parent.mkdir(parents=True, exist_ok=True)
-        yield Place(str(file), None)
+        yield PlaceBelow(str(file), None)
         return
     if create:
         boundary.mkdir(parents=True, exist_ok=True)
@@ -85,7 +85,7 @@ def place_below(boundary: Path, path: Path, *, create: bool = False) -> Iterator
             inner = _open(part, descriptor, boundary.joinpath(*parents[:number]), path)
             os.close(descriptor)
             descriptor = inner
-        yield Place(name, descriptor)
+        yield PlaceBelow(name, descriptor)
     finally:
         os.close(descriptor)
 

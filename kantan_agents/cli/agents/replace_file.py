@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from kantan_agents.cli.agents.below import Place, link_error, place_below
+from kantan_agents.cli.agents.below import PlaceBelow, link_error, place_below
 from kantan_agents.errors import FileArgumentError
 
 _COMMON = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
@@ -62,7 +62,7 @@ def check_replaceable(path: Path, *, boundary: Path) -> None:
 
 
 @contextmanager
-def _place(path: Path, boundary: Path) -> Iterator[Place]:
+def _place(path: Path, boundary: Path) -> Iterator[PlaceBelow]:
     try:
         with place_below(boundary, path) as place:
             yield place
@@ -71,7 +71,7 @@ def _place(path: Path, boundary: Path) -> Iterator[Place]:
         raise FileArgumentError(path=str(path), reason=reason) from error
 
 
-def _checked_status(path: Path, place: Place) -> os.stat_result:
+def _checked_status(path: Path, place: PlaceBelow) -> os.stat_result:
     status = os.stat(place.name, dir_fd=place.directory, follow_symlinks=False)
     if stat.S_ISLNK(status.st_mode):
         raise link_error(Path(os.path.abspath(path)), path)  # noqa: PTH100 - a link is not followed
@@ -83,12 +83,12 @@ def _checked_status(path: Path, place: Place) -> os.stat_result:
     return status
 
 
-def _read(place: Place) -> bytes:
+def _read(place: PlaceBelow) -> bytes:
     with open(os.open(place.name, _READ, dir_fd=place.directory), "rb") as file:  # noqa: PTH123 - the flags
         return file.read()
 
 
-def _write(name: str, place: Place, content: bytes, like: os.stat_result) -> None:
+def _write(name: str, place: PlaceBelow, content: bytes, like: os.stat_result) -> None:
     """Write a new file with the owner, group and mode of another."""
     descriptor = os.open(name, _FLAGS, _OWNER_ONLY, dir_fd=place.directory)
     with open(descriptor, "wb") as file:  # noqa: PTH123 - the flags

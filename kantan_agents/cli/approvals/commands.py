@@ -74,7 +74,7 @@ def approve(
     Exit codes: 0 approved, 1 no such call waits, 2 bad arguments, or the
     database cannot be used.
     """
-    from kantan_agents.cli.approvals.answer import approve_call
+    from kantan_agents.cli.approvals.approve_reject import approve_call
 
     approve_call(db, run, call, by=author(by), arguments=arguments)
 
@@ -99,6 +99,6 @@ def reject(
 
     Exit codes: 0 rejected, 1 no such call waits, 2 the database cannot be used.
     """
-    from kantan_agents.cli.approvals.answer import reject_call
+    from kantan_agents.cli.approvals.approve_reject import reject_call
 
     reject_call(db, run, call, by=author(by), reason=reason)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime, timezone
 from functools import partial
@@ -14,12 +14,11 @@ import anyio.to_thread
 import attrs
 
 from kantan_agents.agent import Agent
-from kantan_agents.cli.chat.commands import COMMANDS, help_text, unknown
 from kantan_agents.cli.chat.conversations import Conversations
 from kantan_agents.cli.chat.costs import Costs
-from kantan_agents.cli.chat.kept import Kept, Listed, Outcome
-from kantan_agents.cli.chat.mentions import Message, read_message
-from kantan_agents.cli.chat.page import Page
+from kantan_agents.cli.chat.kept_conversation import KeptConversation, ListedConversation, Outcome
+from kantan_agents.cli.chat.mentions import ChatMessage, read_message
+from kantan_agents.cli.chat.page import ChatPage
 from kantan_agents.cli.chat.screen import Screen
 from kantan_agents.cli.chat.source import MakeAgent, slash_commands_of
 from kantan_agents.cli.chat.talk import Talk
@@ -27,8 +26,23 @@ from kantan_agents.cli.terminal.console import LABEL, NOTICE
 from kantan_agents.cli.terminal.failures import describe
 from kantan_agents.cli.terminal.plain import whole
 from kantan_agents.cli.terminal.show_quantities import counted, short_time
-from kantan_agents.errors import ChatCommandError, ConversationsFileError
-from kantan_agents.tools.commands import Command, kind_of, split_line
+from kantan_agents.errors import ChatCommandError, ConversationsFileError, KantanAgentsError
+from kantan_agents.support.nearest import nearest
+from kantan_agents.tools.commands import Command, kind_of, overview, split_line
+from kantan_agents.tools.commands.registry import unknown_command
+
+COMMANDS: Final = {
+    "help": ("/help [COMMAND]", "List the commands, or explain one."),
+    "exit": ("/exit", "End the chat; so does Ctrl-D."),
+    "new": ("/new", "Begin a new conversation."),
+    "resume": ("/resume [ID]", "List the conversations that are kept, or go on with one."),
+    "search": ("/search WORD", "Find the conversations in which a text was said."),
+    "compact": ("/compact", "Replace the conversation by a summary that the model writes."),
+    "model": ("/model [NAME]", "Show the model, or go on with another one."),
+    "cost": ("/cost", "Show the tokens of this chat, and what they cost."),
+    "trace": ("/trace [open]", "Show how to see the last answer in the traces, or open its page."),
+}
+"""By name: how it is typed, and what it does. They come before tools of the same name."""
 
 _LISTED: Final = 20
 _RECALLED: Final = 2000
@@ -59,7 +73,7 @@ class Chat:
     screen: Screen
     costs: Costs
     store: Conversations | None
-    page: Page | None
+    page: ChatPage | None
     folder: Path
     tools: list[Command] = attrs.field(factory=list)
     recent: Mapping[str, str] = attrs.field(factory=dict)
@@ -82,7 +96,7 @@ class Chat:
     async def answer(self, question: str) -> Outcome:
         """Send a question as it is, whatever it begins with, and show errors; return how the answer ended."""
         try:
-            return await self.talk.say(Message({"role": "user", "content": whole(question)}), question)
+            return await self.talk.say(ChatMessage({"role": "user", "content": whole(question)}), question)
         except Exception as error:  # noqa: BLE001 - the next question may be answered
             self.screen.error(describe(error))
             return "failed"
@@ -154,7 +168,7 @@ class Chat:
 
     async def _tool(self, typed: str) -> None:
         if slash_commands_of(self.talk.agent) is None:
-            raise unknown(typed, ())
+            raise _unknown(typed, ())
         if await self.talk.command(typed) == "interrupted":
             self.screen.line("interrupted", NOTICE)
 
@@ -163,7 +177,7 @@ class Chat:
             self.screen.block(": ".join(COMMANDS[name]))
             return
         await self.load_tools()
-        self.screen.block(help_text(self.tools))
+        self.screen.block(_help_text(self.tools))
 
     async def _model(self, name: str) -> None:
         if name:
@@ -184,7 +198,7 @@ class Chat:
             return
         self.go_on_with(await anyio.to_thread.run_sync(store.load, wanted))
 
-    def go_on_with(self, kept: Kept) -> None:
+    def go_on_with(self, kept: KeptConversation) -> None:
         """Go on with a kept conversation, and show its newest turn."""
         self.talk.resume(kept)
         last = kept.turns[-1]
@@ -205,7 +219,7 @@ class Chat:
         store = self._kept("/search")
         self._list(await anyio.to_thread.run_sync(store.search, words, _LISTED))
 
-    def _list(self, listed: list[Listed]) -> None:
+    def _list(self, listed: list[ListedConversation]) -> None:
         if not listed:
             self.screen.line("None.")
         for one in listed:
@@ -231,3 +245,25 @@ def model_of(agent: Agent[Any]) -> str:
     if model is None or isinstance(model, str):
         return model or "the default of the SDK"
     return str(getattr(model, "model", None) or type(model).__name__)
+
+
+def _help_text(own: Iterable[Command]) -> str:
+    """Return the list of all commands.
+
+    Args:
+        own: The commands of the agent, without those that the chat has a command of the same name for.
+    """
+    lines = [f"{usage}: {meaning}" for usage, meaning in COMMANDS.values()]
+    lines.append("@FILE in a message sends a file of this folder. // sends a text that begins with /.")
+    listed = list(own)
+    if listed:
+        # The first line of it is /help, which is in the list above.
+        lines += ["", "Tools of the agent:", *overview(listed, "/").splitlines()[1:]]
+    return "\n".join(lines)
+
+
+def _unknown(line: str, own: Iterable[Command]) -> KantanAgentsError:
+    """Return the error for a command that neither the chat nor the agent has."""
+    name = split_line(line).name
+    near = nearest(name, [*COMMANDS, *(command.name for command in own)])
+    return unknown_command(name, () if near is None else (near,), "/")

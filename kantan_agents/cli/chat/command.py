@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated, Final, Optional
 
 import typer
 
-from kantan_agents.cli.chat.kept_ids import complete_conversation
 from kantan_agents.cli.terminal.agent_names import complete_agent
 from kantan_agents.cli.terminal.agent_options import INSTRUCTIONS, ModelOption, check_agent_options
 from kantan_agents.cli.terminal.console import is_terminal
 from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption, is_named
 from kantan_agents.cli.terminal.prices import PriceOption, read_prices
+from kantan_agents.cli.terminal.shell_words import shell_words
 from kantan_agents.cli.terminal.toolkit_options import (
     ApprovedOption,
     NetworkOption,
@@ -24,7 +25,35 @@ from kantan_agents.cli.terminal.toolkit_options import (
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.support.extras import require_extra
 
+_LISTED: Final = 50
 CONVERSATIONS_VARIABLE = "KANTAN_AGENTS_CONVERSATIONS"
+
+
+def _complete_conversation(invocation: typer.Context, incomplete: str) -> Iterable[tuple[str, str]]:
+    """Return the newest conversations, each with its first question.
+
+    Args:
+        invocation: The options that were typed before, such as ``--conversations``.
+        incomplete: What was typed of the id.
+    """
+    from kantan_agents.cli.chat.conversations import Conversations
+    from kantan_agents.cli.chat.folders import conversations_file
+    from kantan_agents.errors import ConversationsFileError
+
+    named = invocation.params.get("conversations")
+    path = Path(named) if named else conversations_file()
+    if not path.is_file():
+        return []
+    try:
+        store = Conversations(path)
+        try:
+            listed = store.newest(_LISTED)
+        finally:
+            store.close()
+    except ConversationsFileError:
+        return []
+    choices = [("last", "the newest one"), *((one.id, one.title) for one in listed)]
+    return list(shell_words(choices, incomplete))
 
 
 def chat(
@@ -69,7 +98,7 @@ def chat(
             metavar="ID",
             help="Go on with a kept conversation: the beginning of its id, or last.",
             show_default=False,
-            autocompletion=complete_conversation,
+            autocompletion=_complete_conversation,
         ),
     ] = None,
     tools_root: ToolsOption = None,
@@ -119,7 +148,9 @@ def chat(
     from kantan_agents.cli.chat.settings import Settings, open_conversations, read_start
     from kantan_agents.cli.run import recording
 
-    target = None if no_record else recording.checked(recording.Target(db, required=is_named(invocation)))
+    target = (
+        None if no_record else recording.checked(recording.RecordingTarget(db, required=is_named(invocation)))
+    )
     text = INSTRUCTIONS if instructions is None else instructions
     tools = ToolkitOptions(tools_root, write, shell, network).tools()
     questions = Questions() if is_terminal() else None

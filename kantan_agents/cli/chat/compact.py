@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from kantan_agents.agent import Agent
-from kantan_agents.cli.chat.kept import Item
+from kantan_agents.cli.chat.kept_conversation import Item
 
 INSTRUCTIONS: Final = (
     "You get the record of a conversation between a user and an assistant. Write a summary that the "

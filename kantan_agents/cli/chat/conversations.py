@@ -12,7 +12,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, cast
 
-from kantan_agents.cli.chat.kept import Kept, Kind, Listed, Outcome, Turn
+from kantan_agents.cli.chat.kept_conversation import (
+    ChatTurn,
+    KeptConversation,
+    Kind,
+    ListedConversation,
+    Outcome,
+)
 from kantan_agents.cli.terminal.plain import one_line, whole
 from kantan_agents.errors import ConversationNotFoundError, ConversationsFileError
 from kantan_agents.support.private_files import create_private
@@ -98,11 +104,11 @@ class Conversations:
         connection.execute("PRAGMA journal_mode = WAL")
 
     @staticmethod
-    def begin(agent: str) -> Kept:
+    def begin(agent: str) -> KeptConversation:
         """Return a new conversation. It is in the file once it has a turn."""
-        return Kept(secrets.token_hex(4), agent)
+        return KeptConversation(secrets.token_hex(4), agent)
 
-    def add(self, kept: Kept, turn: Turn) -> Kept:
+    def add(self, kept: KeptConversation, turn: ChatTurn) -> KeptConversation:
         """Store a new turn, and return the conversation with it.
 
         If another chat has added a turn to the conversation since it was read, both go on: the returned
@@ -125,9 +131,9 @@ class Conversations:
                 "INSERT INTO turns VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (kept.id, turn.number, turn.kind, *_content(turn), now),
             )
-        return Kept(kept.id, kept.agent, (*kept.turns, turn))
+        return KeptConversation(kept.id, kept.agent, (*kept.turns, turn))
 
-    def change(self, kept: Kept, turn: Turn) -> Kept:
+    def change(self, kept: KeptConversation, turn: ChatTurn) -> KeptConversation:
         """Store what has become of the newest turn, and return the conversation with it.
 
         Raises:
@@ -139,9 +145,9 @@ class Conversations:
                 "WHERE conversation = ? AND number = ?",
                 (*_content(turn), kept.id, turn.number),
             )
-        return Kept(kept.id, kept.agent, (*kept.turns[:-1], turn))
+        return KeptConversation(kept.id, kept.agent, (*kept.turns[:-1], turn))
 
-    def remove(self, kept: Kept, turn: Turn) -> Kept:
+    def remove(self, kept: KeptConversation, turn: ChatTurn) -> KeptConversation:
         """Remove the newest turn, of which nothing has been done, and return the conversation without it.
 
         Raises:
@@ -152,9 +158,9 @@ class Conversations:
             self._connection.execute("DELETE FROM turns WHERE conversation = ? AND number = ?", row)
             if not self._numbers(kept.id):
                 self._connection.execute("DELETE FROM conversations WHERE id = ?", (kept.id,))
-        return Kept(kept.id, kept.agent, kept.turns[:-1])
+        return KeptConversation(kept.id, kept.agent, kept.turns[:-1])
 
-    def load(self, beginning: str) -> Kept:
+    def load(self, beginning: str) -> KeptConversation:
         """Return the conversation whose id begins with a text; ``last`` is the newest one.
 
         Raises:
@@ -181,31 +187,31 @@ class Conversations:
             )
             if not rows:
                 raise ConversationNotFoundError(id=beginning, reason="it has no turns")
-            return Kept(name, agent, tuple(map(self._turn, rows)))
+            return KeptConversation(name, agent, tuple(map(self._turn, rows)))
 
-    def newest(self, limit: int) -> list[Listed]:
+    def newest(self, limit: int) -> list[ListedConversation]:
         """Return the newest conversations, the newest first.
 
         Raises:
             ConversationsFileError: E195, the file cannot be read.
         """
         with self._errors(), self._lock:
-            return [Listed(*row) for row in self._connection.execute(_LIST, (limit,))]
+            return [ListedConversation(*row) for row in self._connection.execute(_LIST, (limit,))]
 
-    def search(self, words: str, limit: int) -> list[Listed]:
+    def search(self, words: str, limit: int) -> list[ListedConversation]:
         """Return conversations with a text in a question or an answer, in any case; the newest first.
 
         Raises:
             ConversationsFileError: E195, the file cannot be read.
         """
         sought = whole(words).casefold()
-        found: dict[str, Listed] = {}
+        found: dict[str, ListedConversation] = {}
         with self._errors(), self._lock:
             for name, agent, title, turns, changed_at, question, answer in self._connection.execute(
                 _SEARCH, (sought, sought)
             ):
                 said = question if _has(sought, question) else answer
-                about = Listed(name, agent, title, turns, changed_at, _around(sought, said))
+                about = ListedConversation(name, agent, title, turns, changed_at, _around(sought, said))
                 found.setdefault(name, about)
                 if len(found) == limit:
                     break
@@ -220,18 +226,18 @@ class Conversations:
         query = "SELECT number FROM turns WHERE conversation = ? ORDER BY number"
         return [number for (number,) in self._connection.execute(query, (conversation,))]
 
-    def _copied(self, kept: Kept, before: int) -> Kept:
+    def _copied(self, kept: KeptConversation, before: int) -> KeptConversation:
         copy = self.begin(kept.agent)
         self._connection.execute(_COPY, (copy.id, kept.id, before))
-        return Kept(copy.id, kept.agent, kept.turns)
+        return KeptConversation(copy.id, kept.agent, kept.turns)
 
-    def _turn(self, row: tuple[Any, ...]) -> Turn:
+    def _turn(self, row: tuple[Any, ...]) -> ChatTurn:
         number, kind, question, answer, items, outcome, trace_id = row
         try:
             loaded = json.loads(items)
         except ValueError as error:
             raise self._error(f"turn {number} is damaged") from error
-        return Turn(
+        return ChatTurn(
             number, cast("Kind", kind), question, answer, tuple(loaded), cast("Outcome", outcome), trace_id
         )
 
@@ -257,7 +263,7 @@ class Conversations:
         return ConversationsFileError(path=str(self.path), reason=reason)
 
 
-def _content(turn: Turn) -> tuple[str, str, str, str, str | None]:
+def _content(turn: ChatTurn) -> tuple[str, str, str, str, str | None]:
     items = json.dumps(turn.items, separators=(",", ":"))
     return whole(turn.question), whole(turn.answer), items, turn.outcome, turn.trace_id
 

@@ -14,7 +14,7 @@ from prompt_toolkit.input.typeahead import clear_typeahead
 from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.key_binding.key_processor import KeyPressEvent
 
-from kantan_agents.cli.chat.ending import Ending
+from kantan_agents.cli.chat.ending import ChatEnding
 
 try:
     import termios
@@ -31,7 +31,7 @@ class Editor:
         ending: The signals; one that ends the chat ends a question too.
     """
 
-    def __init__(self, ending: Ending) -> None:
+    def __init__(self, ending: ChatEnding) -> None:
         self._ending = ending
         self._lines: PromptSession[str] = PromptSession(
             history=InMemoryHistory(),

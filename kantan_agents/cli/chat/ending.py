@@ -1,4 +1,4 @@
-"""``Ending``: what Ctrl-C, SIGTERM and a closed terminal do at each moment of a chat."""
+"""``ChatEnding``: what Ctrl-C, SIGTERM and a closed terminal do at each moment of a chat."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Final
 _ENDING: Final = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
-class Ending:
+class ChatEnding:
     """Receives the signals of a chat. Create it on the event loop, in the main thread.
 
     SIGINT interrupts what is being done. SIGTERM and SIGHUP, which a closed terminal sends, interrupt it and

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import base64
+import errno
+import os
 import re
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import attrs
 
-from kantan_agents.cli.chat.kept import Item
-from kantan_agents.cli.chat.mentioned_file import MAX_IMAGE, MAX_TEXT, is_file_inside, read_inside
+from kantan_agents.cli.agents.below import link_error, place_below
+from kantan_agents.cli.chat.kept_conversation import Item
 from kantan_agents.cli.terminal.plain import one_line, whole
 from kantan_agents.cli.terminal.show_quantities import size_text
-from kantan_agents.errors import FileMentionError
+from kantan_agents.errors import FileArgumentError, FileMentionError
 
 # At the beginning or after white space, so that aiko@example.com is not one.
 _MENTION: Final = re.compile(r'(?<!\S)@(?:"([^"\n]+)"|(\S+))')
@@ -27,10 +30,16 @@ _IMAGES: Final = (
     (b"GIF89a", "image/gif"),
 )
 _IMAGE_NAMES: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+MAX_TEXT: Final = 100_000
+MAX_IMAGE: Final = 5_000_000
+# O_NONBLOCK: opening a pipe would wait for somebody to write into it. Some flags do not exist on Windows.
+_FLAGS: Final = os.O_RDONLY | sum(
+    getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY", "O_NOCTTY")
+)
 
 
 @attrs.frozen
-class Message:
+class ChatMessage:
     """What a person has typed, as the model gets it.
 
     Attributes:
@@ -42,7 +51,7 @@ class Message:
     notes: tuple[str, ...] = ()
 
 
-def read_message(text: str, folder: Path) -> Message:
+def read_message(text: str, folder: Path) -> ChatMessage:
     """Return a typed text as an input item, with the files in a folder that it names. Reads the files.
 
     A name that no file has stays a text, and a note says so: people are called ``@aiko`` too.
@@ -68,9 +77,9 @@ def read_message(text: str, folder: Path) -> Message:
         parts.append(part)
         notes.append(note)
     if not parts:
-        return Message({"role": "user", "content": text}, tuple(notes))
+        return ChatMessage({"role": "user", "content": text}, tuple(notes))
     content = [{"type": "input_text", "text": text}, *parts]
-    return Message({"role": "user", "content": content}, tuple(notes))
+    return ChatMessage({"role": "user", "content": content}, tuple(notes))
 
 
 def _names(text: str, folder: Path) -> Iterator[str]:
@@ -84,7 +93,7 @@ def _names(text: str, folder: Path) -> Iterator[str]:
 def _part(folder: Path, name: str) -> tuple[dict[str, Any], str]:
     shown = one_line(name)
     if name.lower().endswith(_IMAGE_NAMES):
-        content, size = read_inside(folder, name, MAX_IMAGE)
+        content, size = _read_inside(folder, name, MAX_IMAGE)
         kind = _image_kind(content)
         if kind is None:
             raise FileMentionError(name=shown, reason="it is not a PNG, JPEG, GIF or WebP image")
@@ -93,7 +102,7 @@ def _part(folder: Path, name: str) -> tuple[dict[str, Any], str]:
             raise FileMentionError(name=shown, reason=reason)
         url = f"data:{kind};base64,{base64.b64encode(content).decode()}"
         return {"type": "input_image", "image_url": url, "detail": "auto"}, f"@{shown}: an image"
-    content, size = read_inside(folder, name, MAX_TEXT)
+    content, size = _read_inside(folder, name, MAX_TEXT)
     is_cut = size > len(content)
     text = _decoded(content, shown, is_cut=is_cut)
     extent = f"the first {size_text(len(content))} of {size_text(size)}" if is_cut else size_text(size)
@@ -117,3 +126,60 @@ def _decoded(content: bytes, name: str, *, is_cut: bool) -> str:
         if is_cut and error.start > len(content) - longest:
             return content[: error.start].decode("utf-8-sig")
         raise FileMentionError(name=name, reason="it is not UTF-8 text") from error
+
+
+def is_file_inside(folder: Path, name: str) -> bool:
+    """Return whether a name is to be read: something in the folder has it, or it leads out of the folder."""
+    try:
+        path = _path(folder, name)
+        return not path.is_relative_to(folder) or (os.path.lexists(path) and not path.is_dir())
+    except (OSError, ValueError):  # too long, or with a character that no name has
+        return False
+
+
+def _read_inside(folder: Path, name: str, limit: int) -> tuple[bytes, int]:
+    """Return the beginning of a file inside a folder, and its size, which is larger if that is not all.
+
+    The folder is opened first and every part of the path below it on its own, without following links, so
+    that nobody can exchange one in between.
+
+    Args:
+        folder: The folder, an absolute path without links.
+        name: The file, relative to the folder.
+        limit: The most bytes to read.
+
+    Raises:
+        FileMentionError: E193, it is outside of the folder, a link, not a regular file, or cannot be read.
+    """
+    path, shown = _path(folder, name), one_line(name)
+    if not path.is_relative_to(folder) or path == folder:
+        raise FileMentionError(name=shown, reason="it is outside of the working folder")
+    try:
+        with place_below(folder, path) as place:
+            descriptor = os.open(place.name, _FLAGS, dir_fd=place.directory)
+            try:
+                status = os.fstat(descriptor)
+                if not stat.S_ISREG(status.st_mode):
+                    raise FileMentionError(name=shown, reason="it is not a file with text or an image")
+                content = _read(descriptor, limit + 1)
+                return content[:limit], max(status.st_size, len(content))  # it may grow meanwhile
+            finally:
+                os.close(descriptor)
+    except FileArgumentError as error:
+        raise FileMentionError(name=shown, reason=error.reason) from error
+    except (OSError, ValueError) as error:
+        if getattr(error, "errno", None) == errno.ELOOP:
+            raise FileMentionError(name=shown, reason=link_error(path, path).reason) from error
+        raise FileMentionError(name=shown, reason=getattr(error, "strerror", None) or str(error)) from error
+
+
+def _path(folder: Path, name: str) -> Path:
+    return Path(os.path.abspath(folder / name))  # noqa: PTH100 - links are not followed
+
+
+def _read(descriptor: int, limit: int) -> bytes:
+    pieces: list[bytes] = []
+    while limit > 0 and (piece := os.read(descriptor, limit)):
+        pieces.append(piece)
+        limit -= len(piece)
+    return b"".join(pieces)

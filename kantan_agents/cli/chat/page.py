@@ -1,4 +1,4 @@
-"""``Page``: shows a recorded answer on the page of ``kantan-agents traces open``, in a process of its own."""
+"""``ChatPage``: shows a recorded answer on the page of ``traces open``, in a process of its own."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PROGRAM: Final = "kantan-agents"
 _PATIENCE: Final = 30.0
 
 
-class Page:
+class ChatPage:
     """Opens the page of the trace database. The page ends with the chat.
 
     Args:

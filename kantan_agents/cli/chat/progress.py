@@ -1,11 +1,11 @@
-"""``Progress``: what has happened of an answer, from its events, to keep it if it is not finished."""
+"""``AnswerProgress``: what has happened of an answer, from its events, to keep it if it is not finished."""
 
 from __future__ import annotations
 
 import json
 from typing import Final
 
-from kantan_agents.cli.chat.kept import Item
+from kantan_agents.cli.chat.kept_conversation import Item
 from kantan_agents.core.events import Event
 
 INTERRUPTED: Final = "[The user interrupted this answer.]"
@@ -13,7 +13,7 @@ FAILED: Final = "[This answer failed and was not finished.]"
 _NO_OUTPUT: Final = "The call was interrupted. It may have had effects."
 
 
-class Progress:
+class AnswerProgress:
     """Collects the texts and tool calls of one answer, in order.
 
     A run that is cancelled or fails has no result. What its tools have done has happened all the same, and

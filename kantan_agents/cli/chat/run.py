@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from typing import Final
@@ -12,17 +15,16 @@ from typing import Final
 import anyio
 import typer
 
-from kantan_agents.cli.chat.ask import AskAtTerminal, refuse
+from kantan_agents.cli.chat.ask_approval import AskAtTerminal, refuse
 from kantan_agents.cli.chat.chat import Chat, EndOfChatError, model_of
-from kantan_agents.cli.chat.completing import ChatCompleter
+from kantan_agents.cli.chat.completer import ChatCompleter
 from kantan_agents.cli.chat.costs import Costs
 from kantan_agents.cli.chat.editor import Editor, Silence
-from kantan_agents.cli.chat.ending import Ending
+from kantan_agents.cli.chat.ending import ChatEnding
 from kantan_agents.cli.chat.lines import Lines
-from kantan_agents.cli.chat.page import Page
+from kantan_agents.cli.chat.page import ChatPage
 from kantan_agents.cli.chat.screen import Screen
 from kantan_agents.cli.chat.settings import Settings
-from kantan_agents.cli.chat.stuck_threads import end_threads, wait_for_no_thread
 from kantan_agents.cli.chat.talk import Talk
 from kantan_agents.cli.run.recording import recording_to
 from kantan_agents.cli.terminal.console import LABEL, wide_terminal
@@ -31,6 +33,7 @@ from kantan_agents.core.events import subscribe
 
 _SIGNALLED: Final = 128
 _PATIENCE: Final = 2.0
+_PATIENCE_WITH_THREADS: Final = 0.5
 
 
 def lead(settings: Settings) -> None:
@@ -46,21 +49,21 @@ def lead(settings: Settings) -> None:
     with recording_to(settings.target) as recorder:
         page = None
         if recorder is not None and settings.target is not None:
-            page = Page(settings.target.path, recorder.force_flush)
+            page = ChatPage(settings.target.path, recorder.force_flush)
         try:
             code = asyncio.run(_lead(settings, page))
         finally:
             if settings.store is not None:
                 settings.store.close()
-    end_threads(code)
+    _end_threads(code)
     if code:
         raise typer.Exit(code)
 
 
-async def _lead(settings: Settings, page: Page | None) -> int:
-    wait_for_no_thread()
+async def _lead(settings: Settings, page: ChatPage | None) -> int:
+    _wait_for_no_thread()
     questions = settings.questions
-    ending = Ending(is_interactive=questions is not None)
+    ending = ChatEnding(is_interactive=questions is not None)
     screen = Screen(wide_terminal(), notes=wide_terminal(stderr=True) if questions is None else None)
     costs = Costs(settings.prices)
     editor = None if questions is None else Editor(ending)
@@ -87,7 +90,7 @@ async def _lead(settings: Settings, page: Page | None) -> int:
     return _SIGNALLED + ending.number if ending.number is not None else code
 
 
-async def _converse(chat: Chat, editor: Editor, ending: Ending) -> int:
+async def _converse(chat: Chat, editor: Editor, ending: ChatEnding) -> int:
     screen, talk = chat.screen, chat.talk
     screen.line(f"{talk.agent.name}, {model_of(talk.agent)}. /help lists the commands, Ctrl-D ends.", LABEL)
     with anyio.move_on_after(_PATIENCE), suppress(Exception):
@@ -114,7 +117,7 @@ async def _converse(chat: Chat, editor: Editor, ending: Ending) -> int:
     return 0
 
 
-async def _answer_lines(chat: Chat, ending: Ending) -> int:
+async def _answer_lines(chat: Chat, ending: ChatEnding) -> int:
     """Answer each line of standard input. Anybody may have written it, so it is never a command."""
     lines = Lines()
     failed = False
@@ -149,3 +152,26 @@ def _leave_closed_terminal() -> None:
             with suppress(OSError, ValueError):
                 os.dup2(nothing, stream.fileno())
         os.close(nothing)
+
+
+class _Unwaited(ThreadPoolExecutor):
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        del wait  # asyncio would wait for minutes
+        super().shutdown(wait=False, cancel_futures=cancel_futures)
+
+
+def _wait_for_no_thread() -> None:
+    """Let the running event loop end without waiting for the threads that it has begun."""
+    asyncio.get_running_loop().set_default_executor(_Unwaited(thread_name_prefix="chat"))
+
+
+def _end_threads(code: int) -> None:
+    """Leave the process with an exit code if a thread goes on, for which Python would wait."""
+    deadline = time.monotonic() + _PATIENCE_WITH_THREADS
+    for thread in threading.enumerate():
+        if not thread.daemon and thread is not threading.main_thread():
+            thread.join(max(0.0, deadline - time.monotonic()))
+            if thread.is_alive():
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(code)

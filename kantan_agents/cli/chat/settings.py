@@ -14,7 +14,7 @@ from kantan_agents.cli.chat.conversations import Conversations
 from kantan_agents.cli.chat.folders import conversations_file
 from kantan_agents.cli.chat.questions import Questions
 from kantan_agents.cli.chat.source import MakeAgent, agent_source
-from kantan_agents.cli.run.recording import Target
+from kantan_agents.cli.run.recording import RecordingTarget
 from kantan_agents.cli.terminal.inputs import STDIN, read_context, read_instructions
 from kantan_agents.cli.tools.rules_file import CONTEXT_KEY, add_rules
 from kantan_agents.errors import InvalidOptionError
@@ -42,7 +42,7 @@ class Settings:
     agent: Agent[Any]
     make_agent: MakeAgent
     context: dict[str, Any]
-    target: Target | None
+    target: RecordingTarget | None
     store: Conversations | None
     resume: str | None
     approved: Sequence[str]

@@ -15,15 +15,15 @@ from agents import RunConfig
 from kantan_agents.agent import Agent
 from kantan_agents.agent.delegation.approvals import answer_approvals
 from kantan_agents.agent.stages.trim_history import output_text
+from kantan_agents.cli.chat.answer_view import AnswerView
 from kantan_agents.cli.chat.compact import record_of, summarizer, summary_items
 from kantan_agents.cli.chat.conversations import Conversations
-from kantan_agents.cli.chat.ending import Ending
-from kantan_agents.cli.chat.kept import Item, Kept, Outcome, Turn
-from kantan_agents.cli.chat.mentions import Message
-from kantan_agents.cli.chat.progress import FAILED, INTERRUPTED, Progress, portable
+from kantan_agents.cli.chat.ending import ChatEnding
+from kantan_agents.cli.chat.kept_conversation import ChatTurn, Item, KeptConversation, Outcome
+from kantan_agents.cli.chat.mentions import ChatMessage
+from kantan_agents.cli.chat.progress import FAILED, INTERRUPTED, AnswerProgress, portable
 from kantan_agents.cli.chat.screen import Screen
-from kantan_agents.cli.chat.view import AnswerView
-from kantan_agents.cli.terminal.approvals import Approvals, Ask
+from kantan_agents.cli.terminal.approvals import Ask, AskedApprovals
 from kantan_agents.cli.terminal.console import NOTICE
 from kantan_agents.errors import ChatCommandError, ConversationsFileError, KantanAgentsError, StreamUsageError
 
@@ -46,7 +46,7 @@ class Talk:
         agent: Agent[Any],
         context: dict[str, Any],
         screen: Screen,
-        ending: Ending,
+        ending: ChatEnding,
         ask: Ask,
         approved: frozenset[str],
         store: Conversations | None,
@@ -57,12 +57,12 @@ class Talk:
         self._ending = ending
         self._store = store
         self._stop: Callable[[], None] = _nothing
-        self._approvals = Approvals(ask, self.stop, approved)
+        self._approvals = AskedApprovals(ask, self.stop, approved)
         self._beginning = context
-        self._begin(Kept("", agent.name))
+        self._begin(KeptConversation("", agent.name))
         self.renew()
 
-    def _begin(self, kept: Kept) -> None:
+    def _begin(self, kept: KeptConversation) -> None:
         self.kept = kept
         self._items: list[Item] = portable(kept.items())
         self.context: dict[str, Any] = copy.deepcopy(self._beginning)
@@ -72,7 +72,7 @@ class Talk:
         """Begin a new conversation."""
         self._begin(Conversations.begin(self.agent.name))
 
-    def resume(self, kept: Kept) -> None:
+    def resume(self, kept: KeptConversation) -> None:
         """Go on with a conversation that was kept."""
         self._begin(kept)
 
@@ -82,7 +82,7 @@ class Talk:
         # The ids of items, and what a model has reasoned, mean nothing to another one.
         self._items = portable(self._items)
 
-    async def say(self, message: Message, text: str) -> Outcome:
+    async def say(self, message: ChatMessage, text: str) -> Outcome:
         """Send a message, show the answer, and keep both.
 
         Args:
@@ -116,14 +116,16 @@ class Talk:
         """
         if not self._items:
             raise ChatCommandError(command="/compact", reason="nothing has been said yet")
-        progress = Progress()
+        progress = AnswerProgress()
         result = await self._run(summarizer(self.agent), record_of(self._items), {}, progress)
         summary = "" if result is None else output_text(result).strip()
         if not summary:
             self._screen.line("The conversation is as it was.", NOTICE)
             return
         items = summary_items(summary)
-        turn = Turn(self._next, "summary", "/compact", summary, tuple(items), "finished", progress.trace_id)
+        turn = ChatTurn(
+            self._next, "summary", "/compact", summary, tuple(items), "finished", progress.trace_id
+        )
         await self._keep(Conversations.add, turn)
         self._items = items
 
@@ -136,8 +138,8 @@ class Talk:
         return len(self.kept.turns) + 1
 
     async def _turn(self, text: str, asked: Item, given: str | list[Item]) -> Outcome:
-        progress = Progress()
-        turn = Turn(self._next, "turn", text, items=(asked,))
+        progress = AnswerProgress()
+        turn = ChatTurn(self._next, "turn", text, items=(asked,))
         await self._keep(Conversations.add, turn)
         outcome: Outcome = "failed"
         items, answer = [asked], ""
@@ -168,8 +170,8 @@ class Talk:
         agent: Agent[Any],
         given: Any,
         context: dict[str, Any],
-        progress: Progress,
-        turn: Turn | None = None,
+        progress: AnswerProgress,
+        turn: ChatTurn | None = None,
     ) -> Any:
         """Run an agent until no call waits for an approval; return None if the person has ended it."""
         view = AnswerView(self._screen, partial(_rule_of, agent, context))
@@ -200,19 +202,21 @@ class Talk:
             self._stop = _nothing
             answer_approvals.reset(token)
 
-    def _show_silent(self, result: Any, progress: Progress) -> None:
+    def _show_silent(self, result: Any, progress: AnswerProgress) -> None:
         # A command, and an answer that a middleware gives, stream no text.
         if not progress.ends_with_text:
             self._screen.stream(output_text(result))
             self._screen.end_answer()
 
-    async def _keep_unfinished(self, turn: Turn, progress: Progress) -> None:
+    async def _keep_unfinished(self, turn: ChatTurn, progress: AnswerProgress) -> None:
         """Keep what tools have done before the next model call: a crash must not hide it."""
         items = (*turn.items, *progress.items())
         unfinished = attrs.evolve(turn, answer=progress.text, items=items, trace_id=progress.trace_id)
         await self._keep(Conversations.change, unfinished)
 
-    async def _keep(self, how: Callable[[Conversations, Kept, Turn], Kept], turn: Turn) -> None:
+    async def _keep(
+        self, how: Callable[[Conversations, KeptConversation, ChatTurn], KeptConversation], turn: ChatTurn
+    ) -> None:
         before = self.kept
         try:
             if self._store is None:

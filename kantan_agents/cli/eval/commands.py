@@ -1,15 +1,27 @@
-"""The group ``kantan-agents eval``."""
+"""The group ``kantan-agents eval``: its commands and their options."""
 
 from __future__ import annotations
 
+from typing import Annotated, Optional
+
 import typer
 
-from kantan_agents.cli.eval.dataset import dataset
-from kantan_agents.cli.eval.judge import judge
-from kantan_agents.cli.eval.label import label
-from kantan_agents.cli.eval.results import compare, list_, report, show
+from kantan_agents.cli.eval.options import (
+    AArgument,
+    BArgument,
+    EvaluationArgument,
+    EvaluationOption,
+    ForceOption,
+    MetricOption,
+    MetricsOption,
+    VariantOption,
+)
 from kantan_agents.cli.eval.run import run
+from kantan_agents.cli.replay.cohort import LastOption, SampleOption, SeedOption
+from kantan_agents.cli.replay.cohort import LimitOption as CohortLimitOption
+from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption
 from kantan_agents.cli.terminal.new_app import new_app
+from kantan_agents.cli.traces.options import AgentOption, JsonOption, LimitOption, PromptOption, VersionOption
 
 app = new_app()
 
@@ -21,11 +33,240 @@ def eval_(context: typer.Context) -> None:
         typer.echo(context.get_help())
 
 
-app.command("dataset")(dataset)
+@app.command()
+def dataset(
+    output: Annotated[
+        str, typer.Argument(metavar="OUT.jsonl", help="The file to write, for `eval run`; or OUT.csv.")
+    ],
+    db: DatabaseOption = DATABASE,
+    agent: AgentOption = None,
+    prompt: PromptOption = None,
+    version: VersionOption = None,
+    failed: Annotated[
+        bool,
+        typer.Option("--failed", help="Runs that have failed, or whose answer a judge scored below 0.5."),
+    ] = False,
+    last: LastOption = None,
+    limit: CohortLimitOption = None,
+    sample: SampleOption = None,
+    seed: SeedOption = 0,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a dataset of recorded runs, one case for each run that passes all filters.
+
+    A case has the input of the run, the context values that its prompt read,
+    and the recorded answer as the expected output. Edit the file where the
+    answer was wrong.
+
+    Exit codes: 0 written, 2 no such run, or a bad file or database.
+    """
+    from kantan_agents.cli.terminal.read_quantities import read_duration
+
+    filters = {
+        "agent": agent,
+        "prompt": prompt,
+        "version": version,
+        "failed": True if failed else None,
+        "last": None if last is None else read_duration(last, "--last"),
+        "limit": limit,
+        "sample": sample,
+        "seed": seed,
+    }
+
+    from kantan_agents.cli.eval.write_dataset import write_dataset
+
+    write_dataset(db, output, filters, force=force, as_json=as_json)
+
+
 app.command("run")(run)
-app.command("list")(list_)
-app.command("show")(show)
-app.command("compare")(compare)
-app.command("report")(report)
-app.command("label")(label)
-app.command("judge")(judge)
+
+
+@app.command("list")
+def list_(db: DatabaseOption = DATABASE, limit: LimitOption = 20, as_json: JsonOption = False) -> None:
+    """List the newest evaluations.
+
+    Exit codes: 0 listed, even if there is none, 2 bad arguments or database.
+    """
+    from kantan_agents.cli.eval.list_evaluations import list_evaluations
+
+    list_evaluations(db, limit=limit, as_json=as_json)
+
+
+@app.command()
+def show(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="The evaluation that `list` shows, or LAST for the newest.")
+    ],
+    db: DatabaseOption = DATABASE,
+    failed: Annotated[
+        bool,
+        typer.Option(
+            "--failed", help="Only runs that have failed, or with a failed score or a score below 0.5."
+        ),
+    ] = False,
+    metric: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--metric", metavar="METRIC", help="Only this metric, the worst run first.", show_default=False
+        ),
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="At most N runs.")] = 20,
+    as_json: JsonOption = False,
+) -> None:
+    """Show an evaluation: the scores of each variant, and each run with its trace.
+
+    `kantan-agents traces show ID` shows the trace of a run.
+
+    Exit codes: 0 shown, 2 no such evaluation, or a bad database.
+    """
+    from kantan_agents.cli.eval.show_runs import WantedRuns, show_runs
+
+    show_runs(db, name, WantedRuns(failed, metric, limit), as_json=as_json)
+
+
+@app.command()
+def compare(
+    a: AArgument,
+    b: BArgument,
+    db: DatabaseOption = DATABASE,
+    evaluation: EvaluationOption = None,
+    metric: MetricsOption = None,
+    fail_if: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(
+            "--fail-if",
+            metavar="worse:METRIC",
+            help="Exit with code 1 if B is worse on this metric; may be repeated. not-better:METRIC also "
+            "fails if nobody can tell. Both fail if no case has a score.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare two variants, case by case: is B better, worse, or can nobody tell yet?
+
+    Differences are B minus A. The p values are adjusted for the number of
+    metrics.
+
+    Exit codes: 0 compared, 1 a condition of --fail-if is met, 2 bad arguments
+    or database, or nothing to compare.
+    """
+    from kantan_agents.cli.eval.conditions import read_conditions
+
+    conditions = read_conditions(fail_if or ())
+
+    from kantan_agents.cli.eval.compare_variants import compare_variants
+
+    compare_variants(db, (a, b), evaluation, metric, conditions, as_json=as_json)
+
+
+@app.command()
+def report(
+    a: AArgument,
+    b: BArgument,
+    output: Annotated[
+        str,
+        typer.Option("--output", "-o", metavar="FILE.html", help="The file to write.", show_default=False),
+    ],
+    db: DatabaseOption = DATABASE,
+    evaluation: EvaluationOption = None,
+    metric: MetricsOption = None,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Write the comparison of two variants as one HTML page, with charts and the cases behind them.
+
+    The page needs no network. It has inputs and outputs in clear text.
+
+    Exit codes: 0 written, 2 bad arguments, file or database, or nothing to
+    compare.
+    """
+    from kantan_agents.cli.eval.report_comparison import report_comparison
+
+    report_comparison(db, (a, b), evaluation, metric, output, force=force, as_json=as_json)
+
+
+@app.command()
+def label(
+    evaluation: EvaluationArgument,
+    metric: MetricOption,
+    by: Annotated[str, typer.Option("--by", metavar="NAME", help="Who answers.", show_default=False)],
+    db: DatabaseOption = DATABASE,
+    sample: Annotated[
+        Optional[int],  # noqa: UP045 - Typer reads it at run time, on Python 3.10 too
+        typer.Option(
+            "--sample",
+            metavar="N",
+            min=1,
+            help="N of the runs, at random; by default all.",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="N", min=0, help="The same seed draws the same sample.")
+    ] = 0,
+    scale: Annotated[
+        str,
+        typer.Option("--scale", metavar="SCALE", help="yesno, 0-1, or grades such as 1-5."),
+    ] = "0-1",
+    variant: VariantOption = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print a summary as JSON; the questions go to standard error.")
+    ] = False,
+) -> None:
+    """Judge results of an evaluation yourself, one after the other.
+
+    Each result is shown without the score of the judge, which follows after
+    your answer, and without its variant, which follows when all variants of
+    the case are answered. Each answer is stored at once; the same command
+    goes on where you stopped.
+
+    Answers: y, n or a number; c adds a comment, s skips, u takes the last
+    answer back, q quits.
+
+    Exit codes: 0 done or quit, 2 bad arguments or database, 130 interrupted.
+    """
+    from kantan_agents.cli.eval.label_results import LabelArguments, label_results
+
+    asked = LabelArguments(db, evaluation, metric, by, sample, seed, scale, tuple(variant or ()) or None)
+    label_results(asked, as_json=as_json)
+
+
+@app.command()
+def judge(
+    evaluation: EvaluationArgument,
+    metric: MetricOption,
+    db: DatabaseOption = DATABASE,
+    people: Annotated[
+        Optional[str],  # noqa: UP045 - Typer reads it at run time, on Python 3.10 too
+        typer.Option(
+            "--people", metavar="NAME", help="The metric of the labels, if it is another.", show_default=False
+        ),
+    ] = None,
+    by: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(
+            "--by",
+            metavar="NAME",
+            help="Only this person's labels; may be repeated. By default those of all.",
+            show_default=False,
+        ),
+    ] = None,
+    threshold: Annotated[
+        float, typer.Option("--threshold", metavar="VALUE", min=0, help="From which value a result passes.")
+    ] = 0.5,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Measure a judge with people's labels, and correct what it says.
+
+    Shows how often the judge agrees with people, its bias, how well people
+    agree, and what people would say about all cases. With two variants that
+    is their difference, with any other number the score of each.
+
+    Exit codes: 0 printed, 2 bad arguments or database.
+    """
+    from kantan_agents.cli.eval.measure_judge import measure_judge
+
+    names = tuple(by or ()) or None
+    measure_judge(db, evaluation, metric, people=people, by=names, threshold=threshold, as_json=as_json)

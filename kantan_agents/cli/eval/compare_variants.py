@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 
 from kantan_agents.cli.eval.conditions import Condition, check_conditions, met_conditions
-from kantan_agents.cli.eval.find_variants import Found, find_variant
+from kantan_agents.cli.eval.find_variants import FoundVariant, find_variant
 from kantan_agents.cli.eval.show_evaluation import print_section, trace_note
 from kantan_agents.cli.terminal.console import ACCENT, BAD, GOOD, LABEL, pairs, wide_terminal
 from kantan_agents.cli.terminal.failures import EXIT_FAILED
@@ -68,13 +68,15 @@ def compare_variants(
         raise typer.Exit(EXIT_FAILED)
 
 
-def find_both(path: Path, names: tuple[str, str], evaluation: str | None) -> tuple[Found, Found]:
+def find_both(
+    path: Path, names: tuple[str, str], evaluation: str | None
+) -> tuple[FoundVariant, FoundVariant]:
     """Return the two variants; arguments and errors as for ``find_variant``."""
     store = open_store(path)
     return find_variant(store, names[0], evaluation), find_variant(store, names[1], evaluation)
 
 
-def compared(found: tuple[Found, Found], metrics: Sequence[str] | None) -> Comparison:
+def compared(found: tuple[FoundVariant, FoundVariant], metrics: Sequence[str] | None) -> Comparison:
     """Return the comparison of two variants by these metrics, or by all.
 
     Raises:
@@ -89,7 +91,9 @@ def compared(found: tuple[Found, Found], metrics: Sequence[str] | None) -> Compa
 
 
 def _show(
-    found: tuple[Found, Found], comparison: Comparison, changes: Mapping[str, Sequence[ChangedCase]]
+    found: tuple[FoundVariant, FoundVariant],
+    comparison: Comparison,
+    changes: Mapping[str, Sequence[ChangedCase]],
 ) -> None:
     console = wide_terminal()
     facts = [

@@ -19,7 +19,7 @@ NEWEST: Final = "LAST"
 
 
 @attrs.frozen
-class Found:
+class FoundVariant:
     """A variant of a stored evaluation.
 
     Attributes:
@@ -47,7 +47,7 @@ def find_evaluation(store: TraceStore, name: str | None) -> Evaluation:
     return found[0]
 
 
-def find_variant(store: TraceStore, given: str, evaluation: str | None) -> Found:
+def find_variant(store: TraceStore, given: str, evaluation: str | None) -> FoundVariant:
     """Return a variant.
 
     Args:
@@ -61,11 +61,11 @@ def find_variant(store: TraceStore, given: str, evaluation: str | None) -> Found
     """
     usual = find_evaluation(store, evaluation)
     if given in usual.variants:
-        return Found(usual, usual[given])
+        return FoundVariant(usual, usual[given])
     others = {one.name: one for one in Evaluation.load_all(store)}
     for name, variant in _splits(given):
         if name in others and variant in others[name].variants:
-            return Found(others[name], others[name][variant])
+            return FoundVariant(others[name], others[name][variant])
     raise _missing(given, usual, others)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,18 +12,20 @@ import attrs
 import typer
 from rich.console import Console
 
-from kantan_agents.cli.eval.ask import Asker
-from kantan_agents.cli.terminal.console import LABEL, NOTICE, plain, terminal
-from kantan_agents.cli.terminal.plain import json_text
+from kantan_agents.cli.terminal.console import LABEL, NOTICE, STRONG, pairs, plain, terminal
+from kantan_agents.cli.terminal.inputs import STDIN
+from kantan_agents.cli.terminal.plain import json_text, one_line, whole
 from kantan_agents.cli.terminal.show_quantities import counted
 from kantan_agents.cli.traces.open_store import open_store
+from kantan_agents.errors import FileArgumentError, InvalidOptionError
+from kantan_agents.traces.input_items import item_text
 
 if TYPE_CHECKING:
-    from kantan_agents.lab.evaluation import Evaluation, LabelQueue
+    from kantan_agents.lab.evaluation import Evaluation, LabelItem, LabelledItem, LabelQueue
 
 
 @attrs.frozen
-class Asked:
+class LabelArguments:
     """What the command line asks for.
 
     Attributes:
@@ -44,7 +49,7 @@ class Asked:
     variants: tuple[str, ...] | None
 
 
-def label_results(asked: Asked, *, as_json: bool) -> None:
+def label_results(asked: LabelArguments, *, as_json: bool) -> None:
     """Ask a person about results, and print counts and agreement.
 
     Raises:
@@ -69,7 +74,7 @@ def label_results(asked: Asked, *, as_json: bool) -> None:
     console = terminal(stderr=as_json)
     _introduce(console, evaluation, queue)
     try:
-        Asker(queue, console).ask_all()
+        _Asker(queue, console).ask_all()
     except KeyboardInterrupt:
         kept = counted(queue.labelled, "label")
         typer.echo(f"\ninterrupted: {kept} kept; the same command goes on with the others", err=True)
@@ -108,3 +113,132 @@ def _conclude(console: Console, evaluation: Evaluation, queue: LabelQueue, *, as
         parts.insert(1, f"{queue.skipped:,} skipped")
     console.print(plain(", ".join(parts)))
     console.print(plain(found.text))
+
+
+class _Asker:
+    """Asks about the results of a queue.
+
+    Args:
+        queue: The queue.
+        console: Where the questions are printed.
+    """
+
+    def __init__(self, queue: LabelQueue, console: Console) -> None:
+        self._queue = queue
+        self._console = console
+        self._comment: str | None = None
+
+    def ask_all(self) -> None:
+        """Ask until all results are answered, the person quits, or the input ends.
+
+        Raises:
+            FileArgumentError: E79, standard input is not text.
+            TraceDatabaseError: E60, the database cannot be read or changed.
+        """
+        while (item := self._queue.current) is not None:
+            self._comment = None
+            _show_item(self._console, item, self._queue.total)
+            if not self._ask(item):
+                return
+
+    def _ask(self, item: LabelItem) -> bool:
+        """Read lines until one of them ends the question; return whether to go on with another."""
+        while True:
+            line = self._read(f"{self._queue.scale.text}; c comment, s skip, u undo, q quit > ")
+            if line is None or line.lower() in ("q", "quit"):
+                return False
+            command, _, rest = line.partition(" ")
+            if command.lower() in ("c", "comment"):
+                self._comment = rest.strip() or self._read("comment > ")
+            elif line.lower() in ("s", "skip"):
+                self._queue.skip(item)
+                return True
+            elif line.lower() in ("u", "undo"):
+                if self._queue.undo() is not None:
+                    return True
+                self._say("There is nothing to undo.")
+            elif line and self._label(item, line):
+                return True
+
+    def _label(self, item: LabelItem, line: str) -> bool:
+        value = _value(line)
+        if value is None:
+            self._say(f"The answer must be {self._queue.scale.text}.")
+            return False
+        try:
+            answered = self._queue.label(item, value, comment=self._comment)
+        except InvalidOptionError as error:
+            if error.option == "item":
+                self._say("Its run was deleted meanwhile.")
+                self._queue.skip(item)
+                return True
+            self._say(f"The answer {error.reason}.")
+            return False
+        _show_answer(self._console, answered, self._queue.metric)
+        return True
+
+    def _say(self, text: str) -> None:
+        self._console.print(plain(text, NOTICE))
+
+    def _read(self, prompt: str) -> str | None:
+        """Return a line without its end; None at the end of the input."""
+        self._console.print(plain(prompt, LABEL), end="", soft_wrap=True)
+        self._console.file.flush()
+        try:
+            line = "" if sys.stdin is None else sys.stdin.readline()
+        except UnicodeDecodeError as error:
+            raise FileArgumentError(path=STDIN, reason="it is not UTF-8 text") from error
+        if not line or not sys.stdin.isatty():
+            self._console.print()  # nobody has typed the end of the line
+        return whole(line).strip() if line else None
+
+
+def _value(line: str) -> float | None:
+    """Return what was answered; None if it is neither yes, no nor a number."""
+    answer = line.lower()
+    if answer in ("y", "yes", "n", "no"):
+        return answer.startswith("y")
+    try:
+        return float(answer)
+    except ValueError:
+        return None
+
+
+def _show_item(console: Console, item: LabelItem, total: int) -> None:
+    """Print a result: what the agent was given, what it did and what it has answered."""
+    console.print()
+    console.print(plain(f"{item.number} of {total}: {one_line(item.case_id)}", STRONG))
+    console.print(pairs(_parts(item)))
+
+
+def _show_answer(console: Console, answered: LabelledItem, metric: str) -> None:
+    """Print what was hidden before the answer: the score of the evaluator, and in the end the variants."""
+    said = [f"you say {one_line(answered.label or f'{answered.value:g}')}"]
+    score = answered.scores.get(metric)
+    if score is not None and score.value is not None:
+        reason = " ".join(filter(None, (score.label, score.comment)))
+        said.append(f"the judge says {score.value:g}{f' ({one_line(reason)})' if reason else ''}")
+    elif score is not None:
+        said.append("the judge has failed")
+    names = [f"{number} is {one_line(name)}" for number, name in answered.variants.items()]
+    console.print(plain("; ".join(filter(None, (", ".join(said), ", ".join(names)))), LABEL))
+
+
+def _parts(item: LabelItem) -> Iterator[tuple[str, str]]:
+    if isinstance(item.input, str):
+        yield "input", item.input
+    else:
+        for number, one in enumerate(item.input):
+            yield "" if number else "input", item_text(one)
+    for number, (name, value) in enumerate(item.context.items()):
+        yield "" if number else "context", f"{name}: {_text(value)}"
+    for number, call in enumerate(item.tool_calls):
+        outcome = "refused" if call.is_refused else _text(call.output)
+        yield "" if number else "tools", f"{call.name}({_text(call.arguments)}): {outcome}"
+    yield "output", _text(item.output)
+    if item.expected is not None:
+        yield "expected", _text(item.expected)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -143,9 +143,9 @@ def run(
         "max_cost": max_cost,
     }
 
-    from kantan_agents.cli.eval.run_evaluation import Asked, run_evaluation
+    from kantan_agents.cli.eval.run_evaluation import EvaluationArguments, run_evaluation
 
-    asked = Asked(
+    asked = EvaluationArguments(
         path=db,
         cases=cases,
         unseal=unseal,

@@ -2,28 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import attrs
 import typer
 
-from kantan_agents.cli.eval.find_agent import find_agent
-from kantan_agents.cli.eval.read_cases import read_cases
+from kantan_agents.agent import Agent
+from kantan_agents.cli.agents.named import read_agent
 from kantan_agents.cli.eval.read_evaluators import read_evaluators
-from kantan_agents.cli.eval.read_variants import read_variants
 from kantan_agents.cli.eval.show_evaluation import show_evaluation
-from kantan_agents.cli.eval.show_progress import show_progress
+from kantan_agents.cli.replay.load_agent import load_agent
+from kantan_agents.cli.run.agent_from_file import agent_from_file
 from kantan_agents.cli.run.recording import check_database, recording
 from kantan_agents.cli.terminal.failures import EXIT_FAILED, EXIT_USAGE, describe
+from kantan_agents.cli.terminal.inputs import read_text
 from kantan_agents.cli.terminal.plain import json_text, one_line
-from kantan_agents.errors import EvaluationBudgetError, NotComparableError
-from kantan_agents.lab.evaluation import Comparison, Evaluation, Progress, compare, evaluate
+from kantan_agents.cli.terminal.show_quantities import count_text, counted
+from kantan_agents.core.prompt import Prompt
+from kantan_agents.errors import (
+    EvaluationBudgetError,
+    InvalidOptionError,
+    NotComparableError,
+    SealedDatasetError,
+)
+from kantan_agents.lab.evaluation import (
+    Comparison,
+    Dataset,
+    Evaluation,
+    Progress,
+    SealedDataset,
+    compare,
+    evaluate,
+)
+
+_VARIANT: Final = "--variant"
+_BASELINE: Final = "baseline"
+_UNSEAL: Final = "--unseal"
 
 
 @attrs.frozen
-class Asked:
+class EvaluationArguments:
     """What the command line asks for.
 
     Attributes:
@@ -49,23 +71,23 @@ class Asked:
     options: Mapping[str, Any]
 
 
-def run_evaluation(asked: Asked, *, quiet: bool, as_json: bool) -> None:
+def run_evaluation(asked: EvaluationArguments, *, quiet: bool, as_json: bool) -> None:
     """Make the runs and print the evaluation.
 
     Raises:
         KantanAgentsError: Any error of ``evaluate``, of the dataset, the agent or the evaluators.
         typer.Exit: It was stopped before all runs were made.
     """
-    agent = find_agent(asked.agent, asked.model)
+    agent = _find_agent(asked.agent, asked.model)
     evaluators = read_evaluators(asked.evaluators, agent, asked.judge_model)
-    variants = read_variants(agent, asked.variants)
+    variants = _read_variants(agent, asked.variants)
     check_database(asked.path)
-    dataset = read_cases(asked.cases, asked.unseal)
+    dataset = _read_cases(asked.cases, asked.unseal)
     if asked.unseal is not None and not quiet:
         typer.echo(one_line(f"test set {dataset.name!r} unsealed: {asked.unseal}"), err=True)
     reached = [Progress(0, len(dataset) * len(variants) * int(asked.options["repeats"]))]
     try:
-        with recording(asked.path), show_progress(reached, quiet=quiet) as progress:
+        with recording(asked.path), _show_progress(reached, quiet=quiet) as progress:
             evaluation = evaluate(
                 variants,
                 dataset,
@@ -103,3 +125,115 @@ def _compared(evaluation: Evaluation) -> Comparison | None:
         return compare(evaluation[a], evaluation[b])
     except NotComparableError:
         return None
+
+
+def _find_agent(name: str, model: str | None) -> Agent[Any]:
+    """Return the agent.
+
+    Args:
+        name: The name of an agent file, the path of one that ends with ``.md``, or ``MODULE:NAME``.
+        model: Replaces the model of an agent in a module; for one from a file, as ``run`` does.
+
+    Raises:
+        AgentNotFoundError, AgentFileError, InvalidDefinitionError: E32, E30, E31, as ``read_agent``.
+        InvalidOptionError: E75, there is no such object in a module, or the file has no prompt.
+        ModelNotFoundError: E19, there is no such model.
+    """
+    if ":" in name and not name.endswith(".md"):
+        agent = load_agent(name)
+        return agent if model is None else agent.clone(model=model)
+    return agent_from_file(read_agent(name), model)
+
+
+def _read_variants(agent: Agent[Any], entries: Sequence[str]) -> dict[str, Agent[Any] | str]:
+    """Return the agent and the other prompts for it, by name.
+
+    Args:
+        agent: The agent, which is named by the version of its prompt.
+        entries: Other prompts, ``NAME=FILE``.
+
+    Raises:
+        InvalidOptionError: E75, an entry cannot be read, a file is empty, or two have one name.
+        FileArgumentError: E79, a file cannot be read.
+    """
+    prompt = agent.instructions
+    first = prompt.version if isinstance(prompt, Prompt) else _BASELINE
+    variants: dict[str, Agent[Any] | str] = {first: agent}
+    for entry in entries:
+        name, mark, path = entry.partition("=")
+        if not mark or not name.strip() or not path:
+            raise InvalidOptionError(option=_VARIANT, reason=f"must be NAME=FILE, not {entry!r}")
+        if name in variants:
+            whose = "is the version of the agent's own prompt" if name == first else "is given twice"
+            raise InvalidOptionError(option=_VARIANT, reason=f"{name!r} {whose}; choose another name")
+        text = read_text(Path(path))
+        if not text.strip():
+            raise InvalidOptionError(option=_VARIANT, reason=f"{path} is empty, and a prompt must not be")
+        variants[name] = text
+    return variants
+
+
+def _read_cases(path: Path, reason: str | None) -> Dataset:
+    """Return the dataset in a file.
+
+    Args:
+        path: The file.
+        reason: Why a sealed test set is opened, which is logged; None to leave it sealed.
+
+    Raises:
+        DatasetFileError: E100, the file cannot be read, or is not a dataset.
+        SealedDatasetError: E106, it is sealed, and there is no reason to open it.
+        InvalidOptionError: E75, the reason is empty, or the file is not sealed.
+    """
+    if reason is not None and not reason.strip():
+        raise InvalidOptionError(option=_UNSEAL, reason="must say why the test set is opened")
+    try:
+        dataset = Dataset.load(path)
+    except SealedDatasetError as error:
+        if reason is not None:
+            return SealedDataset.load(path).unseal(reason)
+        hint = f"keep it for the last evaluation, and then open it with {_UNSEAL} REASON"
+        raise SealedDatasetError(dataset=error.dataset, reason=hint) from error
+    if reason is not None:
+        raise InvalidOptionError(option=_UNSEAL, reason=f"{path} is not sealed; leave the option out")
+    return dataset
+
+
+@contextmanager
+def _show_progress(reached: list[Progress], *, quiet: bool) -> Iterator[Callable[[Progress], None]]:
+    """Note how far an evaluation is, and show it on standard error if that is a terminal.
+
+    Args:
+        reached: Its last item is replaced by the newest progress.
+        quiet: Whether to show nothing.
+    """
+
+    def note(progress: Progress) -> None:
+        reached[-1] = progress
+
+    if quiet or not sys.stderr.isatty():
+        yield note
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
+    with Bar(*columns, console=Console(stderr=True, markup=False), transient=True) as bar:
+        task = bar.add_task("", total=None)
+
+        def show(progress: Progress) -> None:
+            note(progress)
+            bar.update(task, completed=progress.done, total=progress.total, description=_spent_text(progress))
+
+        yield show
+
+
+def _spent_text(progress: Progress) -> str:
+    """Return what the runs of this start have used, and how many have failed."""
+    parts = [f"{count_text(progress.tokens)} tokens"]
+    if progress.cost:
+        parts.append(f"cost {progress.cost:.4g}")
+    if progress.failed:
+        parts.append(counted(progress.failed, "failure"))
+    return ", ".join(parts)

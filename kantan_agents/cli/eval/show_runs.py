@@ -28,7 +28,7 @@ _PASSING: Final = 0.5
 
 
 @attrs.frozen
-class Wanted:
+class WantedRuns:
     """Which runs are shown.
 
     Attributes:
@@ -42,7 +42,7 @@ class Wanted:
     limit: int
 
 
-def show_runs(path: Path, name: str, wanted: Wanted, *, as_json: bool) -> None:
+def show_runs(path: Path, name: str, wanted: WantedRuns, *, as_json: bool) -> None:
     """Print an evaluation and its runs.
 
     Raises:
@@ -84,7 +84,7 @@ def _metrics(evaluation: Evaluation, metric: str | None) -> list[str]:
     return [metric]
 
 
-def _chosen(evaluation: Evaluation, metrics: Sequence[str], wanted: Wanted) -> list[CaseResult]:
+def _chosen(evaluation: Evaluation, metrics: Sequence[str], wanted: WantedRuns) -> list[CaseResult]:
     lower = {name for name in metrics if better_of(name, evaluation[evaluation.variants[0]]) == "lower"}
     found = [
         one

@@ -196,7 +196,7 @@ def improve(
         "out": out,
     }
 
-    from kantan_agents.cli.improve.run_search import Asked, run_search
+    from kantan_agents.cli.improve.run_search import ImproveArguments, run_search
 
-    asked = Asked(db, agent, judge, judge_model, trace_ids, options)
+    asked = ImproveArguments(db, agent, judge, judge_model, trace_ids, options)
     run_search(asked, quiet=quiet, as_json=as_json)

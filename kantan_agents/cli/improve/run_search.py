@@ -11,19 +11,24 @@ from typing import Any
 import attrs
 import typer
 
-from kantan_agents.cli.improve.read_judge import read_judge
+from kantan_agents.agent import Agent
+from kantan_agents.cli.eval.read_evaluators import read_evaluators
 from kantan_agents.cli.improve.show_improvement import progress_text, show_improvement
 from kantan_agents.cli.replay.load_agent import load_agent
 from kantan_agents.cli.run.recording import recording
 from kantan_agents.cli.terminal.failures import EXIT_FAILED
+from kantan_agents.cli.terminal.load_object import load_object
 from kantan_agents.cli.terminal.plain import json_text, one_line
 from kantan_agents.cli.traces.open_store import open_store
+from kantan_agents.errors import InvalidOptionError
 from kantan_agents.lab.improve import ImproveProgress, improve
 from kantan_agents.lab.replay import Cohort
 
+_OPTION = "--judge"
+
 
 @attrs.frozen
-class Asked:
+class ImproveArguments:
     """What the command line asks for.
 
     Attributes:
@@ -43,7 +48,7 @@ class Asked:
     options: Mapping[str, Any]
 
 
-def run_search(asked: Asked, *, quiet: bool, as_json: bool) -> None:
+def run_search(asked: ImproveArguments, *, quiet: bool, as_json: bool) -> None:
     """Search, and print what was found.
 
     Raises:
@@ -52,7 +57,7 @@ def run_search(asked: Asked, *, quiet: bool, as_json: bool) -> None:
     """
     store = open_store(asked.path)
     agent = load_agent(asked.agent)
-    judge = read_judge(asked.judge, agent, asked.judge_model)
+    judge = _read_judge(asked.judge, agent, asked.judge_model)
     cohort = Cohort.of(store, asked.trace_ids) if asked.trace_ids else None
     try:
         with recording(asked.path), _progress(quiet=quiet) as progress:
@@ -86,3 +91,39 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[ImproveProgress], None] | No
             bar.update(task, completed=now.round, total=now.rounds, description=progress_text(now))
 
         yield show
+
+
+def _read_judge(what: str, agent: Agent[Any], model: str | None) -> Any:
+    """Return what ``improve`` takes as a judge.
+
+    Args:
+        what: An evaluator as for ``eval run``, or ``MODULE:NAME``, which may be an agent as well.
+        agent: The agent whose prompt ``judged`` judges by.
+        model: The model of ``judged``; None for that of the agent.
+
+    Raises:
+        InvalidOptionError: E75, there is no such judge.
+    """
+    if model is not None and what.rpartition("=")[2] != "judged":
+        raise InvalidOptionError(option="--judge-model", reason=f"is for {_OPTION} judged, not for {what!r}")
+    try:
+        evaluators = read_evaluators([what], agent, model)
+    except InvalidOptionError as error:
+        found = _agent(what)
+        if found is not None:
+            return found
+        option = _OPTION if error.option == "--evaluator" else error.option
+        reason = error.reason.replace("--evaluator", _OPTION)
+        raise InvalidOptionError(option=option, reason=reason) from error
+    return evaluators[0]
+
+
+def _agent(what: str) -> Agent[Any] | None:
+    module, mark, _ = what.partition(":")
+    if not mark or not module.replace(".", "").isidentifier():
+        return None
+    try:
+        found = load_object(what, _OPTION, "app.agents:critic")
+    except InvalidOptionError:
+        return None
+    return found if isinstance(found, Agent) else None

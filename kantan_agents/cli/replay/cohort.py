@@ -136,7 +136,7 @@ def cohort(
     database, or the model cannot be reached, 130 interrupted.
     """
     from kantan_agents.cli.replay.read_changes import read_changes
-    from kantan_agents.cli.replay.run_experiment import Asked, run_experiment
+    from kantan_agents.cli.replay.run_experiment import CohortArguments, run_experiment
     from kantan_agents.cli.terminal.inputs import read_context
     from kantan_agents.cli.terminal.read_quantities import read_duration
     from kantan_agents.errors import InvalidOptionError
@@ -150,7 +150,7 @@ def cohort(
     if max_cost is not None and not price:
         reason = "needs the prices of the models: --price MODEL=IN,OUT"
         raise InvalidOptionError(option="--max-cost", reason=reason)
-    asked = Asked(
+    asked = CohortArguments(
         db,
         agent,
         read_changes(change),

@@ -11,21 +11,22 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import typer
 
-from kantan_agents.cli.replay.aim_changes import aim_changes
+from kantan_agents.agent import Agent
+from kantan_agents.agent.running.portal import background_loop
 from kantan_agents.cli.replay.load_agent import load_agent
 from kantan_agents.cli.replay.show_experiment import show_experiment
 from kantan_agents.cli.run.recording import recording
 from kantan_agents.cli.terminal.failures import EXIT_FAILED, EXIT_USAGE, describe
 from kantan_agents.cli.terminal.plain import json_text
 from kantan_agents.cli.traces.open_store import open_store
-from kantan_agents.errors import ReplayBudgetError
+from kantan_agents.errors import InvalidOptionError, ReplayBudgetError
 
 if TYPE_CHECKING:
     from kantan_agents.lab.replay import Change
 
 
 @attrs.frozen
-class Asked:
+class CohortArguments:
     """What the command line asks for.
 
     Attributes:
@@ -47,7 +48,7 @@ class Asked:
     options: Mapping[str, Any]
 
 
-def run_experiment(asked: Asked, *, records: bool, as_json: bool) -> None:
+def run_experiment(asked: CohortArguments, *, records: bool, as_json: bool) -> None:
     """Make the runs and print the experiment.
 
     Raises:
@@ -65,7 +66,7 @@ def run_experiment(asked: Asked, *, records: bool, as_json: bool) -> None:
         # A filter for the agent and its prompt finds one agent with both; that of a reached agent is another.
         is_own = prompt in (None, agent.standard_metadata.get("prompt_name"))
         cohort = Cohort.select(store, agent=agent.name if is_own else None, **asked.selection)
-    changes = aim_changes(asked.changes, agent, of=asked.of, prompt=prompt)
+    changes = _aim_changes(asked.changes, agent, of=asked.of, prompt=prompt)
     finished = [0, 0]
     try:
         with recording(asked.path if records else None), _progress(finished) as progress:
@@ -107,3 +108,39 @@ def _progress(finished: list[int]) -> Iterator[Callable[[int, int], None]]:
             bar.update(task, completed=done, total=total)
 
         yield show
+
+
+def _aim_changes(
+    changes: Sequence[Change], agent: Agent[Any], *, of: str | None, prompt: str | None
+) -> list[Change]:
+    """Return the changes, each for the agents that it is meant for.
+
+    Args:
+        changes: The changes.
+        agent: The agent that is run.
+        of: Name of the agent to change; None for those with the prompt.
+        prompt: Name of the prompt by which the runs are selected; None to change the agent that is run.
+
+    Raises:
+        InvalidOptionError: E75, no agent that the run can reach has the prompt.
+    """
+    names = [of] if of is not None else [agent.name] if prompt is None else _with_prompt(agent, prompt)
+    aimed: list[Change] = []
+    for change in changes:
+        if change.run_rules is not None:
+            aimed.append(change)
+        else:
+            aimed += [change if name == agent.name else change.of(name) for name in names]
+    return aimed
+
+
+def _with_prompt(agent: Agent[Any], prompt: str) -> list[str]:
+    from kantan_agents.lab.replay.reached import Reached
+
+    names = background_loop.run(lambda: Reached.from_agent(agent)).with_prompt(prompt)
+    if not names:
+        reason = (
+            f"no agent that {agent.name!r} reaches has the prompt {prompt!r} now; name the agent with --of"
+        )
+        raise InvalidOptionError(option="--prompt", reason=reason)
+    return sorted(names)

@@ -112,7 +112,9 @@ def run(
     context = inputs.read_context(context_file)
     if rules is not None:
         add_rules(context, rules, question)
-    target = None if no_record else recording.checked(recording.Target(db, required=is_named(invocation)))
+    target = (
+        None if no_record else recording.checked(recording.RecordingTarget(db, required=is_named(invocation)))
+    )
     named = None if agent is None else read_agent(agent)
 
     from kantan_agents.cli.run.run import answer

@@ -25,7 +25,7 @@ DISABLING_VARIABLE = "OPENAI_AGENTS_DISABLE_TRACING"
 
 
 @attrs.frozen
-class Target:
+class RecordingTarget:
     """The database that a run is recorded in.
 
     Attributes:
@@ -48,7 +48,7 @@ class Target:
         _warn(str(error))
 
 
-def checked(target: Target) -> Target | None:
+def checked(target: RecordingTarget) -> RecordingTarget | None:
     """Return ``target`` if its database can be used, else report it and return None.
 
     Raises:
@@ -111,7 +111,7 @@ def _is_tracing_disabled() -> bool:
 
 
 @contextmanager
-def recording_to(target: Target | None) -> Iterator[SQLiteRecorder | None]:
+def recording_to(target: RecordingTarget | None) -> Iterator[SQLiteRecorder | None]:
     """Send all traces to the database of ``target`` only; without one, discard them.
 
     A failed run that could not be recorded is reported in any case, in a line before its own error.
@@ -136,7 +136,7 @@ def recording_to(target: Target | None) -> Iterator[SQLiteRecorder | None]:
             yield recorder
         except Exception:
             if target is not None and recorder is not None:
-                _check_recorded(Target(target.path, required=False), recorder)
+                _check_recorded(RecordingTarget(target.path, required=False), recorder)
             raise
         if target is not None and recorder is not None:
             _check_recorded(target, recorder)
@@ -184,7 +184,7 @@ def _check_tables(path: Path) -> None:
         raise FileArgumentError(path=str(path), reason=str(error)) from error
 
 
-def _check_recorded(target: Target, recorder: SQLiteRecorder) -> None:
+def _check_recorded(target: RecordingTarget, recorder: SQLiteRecorder) -> None:
     """Report if part of the run is not in the database, for example because the disk is full."""
     if not recorder.force_flush() or recorder.stats().failed:
         target.report(

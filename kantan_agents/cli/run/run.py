@@ -15,8 +15,8 @@ from kantan_agents.agent.running.portal import background_loop
 from kantan_agents.agent.stages.trim_history import output_text
 from kantan_agents.cli.agents.named import NamedAgent
 from kantan_agents.cli.run.agent_from_file import agent_from_file
-from kantan_agents.cli.run.recording import Target, collect_runs, recording_to
-from kantan_agents.cli.terminal.approvals import Answer, Approvals
+from kantan_agents.cli.run.recording import RecordingTarget, collect_runs, recording_to
+from kantan_agents.cli.terminal.approvals import ApprovalAnswer, AskedApprovals
 from kantan_agents.cli.terminal.plain import json_text, one_line, printable
 from kantan_agents.cli.terminal.toolkit_options import NO_TOOLKIT, ToolkitOptions
 from kantan_agents.core.interception import Middleware
@@ -38,7 +38,7 @@ def answer(
     *,
     model: str | None,
     context: dict[str, Any],
-    target: Target | None,
+    target: RecordingTarget | None,
     as_json: bool,
     commands: bool = False,
     tools: ToolkitOptions = NO_TOOLKIT,
@@ -95,7 +95,7 @@ async def _finished(
     agent: Agent[Any], question: str, context: dict[str, Any], runs: list[Run], approved: Collection[str]
 ) -> Run:
     """Run an agent until no call waits for an approval; return its last run."""
-    approvals = Approvals(_refuse, lambda: None, approved)
+    approvals = AskedApprovals(_refuse, lambda: None, approved)
     token = answer_approvals.set(approvals.decide_inside)
     given: Any = question
     try:
@@ -109,10 +109,10 @@ async def _finished(
         answer_approvals.reset(token)
 
 
-async def _refuse(call: PendingCall) -> Answer:
+async def _refuse(call: PendingCall) -> ApprovalAnswer:
     name = one_line(call.tool)
     typer.echo(f"note: a call of {name} was not approved; --yes {name} approves them", err=True)
-    return Answer("no", "Nobody could be asked.")
+    return ApprovalAnswer("no", "Nobody could be asked.")
 
 
 def user_rules(rules: Any) -> UserRules:

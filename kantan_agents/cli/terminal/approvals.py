@@ -1,4 +1,4 @@
-"""``Approvals``: asks the person at the terminal about the tool calls that wait for an approval."""
+"""``AskedApprovals``: asks the person at the terminal about the tool calls that wait for an approval."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REFUSED = "The user did not approve this call."
 
 
 @attrs.frozen
-class Answer:
+class ApprovalAnswer:
     """What a person has decided about a call.
 
     Attributes:
@@ -28,11 +28,11 @@ class Answer:
     reason: str = ""
 
 
-Ask = Callable[[PendingCall], Awaitable[Answer | None]]
+Ask = Callable[[PendingCall], Awaitable[ApprovalAnswer | None]]
 """Asks about a call; returns None if the person has ended the answer instead."""
 
 
-class Approvals:
+class AskedApprovals:
     """Decides on waiting calls, one after another.
 
     Args:
@@ -82,11 +82,11 @@ class Approvals:
             await anyio.sleep_forever()  # until the run is cancelled
         return state
 
-    async def _answer(self, call: PendingCall) -> Answer | None:
+    async def _answer(self, call: PendingCall) -> ApprovalAnswer | None:
         # The name alone is not enough: another agent may have another tool of this name.
         key = (call.agent, call.tool)
         if call.tool in self._approved or key in self._always:
-            return Answer("yes")
+            return ApprovalAnswer("yes")
         answer = await self._ask(call)
         if answer is not None and answer.decision == "always":
             self._always.add(key)

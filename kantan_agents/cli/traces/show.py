@@ -33,7 +33,7 @@ _OWN_LINES = ("agent_name", "prompt_name", "prompt_version", "agent_run_id", "us
 
 
 @attrs.frozen
-class View:
+class TraceView:
     """What to show of a run.
 
     Attributes:
@@ -51,7 +51,7 @@ class View:
     tools: bool = False
 
 
-def show_trace(path: Path, trace_id: str, view: View, *, as_json: bool) -> None:
+def show_trace(path: Path, trace_id: str, view: TraceView, *, as_json: bool) -> None:
     """Print a run.
 
     Raises:
@@ -66,7 +66,7 @@ def show_trace(path: Path, trace_id: str, view: View, *, as_json: bool) -> None:
     print_lines(console, _lines(console, trace, view))
 
 
-def _lines(console: Console, trace: StoredTrace, view: View) -> Iterator[Text]:
+def _lines(console: Console, trace: StoredTrace, view: TraceView) -> Iterator[Text]:
     width = line_width(console)
     facts = [(label, text) for label, text in _facts(trace.summary, full=view.full) if text.plain]
     width_of_labels = max(Text(label).cell_len for label, _ in facts) + _GAP

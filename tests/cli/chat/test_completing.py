@@ -9,7 +9,7 @@ import pytest
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
-from kantan_agents.cli.chat.completing import ChatCompleter
+from kantan_agents.cli.chat.completer import ChatCompleter
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kantan_agents.cli.chat.kept import LOST
+from kantan_agents.cli.chat.kept_conversation import LOST
 from kantan_agents.cli.chat.progress import INTERRUPTED
 from kantan_agents.testing import OfflineServer, ScriptedToolCall
 from tests.cli.chat.held import Held

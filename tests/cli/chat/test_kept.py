@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kantan_agents.cli.chat.conversations import Conversations
-from kantan_agents.cli.chat.kept import LOST, Kept, Turn
-from kantan_agents.cli.chat.progress import INTERRUPTED, Progress, portable
+from kantan_agents.cli.chat.kept_conversation import LOST, ChatTurn, KeptConversation
+from kantan_agents.cli.chat.progress import INTERRUPTED, AnswerProgress, portable
 from kantan_agents.core.events import TextDelta, ToolCallFinished, ToolCallRefused, ToolCallStarted
 from kantan_agents.errors import ConversationNotFoundError, ConversationsFileError
 
@@ -29,9 +29,9 @@ def store(file: Path) -> Iterator[Conversations]:
     made.close()
 
 
-def turn(number: int, question: str, **values: Any) -> Turn:
+def turn(number: int, question: str, **values: Any) -> ChatTurn:
     items = ({"role": "user", "content": question}, {"role": "assistant", "content": "Yes."})
-    return Turn(
+    return ChatTurn(
         number, "turn", question, **{"answer": "Yes.", "items": items, "outcome": "finished", **values}
     )
 
@@ -49,9 +49,9 @@ def test_a_conversation_is_read_as_it_was_kept(store: Conversations) -> None:
 
 
 def test_an_answer_that_a_crash_has_ended_is_marked_and_a_summary_stands_for_what_is_before() -> None:
-    summary = Turn(2, "summary", "/compact", "S", ({"role": "user", "content": "S"},), "finished")
+    summary = ChatTurn(2, "summary", "/compact", "S", ({"role": "user", "content": "S"},), "finished")
     items = ({"role": "user", "content": "3"},)
-    kept = Kept("id", "shop", (turn(1, "1"), summary, turn(3, "3", items=items, outcome="open")))
+    kept = KeptConversation("id", "shop", (turn(1, "1"), summary, turn(3, "3", items=items, outcome="open")))
     assert [item["content"] for item in kept.items()] == ["S", "3", LOST]
 
 
@@ -66,7 +66,7 @@ def test_a_conversation_that_another_chat_has_gone_on_with_is_copied(store: Conv
 
 def test_many_writers_lose_nothing(file: Path, store: Conversations) -> None:
     shared = store.add(Conversations.begin("shop"), turn(1, "shared"))
-    results: list[Kept] = []
+    results: list[KeptConversation] = []
 
     def write(name: str) -> None:
         other = Conversations(file)
@@ -111,7 +111,7 @@ def test_a_conversation_that_is_not_there_is_an_error(store: Conversations, begi
 
 def test_an_ambiguous_id_is_an_error(store: Conversations) -> None:
     for name in ("ab1", "ab2"):
-        store.add(Kept(name, "shop"), turn(1, "x"))
+        store.add(KeptConversation(name, "shop"), turn(1, "x"))
     with pytest.raises(ConversationNotFoundError, match="several begin with it"):
         store.load("ab")
 
@@ -184,7 +184,7 @@ steps = st.one_of(
 
 @given(st.lists(steps, max_size=12, unique_by=lambda event: (event.type, getattr(event, "call_id", ""))))
 def test_calls_and_results_of_an_unfinished_answer_are_pairs(events: list[Any]) -> None:
-    progress = Progress()
+    progress = AnswerProgress()
     for event in events:
         progress.see(event)
     items = progress.items(INTERRUPTED)

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kantan_agents.cli.chat.mentioned_file import MAX_IMAGE, MAX_TEXT
-from kantan_agents.cli.chat.mentions import read_message
+from kantan_agents.cli.chat.mentions import MAX_IMAGE, MAX_TEXT, read_message
 from kantan_agents.errors import FileMentionError
 
 SECRET = "nobody may read this"

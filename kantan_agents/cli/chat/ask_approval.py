@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Final
 
+from kantan_agents.cli.chat.answer_view import short_name
 from kantan_agents.cli.chat.editor import Editor
 from kantan_agents.cli.chat.screen import Screen
-from kantan_agents.cli.chat.view import short_name
-from kantan_agents.cli.terminal.approvals import Answer
+from kantan_agents.cli.terminal.approvals import ApprovalAnswer
 from kantan_agents.cli.terminal.console import NOTICE
 from kantan_agents.cli.terminal.plain import json_text, one_line
 from kantan_agents.middleware.approve.calls import PendingCall
@@ -30,7 +30,7 @@ class AskAtTerminal:
         self._editor = editor
         self._screen = screen
 
-    async def __call__(self, call: PendingCall) -> Answer | None:
+    async def __call__(self, call: PendingCall) -> ApprovalAnswer | None:
         """Ask about a call; None if the person has pressed Ctrl-C or Ctrl-D instead."""
         async with self._screen.lock:
             self._screen.line(
@@ -43,27 +43,27 @@ class AskAtTerminal:
             except (KeyboardInterrupt, EOFError):
                 return None
 
-    async def _answer(self) -> Answer:
+    async def _answer(self) -> ApprovalAnswer:
         while True:
             typed = (await self._editor.ask(_QUESTION)).strip().lower()
             match typed:
                 case "y" | "yes":
-                    return Answer("yes")
+                    return ApprovalAnswer("yes")
                 case "a" | "always":
-                    return Answer("always")
+                    return ApprovalAnswer("always")
                 case "n" | "no":
-                    return Answer("no", one_line(await self._editor.ask(_REASON)))
+                    return ApprovalAnswer("no", one_line(await self._editor.ask(_REASON)))
             self._screen.line("Type y for this call, n to refuse it, or a for all calls of this tool.")
 
 
-async def refuse(screen: Screen, call: PendingCall) -> Answer:
+async def refuse(screen: Screen, call: PendingCall) -> ApprovalAnswer:
     """Refuse a call, because no person is there to be asked."""
     name = short_name(call.tool)
     async with screen.lock:
         screen.line(
             f"refused {name}: it needs an approval, and nobody can be asked; --yes {name} approves it"
         )
-    return Answer("no", _UNASKED)
+    return ApprovalAnswer("no", _UNASKED)
 
 
 def _arguments(call: PendingCall) -> str:

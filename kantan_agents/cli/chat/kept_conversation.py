@@ -19,7 +19,7 @@ LOST: Final = "[This answer was not finished: the chat ended while it was being 
 
 
 @attrs.frozen
-class Turn:
+class ChatTurn:
     """A turn of a conversation.
 
     Attributes:
@@ -48,7 +48,7 @@ class Turn:
 
 
 @attrs.frozen
-class Kept:
+class KeptConversation:
     """A conversation with its turns.
 
     Attributes:
@@ -59,7 +59,7 @@ class Kept:
 
     id: str
     agent: str
-    turns: tuple[Turn, ...] = ()
+    turns: tuple[ChatTurn, ...] = ()
 
     def items(self) -> list[Item]:
         """Return what the model gets of the conversation: from the newest summary on."""
@@ -69,7 +69,7 @@ class Kept:
 
 
 @attrs.frozen
-class Listed:
+class ListedConversation:
     """A conversation in a list.
 
     Attributes:
