@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 import pytest
 
-from kantan_agents.cli.improve.show_improvement import progress_text
+from kantan_agents.cli.improve.run_search import progress_text
 from kantan_agents.lab.improve import ImproveProgress
 from tests.cli.conftest import Invoke
 from tests.lab.improve.commands import arguments, write_module
