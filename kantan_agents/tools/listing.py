@@ -41,7 +41,7 @@ from kantan_agents.tools.unshown_tools import show_and_explain, unshown_tool
 
 
 @attrs.frozen(eq=False)
-class ToolListing:
+class TurnListing:
     """The tools of one turn.
 
     Attributes:
@@ -68,7 +68,7 @@ _ERROR_WORDS = (
 )
 
 # By the SDK's context of a run; nested runs have their own.
-_listings: WeakKeyDictionary[Any, ToolListing] = WeakKeyDictionary()
+_listings: WeakKeyDictionary[Any, TurnListing] = WeakKeyDictionary()
 
 
 def list_tools(
@@ -88,7 +88,7 @@ def list_tools(
     begin_turn()
     if layers.permits_all:
         shown = [*before, *tools] if before else tools
-        _listings[wrapper] = ToolListing(shown, (), book)
+        _listings[wrapper] = TurnListing(shown, (), book)
         return shown
     shown = list(before)
     hidden: list[Tool] = []
@@ -103,7 +103,7 @@ def list_tools(
             hidden.append(tool)
         else:
             shown.append(ruled)
-    _listings[wrapper] = ToolListing(shown, hidden, book)
+    _listings[wrapper] = TurnListing(shown, hidden, book)
     return shown
 
 
@@ -125,7 +125,7 @@ def list_none(wrapper: Any) -> list[Tool]:
     return []
 
 
-def listing_of(wrapper: Any) -> ToolListing | None:
+def listing_of(wrapper: Any) -> TurnListing | None:
     """Return the latest listing of an SDK run."""
     return _listings.get(wrapper)
 
@@ -142,7 +142,7 @@ async def answer_missing(wrapper: Any, tool_name: str, call_id: str = "") -> str
         KantanAgentsError: The violation, if the policy says "raise".
     """
     _forget_invented_name()
-    listing = listing_of(wrapper) or ToolListing((), (), None)
+    listing = listing_of(wrapper) or TurnListing((), (), None)
     usable = usable_tools_sentence(_names(listing.shown), tool_name)
     call = _missing_call(wrapper, tool_name, call_id)
     unseen = unshown_tool(tool_name)

@@ -9,7 +9,7 @@ from typing import Any
 import typer
 from rich.text import Text
 
-from kantan_agents.cli.agents.named import find_agent
+from kantan_agents.cli.agents.agent_to_run import find_agent
 from kantan_agents.cli.agents.problems import path_text, problem_line
 from kantan_agents.cli.agents.skills_here import SkillsHere
 from kantan_agents.cli.agents.tools_here import ToolsHere

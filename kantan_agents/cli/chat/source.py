@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import attrs
 
 from kantan_agents.agent import Agent
-from kantan_agents.cli.agents.named import NamedAgent, read_agent
+from kantan_agents.cli.agents.agent_to_run import AgentToRun, read_agent
 from kantan_agents.cli.chat.questions import Questions
 from kantan_agents.cli.run.agent_from_file import agent_from_file
 from kantan_agents.cli.run.run import AGENT_NAME, user_rules
@@ -88,7 +88,7 @@ def _assistant(
 
 
 def _of_file(
-    named: NamedAgent,
+    named: AgentToRun,
     middleware: Sequence[Any],
     tools: Sequence[Any],
     model: str | None,

@@ -12,7 +12,7 @@ import attrs
 import typer
 
 from kantan_agents.agent import Agent
-from kantan_agents.cli.agents.named import read_agent
+from kantan_agents.cli.agents.agent_to_run import read_agent
 from kantan_agents.cli.eval.read_evaluators import read_evaluators
 from kantan_agents.cli.eval.show_evaluation import show_evaluation
 from kantan_agents.cli.replay.load_agent import load_agent

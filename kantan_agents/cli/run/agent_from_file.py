@@ -10,7 +10,7 @@ import typer
 from kantan_agents.agent import Agent
 from kantan_agents.agent.delegation import task_tool
 from kantan_agents.agent.from_definition import missing_tools
-from kantan_agents.cli.agents.named import NamedAgent
+from kantan_agents.cli.agents.agent_to_run import AgentToRun
 from kantan_agents.cli.terminal.plain import one_line
 from kantan_agents.cli.terminal.toolkit_options import OPTIONS_OF_TOOLS, TOOLS_OF_CHAT
 from kantan_agents.core.interception import Middleware
@@ -23,7 +23,7 @@ from kantan_agents.tools.skills import SkillCatalog, SkillLoader
 
 
 def agent_from_file(
-    named: NamedAgent,
+    named: AgentToRun,
     model: str | None,
     middleware: Sequence[Stage | Middleware] = (),
     tools: Sequence[Any] = (),

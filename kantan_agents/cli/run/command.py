@@ -101,7 +101,7 @@ def run(
     If that file cannot be written, a line on standard error says so, and the
     run goes on. It is an error if --db names the file.
     """
-    from kantan_agents.cli.agents.named import read_agent
+    from kantan_agents.cli.agents.agent_to_run import read_agent
     from kantan_agents.cli.run import recording
     from kantan_agents.cli.terminal import inputs
     from kantan_agents.cli.tools.rules_file import add_rules

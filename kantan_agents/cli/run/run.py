@@ -13,7 +13,7 @@ from kantan_agents.agent.bridge.model_answers import usage_of_run
 from kantan_agents.agent.delegation.approvals import answer_approvals
 from kantan_agents.agent.running.portal import background_loop
 from kantan_agents.agent.stages.trim_history import output_text
-from kantan_agents.cli.agents.named import NamedAgent
+from kantan_agents.cli.agents.agent_to_run import AgentToRun
 from kantan_agents.cli.run.agent_from_file import agent_from_file
 from kantan_agents.cli.run.recording import RecordingTarget, collect_runs, recording_to
 from kantan_agents.cli.terminal.approvals import ApprovalAnswer, AskedApprovals
@@ -34,7 +34,7 @@ AGENT_NAME = "assistant"
 
 def answer(
     question: str,
-    instructions: str | NamedAgent,
+    instructions: str | AgentToRun,
     *,
     model: str | None,
     context: dict[str, Any],

@@ -93,7 +93,7 @@ def explain(
     called = inputs.text_or_file(arguments) if arguments is not None else None
     named = None
     if agent is not None:
-        from kantan_agents.cli.agents.named import read_agent
+        from kantan_agents.cli.agents.agent_to_run import read_agent
 
         named = read_agent(agent)
 

@@ -9,7 +9,7 @@ import typer
 
 from kantan_agents.agent import Agent
 from kantan_agents.agent.delegation import task_tool
-from kantan_agents.cli.agents.named import NamedAgent
+from kantan_agents.cli.agents.agent_to_run import AgentToRun
 from kantan_agents.cli.terminal.console import suppress_output
 from kantan_agents.cli.terminal.failures import EXIT_FAILED
 from kantan_agents.cli.terminal.plain import json_text, one_line, printable
@@ -26,7 +26,7 @@ def explain_tool(
     arguments: str | None,
     rules: dict[str, Any] | None,
     *,
-    agent: NamedAgent | None = None,
+    agent: AgentToRun | None = None,
     skill: str | None = None,
     as_json: bool,
 ) -> None:
@@ -62,7 +62,7 @@ def explain_tool(
         raise typer.Exit(EXIT_FAILED)
 
 
-def _agent_of(named: NamedAgent) -> Agent[Any]:
+def _agent_of(named: AgentToRun) -> Agent[Any]:
     """Return the agent as ``run --agent`` builds it, with a model that needs no key."""
     definition = attrs.evolve(named.definition, model=None)
     return Agent.from_definition(

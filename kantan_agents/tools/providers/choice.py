@@ -75,7 +75,7 @@ def _entries() -> Iterable[EntryPoint]:
     return entries
 
 
-class _Process:
+class _ProcessChoice:
     """The names that ``use_tool_providers`` permits; None for no limit."""
 
     permitted: frozenset[str] | None = None
@@ -100,13 +100,13 @@ def use_tool_providers(*names: str | None) -> None:
         InvalidOptionError: E75, a name is not a str or is empty, or None is combined with names.
     """
     if names == (None,):
-        _Process.permitted = None
+        _ProcessChoice.permitted = None
         return
     for name in names:
         if not isinstance(name, str) or not name:
             reason = f"must be names of tool providers, or None alone, not {name!r}"
             raise InvalidOptionError(option="use_tool_providers", reason=reason)
-    _Process.permitted = frozenset(name for name in names if name)
+    _ProcessChoice.permitted = frozenset(name for name in names if name)
 
 
 def permitted_providers() -> frozenset[str] | None:
@@ -117,11 +117,11 @@ def permitted_providers() -> frozenset[str] | None:
     """
     value = os.environ.get(VARIABLE)
     if value is None:
-        return _Process.permitted
+        return _ProcessChoice.permitted
     by_variable = _names_in(value)
-    if by_variable is None or _Process.permitted is None:
-        return _Process.permitted if by_variable is None else by_variable
-    return by_variable & _Process.permitted
+    if by_variable is None or _ProcessChoice.permitted is None:
+        return _ProcessChoice.permitted if by_variable is None else by_variable
+    return by_variable & _ProcessChoice.permitted
 
 
 def _names_in(value: str) -> frozenset[str] | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import attrs
 
 from kantan_agents.tools.mcp.configuration.entry import ServerEntry
-from kantan_agents.tools.mcp.configuration.places import ConfigurationFile, find_files, is_own_file
+from kantan_agents.tools.mcp.configuration.places import FoundConfiguration, find_files, is_own_file
 from kantan_agents.tools.mcp.configuration.read_file import read_file
 
 
@@ -58,7 +58,7 @@ def read_configuration(
     places = (
         find_files(cwd, environ)
         if paths is None
-        else tuple(ConfigurationFile(path, is_own_file(path, environ)) for path in paths)
+        else tuple(FoundConfiguration(path, is_own_file(path, environ)) for path in paths)
     )
     files = [read_file(place.path, is_own=place.is_own) for place in places]
     if paths is not None:

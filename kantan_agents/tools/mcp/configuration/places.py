@@ -15,7 +15,7 @@ NAMES = (".mcp.json", "kantan-agents.toml")
 
 
 @attrs.frozen
-class ConfigurationFile:
+class FoundConfiguration:
     """A configuration file that exists.
 
     Attributes:
@@ -29,7 +29,7 @@ class ConfigurationFile:
 
 def find_files(
     cwd: Path | None = None, environ: Mapping[str, str] | None = None
-) -> tuple[ConfigurationFile, ...]:
+) -> tuple[FoundConfiguration, ...]:
     """Return the configuration files for a working directory, in order of priority.
 
     The user's own files come first: a project must not replace the server that the user's rules are about.
@@ -43,10 +43,10 @@ def find_files(
     own = config_directory(environ)
     directories = [] if own is None else [own]
     directories += _up_to_the_root(Path(os.path.realpath(Path.cwd() if cwd is None else cwd)))
-    found: dict[str, ConfigurationFile] = {}
+    found: dict[str, FoundConfiguration] = {}
     for path in _existing(directories):
         # A link in the user's directory to a file of a project is a file of the project.
-        found.setdefault(os.path.realpath(path), ConfigurationFile(path, is_own_file(path, environ)))
+        found.setdefault(os.path.realpath(path), FoundConfiguration(path, is_own_file(path, environ)))
     return tuple(found.values())
 
 

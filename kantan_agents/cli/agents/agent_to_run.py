@@ -9,7 +9,7 @@ from kantan_agents.subagent_files import AgentCatalog, AgentDefinition, AgentLoa
 
 
 @attrs.frozen(eq=False)
-class NamedAgent:
+class AgentToRun:
     """An agent to run.
 
     Attributes:
@@ -40,7 +40,7 @@ def find_agent(catalog: AgentCatalog, name: str) -> AgentDefinition:
         raise
 
 
-def read_agent(name: str) -> NamedAgent:
+def read_agent(name: str) -> AgentToRun:
     """Return the agent to run, and the loader for agents it may delegate to.
 
     Args:
@@ -58,4 +58,4 @@ def read_agent(name: str) -> NamedAgent:
     if not definition.system_prompt.strip():
         reason = f"{definition.name} has no prompt, its file ends with the frontmatter: {definition.path}"
         raise InvalidOptionError(option="--agent", reason=reason)
-    return NamedAgent(definition, loader)
+    return AgentToRun(definition, loader)
