@@ -48,7 +48,6 @@ UNITS = 6
 CASES = 3
 EVALUATION_ENDS = 4  # at this request, of six
 SEARCH_ENDS = 6
-CENTURY = 3e9  # seconds
 
 
 @contextmanager
@@ -160,7 +159,7 @@ def make_others(server: OfflineServer, folder: Path) -> None:
             return await super().handle_async_request(request)
 
     async def ask() -> None:
-        cache = Cache(folder / "answers.db", ttl=CENTURY, per=None)
+        cache = Cache(folder / "answers.db", ttl=shop.CENTURY, per=None)
         async with Redirected() as transport:
             await shop.thrifty(shop.distant_model(transport), cache).run_async("Is it late?")
 

@@ -33,6 +33,7 @@ OLD = "Answer questions of {{ $ctx.customer }} about orders."
 POLITE = f"{OLD} Be polite."
 KEY = "a key that this test alone has"
 CUSTOMER = {"customer": "Aiko"}
+CENTURY = 3e9  # seconds for which a stored answer is given
 
 
 @dataclass

@@ -29,7 +29,7 @@ def test_a_cached_answer_is_given_without_a_request(copied: Copied) -> None:
     def refuse(request: httpx.Request) -> httpx.Response:
         raise AssertionError(f"a model was asked: {request.url}")
 
-    cache = Cache(copied("answers.db"), per=None)
+    cache = Cache(copied("answers.db"), ttl=shop.CENTURY, per=None)
     agent = shop.thrifty(shop.distant_model(httpx.MockTransport(refuse)), cache)
     context = asyncio.run(agent.run_async("Is it late?"))
     assert context["result"].final_output == "Found."
