@@ -39,19 +39,19 @@ def lazy_names(
     return __getattr__, __dir__
 
 
-def make_callable(package: str, function: Callable[..., Any]) -> None:
-    """Let a package be called as its function.
+def make_callable(package: str) -> None:
+    """Let a package be called as the function in it that has its name.
 
     Importing a package binds it to its name in the parent. ``from kantan_agents.lab import replay`` then
     finds the package instead of the function of the same name.
 
     Args:
         package: ``__name__`` of the package.
-        function: What a call of the package calls.
     """
+    name = package.rpartition(".")[2]
 
     class CallablePackage(ModuleType):
         def __call__(self, *arguments: Any, **options: Any) -> Any:
-            return function(*arguments, **options)
+            return getattr(self, name)(*arguments, **options)
 
     sys.modules[package].__class__ = CallablePackage

@@ -18,7 +18,7 @@ from kantan_agents.agent import Agent
 from kantan_agents.agent.running.portal import background_loop
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.lab.evaluation import CaseResult, Dataset, Evaluation, evaluate
-from kantan_agents.lab.evaluation.experiment.evaluate import Evaluators, evaluators_of
+from kantan_agents.lab.evaluation.experiment.evaluating import Evaluators, evaluators_of
 from kantan_agents.support.arguments import checked_number
 from kantan_agents.testing.pass_rate import PassRate, is_failed_check, pass_rate, passes, shortfall
 from kantan_agents.testing.pytest_plugin import PASS_RATE

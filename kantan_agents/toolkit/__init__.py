@@ -5,4 +5,4 @@ from kantan_agents.toolkit.factory import toolkit
 
 __all__ = ["toolkit"]
 
-make_callable(__name__, toolkit)
+make_callable(__name__)

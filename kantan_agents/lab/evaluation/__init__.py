@@ -1,42 +1,48 @@
 """Evaluates agents on datasets, compares the results, and measures judges with people's labels."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from kantan_agents.support.extras import require_extra
+from kantan_agents.support.package_names import lazy_names
 
 require_extra("lab")
 
-from kantan_agents.lab.evaluation.comparing import Comparison, MetricComparison, compare, preferred
-from kantan_agents.lab.evaluation.dataset import Case, Dataset, SealedDataset, Split
-from kantan_agents.lab.evaluation.evaluators import Evaluator, evaluator
-from kantan_agents.lab.evaluation.experiment import (
-    CaseResult,
-    Evaluation,
-    Progress,
-    VariantResults,
-    evaluate,
-    evaluate_async,
-)
-from kantan_agents.lab.evaluation.finished_case import FinishedCase, ToolUse
-from kantan_agents.lab.evaluation.labels import (
-    CorrectedComparison,
-    CorrectedScore,
-    JudgeQuality,
-    Label,
-    LabelAgreement,
-    LabelItem,
-    LabelledItem,
-    LabelQueue,
-    LabelScale,
-    Measure,
-    add_label,
-    agreement,
-    corrected_compare,
-    corrected_score,
-    judge_quality,
-    labels_of,
-    remove_label,
-)
-from kantan_agents.lab.evaluation.report import write_report
-from kantan_agents.lab.evaluation.scores import Score
+if TYPE_CHECKING:
+    from kantan_agents.lab.evaluation.comparing import Comparison, MetricComparison, compare, preferred
+    from kantan_agents.lab.evaluation.dataset import Case, Dataset, SealedDataset, Split
+    from kantan_agents.lab.evaluation.evaluators import Evaluator, evaluator
+    from kantan_agents.lab.evaluation.experiment import (
+        CaseResult,
+        Evaluation,
+        Progress,
+        VariantResults,
+        evaluate,
+        evaluate_async,
+    )
+    from kantan_agents.lab.evaluation.finished_case import FinishedCase, ToolUse
+    from kantan_agents.lab.evaluation.labels import (
+        CorrectedComparison,
+        CorrectedScore,
+        JudgeQuality,
+        Label,
+        LabelAgreement,
+        LabelItem,
+        LabelledItem,
+        LabelQueue,
+        LabelScale,
+        Measure,
+        add_label,
+        agreement,
+        corrected_compare,
+        corrected_score,
+        judge_quality,
+        labels_of,
+        remove_label,
+    )
+    from kantan_agents.lab.evaluation.report import write_report
+    from kantan_agents.lab.evaluation.scores import Score
 
 __all__ = [
     "Case",
@@ -77,3 +83,42 @@ __all__ = [
     "remove_label",
     "write_report",
 ]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "kantan_agents.lab.evaluation.comparing": ("Comparison", "MetricComparison", "compare", "preferred"),
+        "kantan_agents.lab.evaluation.dataset": ("Case", "Dataset", "SealedDataset", "Split"),
+        "kantan_agents.lab.evaluation.evaluators": ("Evaluator", "evaluator"),
+        "kantan_agents.lab.evaluation.experiment": (
+            "CaseResult",
+            "Evaluation",
+            "Progress",
+            "VariantResults",
+            "evaluate",
+            "evaluate_async",
+        ),
+        "kantan_agents.lab.evaluation.finished_case": ("FinishedCase", "ToolUse"),
+        "kantan_agents.lab.evaluation.labels": (
+            "CorrectedComparison",
+            "CorrectedScore",
+            "JudgeQuality",
+            "Label",
+            "LabelAgreement",
+            "LabelItem",
+            "LabelledItem",
+            "LabelQueue",
+            "LabelScale",
+            "Measure",
+            "add_label",
+            "agreement",
+            "corrected_compare",
+            "corrected_score",
+            "judge_quality",
+            "labels_of",
+            "remove_label",
+        ),
+        "kantan_agents.lab.evaluation.report": ("write_report",),
+        "kantan_agents.lab.evaluation.scores": ("Score",),
+    },
+)

@@ -20,4 +20,4 @@ __all__ = [
     "improve_async",
 ]
 
-make_callable(__name__, improve)
+make_callable(__name__)

@@ -1,20 +1,26 @@
 """Runs recorded runs again: as a test of an agent, or with something changed."""
 
-from kantan_agents.lab.replay.change import Change
-from kantan_agents.lab.replay.cohort import Cohort, Skipped
-from kantan_agents.lab.replay.experiment import (
-    ChangedDecision,
-    Experiment,
-    Figures,
-    NewCall,
-    RunOutcome,
-    replay_cohort,
-    replay_cohort_async,
-)
-from kantan_agents.lab.replay.recording import Recording
-from kantan_agents.lab.replay.recording_again import record_again, record_again_async
-from kantan_agents.lab.replay.replaying import Replay, replay, replay_async
-from kantan_agents.support.package_names import make_callable
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kantan_agents.support.package_names import lazy_names, make_callable
+
+if TYPE_CHECKING:
+    from kantan_agents.lab.replay.change import Change
+    from kantan_agents.lab.replay.cohort import Cohort, Skipped
+    from kantan_agents.lab.replay.experiment import (
+        ChangedDecision,
+        Experiment,
+        Figures,
+        NewCall,
+        RunOutcome,
+        replay_cohort,
+        replay_cohort_async,
+    )
+    from kantan_agents.lab.replay.recording import Recording
+    from kantan_agents.lab.replay.recording_again import record_again, record_again_async
+    from kantan_agents.lab.replay.replaying import Replay, replay, replay_async
 
 __all__ = [
     "Change",
@@ -35,4 +41,24 @@ __all__ = [
     "replay_cohort_async",
 ]
 
-make_callable(__name__, replay)
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "kantan_agents.lab.replay.change": ("Change",),
+        "kantan_agents.lab.replay.cohort": ("Cohort", "Skipped"),
+        "kantan_agents.lab.replay.experiment": (
+            "ChangedDecision",
+            "Experiment",
+            "Figures",
+            "NewCall",
+            "RunOutcome",
+            "replay_cohort",
+            "replay_cohort_async",
+        ),
+        "kantan_agents.lab.replay.recording": ("Recording",),
+        "kantan_agents.lab.replay.recording_again": ("record_again", "record_again_async"),
+        "kantan_agents.lab.replay.replaying": ("Replay", "replay", "replay_async"),
+    },
+)
+
+make_callable(__name__)

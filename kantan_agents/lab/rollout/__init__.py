@@ -1,24 +1,35 @@
 """Gives a new prompt, model or rule set to a part of the users, under guard, and decides with evidence."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from kantan_agents.support.extras import require_extra
+from kantan_agents.support.package_names import lazy_names
 
 require_extra("lab")
 
-from kantan_agents.lab.rollout.arm import Arm
-from kantan_agents.lab.rollout.record_score import record_score, record_score_async
-from kantan_agents.lab.rollout.rollout import Rollout
-from kantan_agents.lab.rollout.state.rows import RolloutChange, RolloutState
-from kantan_agents.lab.rollout.steer import (
-    history,
-    promote,
-    promote_async,
-    rollouts,
-    status,
-    status_async,
-    stop,
-    stop_async,
-)
-from kantan_agents.lab.rollout.verdict.status import ArmFigures, GuardEvidence, MetricEvidence, RolloutStatus
+if TYPE_CHECKING:
+    from kantan_agents.lab.rollout.arm import Arm
+    from kantan_agents.lab.rollout.rollout import Rollout
+    from kantan_agents.lab.rollout.scoring import record_score, record_score_async
+    from kantan_agents.lab.rollout.state.rows import RolloutChange, RolloutState
+    from kantan_agents.lab.rollout.steer import (
+        history,
+        promote,
+        promote_async,
+        rollouts,
+        status,
+        status_async,
+        stop,
+        stop_async,
+    )
+    from kantan_agents.lab.rollout.verdict.status import (
+        ArmFigures,
+        GuardEvidence,
+        MetricEvidence,
+        RolloutStatus,
+    )
 
 __all__ = [
     "Arm",
@@ -40,3 +51,29 @@ __all__ = [
     "stop",
     "stop_async",
 ]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "kantan_agents.lab.rollout.arm": ("Arm",),
+        "kantan_agents.lab.rollout.scoring": ("record_score", "record_score_async"),
+        "kantan_agents.lab.rollout.rollout": ("Rollout",),
+        "kantan_agents.lab.rollout.state.rows": ("RolloutChange", "RolloutState"),
+        "kantan_agents.lab.rollout.steer": (
+            "history",
+            "promote",
+            "promote_async",
+            "rollouts",
+            "status",
+            "status_async",
+            "stop",
+            "stop_async",
+        ),
+        "kantan_agents.lab.rollout.verdict.status": (
+            "ArmFigures",
+            "GuardEvidence",
+            "MetricEvidence",
+            "RolloutStatus",
+        ),
+    },
+)

@@ -10,13 +10,15 @@ import re
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kantan_agents.errors import FileArgumentError
-from kantan_agents.middleware import Redact
 from kantan_agents.page.data.cut_texts import MOST
 from kantan_agents.support.arguments import checked_path
 from kantan_agents.support.replace_file import replace_file
+
+if TYPE_CHECKING:
+    from kantan_agents.middleware import Redact
 
 MODULES: Final = (
     "lib/dom.js",

@@ -1,8 +1,30 @@
 """The recorder: a trace processor that writes traces to the database from its own thread."""
 
-from kantan_agents.traces.recorder.record import record_traces
-from kantan_agents.traces.recorder.recorder import SQLiteRecorder
-from kantan_agents.traces.recorder.redaction import redact_texts
-from kantan_agents.traces.recorder.stats import RecorderStats
+from __future__ import annotations
 
-__all__ = ["RecorderStats", "SQLiteRecorder", "record_traces", "redact_texts"]
+from typing import TYPE_CHECKING
+
+from kantan_agents.support.package_names import lazy_names
+
+if TYPE_CHECKING:
+    from kantan_agents.traces.recorder.record import record_traces
+    from kantan_agents.traces.recorder.recorder import SQLiteRecorder
+    from kantan_agents.traces.recorder.redaction import redact_texts
+    from kantan_agents.traces.recorder.stats import RecorderStats
+
+__all__ = [
+    "RecorderStats",
+    "SQLiteRecorder",
+    "record_traces",
+    "redact_texts",
+]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "kantan_agents.traces.recorder.record": ("record_traces",),
+        "kantan_agents.traces.recorder.recorder": ("SQLiteRecorder",),
+        "kantan_agents.traces.recorder.redaction": ("redact_texts",),
+        "kantan_agents.traces.recorder.stats": ("RecorderStats",),
+    },
+)

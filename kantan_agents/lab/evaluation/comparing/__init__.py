@@ -1,7 +1,28 @@
 """Compares the scores of two variants, paired by case."""
 
-from kantan_agents.lab.evaluation.comparing.compare import compare
-from kantan_agents.lab.evaluation.comparing.comparison import Comparison, MetricComparison
-from kantan_agents.lab.evaluation.comparing.preferred import preferred
+from __future__ import annotations
 
-__all__ = ["Comparison", "MetricComparison", "compare", "preferred"]
+from typing import TYPE_CHECKING
+
+from kantan_agents.support.package_names import lazy_names
+
+if TYPE_CHECKING:
+    from kantan_agents.lab.evaluation.comparing.compare_variants import compare
+    from kantan_agents.lab.evaluation.comparing.comparison import Comparison, MetricComparison
+    from kantan_agents.lab.evaluation.comparing.preference import preferred
+
+__all__ = [
+    "Comparison",
+    "MetricComparison",
+    "compare",
+    "preferred",
+]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "kantan_agents.lab.evaluation.comparing.compare_variants": ("compare",),
+        "kantan_agents.lab.evaluation.comparing.comparison": ("Comparison", "MetricComparison"),
+        "kantan_agents.lab.evaluation.comparing.preference": ("preferred",),
+    },
+)

@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 
 from kantan_agents.errors import InvalidOptionError, TraceDatabaseError
-from kantan_agents.lab.replay.record_too import is_recorded_without, record_too_async
 from kantan_agents.support.waiting import run_to_end
 from kantan_agents.traces import registry
 from kantan_agents.traces.database_url import as_place, url_of
@@ -62,6 +61,9 @@ async def recorded(path: Path) -> AsyncIterator[None]:
 
     Even if it is cancelled, the block waits until they are in the file or the time for that is over.
     """
+    # Imported here: those who only read results need no SDK.
+    from kantan_agents.lab.replay.record_too import is_recorded_without, record_too_async
+
     if is_recorded_without(path):
         try:
             yield
