@@ -1,4 +1,4 @@
-"""What an ended search leaves: how each candidate ended, the result files, and how to deploy the new version.
+"""``improvement_of``: what an ended search has found; its result files, and how to deploy the new version.
 
 Nothing is deployed by itself.
 """
@@ -13,28 +13,80 @@ from pathlib import Path
 import attrs
 
 from kantan_agents.core.prompt import Prompt
+from kantan_agents.lab.improve.arguments import ImproveArguments
+from kantan_agents.lab.improve.budget import SearchSpending
 from kantan_agents.lab.improve.candidate import Candidate
+from kantan_agents.lab.improve.folder import Folder
 from kantan_agents.lab.improve.improvement import Improvement
 from kantan_agents.lab.improve.lineage import draw_lineage
+from kantan_agents.lab.improve.parts import Parts
 from kantan_agents.lab.improve.sealed_test import SealedResult
 from kantan_agents.lab.improve.search import PromptSearch
+from kantan_agents.lab.improve.target import ImproveTarget
 from kantan_agents.traces.capture.diff_text import text_diff
 
 
-def ended(one: Candidate, best: Candidate | None, tested: SealedResult | None) -> Candidate:
+def improvement_of(
+    asked: ImproveArguments,
+    target: ImproveTarget,
+    parts: Parts,
+    search: PromptSearch,
+    spending: SearchSpending,
+    folder: Folder,
+    new: Prompt | None,
+    tested: SealedResult | None,
+) -> Improvement:
+    """Return what a search has found.
+
+    Args:
+        asked: The arguments.
+        target: What was improved.
+        parts: The recorded runs.
+        search: The search, which has ended.
+        spending: What was used.
+        folder: The working folder, for the paths of the result files.
+        new: The best candidate as a version of the prompt; None without one.
+        tested: The result of its sealed test; None without one.
+    """
+    agent, old, best = asked.agent, target.old, search.best
+    won = new if tested is not None and tested.reason is None else None
+    reason = _why_none(search, asked.search.perfect) if tested is None else tested.reason
+    diff = ""
+    if new is not None:
+        diff = text_diff(old.text, new.text, f"{old.name} {old.version}", f"{old.name} {new.version}")
+    names = ["lineage", "summary"] + ["diff"] * (new is not None) + ["prompt"] * (won is not None)
+    files = folder.places(names)
+    return Improvement(
+        agent.name,
+        old,
+        won,
+        None if won is not None else reason,
+        diff,
+        None if tested is None else tested.comparison,
+        None if tested is None else tested.opening,
+        tuple(_ended(one, best, tested) for one in search.candidates),
+        {"train": len(parts.train), "validation": len(parts.validation), "test": len(parts.test)},
+        parts.skipped,
+        search.round,
+        search.is_out_of_budget,
+        spending.tokens,
+        spending.cost if asked.runs.prices else None,
+        folder.path,
+        files,
+        () if won is None else rollout_code(old, agent.instructions, won, files["prompt"]),
+        "" if won is None else rollout_command(agent.name, asked.store.path),
+    )
+
+
+def _ended(one: Candidate, best: Candidate | None, tested: SealedResult | None) -> Candidate:
     """Return a candidate with the result of the sealed test, if it was the one that was tested."""
     if best is None or tested is None or one.number != best.number:
         return one
     return attrs.evolve(one, status="winner" if tested.reason is None else "tested", reason=tested.reason)
 
 
-def why_none(search: PromptSearch, perfect: float) -> str:
-    """Return why no candidate was tested.
-
-    Args:
-        search: The search, which has ended.
-        perfect: The best score.
-    """
+def _why_none(search: PromptSearch, perfect: float) -> str:
+    """Return why no candidate was tested in a search that has ended."""
     old = search.old.score
     tried = len(search.candidates) - 1
     if old is None:
@@ -49,17 +101,6 @@ def why_none(search: PromptSearch, perfect: float) -> str:
     if search.is_out_of_budget:
         reason += "; the budget is used up, and with a higher limit the search goes on"
     return reason
-
-
-def diff_of(old: Prompt, version: str, text: str) -> str:
-    """Return the unified diff from the old version to a text.
-
-    Args:
-        old: The old version.
-        version: What to call the other one.
-        text: Its text.
-    """
-    return text_diff(old.text, text, f"{old.name} {old.version}", f"{old.name} {version}")
 
 
 def contents_of(improvement: Improvement) -> dict[str, bytes]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
 
 import attrs
 from agents.tracing.scope import Scope
@@ -31,14 +30,7 @@ from kantan_agents.lab.improve.parts import Parts, check_sizes, parts_of
 from kantan_agents.lab.improve.progress import ImproveProgress, Step
 from kantan_agents.lab.improve.rating import Rater, experiment_name
 from kantan_agents.lab.improve.reflection import Reflection, check_reflection
-from kantan_agents.lab.improve.results import (
-    contents_of,
-    diff_of,
-    ended,
-    rollout_code,
-    rollout_command,
-    why_none,
-)
+from kantan_agents.lab.improve.results import contents_of, improvement_of
 from kantan_agents.lab.improve.sealed_test import SealedResult, run_sealed_test
 from kantan_agents.lab.improve.search import PromptSearch
 from kantan_agents.lab.improve.target import ImproveTarget, find_target, next_version
@@ -171,7 +163,11 @@ class WholeSearch:
                 await journal.add_name(hash_text(best.text), name)
             new = attrs.evolve(target.old, version=name, text=best.text, id=None)
             tested = await self._tested(parts, limits, rater, best, new, journal.id)
-        return await self._written(target, folder, parts, journal, best, new, tested)
+        improvement = improvement_of(asked, target, parts, search, spending, folder, new, tested)
+        contents = contents_of(improvement)
+        await journal.add_files(hashes_of(contents))
+        await run_sync(folder.write, contents)
+        return improvement
 
     async def _tested(
         self, parts: Parts, limits: CandidateLimits, rater: Rater, best: Candidate, new: Prompt, search: str
@@ -188,52 +184,6 @@ class WholeSearch:
                 "Start it again with a higher limit, and it goes on"
             )
             raise ImproveBudgetError(reason=reason) from error
-
-    async def _written(
-        self,
-        target: ImproveTarget,
-        folder: Folder,
-        parts: Parts,
-        journal: SearchJournal,
-        best: Candidate | None,
-        new: Prompt | None,
-        tested: SealedResult | None,
-    ) -> Improvement:
-        search: Any = self._search
-        is_won = tested is not None and tested.reason is None
-        candidates = [ended(one, best, tested) for one in search.candidates]
-        improvement = Improvement(
-            self._asked.agent.name,
-            target.old,
-            new if is_won else None,
-            None
-            if is_won
-            else (why_none(search, self._asked.search.perfect) if tested is None else tested.reason),
-            "" if new is None else diff_of(target.old, new.version, new.text),
-            None if tested is None else tested.comparison,
-            None if tested is None else tested.opening,
-            tuple(candidates),
-            {"train": len(parts.train), "validation": len(parts.validation), "test": len(parts.test)},
-            parts.skipped,
-            search.round,
-            search.is_out_of_budget,
-            self._spending.tokens,
-            self._spending.cost if self._asked.runs.prices else None,
-            folder.path,
-        )
-        names = ["lineage", "summary"] + ["diff"] * (new is not None) + ["prompt"] * is_won
-        improvement = attrs.evolve(improvement, files=folder.places(names))
-        if is_won and new is not None:
-            agent = self._asked.agent
-            improvement = attrs.evolve(
-                improvement,
-                rollout_code=rollout_code(target.old, agent.instructions, new, improvement.files["prompt"]),
-                rollout_command=rollout_command(agent.name, self._asked.store.path),
-            )
-        contents = contents_of(improvement)
-        await journal.add_files(hashes_of(contents))
-        await run_sync(folder.write, contents)
-        return improvement
 
     def _report(self) -> None:
         progress, search = self._asked.progress, self._search
