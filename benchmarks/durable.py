@@ -34,8 +34,8 @@ from benchmarks.report import Report
 from kantan_agents import Agent
 from kantan_agents.durable import Durable, DurableRuns
 from kantan_agents.durable.execution import Execution
-from kantan_agents.durable.storage.database import Database
-from kantan_agents.durable.storage.steps import Steps
+from kantan_agents.durable.storage.database import RunDatabase
+from kantan_agents.durable.storage.steps import StepStore
 from tests.postgres_server import fresh_database, own_server
 
 STEP_GOAL = 1.5
@@ -49,7 +49,7 @@ async def steps(report: Report, database: str) -> None:
     """Measure a step of DBOS and one of a durable run, in one file."""
     from dbos import DBOS, SetWorkflowID
 
-    storage = Steps(Database(database))
+    storage = StepStore(RunDatabase(database))
 
     async def nothing() -> str:
         return "x" * 500

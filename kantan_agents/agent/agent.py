@@ -68,8 +68,8 @@ from kantan_agents.tools.providers.providers import (
 from kantan_agents.tools.retrieval import ToolRetrieval
 from kantan_agents.tools.retrieval.options import checked_retrieval
 from kantan_agents.traces.capture import RunRecord
+from kantan_agents.traces.kantan_tracers import share_sqlite_tracers
 from kantan_agents.traces.metadata import origin_metadata, prompt_metadata, run_metadata
-from kantan_agents.traces.sqlite import share_sqlite_tracers
 
 if TYPE_CHECKING:
     from kantan_agents.tools.mcp import ConfiguredServers

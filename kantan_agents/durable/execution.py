@@ -11,9 +11,9 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
-from kantan_agents.durable.formats import dump, load
 from kantan_agents.durable.patience import patiently
-from kantan_agents.durable.storage.steps import Begun, Steps
+from kantan_agents.durable.step_bodies import dump, load
+from kantan_agents.durable.storage.steps import BegunAttempt, StepStore
 from kantan_agents.errors import DurableDatabaseError, RunMovedError
 
 
@@ -36,7 +36,7 @@ class Execution:
         is_begun_here: Whether somebody awaits the run in this process.
     """
 
-    def __init__(self, root_id: str, steps: Steps, once: frozenset[str]) -> None:
+    def __init__(self, root_id: str, steps: StepStore, once: frozenset[str]) -> None:
         self.root_id = root_id
         self.id = uuid.uuid4().hex
         self.once = once
@@ -60,7 +60,7 @@ class Execution:
             StoredStepError: E155, a step cannot be read.
         """
 
-        def begin() -> Begun:
+        def begin() -> BegunAttempt:
             begun = self._steps.begin(self.root_id, self.id)
             # All before the run goes on, so that none of its calls is made if another one cannot be read.
             for (run_id, step), text in begun.steps.items():

@@ -24,14 +24,14 @@ from kantan_agents.core.interception import (
 )
 from kantan_agents.core.pipeline import Run
 from kantan_agents.durable.execution import Execution
-from kantan_agents.durable.formats import (
+from kantan_agents.durable.originals import Originals
+from kantan_agents.durable.step_bodies import (
     answer_body,
     answer_of,
     error_body,
     result_body,
     stored_result,
 )
-from kantan_agents.durable.originals import Originals
 from kantan_agents.errors import KantanAgentsError, ToolOutcomeUnknownError
 from kantan_agents.lab.replay.recorded_results import error_of
 from kantan_agents.models.origin import origin_of

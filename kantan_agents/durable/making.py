@@ -11,7 +11,6 @@ import anyio.to_thread
 from kantan_agents.core.context import check_context
 from kantan_agents.core.interception import redacted_error
 from kantan_agents.core.pipeline import Next, Run
-from kantan_agents.durable.again import Again
 from kantan_agents.durable.execution import Execution, current_execution
 from kantan_agents.durable.journal import Journal
 from kantan_agents.durable.management import Management
@@ -19,6 +18,7 @@ from kantan_agents.durable.middleware import Durable, durable_of
 from kantan_agents.durable.outcome import outcome_text
 from kantan_agents.durable.overseer import Overseer
 from kantan_agents.durable.patience import patiently
+from kantan_agents.durable.restart import Restart
 from kantan_agents.durable.session import DurableSession, check_session
 from kantan_agents.durable.stored_run import stored_run
 from kantan_agents.durable.waiting import store_waiting
@@ -41,7 +41,7 @@ class Making(Management):
     """The part of ``DurableRuns`` that makes runs. ``Durable`` calls it, and the engine."""
 
     _overseer: Overseer
-    _again: Again
+    _restart: Restart
     _agents: dict[str, Any]
     _live: dict[str, Any]
     """What makes the runs that begin here, until the engine begins them."""
@@ -144,7 +144,7 @@ class Making(Management):
         token = current_execution.set(execution)
         try:
             await execution.begin()
-            await self._again.run(execution, stored)
+            await self._restart.run(execution, stored)
         except (UnknownDurableAgentError, StoredStepError, NotStorableError) as error:
             await anyio.to_thread.run_sync(self._set_aside, run_id, error)
             raise

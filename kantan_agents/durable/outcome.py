@@ -10,7 +10,7 @@ import attrs
 
 from kantan_agents.core.interception import redacted_data
 from kantan_agents.core.pipeline import Run
-from kantan_agents.durable.formats import dump, is_plain, load
+from kantan_agents.durable.step_bodies import dump, is_plain, load
 from kantan_agents.durable.stored_run import kept_keys
 from kantan_agents.models.structured import json_data
 

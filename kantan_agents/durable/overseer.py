@@ -12,7 +12,7 @@ from typing import Any
 from kantan_agents.durable.engines.engine import Engine
 from kantan_agents.durable.execution import MOVED, Execution
 from kantan_agents.durable.storage.alive import Alive
-from kantan_agents.durable.storage.steps import Steps
+from kantan_agents.durable.storage.steps import StepStore
 from kantan_agents.support.log import get_logger
 
 _log = get_logger("kantan_agents.durable")
@@ -30,7 +30,7 @@ class Overseer:
     """
 
     def __init__(
-        self, engine: Engine, alive: Alive, steps: Steps, go_on: Callable[[], int], interval: float
+        self, engine: Engine, alive: Alive, steps: StepStore, go_on: Callable[[], int], interval: float
     ) -> None:
         self._engine = engine
         self._alive = alive

@@ -11,18 +11,18 @@ from typing import Any
 import anyio.to_thread
 from typing_extensions import Self
 
-from kantan_agents.durable.again import Again
-from kantan_agents.durable.checked import checked_agents, checked_queues
 from kantan_agents.durable.engines.dbos_engine import DBOSEngine
 from kantan_agents.durable.engines.engine import Engine, Limits, resumed_queue
-from kantan_agents.durable.kept_events import EventKeeper
+from kantan_agents.durable.event_keeper import EventKeeper
 from kantan_agents.durable.making import Making
+from kantan_agents.durable.middleware import durable_of
 from kantan_agents.durable.overseer import Overseer
-from kantan_agents.durable.started import Started
+from kantan_agents.durable.restart import Restart
+from kantan_agents.durable.started_runs import Started
 from kantan_agents.durable.storage.alive import alive_in
-from kantan_agents.durable.storage.approvals import Approvals
-from kantan_agents.durable.storage.database import Database
-from kantan_agents.durable.storage.steps import Steps
+from kantan_agents.durable.storage.approvals import ApprovalStore
+from kantan_agents.durable.storage.database import RunDatabase
+from kantan_agents.durable.storage.steps import StepStore
 from kantan_agents.errors import (
     DurableNotStartedError,
     InvalidOptionError,
@@ -76,16 +76,16 @@ class DurableRuns(Making):
         look_interval: float = 1.0,
     ) -> None:
         require_extra("dbos")
-        self._database = Database(database)
-        self._agents = checked_agents(agents)
-        self._queues = checked_queues(queues)
+        self._database = RunDatabase(database)
+        self._agents = _checked_agents(agents)
+        self._queues = _checked_queues(queues)
         if not isinstance(application, str) or not application.isprintable() or not application.strip():
             raise InvalidOptionError(option="application", reason=f"must be a name, not {application!r}")
         attempts = checked_int("max_recoveries", max_recoveries, 0)
         interval = checked_number("look_interval", look_interval, above_zero=True)
         engine: Engine = DBOSEngine(self._database, application, attempts, interval)
-        self._steps = Steps(self._database)
-        super().__init__(self._database, engine, Approvals(self._database), self._steps)
+        self._steps = StepStore(self._database)
+        super().__init__(self._database, engine, ApprovalStore(self._database), self._steps)
         self._overseer = Overseer(
             engine,
             alive_in(self._database),
@@ -93,7 +93,7 @@ class DurableRuns(Making):
             self.go_on_answered,
             interval,
         )
-        self._again = Again(self._agents, self._approvals)
+        self._restart = Restart(self._agents, self._approvals)
         self._live: dict[str, Any] = {}
         self._keeper = EventKeeper(self._events) if checked_bool("keep_events", keep_events) else None
         self._subscriptions: list[Any] = []
@@ -211,3 +211,38 @@ class DurableRuns(Making):
 
 async def _in_thread(function: Callable[[], None]) -> None:
     await anyio.to_thread.run_sync(function)
+
+
+def _checked_agents(agents: Iterable[Any]) -> dict[str, Any]:
+    """Return the agents by name.
+
+    Raises:
+        InvalidOptionError: E75, one has no ``Durable``, or two have one name.
+    """
+    found: dict[str, Any] = {}
+    for agent in agents:
+        if not hasattr(agent, "layers") or durable_of(agent) is None:
+            name = getattr(agent, "name", agent)
+            reason = f"must be agents with Durable() among their middleware; {name!r} has none"
+            raise InvalidOptionError(option="agents", reason=reason)
+        if agent.name in found:
+            raise InvalidOptionError(option="agents", reason=f"has two agents of the name {agent.name!r}")
+        found[agent.name] = agent
+    return found
+
+
+def _checked_queues(queues: Mapping[str, Limits] | Iterable[str]) -> dict[str, Limits]:
+    """Return the limits of each queue.
+
+    Raises:
+        InvalidOptionError: E75, a name or its limits are not valid.
+    """
+    if isinstance(queues, str):
+        queues = (queues,)
+    given = dict(queues) if isinstance(queues, Mapping) else {name: Limits() for name in queues}
+    for name, limits in given.items():
+        if not isinstance(name, str) or not name or name.startswith(("_dbos_", "kantan_agents_")):
+            raise InvalidOptionError(option="queues", reason=f"{name!r} is not a name for a queue")
+        if not isinstance(limits, Limits):
+            raise InvalidOptionError(option="queues", reason=f"must map {name!r} to Limits, not {limits!r}")
+    return given

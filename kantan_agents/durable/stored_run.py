@@ -13,7 +13,7 @@ from agents import RunConfig, RunState
 from kantan_agents.core.context import RESERVED_KEYS
 from kantan_agents.core.interception import redacted_data
 from kantan_agents.core.pipeline import Run
-from kantan_agents.durable.formats import dump, is_plain, load
+from kantan_agents.durable.step_bodies import dump, is_plain, load
 from kantan_agents.errors import NotStorableError
 from kantan_agents.middleware.approve.stored_runs import as_json, state_data
 from kantan_agents.middleware.redact.redact import Redact

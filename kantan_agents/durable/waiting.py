@@ -11,13 +11,15 @@ from kantan_agents.core.pipeline import Run
 from kantan_agents.durable.engines.engine import Job, resumed_queue
 from kantan_agents.durable.execution import Execution
 from kantan_agents.durable.journal import inner_id
-from kantan_agents.durable.storage.approvals import Approvals, WaitingRun
+from kantan_agents.durable.storage.approvals import ApprovalStore, WaitingRun
 from kantan_agents.durable.stored_run import StoredRun, stored_run
 from kantan_agents.middleware.approve.stored_runs import text_of
 from kantan_agents.middleware.approve.waiting_runs import pending
 
 
-async def store_waiting(run: Run, approvals: Approvals, execution: Execution, *, may_leave_out: bool) -> None:
+async def store_waiting(
+    run: Run, approvals: ApprovalStore, execution: Execution, *, may_leave_out: bool
+) -> None:
     """Store a run whose result waits for approval of calls.
 
     Args:

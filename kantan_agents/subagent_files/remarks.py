@@ -145,3 +145,33 @@ def _unused_keys(definition: AgentDefinition) -> Iterator[Remark]:
         elif folded(key) not in _DESCRIPTIVE and looks_like(key) is None and "tool" not in key.lower():
             # Reading the file has already reported the other keys.
             yield Remark(key, f"{key[:60]}: unknown key, which has no effect here")
+
+
+ACTED_ON: Final = frozenset(
+    {
+        "name",
+        "description",
+        "tools",
+        "disallowed_tools",
+        "model",
+        "context",
+        "max_turns",
+        "mcp_servers",
+        "skills",
+        "version",
+    }
+)
+"""The fields that ``Agent.from_definition`` acts on. All others are only kept."""
+
+
+def kept_without_effect(definition: AgentDefinition) -> tuple[str, ...]:
+    """Return the keys of a definition that are kept and written back, and change nothing here.
+
+    Together with the fields in ``ACTED_ON``, these are all that the definition has.
+    """
+    kept = (KEY_OF[field] for field in KEY_OF if field not in ACTED_ON and _has_value(definition, field))
+    return (*kept, *definition.extra)
+
+
+def _has_value(definition: AgentDefinition, field: str) -> bool:
+    return getattr(definition, field) is not None

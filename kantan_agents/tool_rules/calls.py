@@ -19,10 +19,13 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from kantan_agents.tool_rules.commands import SEPARATOR, holds_command, readings, without_quotes
-from kantan_agents.tool_rules.domain_patterns import PREFIX, checked_domain, denies_domain, grants_domain
-from kantan_agents.tool_rules.path_patterns import (
+from kantan_agents.tool_rules.paths_and_hosts import (
+    DOMAIN_PREFIX,
     check_path_pattern,
+    checked_domain,
+    denies_domain,
     denies_path,
+    grants_domain,
     grants_path,
     is_path_pattern,
 )
@@ -165,7 +168,7 @@ def parse_call_pattern(entry: str) -> CallPattern:
     form = "exact"
     if argument == _ANY:
         form = "any"
-    elif tool.casefold() in _DOMAIN_TOOLS and argument.startswith(PREFIX):
+    elif tool.casefold() in _DOMAIN_TOOLS and argument.startswith(DOMAIN_PREFIX):
         return CallPattern(entry, tool, _checked(entry, checked_domain, argument), DOMAIN)
     elif tool.casefold() in _PATH_TOOLS and _is_path(argument):
         path = argument.removeprefix(_PATH_PREFIX)
@@ -187,7 +190,7 @@ def parse_call_pattern(entry: str) -> CallPattern:
 def is_about_path_or_host(tool: str, argument: str) -> bool:
     """Return whether the entry of a file, which says nothing else of this tool, is about a path or a host."""
     name = tool.strip().casefold()
-    return name in _PATH_TOOLS or (name in _DOMAIN_TOOLS and argument.strip().startswith(PREFIX))
+    return name in _PATH_TOOLS or (name in _DOMAIN_TOOLS and argument.strip().startswith(DOMAIN_PREFIX))
 
 
 def as_path_or_host(tool: str, argument: str) -> str:

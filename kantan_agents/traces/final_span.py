@@ -1,4 +1,4 @@
-"""The data of a run's final span: messages for everyone who reads the SDK's spans, texts for kantan-llm."""
+"""The data of a run's final span, messages for readers of the SDK's spans; and what is recorded of a span."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 
 import agents
 from agents import FunctionSpanData
-
-from kantan_agents.traces.tool_outputs import with_tool_output
+from agents.tool import FunctionToolResult
 
 Messages = Sequence[Mapping[str, Any]] | None
 
@@ -136,3 +135,13 @@ def _copied(value: Any) -> Any:
 def _message(role: str, content: Any) -> dict[str, Any]:
     text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, default=str)
     return {"role": role, "content": text}
+
+
+def with_tool_output(exported: dict[str, Any], span_data: FunctionSpanData) -> dict[str, Any]:
+    """Return the export of a tool's span with what the tool has given to the model; None if it has not run.
+
+    For a call that waits for an approval, or that a person has refused, the SDK puts a result of its own on
+    the span. As text, that is pages of its settings.
+    """
+    result = span_data.output
+    return {**exported, "output": result.output} if isinstance(result, FunctionToolResult) else exported

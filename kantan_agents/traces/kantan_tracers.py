@@ -1,22 +1,125 @@
-"""Gives kantan-llm's own tracers the texts of a final span, which they store and print, and not messages.
+"""Makes kantan-llm's tracers usable with the runs of this library.
 
-They cannot find a rubric in messages, and a text in JSON is not found if it has quotes or several lines.
+``SQLiteTracer`` opens its connection in the thread that ends the first span, and sqlite3 then rejects all
+other threads. A sync ``run`` ends its spans on the thread of the background loop: its spans would be lost,
+or the calling thread could no longer search the file. This module therefore replaces the connection with one
+for all threads, and a lock lets one thread at a time use it.
+
+All tracers of kantan-llm get the texts of a final span, which they store and print, and not messages. They
+cannot find a rubric in messages, and a text in JSON is not found if it has quotes or several lines.
 """
 
 from __future__ import annotations
 
+import os
+import sqlite3
 import sys
 from collections.abc import Callable
 from functools import lru_cache, wraps
+from threading import RLock
 from typing import Any
+from weakref import WeakKeyDictionary
+
+from agents.tracing import get_trace_provider
 
 from kantan_agents.traces.final_span import GenerationSpanData, recorded_export
 
-_METHODS = ("on_span_start", "on_span_end")
+# All methods of a tracer that use its connection.
+_METHODS = (
+    "on_trace_start",
+    "on_trace_end",
+    "on_span_end",
+    "search_traces",
+    "search_spans",
+    "get_trace",
+    "get_span",
+    "get_spans_by_trace",
+    "get_spans_since",
+    "force_flush",
+    "shutdown",
+)
+_SPAN_METHODS = ("on_span_start", "on_span_end")
+
+
+class _Shared:
+    """The tracers that are shared already, each with its process id and connection, and their lock."""
+
+    def __init__(self) -> None:
+        self.connections: WeakKeyDictionary[Any, tuple[int, Any]] = WeakKeyDictionary()
+        self.renew_lock()
+
+    def renew_lock(self) -> None:
+        # After a fork, a thread of the parent may have held the lock; in the child, nothing would release it.
+        self.lock = RLock()
+
+
+_shared = _Shared()
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_shared.renew_lock)
+
+
+def share_sqlite_tracers() -> None:
+    """Make each ``SQLiteTracer`` among the SDK's trace processors usable from all threads.
+
+    kantan-llm's tracers, this one and the others, also get texts from now on.
+    """
+    # The SDK has no public function that returns its processors.
+    multi = getattr(get_trace_provider(), "_multi_processor", None)
+    for processor in getattr(multi, "_processors", ()):
+        kind: Any = type(processor)
+        if not _is_kantan_tracer(kind):
+            continue
+        _give_texts(processor)
+        if hasattr(processor, "_ensure_conn"):
+            known = _shared.connections.get(processor)
+            if known is None or known != (os.getpid(), processor._conn):
+                with _shared.lock:
+                    _share(processor)
+
+
+def _share(tracer: Any) -> None:
+    known = _shared.connections.get(tracer)
+    if known is None:
+        for name in _METHODS:
+            setattr(tracer, name, _synchronized(getattr(tracer, name)))
+    elif known[0] != os.getpid():
+        tracer._conn = None  # SQLite forbids using a connection in a forked child
+    own = tracer._ensure_conn()  # creates the tables
+    if known != (os.getpid(), own):
+        shared = sqlite3.connect(tracer._path, check_same_thread=False)
+        shared.row_factory = sqlite3.Row
+        _take_over(own, shared, in_memory=not _has_file(shared))
+        tracer._conn = shared
+    _shared.connections[tracer] = (os.getpid(), tracer._conn)
+
+
+def _synchronized(method: Any) -> Any:
+    @wraps(method)
+    def locked(*args: Any, **kwargs: Any) -> Any:
+        with _shared.lock:
+            return method(*args, **kwargs)
+
+    return locked
+
+
+def _has_file(connection: sqlite3.Connection) -> bool:
+    return any(row["file"] for row in connection.execute("PRAGMA database_list"))
+
+
+def _take_over(own: sqlite3.Connection, shared: sqlite3.Connection, *, in_memory: bool) -> None:
+    """Close the tracer's own connection; copy a database in memory to the shared one."""
+    try:
+        if in_memory:
+            own.backup(shared)
+        own.close()
+    except sqlite3.ProgrammingError:
+        # The connection belongs to another thread. It commits after every span, and closes with that thread.
+        return
 
 
 @lru_cache(maxsize=256)
-def is_kantan_tracer(kind: type) -> bool:
+def _is_kantan_tracer(kind: type) -> bool:
     """Return whether a class of trace processors is, or extends, a tracer of kantan-llm that reads spans."""
     # Without an import: as long as nobody has imported them, no class can be one of them.
     tracing: Any = sys.modules.get("kantan_llm.tracing")
@@ -25,10 +128,10 @@ def is_kantan_tracer(kind: type) -> bool:
     )
 
 
-def give_texts(tracer: Any) -> None:
-    """Let a tracer for which ``is_kantan_tracer`` holds read texts from now on."""
-    if _METHODS[0] not in vars(tracer):
-        for name in _METHODS:
+def _give_texts(tracer: Any) -> None:
+    """Let a tracer for which ``_is_kantan_tracer`` holds read texts from now on."""
+    if _SPAN_METHODS[0] not in vars(tracer):
+        for name in _SPAN_METHODS:
             setattr(tracer, name, _with_texts(getattr(tracer, name)))
 
 

@@ -11,16 +11,19 @@ from agents.tracing import get_trace_provider
 
 from kantan_agents.core.interception import error_message, redacted_input
 from kantan_agents.core.pipeline import Run
-from kantan_agents.errors import KantanAgentsError
+from kantan_agents.errors import KantanAgentsError, RecorderReplacedError
 from kantan_agents.models.rubric import rubric_of
 from kantan_agents.models.structured import json_data
+from kantan_agents.support.log import get_logger
 from kantan_agents.traces.capture.captured import ending
 from kantan_agents.traces.final_span import GenerationSpanData
 from kantan_agents.traces.ids import trace_id_of
-from kantan_agents.traces.lost_recorder import log_lost_recorder
+from kantan_agents.traces.kantan_tracers import share_sqlite_tracers
 from kantan_agents.traces.metadata import JUDGE_SPAN, RECOVERY_SPAN, RUN_SPAN, STOP_SPAN
-from kantan_agents.traces.registry import Main
-from kantan_agents.traces.sqlite import share_sqlite_tracers
+from kantan_agents.traces.registry import Main, main_recorder, recorders
+
+_OUTPUT_MODE = object()
+_log = get_logger("kantan_agents.tracing")
 
 
 class RunTrace:
@@ -57,7 +60,7 @@ class RunTrace:
             run.trace_id = _known_id(self._record)
         self._record.__enter__()
         if Main.recorder is not None and run.trace_id is not None:
-            log_lost_recorder(run.trace_id)
+            _log_lost_recorder(run.trace_id)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -157,9 +160,6 @@ def set_output_mode(run: Run, mode: str, attempts: int) -> None:
     run.state[_OUTPUT_MODE] = {"output_mode": mode, "output_attempts": attempts}
 
 
-_OUTPUT_MODE = object()
-
-
 def record_metadata(run: Run, metadata: dict[str, Any]) -> None:
     """Record the metadata of a hand-off target, an agent that takes over the run of another agent."""
     with custom_span(RUN_SPAN, metadata, disabled=_disabled(run)):
@@ -202,3 +202,18 @@ def _with_comment(rubric: dict[str, Any]) -> dict[str, Any]:
     if "comment" in rubric or not isinstance(comments, list) or not comments:
         return rubric
     return {**rubric, "comment": str(comments[0])}
+
+
+def _log_lost_recorder(trace_id: str) -> None:
+    """Log once if the recorder of ``record_traces`` did not receive the start of this trace (E66)."""
+    recorder = main_recorder()
+    if recorder is None or Main.is_known_lost or not recorder.misses(trace_id):
+        return
+    # The SDK has no public function that returns its processors. Another provider may have none.
+    multi = getattr(get_trace_provider(), "_multi_processor", None)
+    known = recorders()
+    if any(processor in known for processor in getattr(multi, "_processors", known)):
+        return  # traces are recorded, if perhaps in another file
+    Main.is_known_lost = True
+    error = RecorderReplacedError(path=str(recorder.path))
+    _log.warning(str(error), code=error.code, **error.data)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kantan_agents.durable import DurableRun, DurableRuns
-from kantan_agents.durable.queued import queued_job
+from kantan_agents.durable.middleware import queued_job
 from kantan_agents.testing import OfflineServer, function_call
 from tests.programs import Preloaded, Program
 

@@ -16,7 +16,7 @@ from typing import Any
 from kantan_agents import Agent, AgentDefinition, record_traces, task_tool
 from kantan_agents.durable import Durable, DurableRuns
 from kantan_agents.durable.overseer import Overseer
-from kantan_agents.durable.storage.steps import Steps
+from kantan_agents.durable.storage.steps import StepStore
 
 LOG = ""
 
@@ -70,12 +70,12 @@ class Killing:
         self.case = case
         self.count = 0
         for name in ("begin", "owns", "finish"):
-            setattr(Steps, name, self.around(name, getattr(Steps, name), when, number))
+            setattr(StepStore, name, self.around(name, getattr(StepStore, name), when, number))
 
     def around(self, name: str, write: Any, when: str, number: int) -> Any:
         """Return the write with a kill."""
 
-        def killing(steps: Steps, *arguments: str) -> Any:
+        def killing(steps: StepStore, *arguments: str) -> Any:
             self.count += 1
             mine = self.count
             if (when, number) == ("before", mine):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from kantan_agents import Agent, AgentDefinition, task_tool
 from kantan_agents.core.pipeline import Next, Run
 from kantan_agents.durable import Durable
-from kantan_agents.durable.storage.steps import Steps
+from kantan_agents.durable.storage.steps import StepStore
 from kantan_agents.testing.recorded_request import RecordedRequest
 from tests.durable.revival import LOOK_INTERVAL, Case, KilledError, call, make, results, served
 
@@ -42,7 +42,7 @@ class _Killing:
     def around(self, write: Any) -> Any:
         """Return a write of steps with kills."""
 
-        def killing(steps: Steps, root: str, *arguments: str) -> Any:
+        def killing(steps: StepStore, root: str, *arguments: str) -> Any:
             name = _NAMES.get(root, "")
             at, when = self.kills.get(name, (0, ""))
             if not at or not self.cases[name].is_first:
@@ -140,7 +140,7 @@ def test_any_run_that_is_killed_anywhere_ends_as_an_uninterrupted_one(
     killing = _Killing(cases, kills)
     with monkeypatch.context() as patch, tempfile.TemporaryDirectory() as folder, served(cases):
         for write in ("begin", "finish"):
-            patch.setattr(Steps, write, killing.around(getattr(Steps, write)))
+            patch.setattr(StepStore, write, killing.around(getattr(StepStore, write)))
         database = f"sqlite:///{Path(folder) / 'runs.sqlite3'}"
         asyncio.run(make(database, cases, None, {"look_interval": LOOK_INTERVAL}))
     for number, (turns, *_) in enumerate(runs):

@@ -78,7 +78,7 @@ async def wait() -> str:
         child = os.fork()
         if child == 0:
             import time
-            from kantan_agents.durable.started import Started
+            from kantan_agents.durable.started_runs import Started
             effect(f"child {os.getpid()} {Started.runs}")
             os.close(1)
             os.close(2)

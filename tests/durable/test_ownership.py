@@ -14,8 +14,8 @@ import pytest
 
 from kantan_agents import Agent
 from kantan_agents.durable import Durable, DurableRuns, Limits
-from kantan_agents.durable.storage.database import Database
-from kantan_agents.durable.storage.steps import Steps
+from kantan_agents.durable.storage.database import RunDatabase
+from kantan_agents.durable.storage.steps import StepStore
 from kantan_agents.errors import (
     DurableDatabaseError,
     DurableNotStartedError,
@@ -55,8 +55,8 @@ def url(tmp_path: Path) -> str:
 
 
 def _take(url: str, run_id: str) -> None:
-    database = Database(url)
-    Steps(database).begin(run_id, uuid.uuid4().hex)
+    database = RunDatabase(url)
+    StepStore(database).begin(run_id, uuid.uuid4().hex)
     database.close()
 
 

@@ -19,7 +19,7 @@ from dbos import _core
 
 from kantan_agents import Agent
 from kantan_agents.durable import Durable, DurableRuns, Limits
-from kantan_agents.durable.storage.steps import Steps
+from kantan_agents.durable.storage.steps import StepStore
 from kantan_agents.errors import (
     DurableNotStartedError,
     DurableRunFailedError,
@@ -306,13 +306,13 @@ async def test_a_worker_without_the_agent_sets_a_run_aside(database: str) -> Non
 async def test_a_caller_that_sees_that_a_run_was_set_aside_sees_why(
     database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    set_aside = Steps.set_aside
+    set_aside = StepStore.set_aside
 
     def slow(*arguments: Any) -> None:
         time.sleep(0.3)
         set_aside(*arguments)
 
-    monkeypatch.setattr(Steps, "set_aside", slow)
+    monkeypatch.setattr(StepStore, "set_aside", slow)
     with OfflineServer(lambda request: "ok") as server:
         agent, other = _durable(server), _durable(server).clone(name="other")
         async with DurableRuns(database, agents=[other]):

@@ -12,7 +12,7 @@ import pytest
 from kantan_agents import Agent
 from kantan_agents.durable import DurableOutcome, DurableRun, DurableRuns
 from kantan_agents.durable.engines.engine import Job, resumed_queue
-from kantan_agents.durable.storage.database import Database
+from kantan_agents.durable.storage.database import RunDatabase
 from kantan_agents.testing import OfflineServer
 from tests.durable import version_1
 from tests.durable.revival import LOOK_INTERVAL, Case, call, opened, results, revive
@@ -211,7 +211,7 @@ def test_a_run_that_version_1_has_stored_is_finished(tmp_path: Path) -> None:
 
 async def _put_and_made(database: str, stored: dict[str, Any], agent: Agent[Any]) -> DurableOutcome:
     def put() -> None:
-        tables = Database(database)
+        tables = RunDatabase(database)
         tables.open()
         tables.close()
         with opened(database) as connection:

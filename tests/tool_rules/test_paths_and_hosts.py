@@ -16,7 +16,7 @@ from kantan_agents.errors import InvalidToolRulesError
 from kantan_agents.subagent_files import AgentDefinition
 from kantan_agents.subagent_files.grants import grants_of
 from kantan_agents.tool_rules import ToolFacts, ToolRules, decide_call
-from kantan_agents.tool_rules.path_patterns import denies_path, grants_path
+from kantan_agents.tool_rules.paths_and_hosts import denies_path, grants_path
 from kantan_agents.tools.facts import declare_match, facts_of
 
 _STEPS = st.sampled_from(["a", "b", "ab", "A", "x.py", ".env", "é"])

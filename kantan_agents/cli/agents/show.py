@@ -20,9 +20,8 @@ from kantan_agents.cli.traces.span_details import text_of
 from kantan_agents.cli.traces.span_tree import hanging
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.subagent_files import AgentCatalog, AgentDefinition, AgentLoader
-from kantan_agents.subagent_files.effects import kept_without_effect
 from kantan_agents.subagent_files.frontmatter.keys import KEY_OF
-from kantan_agents.subagent_files.remarks import remarks_of
+from kantan_agents.subagent_files.remarks import kept_without_effect, remarks_of
 from kantan_agents.tools.providers.choice import declared_providers, permitted_providers
 
 _GAP = 2

@@ -2,8 +2,7 @@
 
 from kantan_agents.core.interception.calls import ModelCall, ModelNext, TextRewriter, ToolCall, ToolNext
 from kantan_agents.core.interception.chain import around_model_call, around_tool_call
-from kantan_agents.core.interception.inherited import inherited_layers
-from kantan_agents.core.interception.middleware import Layers, Middleware, layers_of
+from kantan_agents.core.interception.middleware import Layers, Middleware, inherited_layers, layers_of
 from kantan_agents.core.interception.named_tools import NamedTools, tool_of
 from kantan_agents.core.interception.run_state import (
     Redactor,

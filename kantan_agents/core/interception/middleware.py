@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -142,3 +143,10 @@ def _check(value: Any, level: str) -> None:
         raise NotAStageError(value=repr(value), reason=f"its {level}: {error}") from None
     except ValueError:
         return  # written in C: its signature cannot be read
+
+
+inherited_layers: ContextVar[Layers | None] = ContextVar("kantan_agents_inherited_layers", default=None)
+"""Middleware around every run that begins in this context, outside the middleware of its agent.
+
+A task and ``asyncio.to_thread`` copy the context, so it also applies to runs that outlive the outer one.
+"""

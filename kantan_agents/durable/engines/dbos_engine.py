@@ -11,52 +11,30 @@ import logging
 import threading
 import time
 import uuid
-import weakref
-from collections.abc import Mapping, Sequence
-from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import datetime
+from threading import Lock
+from typing import Any, Final
+from weakref import WeakKeyDictionary
 
-from kantan_agents.durable.engines.default_executor import DefaultExecutors
-from kantan_agents.durable.engines.engine import (
-    RESUMED,
-    Body,
-    EngineRun,
-    Job,
-    Limits,
-    agent_in,
-    plain,
-    resumed_queue,
+from kantan_agents.durable.engines.dbos_runs import (
+    DBOS_QUEUE,
+    SCHEDULED,
+    VERSION,
+    WORKFLOW,
+    DBOSRuns,
+    first_line,
 )
+from kantan_agents.durable.engines.engine import RESUMED, Body, Job, Limits
 from kantan_agents.durable.engines.old_sqlite import give_clock
-from kantan_agents.durable.formats import message_of
-from kantan_agents.durable.storage.database import Database, close_with
-from kantan_agents.errors import (
-    DurableDatabaseError,
-    DurableNotStartedError,
-    DurableRunNotFoundError,
-    InvalidOptionError,
-)
+from kantan_agents.durable.step_bodies import message_of
+from kantan_agents.durable.storage.database import RunDatabase
+from kantan_agents.errors import DurableDatabaseError, DurableNotStartedError, DurableRunNotFoundError
 
-if TYPE_CHECKING:
-    from dbos import DBOSClient
-
-WORKFLOW: Final = "kantan_agents.durable_run"
-SCHEDULED: Final = "kantan_agents.scheduled_run"
-# The workflows of the library, not those of the application: what has changed in an agent must not keep a
-# worker from the runs that another version has begun.
-_VERSION: Final = "kantan-agents-1"
-_INTERNAL: Final = "_dbos_internal_queue"
 _POLLING_SECONDS: Final = 0.5
 _TAKING_SECONDS: Final = 5.0
-_STATUS: Final = {
-    "PENDING": "running",
-    "ENQUEUED": "queued",
-    "DELAYED": "queued",
-    "SUCCESS": "finished",
-    "ERROR": "failed",
-    "CANCELLED": "cancelled",
-    "MAX_RECOVERY_ATTEMPTS_EXCEEDED": "parked",
-}
 
 
 class _EndedError(Exception):
@@ -67,8 +45,8 @@ class _EndedError(Exception):
     """
 
 
-class DBOSEngine:
-    """Runs workflows of DBOS.
+class DBOSEngine(DBOSRuns):
+    """Makes workflows of DBOS in this process, once it is started.
 
     Args:
         database: The database.
@@ -78,20 +56,14 @@ class DBOSEngine:
     """
 
     def __init__(
-        self, database: Database, application: str, max_recoveries: int, polling: float = _POLLING_SECONDS
+        self, database: RunDatabase, application: str, max_recoveries: int, polling: float = _POLLING_SECONDS
     ) -> None:
-        self._database = database
-        self._application = application
+        super().__init__(database, application)
         self._max_recoveries = max_recoveries
         self._polling = min(polling, _POLLING_SECONDS)
-        self.executor = f"{application}-{uuid.uuid4().hex}"
         self._workflow: Any = None
-        self._made: DBOSClient | None = None
-        self._closing: weakref.finalize[..., DBOSEngine] | None = None
         self._errors: dict[str, Exception | None] = {}
-        self._lock = threading.Lock()
-        self._executors = DefaultExecutors()
-        self._own_queue = RESUMED
+        self._executors = _DefaultExecutors()
         self._taking: set[str] = set()  # names of the threads that take runs from queues
 
     def start(self, body: Body, queues: Mapping[str, Limits]) -> None:
@@ -109,7 +81,7 @@ class DBOSEngine:
                     "name": self._application,
                     "system_database_url": self._database.url,
                     "executor_id": self.executor,
-                    "application_version": _VERSION,
+                    "application_version": VERSION,
                     "log_level": "ERROR",
                     "serializer": DBOSPortableJSONSerializer(),  # by default it would pickle errors
                     "notification_listener_polling_interval_sec": self._polling,
@@ -120,7 +92,7 @@ class DBOSEngine:
             self._own_queue = next((name for name in queues if name.startswith(RESUMED)), RESUMED)
             DBOS.listen_queues(list(queues))
             # DBOS begins the runs of schedules by a queue of its own.
-            self._taking = {f"queue-worker-{name}" for name in (*queues, _INTERNAL)}
+            self._taking = {f"queue-worker-{name}" for name in (*queues, DBOS_QUEUE)}
             DBOS.migrate(self._database.url)
             # Before the launch: DBOS looks for new queues only once a second.
             client = self._client()
@@ -129,7 +101,7 @@ class DBOSEngine:
             DBOS.launch()
         except Exception as error:
             DBOS.destroy(destroy_registry=True)
-            raise DurableDatabaseError(database=self._database.shown, reason=_first_line(error)) from error
+            raise DurableDatabaseError(database=self._database.shown, reason=first_line(error)) from error
 
     def take_no_more(self) -> None:
         """Begin no more queued runs; those that are being made go on.
@@ -158,11 +130,7 @@ class DBOSEngine:
             self.take_no_more()
             self._executors.give_back()
             DBOS.destroy(destroy_registry=True)
-        with self._lock:
-            self._made = None
-            closing, self._closing = self._closing, None
-        if closing is not None:
-            closing()
+        self._close_client()
 
     async def run(self, run_id: str, stored: str) -> str:
         """Make a run here, in this task, and return its outcome."""
@@ -202,160 +170,6 @@ class DBOSEngine:
 
         return keeping
 
-    def enqueue_now(self, job: Job) -> str:
-        """Put a run into a queue; return its id, or that of the one which has the same ``dedup_key``."""
-        from dbos import WorkflowSerializationFormat
-
-        client = self._client()
-        queue = client.retrieve_queue(job.queue)
-        by_tenant = queue is not None and queue._has_partition_limits()  # DBOS has no public question
-        if by_tenant and job.dedup_key is not None:
-            reason = f"cannot be used in the queue {job.queue!r}, which has limits for each tenant"
-            raise InvalidOptionError(option="dedup_key", reason=reason)
-        options: dict[str, Any] = {
-            "workflow_name": WORKFLOW,
-            "queue_name": job.queue,
-            "workflow_id": job.run_id,
-            "app_version": _VERSION,
-            "serialization_type": WorkflowSerializationFormat.PORTABLE,
-            "priority": job.priority,
-            "delay_seconds": job.delay,
-            "deduplication_id": job.dedup_key,
-            "queue_partition_key": (job.tenant or "default") if by_tenant else None,
-        }
-        given: Any = {name: value for name, value in options.items() if value is not None}
-        if "deduplication_id" in given:
-            given["duplication_policy"] = "return-existing"
-        return str(client.enqueue(given, job.stored).get_workflow_id())
-
-    def schedule(self, name: str, cron: str, queue: str, stored: str, timezone: str | None) -> None:
-        """Put a run into a queue whenever a cron expression says so. Replaces a schedule of the same name."""
-        from dbos import error as errors
-
-        entry: Any = {
-            "schedule_name": name,
-            "workflow_name": SCHEDULED,
-            "schedule": cron,
-            "context": {"queue": queue, "stored": stored},
-            "cron_timezone": timezone,
-        }
-        try:
-            self._client().apply_schedules([entry])
-        except errors.DBOSException as error:
-            raise ValueError(str(error).removeprefix("DBOS Error: ")) from error
-
-    def unschedule(self, name: str) -> None:
-        """Remove a schedule."""
-        self._client().delete_schedule(name)
-
-    def executors(self) -> Sequence[str]:
-        """Return the processes that make runs, as far as the engine knows."""
-        rows = self._client().list_workflows(
-            status="PENDING", name=[WORKFLOW, SCHEDULED], load_input=False, load_output=False
-        )
-        return sorted({row.executor_id for row in rows if row.executor_id})
-
-    def recover(self, executors: Sequence[str]) -> int:
-        """Give the runs of processes that have ended to others; return how many these are."""
-        ended = list(executors)
-        rows = self._client().list_workflows(
-            status="PENDING", name=WORKFLOW, executor_id=ended, load_output=False
-        )
-        # Their queue is that of DBOS: a run of a schedule that was being queued, by its id at most once.
-        firings = self._client().list_workflows(
-            status="PENDING", name=SCHEDULED, executor_id=ended, load_input=False, load_output=False
-        )
-        for row in firings:
-            _give_to_others(row, _INTERNAL)
-        return sum(self._recover(row) for row in rows)
-
-    def recover_one(self, run_id: str) -> None:
-        """Give a run of this process to any process, if it has not ended."""
-        for row in self._client().list_workflows(workflow_ids=[run_id], name=WORKFLOW, load_output=False):
-            if row.executor_id == self.executor:
-                self._recover(row)
-
-    def _recover(self, row: Any) -> bool:
-        # In a queue of this library: any process takes from that of DBOS, also without the agent.
-        agent = agent_in(_engine_run(row).stored)
-        # What cannot be read belongs to nobody: this process takes it, and sets it aside with the reason.
-        return _give_to_others(row, resumed_queue(agent) if agent else self._own_queue)
-
-    def cancel(self, run_id: str) -> None:
-        """Let nobody begin or go on with a run."""
-        self._client().cancel_workflow(run_id)
-
-    def resume(self, run_id: str, queue: str | None) -> None:
-        """Queue a run again that was cancelled or parked."""
-        self._client().resume_workflow(run_id, queue_name=queue)
-
-    def forget(self, run_ids: Sequence[str]) -> None:
-        """Delete runs that have ended."""
-        self._client().delete_workflows(list(run_ids))
-
-    def find(self, run_id: str) -> EngineRun | None:
-        """Return a run; None if there is none of this id."""
-        found = self.these([run_id])
-        return found[0] if found else None
-
-    def these(self, run_ids: Sequence[str]) -> Sequence[EngineRun]:
-        """Return the runs of these ids, newest first."""
-        if not run_ids:
-            return []
-        rows = self._client().list_workflows(workflow_ids=list(run_ids), name=WORKFLOW, sort_desc=True)
-        return [_engine_run(row) for row in rows]
-
-    def runs(self, status: str | None, queue: str | None, limit: int) -> Sequence[EngineRun]:
-        """Return the newest runs, newest first."""
-        statuses = [own for own, known in _STATUS.items() if known == status] if status else None
-        rows = self._client().list_workflows(
-            status=statuses, queue_name=queue, limit=limit, sort_desc=True, name=WORKFLOW
-        )
-        return [_engine_run(row) for row in rows]
-
-    def ended_before(self, moment: datetime, limit: int) -> Sequence[str]:
-        """Return the oldest runs that have finished, failed or were cancelled before a moment."""
-        rows = self._client().list_workflows(
-            status=["SUCCESS", "ERROR", "CANCELLED"],
-            completed_before=moment.isoformat(),
-            name=WORKFLOW,
-            limit=limit,
-            load_input=False,
-            load_output=False,
-        )
-        return [row.workflow_id for row in rows]
-
-    def _client(self) -> DBOSClient:
-        from dbos import DBOSClient, DBOSPortableJSONSerializer
-
-        with self._lock:
-            if self._made is None:
-                try:
-                    give_clock()
-                    self._create_tables()
-                    self._made = DBOSClient(
-                        system_database_url=self._database.url,
-                        application_name=self._application,
-                        serializer=DBOSPortableJSONSerializer(),
-                        retry_connection_errors=False,
-                    )
-                    self._closing = close_with(self, self._made.destroy)
-                except Exception as error:
-                    reason = _first_line(error)
-                    raise DurableDatabaseError(database=self._database.shown, reason=reason) from error
-            return self._made
-
-    def _create_tables(self) -> None:
-        """Create the tables of DBOS, which a client does not do, if no process has been started yet."""
-        from dbos import DBOS
-        from sqlalchemy import inspect
-
-        with self._database.read() as connection:
-            schema = None if self._database.is_sqlite else "dbos"
-            has_tables = inspect(connection).has_table("workflow_status", schema=schema)
-        if not has_tables:
-            DBOS.migrate(self._database.url)
-
 
 def _forget_closed_streams() -> None:
     """Remove handlers of DBOS whose stream is closed: DBOS would fail when it flushes them."""
@@ -363,14 +177,6 @@ def _forget_closed_streams() -> None:
     for handler in [*logger.handlers]:
         if getattr(getattr(handler, "stream", None), "closed", False):
             logger.removeHandler(handler)
-
-
-def _give_to_others(row: Any, queue: str) -> bool:
-    # DBOS recovers the runs of other processes only for its Conductor, so this name is private.
-    from dbos._dbos import _get_dbos_instance
-
-    system = _get_dbos_instance()._sys_db
-    return bool(system.reenqueue_for_recovery(row.workflow_id, [row.executor_id], queue))
 
 
 def _register(body: Body, max_recoveries: int, enqueue: Any) -> Any:
@@ -409,25 +215,29 @@ def _queue_options(limits: Limits) -> dict[str, Any]:
     return options
 
 
-def _engine_run(row: Any) -> EngineRun:
-    arguments = (row.input or {}).get("args") or ()
-    return EngineRun(
-        run_id=row.workflow_id,
-        status=_STATUS.get(row.status, row.status.lower()),
-        queue=None if (row.queue_name or RESUMED).startswith((RESUMED, _INTERNAL)) else row.queue_name,
-        executor=row.executor_id,
-        created_at=_moment(row.created_at),
-        updated_at=_moment(row.updated_at),
-        stored=plain(arguments[0]) if arguments else None,
-        outcome=plain(row.output),
-        error=None if row.error is None else str(row.error),
-    )
+class _DefaultExecutors:
+    """The event loops on which DBOS has worked, with the executors that they had before.
 
+    DBOS replaces the executor of an event loop with its own, which ends with DBOS.
+    """
 
-def _moment(milliseconds: int | None) -> datetime | None:
-    return None if milliseconds is None else datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
+    def __init__(self) -> None:
+        self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
+        self._lock = Lock()
 
+    def remember(self) -> None:
+        """Remember the running loop and its executor, before DBOS works on it."""
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            if loop not in self._loops:
+                # Without a public way to ask. None means that the loop makes one when it needs it.
+                known = getattr(loop, "_default_executor", None)
+                self._loops[loop] = None if type(known).__module__.startswith("dbos.") else known
 
-def _first_line(error: BaseException) -> str:
-    text = str(getattr(error, "orig", None) or error).strip()
-    return text.splitlines()[0] if text else type(error).__name__
+    def give_back(self) -> None:
+        """Let the loops use what they had, or a new executor."""
+        with self._lock:
+            loops = list(self._loops.items())
+        for loop, executor in loops:
+            with suppress(RuntimeError):  # it is closed
+                loop.call_soon_threadsafe(loop.set_default_executor, executor or ThreadPoolExecutor())

@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Protocol
 
-from kantan_agents.durable.storage.database import Database
+from kantan_agents.durable.storage.database import RunDatabase
 from kantan_agents.errors import DurableDatabaseError
 
 try:
@@ -42,7 +42,7 @@ class Alive(Protocol):
         ...
 
 
-def alive_in(database: Database) -> Alive:
+def alive_in(database: RunDatabase) -> Alive:
     """Return the locks of a database: files beside a SQLite file, advisory locks in Postgres."""
     return _Files(database) if database.is_sqlite else _Advisory(database)
 
@@ -50,7 +50,7 @@ def alive_in(database: Database) -> Alive:
 class _Files:
     """Each process locks a file in a directory beside the database. The system unlocks it when it ends."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: RunDatabase) -> None:
         from sqlalchemy import make_url
 
         path = make_url(database.url).database
@@ -135,7 +135,7 @@ def _can_delete(path: Path) -> bool:
 class _Advisory:
     """Each process holds an advisory lock on a connection of its own, with which Postgres ends it."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: RunDatabase) -> None:
         self._database = database
         self._connection: Any = None
         self._executor: str | None = None

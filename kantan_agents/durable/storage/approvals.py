@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from kantan_agents.durable.storage.database import Database
+from kantan_agents.durable.storage.database import RunDatabase
 from kantan_agents.errors import ApprovalAnswerError
 from kantan_agents.middleware.approve.calls import Approved, Decision, PendingCall, Rejected
 
@@ -69,14 +69,14 @@ CLOSED = "cancelled"
 _COLUMNS = "run_id, call_id, agent, tool, arguments, asked_at, answer, answered_by, answered_at"
 
 
-class Approvals:
+class ApprovalStore:
     """The waiting runs of one database.
 
     Args:
         database: The database.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: RunDatabase) -> None:
         self._database = database
 
     def key(self) -> bytes:

@@ -1,4 +1,4 @@
-"""``Database``: connections to the database of durable runs, and its tables."""
+"""``RunDatabase``: connections to the database of durable runs, and its tables."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _SQLITE_NOW = "((julianday('now') - 2440587.5) * 86400.0)"
 _POSTGRES_NOW = "extract(epoch from clock_timestamp())"
 
 
-class Database:
+class RunDatabase:
     """The database of durable runs: a SQLite file, or Postgres.
 
     Args:
@@ -59,7 +59,7 @@ class Database:
         self.now = _SQLITE_NOW if self.is_sqlite else _POSTGRES_NOW
         """An SQL expression: seconds since 1970 by the clock of the database, which all processes share."""
         self._engine: Engine | None = None
-        self._closing: weakref.finalize[..., Database] | None = None
+        self._closing: weakref.finalize[..., RunDatabase] | None = None
         self._lock = Lock()
 
     @property

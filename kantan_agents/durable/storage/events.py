@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from kantan_agents.durable.storage.database import Database
+from kantan_agents.durable.storage.database import RunDatabase
 
 _LIMIT = 1000
 
@@ -33,7 +33,7 @@ class Events:
         database: The database.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: RunDatabase) -> None:
         self._database = database
 
     def after(self, run_id: str, sequence: int) -> list[StoredEvent]:

@@ -1,4 +1,4 @@
-"""``Steps``: what the calls of durable runs have returned. Each statement is one transaction.
+"""``StepStore``: what the calls of durable runs have returned. Each statement is one transaction.
 
 An execution of a run may write only while the run belongs to it. A process that takes
 a run over or cancels it replaces ``execution`` in its row, and later writes of the execution before change
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from kantan_agents.durable.storage.database import Database
+from kantan_agents.durable.storage.database import RunDatabase
 
 _OWNED = "EXISTS (SELECT 1 FROM kantan_agents_durable_runs WHERE run_id = :root AND execution = :execution)"
 
@@ -28,7 +28,7 @@ _SET_ASIDE = "set aside"
 
 
 @attrs.frozen
-class Begun:
+class BegunAttempt:
     """A run that an execution has begun to make, or to go on with.
 
     Attributes:
@@ -42,17 +42,17 @@ class Begun:
     steps: dict[tuple[str, str], str | None] = attrs.field(factory=dict, repr=False)
 
 
-class Steps:
+class StepStore:
     """The steps in one database.
 
     Args:
         database: The database.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: RunDatabase) -> None:
         self._database = database
 
-    def begin(self, root: str, execution: str) -> Begun:
+    def begin(self, root: str, execution: str) -> BegunAttempt:
         """Make a run belong to an execution, and return what it has done before.
 
         Args:
@@ -73,7 +73,7 @@ class Steps:
                 {"root": root, "execution": execution},
             ).one()
             if attempt == 1:
-                return Begun(1, 0.0)
+                return BegunAttempt(1, 0.0)
             connection.execute(
                 text("DELETE FROM kantan_agents_durable_steps WHERE root_id = :root AND step = :step"),
                 {"root": root, "step": _SET_ASIDE},
@@ -82,7 +82,9 @@ class Steps:
                 text("SELECT run_id, step, body FROM kantan_agents_durable_steps WHERE root_id = :root"),
                 {"root": root},
             )
-            return Begun(attempt, max(float(elapsed), 0.0), {(run, step): body for run, step, body in rows})
+            return BegunAttempt(
+                attempt, max(float(elapsed), 0.0), {(run, step): body for run, step, body in rows}
+            )
 
     def owns(self, root: str, execution: str) -> bool:
         """Return whether a run belongs to an execution."""

@@ -16,7 +16,7 @@ from kantan_agents.lab.judges.stages import StageResult
 from kantan_agents.lab.judges.verdict import Method, StageAttempt, StatusVerdict
 from kantan_agents.support.log import get_logger
 from kantan_agents.traces.ids import new_run_id, trace_id_of
-from kantan_agents.traces.sqlite import share_sqlite_tracers
+from kantan_agents.traces.kantan_tracers import share_sqlite_tracers
 
 _log = get_logger("kantan_agents.judges")
 

@@ -43,7 +43,7 @@ from kantan_agents.lab.judges.stages import (
 )
 from kantan_agents.lab.judges.tags import DEFAULT_TAG, checked_content, checked_tag, read_tags, tag_text
 from kantan_agents.lab.judges.verdict import StageAttempt, StatusVerdict
-from kantan_agents.traces.sqlite import share_sqlite_tracers
+from kantan_agents.traces.kantan_tracers import share_sqlite_tracers
 
 Mode = Literal["structured", "tag"]
 

@@ -1,15 +1,17 @@
-"""Repairs frontmatter that is not valid YAML, field by field: a field that is not YAML becomes text."""
+"""Repairs frontmatter that is not valid YAML, field by field: a field that is not YAML becomes text.
+
+Lists of tools stay lists, with unusual bullets, and with brackets and quotes that are not closed.
+"""
 
 from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import attrs
 
-from kantan_agents.subagent_files.frontmatter.broken_lists import COMMENT, parse_broken_list
 from kantan_agents.subagent_files.frontmatter.causes import explain_invalid_field
 from kantan_agents.subagent_files.frontmatter.comments import repair_colors
 from kantan_agents.subagent_files.frontmatter.doubtful_grants import refuse_doubtful_lines
@@ -18,6 +20,7 @@ from kantan_agents.subagent_files.frontmatter.keys import DATA, LISTS, PROSE, fi
 from kantan_agents.subagent_files.frontmatter.limits import refuse_limits
 from kantan_agents.subagent_files.frontmatter.nodes import (
     Fields,
+    Items,
     Node,
     NotYamlError,
     RefusedYamlError,
@@ -26,6 +29,7 @@ from kantan_agents.subagent_files.frontmatter.nodes import (
 )
 from kantan_agents.subagent_files.frontmatter.pieces import DIALOGUE, SPACES, Piece, split_fields
 from kantan_agents.subagent_files.frontmatter.values import MERGE
+from kantan_agents.subagent_files.tool_lists import ALL, split_at, split_text, strip_wrapping
 
 _AFTER_COLON: Final = re.compile(rf"(?<=:)[{SPACES}]+")
 _INDENT: Final = re.compile(rf"(?m)^[{SPACES}]+")
@@ -45,6 +49,11 @@ _LIKE_DATA: Final = re.compile(
 MAX_LINES: Final = 10_000
 MAX_FIELDS: Final = 1000
 """A frontmatter with more lines or pieces is not repaired."""
+
+_AS_SPACES: Final = {"\t": "  ", "\u00a0": " ", "\u202f": " "}
+_COMMENT: Final = re.compile(r"(?m)(?<=\S)[ \t]+#.*$")  # after a value
+_BULLET: Final = re.compile(rf"-(?:[{SPACES}]+|\Z)|[*+\u2022](?:[{SPACES}]+(?=\S))")
+_STAR: Final = re.compile(rf"\*[{SPACES}]")
 
 
 @attrs.frozen
@@ -219,16 +228,13 @@ def _normalize_spaces(source: str, colon: int) -> str:
     return f"{key}:" + _INDENT.sub(lambda found: "".join(_AS_SPACES.get(c, c) for c in found[0]), value)
 
 
-_AS_SPACES: Final = {"\t": "  ", "\u00a0": " ", "\u202f": " "}
-
-
 def _to_node(field: str | None, text: str) -> Node:
     if field in LISTS:
-        return parse_broken_list(text, is_denied=field == "disallowed_tools")
+        return _parse_broken_list(text, is_denied=field == "disallowed_tools")
     if field == "model" and text.lstrip().startswith("["):
-        return parse_broken_list(text, is_denied=False)
+        return _parse_broken_list(text, is_denied=False)
     if field not in PROSE and field not in DATA:
-        text = COMMENT.sub("", text)
+        text = _COMMENT.sub("", text)
     text = unquote(text.strip())
     return Scalar(text, 0, '"' if text else None)
 
@@ -264,3 +270,32 @@ def _closes_early(inner: str, quote: str) -> bool:
 
 def _unescape(text: str, quote: str) -> str:
     return text.replace('\\"', '"') if quote == '"' else text.replace("''", "'")
+
+
+def _parse_broken_list(text: str, *, is_denied: bool) -> Node:
+    """Return the list that the text after a key probably means.
+
+    Args:
+        text: The text, with its lines dedented.
+        is_denied: Whether this is the list of denied tools. Then every word becomes an entry, since entries
+            that are not names are refused later, and a ``*`` on the key's own line means all tools.
+    """
+    first, *below = (line.strip(SPACES) for line in _COMMENT.sub("", text).split("\n"))
+    lines = [line for line in (first, *below) if not line.startswith("#")]
+    if is_denied and _STAR.match(first) and not any(map(_STAR.match, below)):
+        return _items([ALL])
+    is_listed = any(map(_BULLET.match, lines))
+    items = [_BULLET.sub("", line, count=1) for line in lines] if is_listed else [" ".join(lines)]
+    if is_denied:
+        return _items(item.replace('\\"', '"') for item in items)
+    if not is_listed:
+        whole = items[0].strip().removeprefix("[").removesuffix("]")
+        items = list(split_at(whole, commas=True))
+        if len(items) == 1:
+            # Text without commas is split at white space, which the reader of the field does later.
+            return Scalar(" ".join(map(strip_wrapping, split_text(whole))), 0, '"')
+    return _items(strip_wrapping(part) for item in items for part in split_at(item, commas=True))
+
+
+def _items(names: Iterable[str]) -> Items:
+    return Items([Scalar(name, 0, '"') for name in names if name], 0)

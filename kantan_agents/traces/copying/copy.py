@@ -11,8 +11,8 @@ from typing import Final
 import attrs
 
 from kantan_agents.errors import TraceCopyError
-from kantan_agents.traces.copying.source import Page, Source, State
-from kantan_agents.traces.copying.target import Target, open_target
+from kantan_agents.traces.copying.source import CopySource, State, TracePage
+from kantan_agents.traces.copying.target import CopyTarget, open_target
 from kantan_agents.traces.database_url import PostgresUrl, as_place, url_of
 from kantan_agents.traces.registry import flush_recorders
 from kantan_agents.traces.store.connection import check_path, reading, sqlite_errors
@@ -81,10 +81,10 @@ def _copied(
     given: Path,
     connection: sqlite3.Connection,
     wanted: Path,
-    target: Target,
+    target: CopyTarget,
     progress: Progress | None,
 ) -> CopyResult:
-    source = Source(connection)
+    source = CopySource(connection)
     total, done = source.count(), 0
     traces = spans = runs = known = 0
     for page in source.pages(PAGE):
@@ -95,7 +95,7 @@ def _copied(
         changed = [row for row in page if theirs.get(row[0]) != _as_stored(target, states.get(row[0]))]
         known += len(page) - len(changed)
         if changed:
-            content: Page = source.read(changed)
+            content: TracePage = source.read(changed)
             with sqlite_errors(wanted):
                 target.write(content)
             traces += len(changed)
@@ -110,5 +110,5 @@ def _copied(
     return CopyResult(traces, spans, runs, known, source.left_out())
 
 
-def _as_stored(target: Target, state: State | None) -> State | None:
+def _as_stored(target: CopyTarget, state: State | None) -> State | None:
     return None if state is None else state._replace(row=target.as_stored(state.row))

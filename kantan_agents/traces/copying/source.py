@@ -40,7 +40,7 @@ class State(NamedTuple):
 
 
 @attrs.frozen
-class Page:
+class TracePage:
     """Some traces with their spans, in the order in which they were stored, and their complete records."""
 
     traces: Sequence[TraceRow]
@@ -48,7 +48,7 @@ class Page:
     runs: Sequence[RunRow]
 
 
-class Source:
+class CopySource:
     """A database that is copied.
 
     Args:
@@ -76,12 +76,12 @@ class Source:
         """Return the state of each trace of a page."""
         return states_of(self._connection, page, has_runs=self._has_runs)
 
-    def read(self, page: Sequence[TraceRow]) -> Page:
+    def read(self, page: Sequence[TraceRow]) -> TracePage:
         """Return these traces with all that belongs to them."""
         ids = [row[0] for row in page]
         query = f"SELECT {_SPANS} FROM spans WHERE trace_id IN ({_marks(ids)}) ORDER BY ingest_seq"  # noqa: S608
         spans = [tuple(row) for row in self._connection.execute(query, ids)]
-        return Page(page, spans, self._runs(ids) if self._has_runs else [])
+        return TracePage(page, spans, self._runs(ids) if self._has_runs else [])
 
     def _runs(self, ids: Sequence[str]) -> list[RunRow]:
         query = f"SELECT trace_id, run_id, contents, body FROM {RUNS} WHERE trace_id IN ({_marks(ids)})"  # noqa: S608

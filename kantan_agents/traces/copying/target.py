@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kantan_agents.errors import TraceDatabaseError
-from kantan_agents.traces.copying.source import Page, State, TraceRow, states_of
+from kantan_agents.traces.copying.source import State, TracePage, TraceRow, states_of
 from kantan_agents.traces.database_url import url_of
 from kantan_agents.traces.kept_figures import keep_figures
 from kantan_agents.traces.kept_records import keep_records
@@ -29,7 +29,7 @@ _UPSERT: Final = (
 )
 
 
-class Target:
+class CopyTarget:
     """A database that traces are copied to.
 
     Args:
@@ -49,7 +49,7 @@ class Target:
         """Return the row of a trace as it is in this database."""
         return row
 
-    def write(self, page: Page) -> None:
+    def write(self, page: TracePage) -> None:
         """Write some traces with all that belongs to them, or nothing."""
         with transaction(self._connection):
             self._connection.executemany(_UPSERT, page.traces)
@@ -68,7 +68,7 @@ class Target:
             self._connection.execute(statement, [value for row in chunk for value in row])
 
 
-class ServerTarget(Target):
+class ServerTarget(CopyTarget):
     """A database in Postgres that traces are copied to."""
 
     def as_stored(self, row: TraceRow) -> TraceRow:
@@ -77,7 +77,7 @@ class ServerTarget(Target):
 
         return stored_trace(row)
 
-    def write(self, page: Page) -> None:
+    def write(self, page: TracePage) -> None:
         """Write some traces with all that belongs to them, or nothing."""
         from kantan_agents.traces.postgres.partitions import create_partitions, week_of
 
@@ -87,7 +87,7 @@ class ServerTarget(Target):
         placed = [(row, week_of(row[3], today)) for row in latest.values()]
         create_partitions(server, {week for _, week in placed})
         self._placed = placed
-        super().write(Page([*map(self.as_stored, page.traces)], page.spans, page.runs))
+        super().write(TracePage([*map(self.as_stored, page.traces)], page.spans, page.runs))
 
     def _write_spans(self, spans: Sequence[tuple[Any, ...]]) -> None:  # noqa: ARG002 - placed by `write`
         from kantan_agents.traces.postgres.staging import STAGING, SpanValues, copy_spans, merge_spans
@@ -111,7 +111,7 @@ def _server(connection: sqlite3.Connection) -> Any:
 
 
 @contextmanager
-def open_target(path: Path, *, adopt: bool) -> Iterator[Target]:
+def open_target(path: Path, *, adopt: bool) -> Iterator[CopyTarget]:
     """Open a database to copy traces to; create it, or its tables, if it is missing.
 
     Raises:
@@ -136,4 +136,4 @@ def open_target(path: Path, *, adopt: bool) -> Iterator[Target]:
             "CREATE TEMP VIEW all_traces AS SELECT rowid AS rowid, id, workflow_name, group_id, "
             "metadata_json FROM main.traces"
         )
-        yield Target(connection)
+        yield CopyTarget(connection)

@@ -49,7 +49,7 @@ _MERGE: Final = (
 )
 
 
-class Row(Protocol):
+class StagedRow(Protocol):
     """A span as the recorder makes it."""
 
     @property
@@ -63,7 +63,7 @@ class SpanValues(NamedTuple):
     values: tuple[Any, ...]
 
 
-def copy_spans(raw: psycopg.Connection[Any], spans: Iterable[tuple[Row, date]]) -> None:
+def copy_spans(raw: psycopg.Connection[Any], spans: Iterable[tuple[StagedRow, date]]) -> None:
     """Send spans to the server, inside a transaction; nobody else waits for that.
 
     Args:

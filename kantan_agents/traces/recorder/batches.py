@@ -16,16 +16,16 @@ from kantan_agents.errors import KantanAgentsError, SpanNotRecordedError, Traces
 from kantan_agents.support.log import get_logger
 from kantan_agents.traces.capture.captured import CapturedRun
 from kantan_agents.traces.database_url import url_of
+from kantan_agents.traces.recorder.catch_up import FigureKeeper, IndexKeeper
 from kantan_agents.traces.recorder.database import Database
-from kantan_agents.traces.recorder.figure_keeper import FigureKeeper
 from kantan_agents.traces.recorder.file_errors import is_file_error, is_locked, may_be_file_error
-from kantan_agents.traces.recorder.index_keeper import IndexKeeper
 from kantan_agents.traces.recorder.masking import is_length_limited
 from kantan_agents.traces.recorder.rows import SpanRow, span_row, trace_row
 from kantan_agents.traces.recorder.run_rows import RunRow, RunRows
 from kantan_agents.traces.recorder.settled import SettledSpan
 from kantan_agents.traces.recorder.snapshot import SpanSnapshot, TraceSnapshot, snapshot_settled
-from kantan_agents.traces.recorder.span_queue import SPANS, FlushMarker, Item, SpanQueue
+from kantan_agents.traces.recorder.span_queue import SPANS, Item, SpanQueue
+from kantan_agents.traces.recorder.waking import FlushMarker
 
 _log = get_logger("kantan_agents.tracing")
 

@@ -1,20 +1,22 @@
-"""The writing connection: opened on demand, one transaction for each batch."""
+"""The writing connection: opened on demand, one transaction for each batch, left if files are replaced."""
 
 from __future__ import annotations
 
 import errno
+import os
 import sqlite3
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import attrs
+
 from kantan_agents.support.private_files import create_private
 from kantan_agents.traces.kept_figures import count_changed, keep_figures
 from kantan_agents.traces.kept_records import keep_records
 from kantan_agents.traces.recorder.file_errors import is_file_error, is_locked, lacks_tables
-from kantan_agents.traces.recorder.files import Files, files_at, index_of, log_of, remove_if
-from kantan_agents.traces.recorder.guard import GuardedConnection, begin_log, directory_locked
+from kantan_agents.traces.recorder.guarded_connection import GuardedConnection, begin_log, directory_locked
 from kantan_agents.traces.recorder.rows import SpanRow
 from kantan_agents.traces.recorder.run_rows import RunRow
 from kantan_agents.traces.recorder.transaction import ROWS_PER_STATEMENT, has_rows, write_rows
@@ -27,6 +29,8 @@ from kantan_agents.traces.schema import (
     shrink_in_steps,
 )
 from kantan_agents.traces.search_index import count_unindexed, keep_index
+
+_Identity = tuple[int, int]
 
 # While another process holds the lock, the writer retries instead of sleeping inside SQLite. Between two
 # attempts it can be stopped.
@@ -64,7 +68,7 @@ class Database:
         self._adopt = adopt
         self._search_index = search_index
         self._connection: GuardedConnection | None = None
-        self._files: Files | None = None
+        self._files: _Files | None = None
         self.changed_traces = 0
         """At least so many traces may have figures that are not stored."""
         self.unindexed_traces = 0
@@ -170,25 +174,25 @@ class Database:
         if connection is None or before is None:
             return
         with directory_locked(self._path.parent):
-            now = files_at(self._path)
+            now = _files_at(self._path)
             is_moved = now.database != before.database
             with_log = is_moved or not (now.is_empty or self._has_new_log(before, now))
             # The log may belong to a file that was only moved, or it was removed, and this connection has it.
             if with_log and not _is_checkpointed(connection) and not is_moved:
                 raise sqlite3.OperationalError("database is locked: its log was removed and is still in use")
             # Before closing, because other files may get the same identities afterwards.
-            remove_if(log_of(self._path), before.log)
-            remove_if(index_of(self._path), before.index)
+            _remove_if(_log_of(self._path), before.log)
+            _remove_if(_index_of(self._path), before.index)
             self._close(with_log=with_log)
             self.replaced += 1
         if now.is_empty:
             self._wait_for_content()
 
-    def _has_new_log(self, before: Files, now: Files) -> bool:
+    def _has_new_log(self, before: _Files, now: _Files) -> bool:
         """Return whether another connection has begun a log, with which this one's cannot be joined."""
         is_same = now.log == before.log and now.index in (None, before.index)
         is_gone = now.log is None and now.index in (None, before.index)
-        return not (is_same or is_gone) and not (now.log != before.log and _is_empty(log_of(self._path)))
+        return not (is_same or is_gone) and not (now.log != before.log and _is_empty(_log_of(self._path)))
 
     def _wait_for_content(self) -> None:
         """Wait briefly for a program that has truncated the file in order to write another database to it."""
@@ -212,7 +216,7 @@ def _check_permission(path: Path) -> None:
         raise PermissionError(errno.EACCES, "its directory is read-only")
 
 
-def _connect_verified(path: Path, adopt: bool) -> tuple[GuardedConnection, Files]:
+def _connect_verified(path: Path, adopt: bool) -> tuple[GuardedConnection, _Files]:
     """Return a connection and its files, which SQLite does not expose.
 
     Raises:
@@ -221,9 +225,9 @@ def _connect_verified(path: Path, adopt: bool) -> tuple[GuardedConnection, Files
     """
     for _ in range(_OPEN_ATTEMPTS):
         create_private(path)
-        before = files_at(path)
+        before = _files_at(path)
         connection = _connect(path, adopt)
-        files = files_at(path)
+        files = _files_at(path)
         if before.database is not None and _are_opened(connection, before, files):
             # Within a process, SQLite shares the index among all connections to a file, even after it was
             # removed. With the log that is there now, it would be wrong.
@@ -240,7 +244,7 @@ def _connect_verified(path: Path, adopt: bool) -> tuple[GuardedConnection, Files
     raise FileNotFoundError(errno.ENOENT, "it was replaced while it was opened")
 
 
-def _are_opened(connection: sqlite3.Connection, before: Files, after: Files) -> bool:
+def _are_opened(connection: sqlite3.Connection, before: _Files, after: _Files) -> bool:
     """Return whether the files after opening are those that SQLite opened: none was replaced meanwhile."""
     (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
     is_removed = mode == "wal" and after.log is None  # a connection in this mode has created it
@@ -291,8 +295,67 @@ def _is_empty(path: Path) -> bool:
         return False
 
 
-def _found_files(path: Path) -> Files | None:
+def _found_files(path: Path) -> _Files | None:
     try:
-        return files_at(path)
+        return _files_at(path)
     except OSError:
         return None  # opening reports the reason
+
+
+@attrs.frozen
+class _Files:
+    """The identities of the files; None for a file that does not exist.
+
+    Attributes:
+        database: The database.
+        log: The write-ahead log, ``-wal``.
+        index: The index of the log, ``-shm``.
+        is_empty: Whether the database has no content; while it is open, only truncation makes it so.
+    """
+
+    database: _Identity | None
+    log: _Identity | None
+    index: _Identity | None
+    is_empty: bool
+
+
+def _files_at(path: Path) -> _Files:
+    """Return the files of the database at ``path``.
+
+    Raises:
+        OSError: A file cannot be accessed.
+    """
+    database = _stat(path)
+    return _Files(
+        database=_identity(database),
+        log=_identity(_stat(_log_of(path))),
+        index=_identity(_stat(_index_of(path))),
+        is_empty=database is not None and database.st_size == 0,
+    )
+
+
+def _log_of(path: Path) -> Path:
+    """Return the path of the write-ahead log."""
+    return path.with_name(f"{path.name}-wal")
+
+
+def _index_of(path: Path) -> Path:
+    """Return the path of the index of the log."""
+    return path.with_name(f"{path.name}-shm")
+
+
+def _remove_if(path: Path, identity: _Identity | None) -> None:
+    """Delete the file at ``path`` if it is the one with this identity."""
+    if identity is not None and _identity(_stat(path)) == identity:
+        path.unlink(missing_ok=True)
+
+
+def _stat(path: Path) -> os.stat_result | None:
+    try:
+        return path.stat()
+    except FileNotFoundError:
+        return None
+
+
+def _identity(found: os.stat_result | None) -> _Identity | None:
+    return None if found is None else (found.st_dev, found.st_ino)

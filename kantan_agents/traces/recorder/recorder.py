@@ -2,36 +2,28 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
+import sqlite3
 import threading
-import time
-from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
-from time import monotonic
 from typing import Any
-
-import anyio.to_thread
-from agents.tracing import TracingProcessor
 
 from kantan_agents.errors import (
     InvalidOptionError,
     KantanAgentsError,
     RedactionError,
     SpanNotRecordedError,
-    SpansDroppedError,
-    TracesNotWrittenError,
+    TraceDatabaseError,
 )
 from kantan_agents.support.arguments import checked_bool, checked_int, checked_number
 from kantan_agents.support.log import get_logger
 from kantan_agents.traces import registry
 from kantan_agents.traces.capture.captured import ending, want_records
-from kantan_agents.traces.recorder import bound, lifecycle, sigterm
-from kantan_agents.traces.recorder.arguments import check_file_owner, checked_path
+from kantan_agents.traces.recorder import lifecycle, sigterm
+from kantan_agents.traces.recorder.background import BackgroundRecorder
 from kantan_agents.traces.recorder.redaction import Redact
 from kantan_agents.traces.recorder.run_redaction import redact_run
-from kantan_agents.traces.recorder.sections import Sections
 from kantan_agents.traces.recorder.settled import settled_span
 from kantan_agents.traces.recorder.snapshot import (
     snapshot_span,
@@ -39,20 +31,16 @@ from kantan_agents.traces.recorder.snapshot import (
     withheld_span,
     withheld_trace,
 )
-from kantan_agents.traces.recorder.span_queue import SPANS, FlushMarker, Snapshot, SpanQueue
-from kantan_agents.traces.recorder.stats import RecorderStats
-from kantan_agents.traces.recorder.writer import Writer
 from kantan_agents.traces.replayed import REPLAYED
+from kantan_agents.traces.schema import ForeignDatabaseError, check_owner
 
 _log = get_logger("kantan_agents.tracing")
 
-FLUSH_SECONDS = 5.0
 _OPEN_TRACES = 10_000
 _MAX_LOGGED = 100
-_STATS_ATTEMPTS = 100
 
 
-class SQLiteRecorder(TracingProcessor):
+class SQLiteRecorder(BackgroundRecorder):
     """Records traces in a kantan-llm database without blocking the event loop.
 
     Pass it to ``set_trace_processors`` of the SDK or of kantan-llm, or call ``record_traces``. The thread
@@ -109,19 +97,21 @@ class SQLiteRecorder(TracingProcessor):
         search_index: bool = True,
     ) -> None:
         self._adopt = checked_bool("adopt", adopt)
-        self._path = self._checked_place(path)
-        self._search_index = checked_bool("search_index", search_index)
-        self._max_queue = checked_int("max_queue", max_queue, 1)
-        self._max_queue_bytes = checked_int("max_queue_bytes", max_queue_bytes, 1)
-        self._max_wait = checked_number("max_wait", max_wait)
-        self._interval = checked_number("flush_interval", flush_interval)
+        super().__init__(
+            self._checked_place(path),
+            adopt=self._adopt,
+            search_index=checked_bool("search_index", search_index),
+            max_queue=checked_int("max_queue", max_queue, 1),
+            max_queue_bytes=checked_int("max_queue_bytes", max_queue_bytes, 1),
+            max_wait=checked_number("max_wait", max_wait),
+            flush_interval=checked_number("flush_interval", flush_interval),
+        )
         if redact is not None and not callable(redact):
             raise InvalidOptionError(option="redact", reason="must be a function")
         self._redact = redact
         self._records_requests = checked_bool("record_requests", record_requests)
         if self._records_requests:
             want_records(self)
-        self._reset()
         registry.register(self)
         lifecycle.watch_process()
         if flush_on_sigterm:
@@ -132,43 +122,16 @@ class SQLiteRecorder(TracingProcessor):
 
     def _checked_place(self, path: str | os.PathLike[str]) -> Path:
         """Return where the database is; other recorders write elsewhere."""
-        checked = checked_path(path)
+        checked = _checked_path(path)
         if not self._adopt:
-            check_file_owner(checked)
+            _check_file_owner(checked)
         return checked
 
     def _reset(self) -> None:
+        super()._reset()
         self._open: set[str] = set()
-        self._failed = 0
         self._logged: set[tuple[str, str]] = set()
         self._lock = threading.RLock()  # reentrant: a destructor may end a span while it is held
-        self._sections = Sections()
-        self._queue = SpanQueue(
-            limit=self._max_queue,
-            max_bytes=self._max_queue_bytes,
-            max_wait=self._max_wait,
-            interval=self._interval,
-            may_wait=self._may_wait,
-            is_served=lambda: self._writer.is_running,
-            on_drop=self._on_drop,
-            sections=self._sections,
-        )
-        self._writer = Writer(
-            self._path,
-            self._queue,
-            self._sections,
-            adopt=self._adopt,
-            search_index=self._search_index,
-        )
-
-    def __repr__(self) -> str:
-        stats = self.stats()
-        return f"{type(self).__name__}({str(self._path)!r}, written={stats.written}, queued={stats.queued})"
-
-    @property
-    def path(self) -> Path:
-        """The database file."""
-        return self._path
 
     def on_trace_start(self, trace: Any) -> None:
         """Record a trace."""
@@ -227,98 +190,6 @@ class SQLiteRecorder(TracingProcessor):
         """Whether it has a ``redact`` function."""
         return self._redact is not None
 
-    def stats(self) -> RecorderStats:
-        """Return the numbers of spans that were written, wait, or were lost."""
-        # Without the lock if possible: a signal handler that interrupts this function may wait for the
-        # writer, and the writer would wait for the lock.
-        for _ in range(_STATS_ATTEMPTS):
-            version = self._queue.version
-            stats = self._stats()
-            if version == self._queue.version and version % 2 == 0:
-                return stats
-            time.sleep(0)
-        with self._sections.entered(), self._queue.lock:
-            return self._stats()
-
-    def _stats(self) -> RecorderStats:
-        waiting = [item for item in self._queue.unwritten() if isinstance(item, SPANS)]
-        oldest = min((item.queued_at for item in waiting), default=None)
-        return RecorderStats(
-            written=self._writer.batches.written,
-            queued=len(waiting),
-            dropped=self._queue.dropped,
-            failed=self._writer.batches.failed + self._failed,
-            oldest_unwritten=0.0 if oldest is None else monotonic() - oldest,
-            replaced=self._writer.batches.replaced,
-        )
-
-    def force_flush(self, timeout: float = FLUSH_SECONDS) -> bool:  # type: ignore[override]
-        """Wait until all spans that have ended so far are written.
-
-        Args:
-            timeout: Seconds to wait at most.
-
-        Returns:
-            Whether all of them are in the database. Returns False at once if the database cannot be written.
-            While it is locked, the recorder retries until the timeout.
-        """
-        return self.start_flush()(timeout)
-
-    def start_flush(self) -> Callable[[float], bool]:
-        """Begin to do the same as ``force_flush``, without waiting.
-
-        Returns:
-            A function that waits for at most the given seconds and returns whether everything is written.
-        """
-        if self._writer.owns_this_thread():
-            return lambda _: False
-        if not self._queue.unwritten():
-            return lambda _: True
-        marker = self._queue.put_marker()
-        if not self._start_writer():
-            return lambda _: not self._queue.unwritten()
-        return marker.wait
-
-    def prepare_read(self, timeout: float) -> None:
-        """Flush before this process reads the file; also if nothing waits but the file was replaced."""
-        if not self._queue.unwritten() and self._writer.batches.is_file_replaced():
-            self._queue.put_marker()
-        self.force_flush(timeout)
-
-    async def force_flush_async(
-        self,
-        timeout: float = FLUSH_SECONDS,  # noqa: ASYNC109 - the same signature as force_flush
-    ) -> bool:
-        """Do the same as ``force_flush`` without blocking the event loop."""
-        return await anyio.to_thread.run_sync(self.force_flush, timeout, abandon_on_cancel=True)
-
-    def shutdown(self, timeout: float = FLUSH_SECONDS) -> None:
-        """Write all waiting spans, end the thread and close the file; the next span opens it again.
-
-        Args:
-            timeout: Seconds to wait at most. Up to five seconds count towards the bound that all ends of the
-                process share, because the SDK asks for five at exit, when other ends may have waited in vain.
-        """
-        is_shared = timeout <= FLUSH_SECONDS
-        allowed = min(timeout, bound.remaining(is_ending=False)) if is_shared else timeout
-        deadline = monotonic() + allowed
-        if self.force_flush(allowed) and is_shared:
-            bound.renew()
-        self._writer.stop(max(0.1, deadline - monotonic()))
-        if self._queue.unwritten():  # new items, or items that could not be written in time
-            self._start_writer()
-
-    def retire(self) -> None:
-        """Do the same as ``shutdown``; on an event loop, do not wait for it."""
-        if sigterm.may_wait([self]):
-            self.shutdown()
-        self._writer.retire()  # also if not everything could be written within the time
-
-    @property
-    def is_failing(self) -> bool:
-        """Whether the file could not be written at the last attempt."""
-        return self._writer.batches.is_failing
-
     def records(self, trace_id: str) -> bool:
         """Return whether it has received the start of a trace that is open."""
         return trace_id in self._open
@@ -327,38 +198,11 @@ class SQLiteRecorder(TracingProcessor):
         """Return whether it has not received the start of an open trace, and was not shut down."""
         return trace_id not in self._open and self._writer.thread is not None
 
-    def log_unwritten(self) -> None:
-        """Log what waits although the process ends: a server that does not answer raises no error."""
-        waiting = [item for item in self._queue.unwritten() if not isinstance(item, FlushMarker)]
-        if not waiting:
-            return
-        queued = sum(isinstance(item, SPANS) for item in waiting)
-        reason = "the process ends before they are written"
-        error = TracesNotWrittenError(path=str(self._path), reason=reason, queued=queued)
-        _log.error(str(error), code=error.code, **error.data)
-
-    def holds_this_thread(self) -> bool:
-        """Return whether the calling thread is inside a lock of the recorder, as in a signal handler."""
-        return self._sections.hold_this_thread()
-
-    def defer(self, action: Callable[[], None]) -> bool:
-        """Call ``action`` when this thread leaves the recorder's lock; return False if it is in none."""
-        return self._sections.defer(action)
-
-    def before_fork(self) -> None:
-        """Stop the thread and close the file; a forked child can use neither."""
-        self._writer.pause(lifecycle.FORK_SECONDS)
-
-    def after_fork_in_parent(self) -> None:
-        """Continue writing."""
-        self._writer.resume()
-
-    def after_fork_in_child(self) -> None:
-        """Start empty; the parent writes the spans that were waiting."""
-        connection = self._writer.abandon()
-        if connection is not None:
-            lifecycle.abandoned_connections.append(connection)
-        self._reset()
+    def retire(self) -> None:
+        """Do the same as ``shutdown``; on an event loop, do not wait for it."""
+        if sigterm.may_wait([self]):
+            self.shutdown()
+        self._writer.retire()  # also if not everything could be written within the time
 
     def _put_trace(self, trace: Any) -> None:
         try:
@@ -376,40 +220,6 @@ class SQLiteRecorder(TracingProcessor):
             self._open.add(snapshot.id)
             self._put(snapshot)
 
-    def _put(self, snapshot: Snapshot) -> None:
-        self._queue.put(snapshot)
-        writer = self._writer
-        if writer.thread is None or writer.is_stopping:
-            self._start_writer()
-        # Without a loop, it raises nothing, unlike the public function.
-        if asyncio._get_running_loop() is not lifecycle.Watched.latest:
-            lifecycle.flush_at_loop_end()
-
-    def _may_wait(self) -> bool:
-        """Return whether this thread may wait for the writer; start it if it does not run."""
-        if not self._writer.can_be_waited_for():
-            return False
-        if self._writer.thread is None or self._writer.is_stopping:
-            return self._start_writer()
-        return True
-
-    def _start_writer(self) -> bool:
-        """Start the thread; at interpreter exit, write in the calling thread instead and return False."""
-        if lifecycle.has_exited():
-            self._writer.stop(FLUSH_SECONDS)
-        else:
-            lifecycle.watch_worker()
-            with suppress(RuntimeError):  # the interpreter is shutting down and starts no more threads
-                self._writer.start()
-                return True
-        self._writer.write_in_this_thread()
-        return False
-
-    def _on_drop(self) -> None:
-        limit = f"{self._max_queue} spans, {self._max_queue_bytes} bytes"
-        error = SpansDroppedError(path=str(self._path), limit=limit)
-        _log.error(str(error), code=error.code, **error.data)
-
     def _discard(self, span_id: str, error: Exception, *, spans: int) -> None:
         with self._lock:
             self._failed += spans
@@ -424,3 +234,49 @@ class SQLiteRecorder(TracingProcessor):
                 return
             self._logged.add(known)
         _log.error(str(error), code=error.code, **error.data)
+
+
+def _checked_path(path: str | os.PathLike[str]) -> Path:
+    """Return ``path`` as an absolute path at which a database file can be created.
+
+    Raises:
+        TraceDatabaseError: E60, it is a directory or its directory does not exist.
+        InvalidOptionError: E75, it is not a path, or it is empty or ``:memory:``.
+    """
+    if not isinstance(path, (str, os.PathLike)) or not str(path):
+        raise InvalidOptionError(option="path", reason="must be the path of a file")
+    if str(path) == ":memory:":
+        reason = "must be the path of a file; other connections cannot read a database in memory"
+        raise InvalidOptionError(option="path", reason=reason)
+    try:
+        absolute = Path(path).resolve()
+        is_directory, has_directory = absolute.is_dir(), absolute.parent.is_dir()
+    except (OSError, ValueError) as error:
+        raise TraceDatabaseError(path=str(path), reason=str(error)) from error
+    if is_directory:
+        raise TraceDatabaseError(path=str(path), reason="it is a directory")
+    if not has_directory:
+        raise TraceDatabaseError(path=str(path), reason="its directory does not exist")
+    return absolute
+
+
+def _check_file_owner(path: Path) -> None:
+    """Check that an existing file at ``path`` is not the database of another program; change nothing.
+
+    A file that cannot be read now is not an error: the writer checks each file again before it writes.
+
+    Raises:
+        TraceDatabaseError: E60, it is the database of another program.
+    """
+    with suppress(sqlite3.Error, OSError):
+        if not path.is_file() or not path.stat().st_size:
+            return
+        log = Path(f"{path}-wal")
+        # Immutable: SQLite creates no files beside it. In mode "ro", it leaves the log where it is.
+        mode = "mode=ro" if log.exists() and log.stat().st_size else "immutable=1"
+        with closing(sqlite3.connect(f"{path.as_uri()}?{mode}", uri=True)) as connection:
+            try:
+                check_owner(connection)
+            except ForeignDatabaseError as error:
+                hint = "; adopt=True adds the tables for traces to it" if error.can_adopt else ""
+                raise TraceDatabaseError(path=str(path), reason=f"{error}{hint}") from error

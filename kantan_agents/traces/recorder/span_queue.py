@@ -7,13 +7,11 @@ items out needs the lock.
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from contextvars import Context
 
 import attrs
 
@@ -21,6 +19,7 @@ from kantan_agents.traces.capture.captured import CapturedRun
 from kantan_agents.traces.recorder.sections import Sections
 from kantan_agents.traces.recorder.settled import SettledSpan
 from kantan_agents.traces.recorder.snapshot import SpanSnapshot, TraceSnapshot
+from kantan_agents.traces.recorder.waking import FlushMarker, WriterWake
 
 # At least this many traces whose spans were dropped are kept: they are small, and needed to find other spans.
 _TRACES_KEPT = 10_000
@@ -36,55 +35,6 @@ _ROWS_PER_BYTE = 3
 # destructor that runs while its thread holds a lock of the ``threading`` module.
 _START_SECONDS = 2.0
 
-# Timers are not cancelled by a flush, so that many flushes would leave many of them.
-_LONGEST_TIMER = 1.0
-
-
-class Wake:
-    """An event for one waiting thread; ``set`` never blocks and is safe in signal handlers."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._lock.acquire()
-
-    def set(self) -> None:
-        """Wake the waiting thread, or the next one that waits."""
-        try:
-            self._lock.release()
-        except RuntimeError:
-            return  # set already
-
-    def wait(self, seconds: float) -> bool:
-        """Wait until the event is set, and clear it; return False after ``seconds``."""
-        return self._lock.acquire(timeout=min(max(0.0, seconds), threading.TIMEOUT_MAX))
-
-
-class FlushMarker:
-    """A position in the queue; a flush waits here until everything before it is written.
-
-    Attributes:
-        is_abandoned: Whether the flush no longer waits.
-    """
-
-    size = 0
-
-    def __init__(self) -> None:
-        self.is_abandoned = False
-        self._wake = Wake()
-        self._written = False
-
-    def resolve(self, *, written: bool) -> None:
-        """Set whether everything before the marker is written or cannot be written, and wake the flush."""
-        self._written = written
-        self._wake.set()
-
-    def wait(self, seconds: float) -> bool:
-        """Return whether everything before the marker was written within ``seconds``."""
-        self._wake.wait(seconds)
-        self.is_abandoned = True
-        return self._written
-
-
 SPANS = (SpanSnapshot, SettledSpan)
 Snapshot = TraceSnapshot | SpanSnapshot | SettledSpan | CapturedRun
 Item = Snapshot | FlushMarker
@@ -98,7 +48,7 @@ class SpanQueue:
         limit: How many items may wait.
         max_bytes: How many bytes the waiting and in-flight items may take, with the rows made from them.
         max_wait: Seconds that a thread waits while the queue is full; then the oldest span is dropped.
-        interval: Seconds during which items are collected before they are written together.
+        waking: Wakes the writer.
         may_wait: Returns whether the calling thread may wait for the writer at all; starts the writer.
         is_served: Returns whether the writer's thread runs.
         on_drop: Called after the first of a series of spans has been dropped.
@@ -107,16 +57,12 @@ class SpanQueue:
         in_flight: The items that the writer is writing.
         lock: Held while items are taken out.
         version: Odd during a change. A read is consistent if it is even and the same before and after.
-        wake: Wakes the writer.
-        sleeping: Whether the writer waits for work, and nothing has come yet.
-        collecting_since: When the first item came while the writer was waiting; None once it takes the items.
-        urgent: Whether the writer should write at once.
     """
 
     limit: int
     max_bytes: int
     max_wait: float
-    interval: float
+    waking: WriterWake
     may_wait: Callable[[], bool]
     is_served: Callable[[], bool]
     on_drop: Callable[[], None]
@@ -125,10 +71,6 @@ class SpanQueue:
     in_flight: list[Item] = attrs.field(factory=list)
     lock: threading.Condition = attrs.field(factory=threading.Condition)
     version: int = 0
-    wake: Wake = attrs.field(factory=Wake)
-    sleeping: bool = False
-    collecting_since: float | None = None
-    urgent: bool = False
     _items: deque[Item] = attrs.field(factory=deque)
     _saved: deque[Item] = attrs.field(factory=deque)
     _dropping: bool = False
@@ -170,61 +112,24 @@ class SpanQueue:
         if len(items) < self._few_items and self._bytes + size < self._few_bytes:
             self._bytes += size
             items.append(item)
-            if self.sleeping:
-                self._begin_collecting()
+            if self.waking.sleeping:
+                self.waking.begin_collecting()
             return
         if (self._is_full(size) or size > self._largest_item) and not self._free_space(item):
             return
         self._bytes += size
         items.append(item)
-        if self.sleeping:
-            self._begin_collecting()
+        if self.waking.sleeping:
+            self.waking.begin_collecting()
         elif len(items) == self.limit // 2:
-            self.request_write()
-
-    def _begin_collecting(self) -> None:
-        """Have the writer woken when items have been collected, by a timer of the running event loop.
-
-        Without a loop, it is woken at once. A thread that is woken waits for the interpreter lock, often for
-        many steps of the loop, each of which takes longer meanwhile; so it is not woken only to wait for
-        more. If no timer fires, because the loop is blocked or has ended, or because the interval is long,
-        the writer finds the items when it looks for its file.
-        """
-        self.sleeping = False
-        self.collecting_since = since = time.monotonic()
-        loop = asyncio._get_running_loop()
-        if loop is None or not self.interval:
-            self.wake.set()
-            return
-        if self.interval > _LONGEST_TIMER:
-            return
-        try:
-            # In the next step of the loop: this may be a destructor in the middle of its code. In an empty
-            # context, so that the timer does not keep a run in memory.
-            loop.call_soon(loop.call_later, self.interval, self._end_collecting, since, context=Context())
-        except RuntimeError:
-            self.wake.set()
-
-    def _end_collecting(self, since: float) -> None:
-        if self.collecting_since == since:  # otherwise they are written already
-            self.wake.set()
-
-    def is_due(self) -> bool:
-        """Return whether items have been collected long enough, although nobody has woken the writer."""
-        since = self.collecting_since
-        return since is not None and time.monotonic() - since >= self.interval
+            self.waking.request_write()
 
     def put_marker(self) -> FlushMarker:
         """Append a flush marker, request a write, and return the marker."""
         marker = FlushMarker()
         self._items.append(marker)
-        self.request_write()
+        self.waking.request_write()
         return marker
-
-    def request_write(self) -> None:
-        """Make the writer write at once."""
-        self.urgent = True
-        self.wake.set()
 
     def take(self, count: int) -> list[Item]:
         """Move the oldest items to ``in_flight``, and return these.
@@ -308,7 +213,7 @@ class SpanQueue:
 
     def _free_space(self, item: Snapshot) -> bool:
         """Free space for ``item``; return whether it may be appended."""
-        self.request_write()
+        self.waking.request_write()
         fits = item.size <= self._largest_item
         if fits and self.max_wait > 0 and self.may_wait() and self._wait_for_slot(item.size, self.max_wait):
             return True

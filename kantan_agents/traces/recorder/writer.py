@@ -109,7 +109,7 @@ class Writer:
         if thread is None or thread.ident == threading.get_ident():
             return
         self.is_stopping = True
-        self._queue.request_write()
+        self._queue.waking.request_write()
         deadline = time.monotonic() + seconds
         # Another thread may start it again for new items; then it continues.
         while self.is_stopping and thread.is_alive() and time.monotonic() < deadline:
@@ -118,7 +118,7 @@ class Writer:
     def retire(self) -> None:
         """Let the thread end as soon as nothing is left to write, without waiting for it."""
         self._is_retiring = self.thread is not None
-        self._queue.request_write()
+        self._queue.waking.request_write()
 
     def pause(self, seconds: float) -> None:
         """Stop the thread, and do not start it again before ``resume``."""
@@ -202,15 +202,15 @@ class Writer:
         """Wait until items are collected; return False if none came for ``IDLE_SECONDS``."""
         queue = self._queue
         while not queue.take(BATCH):
-            queue.sleeping = True
+            queue.waking.sleeping = True
             # Check again: an item that was appended before `sleeping` was set did not wake this thread.
             woken = bool(len(queue)) or (not self._is_retiring and self._wait_idly())
-            queue.sleeping = False
+            queue.waking.sleeping = False
             if self._is_retiring and not len(queue):
                 woken = False
             if self.is_stopping or (not woken and self._may_end()):
                 return False
-            self._wait_for_more()
+            queue.waking.wait_for_more()
         return True
 
     def _wait_idly(self) -> bool:
@@ -221,20 +221,11 @@ class Writer:
         deadline = time.monotonic() + IDLE_SECONDS
         pause = CHECK_SECONDS
         while (remaining := deadline - time.monotonic()) > 0:
-            if self._queue.wake.wait(min(remaining, pause)) or self._queue.is_due():
+            if self._queue.waking.wait(min(remaining, pause)) or self._queue.waking.is_due():
                 return True
             self.batches.leave_replaced_file()
             pause = CATCH_UP_PAUSE if self.batches.catch_up() else CHECK_SECONDS
         return len(self._queue) > 0  # still being collected
-
-    def _wait_for_more(self) -> None:
-        queue = self._queue
-        since = queue.collecting_since
-        deadline = (time.monotonic() if since is None else since) + queue.interval
-        while not queue.urgent and queue.wake.wait(deadline - time.monotonic()):
-            continue
-        queue.urgent = False
-        queue.collecting_since = None
 
     def _may_end(self) -> bool:
         with self._locked():
@@ -255,4 +246,4 @@ class Writer:
         soon, deadline = now + FIRST_PAUSE, now + self._retry_delay
         self._retry_delay = min(2 * self._retry_delay, LONGEST_PAUSE)
         while not self.is_stopping and time.monotonic() < (soon if queue.markers() else deadline):
-            queue.wake.wait((soon if queue.markers() else deadline) - time.monotonic())
+            queue.waking.wait((soon if queue.markers() else deadline) - time.monotonic())

@@ -23,7 +23,7 @@ from kantan_agents.traces.store.connection import changing, reading, size_of
 from kantan_agents.traces.store.free_pages import can_shrink, free_bytes, free_some
 from kantan_agents.traces.store.index import drop_sparse_part, index_some
 from kantan_agents.traces.store.records import IndexResult
-from kantan_agents.traces.store.steps import Pace, Steps
+from kantan_agents.traces.store.steps import Pace, TransactionSteps
 
 Progress = Callable[[int, int], None]
 
@@ -51,7 +51,7 @@ def build(path: Path, progress: Progress | None) -> IndexResult:
     with changing(path) as connection:
         make_indexes(connection)
         create_index(connection)
-        done, skipped = _fill(connection, Steps(connection), progress)
+        done, skipped = _fill(connection, TransactionSteps(connection), progress)
         connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
     return IndexResult(done - skipped, _skipped(path), before, size_of(path))
 
@@ -65,14 +65,14 @@ def remove(path: Path) -> IndexResult:
     before = size_of(path)
     with changing(path) as connection:
         remove_index(connection)
-        steps, pace = Steps(connection), Pace()
+        steps, pace = TransactionSteps(connection), Pace()
         while can_shrink(connection) and free_bytes(connection):
             free_some(connection, steps, pace)
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     return IndexResult(0, 0, before, size_of(path))
 
 
-def keep_after_deletion(connection: sqlite3.Connection, steps: Steps) -> None:
+def keep_after_deletion(connection: sqlite3.Connection, steps: TransactionSteps) -> None:
     """Drop the parts of the index of which most is gone, and index the rest of them again."""
     pace = Pace()
     try:
@@ -87,7 +87,9 @@ def keep_after_deletion(connection: sqlite3.Connection, steps: Steps) -> None:
         _log.warning(DAMAGED, reason=str(error))
 
 
-def _fill(connection: sqlite3.Connection, steps: Steps, progress: Progress | None) -> tuple[int, int]:
+def _fill(
+    connection: sqlite3.Connection, steps: TransactionSteps, progress: Progress | None
+) -> tuple[int, int]:
     """Index all traces; return how many were done, and how many of them were skipped."""
     total = count_unindexed(connection, _ALL)
     done = skipped = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from functools import partial
 
-from kantan_agents.traces.store.steps import Pace, Steps
+from kantan_agents.traces.store.steps import Pace, TransactionSteps
 
 # The value of `PRAGMA auto_vacuum` in a file whose free pages can be given back in steps.
 INCREMENTAL = 2
@@ -24,12 +24,12 @@ def free_bytes(connection: sqlite3.Connection) -> int:
     return int(pages * size)
 
 
-def free_some(connection: sqlite3.Connection, steps: Steps, pace: Pace) -> None:
+def free_some(connection: sqlite3.Connection, steps: TransactionSteps, pace: Pace) -> None:
     """Give some pages of a file that can shrink back to the disk, in a transaction."""
     steps.run(partial(_free, connection, steps), pace)
 
 
-def _free(connection: sqlite3.Connection, steps: Steps, pages: int) -> None:
+def _free(connection: sqlite3.Connection, steps: TransactionSteps, pages: int) -> None:
     (free,) = connection.execute("PRAGMA freelist_count").fetchone()
     for _ in range(min(pages, free)):
         if steps.is_due():

@@ -21,8 +21,8 @@ from kantan_agents.traces.store.build_index import keep_after_deletion
 from kantan_agents.traces.store.connection import changing, reading, size_of
 from kantan_agents.traces.store.free_pages import INCREMENTAL, can_shrink, free_bytes, free_some
 from kantan_agents.traces.store.records import PruneResult
-from kantan_agents.traces.store.retention import Plan, Retention, bytes_in_use, plan
-from kantan_agents.traces.store.steps import Pace, Steps
+from kantan_agents.traces.store.retention import PrunePlan, Retention, bytes_in_use, plan
+from kantan_agents.traces.store.steps import Pace, TransactionSteps
 
 Progress = Callable[[int, int], None]
 
@@ -82,7 +82,7 @@ def prune_traces(
     return PruneResult(traces, spans, before, size_of(path), dry_run=False, free_bytes=free)
 
 
-def _plan(path: Path, retention: Retention, *, dry_run: bool = False, vacuum: bool = False) -> Plan:
+def _plan(path: Path, retention: Retention, *, dry_run: bool = False, vacuum: bool = False) -> PrunePlan:
     with reading(path, keep_wal=dry_run) as connection:
         shrinks = vacuum or can_shrink(connection)
         size = size_of(path) if shrinks else bytes_in_use(connection)
@@ -103,7 +103,7 @@ class _Pruning:
         self._path = path
         self._connection = connection
         self._vacuum = vacuum
-        self._steps = Steps(connection)
+        self._steps = TransactionSteps(connection)
         self._deleting, self._freeing = Pace(), Pace()
         self._deleted = 0
         if connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal":

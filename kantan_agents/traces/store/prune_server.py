@@ -16,7 +16,7 @@ from kantan_agents.traces.postgres.partitions import bytes_of_tables, weeks_in
 from kantan_agents.traces.postgres.server_error import ServerError
 from kantan_agents.traces.store.connection import changing, reading, transaction
 from kantan_agents.traces.store.records import PruneResult
-from kantan_agents.traces.store.retention import Plan, Retention, plan
+from kantan_agents.traces.store.retention import PrunePlan, Retention, plan
 
 _AT_ONCE: Final = 200
 """Traces of one transaction, for which other writers wait."""
@@ -61,7 +61,7 @@ def prune_server(
     return PruneResult(len(planned.to_delete), spans, before, after, dry_run=False)
 
 
-def _delete(connection: sqlite3.Connection, planned: Plan, progress: Callable[[int, int], None]) -> int:
+def _delete(connection: sqlite3.Connection, planned: PrunePlan, progress: Callable[[int, int], None]) -> int:
     doomed = planned.to_delete
     if not doomed:
         return 0

@@ -28,7 +28,7 @@ from kantan_agents.traces.store.filters import (
 )
 from kantan_agents.traces.store.find import find
 from kantan_agents.traces.store.follow import Follower, follow_traces, newest_traces
-from kantan_agents.traces.store.prompt_reader import PromptReader
+from kantan_agents.traces.store.prompts import PromptReader
 from kantan_agents.traces.store.prune import prune_traces
 from kantan_agents.traces.store.read_calls import read_calls
 from kantan_agents.traces.store.records import (

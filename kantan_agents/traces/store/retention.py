@@ -50,7 +50,7 @@ class Retention:
 
 
 @attrs.frozen
-class Plan:
+class PrunePlan:
     """The traces of a file and which of them to delete.
 
     Attributes:
@@ -90,7 +90,7 @@ def plan(
     *,
     measure: bool = False,
     shrinks: bool = True,
-) -> Plan:
+) -> PrunePlan:
     """Return the plan for a file.
 
     Args:
@@ -114,7 +114,7 @@ def plan(
     if retention.max_size is not None and too_large:
         to_delete.update(_exceeding_share(trace_ids, to_delete, sizes, retention.max_size / used_bytes))
     ordered = [trace_id for trace_id in trace_ids if trace_id in to_delete]
-    return Plan(trace_ids, ordered, sizes, used_bytes, is_too_large=too_large, shrinks=shrinks)
+    return PrunePlan(trace_ids, ordered, sizes, used_bytes, is_too_large=too_large, shrinks=shrinks)
 
 
 def time_in(trace_id: str) -> datetime | None:

@@ -55,7 +55,7 @@ def pause_after(seconds: float) -> float:
     return next(pause for waited, pause in _PAUSES if seconds <= waited)
 
 
-class Steps:
+class TransactionSteps:
     """Runs transactions of as many rows as take a few hundredths of a second, with pauses between them.
 
     After some, the pages in the write-ahead log are moved to the file, so that the log is used again from its

@@ -1,4 +1,4 @@
-"""Checks kantan-llm's tables in a file, and adds temporary views for what an older or foreign file lacks.
+"""kantan-llm's tables in a file: their layout, and temporary views for what an older or foreign file lacks.
 
 The views have the names of the tables, so that kantan-llm's search uses them unchanged. They belong to the
 connection; the file is not changed.
@@ -8,14 +8,118 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
+
+import attrs
 
 from kantan_agents.errors import TraceDatabaseError
 from kantan_agents.traces.database_url import is_server
 from kantan_agents.traces.metadata import finite
-from kantan_agents.traces.store.layout import ADDED, REQUIRED, layout_of
+
+# The columns that kantan-llm has always had, and those that it adds to a file of an older version.
+REQUIRED = {
+    "traces": ("id", "workflow_name", "group_id"),
+    "spans": (
+        "id",
+        "trace_id",
+        "parent_id",
+        "started_at",
+        "ended_at",
+        "span_type",
+        "input",
+        "output",
+        "error_json",
+        "raw_json",
+    ),
+}
+ADDED = {
+    "traces": ("metadata_json",),
+    "spans": (
+        "name",
+        "ingest_seq",
+        "output_kind",
+        "tool_calls_json",
+        "structured_json",
+        "rubric_json",
+        "usage_json",
+    ),
+}
+
+_DEFINITIONS = """SELECT json_group_array(json_array(name, type, sql)) FROM main.sqlite_master
+WHERE tbl_name IN ('traces', 'spans') AND type IN ('table', 'index')"""
+
+# A process reads files of very few layouts.
+_MOST_KNOWN = 16
+
+
+@attrs.frozen
+class _Layout:
+    """The tables ``traces`` and ``spans`` of a file.
+
+    Attributes:
+        columns: The names of their columns; an empty set for a table that is missing.
+        has_index_by_trace: Whether the spans of a trace are found by an index.
+    """
+
+    columns: Mapping[str, frozenset[str]]
+    has_index_by_trace: bool
+
+    def lacks(self, table: str, columns: Mapping[str, tuple[str, ...]]) -> list[str]:
+        """Return those of ``columns`` that ``table`` lacks."""
+        return [column for column in columns[table] if column not in self.columns[table]]
+
+    @property
+    def has_all_columns(self) -> bool:
+        """Whether no column is missing."""
+        return not any(self.lacks(table, columns) for columns in (REQUIRED, ADDED) for table in columns)
+
+
+_known: dict[str, _Layout] = {}
+
+
+def _layout_of(connection: sqlite3.Connection) -> _Layout:
+    """Return the layout of a file; one of the same definitions as an earlier file is not read again.
+
+    Raises:
+        sqlite3.Error: The file is not a database, or it is locked.
+    """
+    definitions = connection.execute(_DEFINITIONS).fetchone()[0]
+    known = _known.get(definitions)
+    if known is not None:
+        return known
+    layout = _Layout(
+        {table: _columns_of(connection, table) for table in REQUIRED}, _has_index_by_trace(connection)
+    )
+    if _are_tables(definitions):
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        _known[definitions] = layout
+    return layout
+
+
+def _are_tables(definitions: str) -> bool:
+    """Return whether both are tables whose columns are in their definitions: no views, no virtual tables."""
+    found = {name: sql for name, kind, sql in json.loads(definitions) if kind == "table"}
+    return found.keys() == REQUIRED.keys() and all(sql.startswith("CREATE TABLE") for sql in found.values())
+
+
+def _columns_of(connection: sqlite3.Connection, table: str) -> frozenset[str]:
+    return frozenset(row["name"] for row in connection.execute(f"PRAGMA main.table_info({table})"))
+
+
+def _has_index_by_trace(connection: sqlite3.Connection) -> bool:
+    return any(
+        not index["partial"] and _first_column(connection, index["name"]) == "trace_id"
+        for index in connection.execute("PRAGMA main.index_list(spans)").fetchall()
+    )
+
+
+def _first_column(connection: sqlite3.Connection, index: str) -> str | None:
+    quoted = index.replace('"', '""')
+    rows = connection.execute(f'PRAGMA main.index_info("{quoted}")').fetchall()
+    return next((row["name"] for row in rows if row["seqno"] == 0), None)
 
 
 def check_tables(connection: sqlite3.Connection, path: Path) -> None:
@@ -25,7 +129,7 @@ def check_tables(connection: sqlite3.Connection, path: Path) -> None:
         TraceDatabaseError: E60, they are not.
         sqlite3.Error: The file is not a database.
     """
-    layout = layout_of(connection)
+    layout = _layout_of(connection)
     for table in REQUIRED:
         missing = layout.lacks(table, REQUIRED)
         if missing:
@@ -45,7 +149,7 @@ def prepare(connection: sqlite3.Connection, *, by_trace: bool) -> None:
     """
     if is_server(connection):
         return
-    layout = layout_of(connection)
+    layout = _layout_of(connection)
     if layout.has_all_columns and (layout.has_index_by_trace or not by_trace):
         connection.create_function("repair", 1, _repair, deterministic=True)
     else:
@@ -68,7 +172,7 @@ def create_views(connection: sqlite3.Connection, *, by_trace: bool) -> None:
     if connection.execute("SELECT 1 FROM temp.sqlite_master WHERE name = 'all_traces'").fetchone():
         return
     connection.create_function("repair", 1, _repair, deterministic=True)
-    layout = layout_of(connection)
+    layout = _layout_of(connection)
     metadata = "NULL" if layout.lacks("traces", ADDED) else valid_json("metadata_json")
     connection.execute(
         "CREATE TEMP VIEW all_traces AS SELECT rowid AS rowid, id, workflow_name, group_id, "  # noqa: S608

@@ -14,7 +14,7 @@ from kantan_agents.traces.telemetry.measurements import Measurements
 from kantan_agents.traces.telemetry.model_calls import of_generation, of_response, tokens
 from kantan_agents.traces.telemetry.of_runs import of_metadata, of_refusal, of_verdict
 from kantan_agents.traces.telemetry.open_spans import AGENTS, Open
-from kantan_agents.traces.telemetry.seen import Seen
+from kantan_agents.traces.telemetry.span_reader import SentSpan
 from kantan_agents.traces.telemetry.values import attribute_value, json_text, text_value
 
 _NAMED_BY = {
@@ -50,7 +50,7 @@ class Ends:
             "response": self._response,
         }
 
-    def of_span(self, data: Any, seen: Seen, opened: Open, is_own: bool) -> None:
+    def of_span(self, data: Any, seen: SentSpan, opened: Open, is_own: bool) -> None:
         """Note what a span of the SDK says on the span of OpenTelemetry that it is, or that it is part of.
 
         Args:
@@ -84,7 +84,7 @@ class Ends:
                 self._measurements.agent(opened)
         span.end(ended)
 
-    def _generation(self, data: Any, seen: Seen, opened: Open, is_own: bool) -> None:
+    def _generation(self, data: Any, seen: SentSpan, opened: Open, is_own: bool) -> None:
         if isinstance(data, GenerationSpanData):
             opened.attributes |= _contents(seen)
             _fail(opened, seen)
@@ -92,13 +92,13 @@ class Ends:
         known = opened.attributes if is_own and not opened.folded else {}
         self._model_call(of_generation(seen.data, known), seen, opened, is_own=is_own)
 
-    def _response(self, data: Any, seen: Seen, opened: Open, is_own: bool) -> None:
+    def _response(self, data: Any, seen: SentSpan, opened: Open, is_own: bool) -> None:
         found = of_response(getattr(data, "response", None))
         if names.REQUEST_MODEL not in opened.attributes and names.RESPONSE_MODEL in found:
             found[names.REQUEST_MODEL] = found[names.RESPONSE_MODEL]
         self._model_call(found, seen, opened, is_own=is_own)
 
-    def _model_call(self, found: dict[str, Any], seen: Seen, opened: Open, *, is_own: bool) -> None:
+    def _model_call(self, found: dict[str, Any], seen: SentSpan, opened: Open, *, is_own: bool) -> None:
         # The span of a middleware around that of the model has the redacted texts, and nothing else to say.
         is_around = is_own and opened.folded
         opened.folded = opened.folded or not is_own
@@ -113,7 +113,7 @@ class Ends:
             for name, count in (usage or {}).items():
                 agent.used[name] = agent.used.get(name, 0) + count
 
-    def _function(self, data: Any, seen: Seen, opened: Open, _is_own: bool) -> None:
+    def _function(self, data: Any, seen: SentSpan, opened: Open, _is_own: bool) -> None:
         opened.attributes |= {
             names.TOOL_NAME: text_value(seen.data.get("name") or ""),
             names.TOOL_TYPE: "extension" if getattr(data, "mcp_data", None) else "function",
@@ -129,7 +129,7 @@ class Ends:
         else:
             self._measurements.tool(opened)
 
-    def _agent(self, _data: Any, seen: Seen, opened: Open, is_own: bool) -> None:
+    def _agent(self, _data: Any, seen: SentSpan, opened: Open, is_own: bool) -> None:
         kind = seen.data.get("output_type")
         if kind is not None:
             opened.attributes[names.OUTPUT_TYPE] = "text" if kind == "str" else "json"
@@ -138,7 +138,7 @@ class Ends:
         if opened.error is None:
             _fail(opened, seen)
 
-    def _custom(self, data: Any, seen: Seen, opened: Open, is_own: bool) -> None:
+    def _custom(self, data: Any, seen: SentSpan, opened: Open, is_own: bool) -> None:
         name, said = data.name, seen.data.get("data")
         said = said if isinstance(said, dict) else {}
         if name == RUN_SPAN:
@@ -160,18 +160,18 @@ class Ends:
         if is_own:
             _fail(opened, seen)
 
-    def _handoff(self, _: Any, seen: Seen, opened: Open, _is_own: bool) -> None:
+    def _handoff(self, _: Any, seen: SentSpan, opened: Open, _is_own: bool) -> None:
         between = {names.FROM_AGENT: seen.data.get("from_agent"), names.TO_AGENT: seen.data.get("to_agent")}
         event = {name: attribute_value(agent) for name, agent in between.items() if agent is not None}
         opened.span.add_event(names.HANDED_OFF, event)
         if opened.error is None:
             _fail(opened, seen)
 
-    def _guardrail(self, _: Any, seen: Seen, opened: Open, _is_own: bool) -> None:
+    def _guardrail(self, _: Any, seen: SentSpan, opened: Open, _is_own: bool) -> None:
         opened.attributes[names.TRIGGERED] = bool(seen.data.get("triggered"))
         _fail(opened, seen)
 
-    def _listing(self, _: Any, seen: Seen, opened: Open, _is_own: bool) -> None:
+    def _listing(self, _: Any, seen: SentSpan, opened: Open, _is_own: bool) -> None:
         server = seen.data.get("server")
         if isinstance(server, str):
             opened.attributes[names.SERVER] = text_value(server)
@@ -185,11 +185,11 @@ def _note_run(metadata: dict[str, Any], opened: Open, *, is_own: bool) -> None:
         opened.agent = text_value(str(metadata.get("agent_name") or opened.agent or ""))
 
 
-def _contents(seen: Seen) -> dict[str, str]:
+def _contents(seen: SentSpan) -> dict[str, str]:
     return {name: json_text(content) for name, content in seen.contents.items()}
 
 
-def _fail(opened: Open, seen: Seen) -> None:
+def _fail(opened: Open, seen: SentSpan) -> None:
     """Give a span the status of an error, if what it is of has failed."""
     if seen.error_type is not None:
         opened.error = seen.error_type

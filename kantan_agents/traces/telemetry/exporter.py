@@ -12,7 +12,7 @@ import anyio.to_thread
 from agents.tracing import TracingProcessor
 
 from kantan_agents.core.interception import tool_call_notes
-from kantan_agents.errors import InvalidOptionError
+from kantan_agents.errors import InvalidOptionError, KantanAgentsError, SpanNotTranslatedError
 from kantan_agents.support.arguments import checked_bool
 from kantan_agents.support.extras import extra
 from kantan_agents.support.log import get_logger
@@ -20,7 +20,6 @@ from kantan_agents.traces import registry
 from kantan_agents.traces.recorder import lifecycle, sigterm
 from kantan_agents.traces.recorder.redaction import Redact
 from kantan_agents.traces.telemetry import conventions as names
-from kantan_agents.traces.telemetry.problems import Problems
 
 with extra("otel"):
     from opentelemetry import metrics, trace
@@ -31,14 +30,15 @@ with extra("otel"):
     from kantan_agents.traces.telemetry.later import Later
     from kantan_agents.traces.telemetry.measurements import Measurements
     from kantan_agents.traces.telemetry.own_pipeline import OwnPipeline
-    from kantan_agents.traces.telemetry.seen import Reader
     from kantan_agents.traces.telemetry.sending import OtelStats
+    from kantan_agents.traces.telemetry.span_reader import SpanReader
     from kantan_agents.traces.telemetry.spans import Spans
 
 _log = get_logger("kantan_agents.telemetry")
 
 FLUSH_SECONDS = 5.0
 _SCOPE = "kantan_agents"
+_MAX_LOGGED = 100
 
 
 class OtelExporter(TracingProcessor):
@@ -97,12 +97,12 @@ class OtelExporter(TracingProcessor):
         self._meters: Any = meters or metrics.NoOpMeterProvider()
         version = _version()
         self._sent_when_silent: int | None = None
-        log = Problems()
+        log = _Problems()
         self._later = Later(log.untranslated)
         self._spans = Spans(
             self._tracers.get_tracer(_SCOPE, version, schema_url=names.SCHEMA_URL),
             Ends(Measurements(self._meters.get_meter(_SCOPE, version, schema_url=names.SCHEMA_URL))),
-            Reader(content=self._content, redact=redact, report=lambda error: log(error, error.reason)),
+            SpanReader(content=self._content, redact=redact, report=lambda error: log(error, error.reason)),
             self._later,
             None if self._own is None else self._own.ids,
         )
@@ -286,3 +286,22 @@ def _version() -> str:
     from importlib.metadata import version
 
     return version("kantan-agents")
+
+
+class _Problems:
+    """Logs each error once."""
+
+    def __init__(self) -> None:
+        self._logged: set[tuple[str, str]] = set()
+
+    def __call__(self, error: KantanAgentsError, reason: str) -> None:
+        """Log an error."""
+        known = (error.code, reason)
+        if known not in self._logged and len(self._logged) < _MAX_LOGGED:
+            self._logged.add(known)
+            _log.error(str(error), code=error.code, **error.data)
+
+    def untranslated(self, error: Exception) -> None:
+        """Log that a span could not become one of OpenTelemetry."""
+        reason = f"{type(error).__name__}: {error}"
+        self(SpanNotTranslatedError(reason=reason), reason)

@@ -6,6 +6,7 @@ It is for applications that have not set up OpenTelemetry themselves.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 
 import requests
@@ -18,7 +19,6 @@ from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 from opentelemetry.sdk.trace import TracerProvider
 
 from kantan_agents.errors import TelemetrySettingError
-from kantan_agents.traces.telemetry.flusher import Flusher
 from kantan_agents.traces.telemetry.own_ids import OwnIds
 from kantan_agents.traces.telemetry.sending import CountingExporter, CountingProcessor, OtelStats
 
@@ -63,7 +63,7 @@ class OwnPipeline:
             self._own_meters = MeterProvider([reader], shutdown_on_exit=False)
         self.meter_provider: MeterProviderBase = meter_provider or self._own_meters or NoOpMeterProvider()
         self.before_flush: Callable[[], None] = lambda: None
-        self._flusher = Flusher(self._flush)
+        self._flusher = _Flusher(self._flush)
 
     @property
     def is_failing(self) -> bool:
@@ -152,3 +152,63 @@ def _queue_size() -> int:
     if not value.isascii() or not value.isdigit() or int(value) == 0:
         raise TelemetrySettingError(variable=_QUEUE, value=value, reason="it must be a number above 0")
     return int(value)
+
+
+class _Flusher:
+    """Calls ``flush`` in its own thread, so that others can wait for it for a limited time.
+
+    The SDK's ``force_flush`` waits for the collector as long as that takes, whatever timeout it is given. And
+    at the end of an interpreter no new thread can be started, so this one is started with the exporter.
+
+    Args:
+        flush: Sends what waits; returns when that is done.
+    """
+
+    def __init__(self, flush: Callable[[], object]) -> None:
+        self._flush = flush
+        self._last: Callable[[], object] | None = None
+        self.renew()
+
+    def renew(self) -> None:
+        """Start the thread; also in a forked child, which has none."""
+        self._asked = 0
+        self._done = 0
+        self._changed = threading.Condition()
+        self._thread = threading.Thread(target=self._work, name="kantan-agents-otel", daemon=True)
+        self._thread.start()
+
+    def begin(self) -> Callable[[float], bool]:
+        """Begin to send what waits now.
+
+        Returns:
+            A function that waits for at most the given seconds and returns whether that is done.
+        """
+        with self._changed:
+            self._asked += 1
+            wanted = self._asked
+            self._changed.notify_all()
+
+        def wait(seconds: float) -> bool:
+            with self._changed:
+                return self._changed.wait_for(lambda: self._done >= wanted, max(0.0, seconds))
+
+        return wait
+
+    def end_with(self, last: Callable[[], object]) -> None:
+        """Send what waits, call ``last``, and end the thread."""
+        self._last = last
+        self.begin()
+
+    def _work(self) -> None:
+        changed = self._changed
+        while self._last is None or self._asked > self._done:
+            with changed:
+                changed.wait_for(lambda: self._asked > self._done)
+                wanted = self._asked
+            try:
+                self._flush()
+            finally:
+                with changed:
+                    self._done = wanted
+                    changed.notify_all()
+        self._last()

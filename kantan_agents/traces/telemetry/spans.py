@@ -20,7 +20,7 @@ from kantan_agents.traces.telemetry.of_runs import approvals_given, approvals_ne
 from kantan_agents.traces.telemetry.open_spans import AGENTS, CurrentSpan, Open, otel_id
 from kantan_agents.traces.telemetry.own_ids import OwnIds
 from kantan_agents.traces.telemetry.parts import is_around_call, is_of_target, part_of
-from kantan_agents.traces.telemetry.seen import Reader
+from kantan_agents.traces.telemetry.span_reader import SpanReader
 from kantan_agents.traces.telemetry.values import name_value
 
 _ENDED_TRACES = 1_024
@@ -45,7 +45,9 @@ class Spans:
         ids: Chooses trace ids, with the library's own provider.
     """
 
-    def __init__(self, tracer: Tracer, ends: Ends, reader: Reader, later: Later, ids: OwnIds | None) -> None:
+    def __init__(
+        self, tracer: Tracer, ends: Ends, reader: SpanReader, later: Later, ids: OwnIds | None
+    ) -> None:
         self._tracer = tracer
         self._reader = reader
         self._later = later

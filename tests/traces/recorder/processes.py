@@ -29,8 +29,8 @@ path = sys.argv[1]
 # A recorder that writes only when it must.
 def lazy():
     recorder = record_traces(path, flush_interval=30.0)
-    wait_until(lambda: recorder._queue.sleeping)
-    recorder._queue.urgent = False  # left over from opening the file
+    wait_until(lambda: recorder._queue.waking.sleeping)
+    recorder._queue.waking.urgent = False  # left over from opening the file
     return recorder
 
 

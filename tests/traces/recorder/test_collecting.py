@@ -14,7 +14,7 @@ import pytest
 from agents import custom_span, trace
 
 from kantan_agents.traces.recorder import SQLiteRecorder, writer
-from kantan_agents.traces.recorder.span_queue import Wake
+from kantan_agents.traces.recorder.waking import Wake
 from tests.traces.recorder.database_file import DatabaseFile
 from tests.traces.recorder.processes import wait_until
 
@@ -35,7 +35,7 @@ held: contextvars.ContextVar[Value] = contextvars.ContextVar("held")
 def asleep(recorder_at: RecorderAt, file: DatabaseFile) -> SQLiteRecorder:
     """A recorder whose writer waits for work."""
     recorder = recorder_at(file.path, flush_interval=INTERVAL)
-    wait_until(lambda: recorder._queue.sleeping)
+    wait_until(lambda: recorder._queue.waking.sleeping)
     return recorder
 
 
@@ -150,7 +150,7 @@ def test_flushes_leave_no_timers_of_a_long_interval(recorder_at: RecorderAt, fil
 
     async def main() -> int:
         for _ in range(20):
-            await asyncio.to_thread(wait_until, lambda: recorder._queue.sleeping)
+            await asyncio.to_thread(wait_until, lambda: recorder._queue.waking.sleeping)
             record("a")
             await asyncio.sleep(0)
             assert await recorder.force_flush_async()
@@ -173,7 +173,7 @@ def test_spans_that_come_just_before_the_thread_would_end_keep_the_file_open(
         close()
 
     monkeypatch.setattr(recorder._writer.batches, "close", noting)
-    wait_until(lambda: recorder._queue.sleeping)
+    wait_until(lambda: recorder._queue.waking.sleeping)
 
     async def main() -> list[int]:
         await asyncio.sleep(0.5)

@@ -305,8 +305,8 @@ def names_for_kantan_llm(file: DatabaseFile) -> list[str | None]:
 
 def lazy(recorder_at: Callable[..., SQLiteRecorder], file: DatabaseFile) -> SQLiteRecorder:
     recorder = recorder_at(file.path, flush_interval=30.0)
-    wait_until(lambda: recorder._queue.sleeping)
-    recorder._queue.urgent = False  # left over from opening the file
+    wait_until(lambda: recorder._queue.waking.sleeping)
+    recorder._queue.waking.urgent = False  # left over from opening the file
     return recorder
 
 

@@ -96,8 +96,8 @@ def test_changes_are_applied_before_spans_are_queued(recorder_at: RecorderAt, fi
         return json.loads(text)
 
     recorder = recorder_at(file.path, redact=change, flush_interval=30.0)
-    wait_until(lambda: recorder._queue.sleeping)
-    recorder._queue.urgent = False  # left over from opening the file
+    wait_until(lambda: recorder._queue.waking.sleeping)
+    recorder._queue.waking.urgent = False  # left over from opening the file
     with trace("quokka workflow", group_id="quokka group", metadata={"quokka key": "quokka value"}):
         with function_span("quokka tool", '{"quokka": 1}', "quokka output") as span:
             span.set_error({"message": "quokka error", "data": {"quokka": "quokka"}})

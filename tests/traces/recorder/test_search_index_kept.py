@@ -13,7 +13,7 @@ from agents import generation_span, set_trace_processors, trace
 from kantan_llm.tracing import SQLiteTracer
 
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.traces.recorder import SQLiteRecorder, batches, index_keeper, writer
+from kantan_agents.traces.recorder import SQLiteRecorder, batches, catch_up, writer
 from kantan_agents.traces.search_index import count_unindexed, has_index
 from kantan_agents.traces.store import TraceStore
 from tests.traces.recorder.database_file import DatabaseFile
@@ -45,7 +45,7 @@ def found(file: DatabaseFile, word: str) -> int:
 def test_a_new_file_has_an_index_that_is_filled(
     recorder_at: RecorderAt, file: DatabaseFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(index_keeper, "AT_ONCE", 2)
+    monkeypatch.setattr(catch_up, "INDEXED_AT_ONCE", 2)
     recorder = recorder_at(file.path)
     for number in range(4):
         record(f"hurricane {number}")
@@ -66,7 +66,7 @@ def test_a_few_traces_are_not_indexed_and_found(recorder_at: RecorderAt, file: D
 def test_a_busy_writer_indexes_later(
     recorder_at: RecorderAt, file: DatabaseFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(index_keeper, "AT_ONCE", 2)
+    monkeypatch.setattr(catch_up, "INDEXED_AT_ONCE", 2)
     monkeypatch.setattr(writer, "CHECK_SECONDS", 0.01)
     monkeypatch.setattr(batches, "_BUSY", 0)  # as if more spans waited after each batch
     recorder = recorder_at(file.path)
@@ -87,7 +87,7 @@ def test_a_file_gets_no_index_if_it_shall_have_none(recorder_at: RecorderAt, fil
 def test_an_index_is_filled_whether_the_recorder_would_make_one_or_not(
     recorder_at: RecorderAt, file: DatabaseFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(index_keeper, "AT_ONCE", 1)
+    monkeypatch.setattr(catch_up, "INDEXED_AT_ONCE", 1)
     recorder_at(file.path, search_index=False)
     record("hurricane")
     TraceStore(file.path).build_index()
@@ -113,7 +113,7 @@ def test_what_kantan_llms_tracer_adds_is_found_and_indexed_by_the_next_recorder(
     record("a second hurricane")
     tracer.shutdown()
     assert (found(file, "hurricane"), unindexed(file)) == (2, 2)
-    monkeypatch.setattr(index_keeper, "AT_ONCE", 1)
+    monkeypatch.setattr(catch_up, "INDEXED_AT_ONCE", 1)
     recorder = recorder_at(file.path)
     record("a third hurricane")
     assert recorder.force_flush(10)
@@ -141,7 +141,7 @@ def test_the_recorder_makes_an_index_anew_of_which_something_is_missing(
 def test_a_damaged_index_does_not_stop_the_recorder(
     recorder_at: RecorderAt, file: DatabaseFile, monkeypatch: pytest.MonkeyPatch, logged: Any
 ) -> None:
-    monkeypatch.setattr(index_keeper, "AT_ONCE", 1)
+    monkeypatch.setattr(catch_up, "INDEXED_AT_ONCE", 1)
     recorder = recorder_at(file.path)
     record("hurricane")
     assert recorder.force_flush(10)

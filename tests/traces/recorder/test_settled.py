@@ -14,7 +14,7 @@ import pytest
 from agents import custom_span, function_span, generation_span, trace
 from agents.tracing import AgentSpanData, get_trace_provider
 
-from kantan_agents.traces.recorder import SQLiteRecorder, batches, figure_keeper, settled, writer
+from kantan_agents.traces.recorder import SQLiteRecorder, batches, catch_up, settled, writer
 from kantan_agents.traces.recorder.settled import settled_span
 from kantan_agents.traces.store import TraceStore
 from tests.traces.recorder.database_file import DatabaseFile
@@ -234,14 +234,14 @@ def test_a_busy_writer_stores_figures_when_it_has_time(
     recorder_at: RecorderAt, file: DatabaseFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept: list[Path] = []
-    keep = figure_keeper.FigureKeeper.keep
+    keep = catch_up.FigureKeeper.keep
 
-    def noted(self: figure_keeper.FigureKeeper, database: Any) -> bool:
+    def noted(self: catch_up.FigureKeeper, database: Any) -> bool:
         kept.append(file.path)
         return keep(self, database)
 
-    monkeypatch.setattr(figure_keeper, "AT_ONCE", 1)
-    monkeypatch.setattr(figure_keeper.FigureKeeper, "keep", noted)
+    monkeypatch.setattr(catch_up, "FIGURES_AT_ONCE", 1)
+    monkeypatch.setattr(catch_up.FigureKeeper, "keep", noted)
     monkeypatch.setattr(batches, "_BUSY", 0)  # as if more spans waited after each batch
     recorder = recorder_at(file.path)
     with trace("w"), function_span("f", "a", "b"):

@@ -78,7 +78,7 @@ def test_while_the_file_is_locked_all_ends_of_a_process_share_one_bound(
         + """
 import atexit
 from agents.tracing.setup import _shutdown_global_trace_provider
-from kantan_agents.traces.recorder.span_queue import FlushMarker
+from kantan_agents.traces.recorder.waking import FlushMarker
 
 bound.END_SECONDS = 0.5
 waits = []
@@ -445,7 +445,7 @@ def test_a_recorder_whose_file_is_free_is_written_although_that_of_another_is_lo
     set_trace_processors(recorders)
     for recorder in recorders:
         assert recorder.force_flush(SECONDS)
-        recorder._queue.urgent = False
+        recorder._queue.waking.urgent = False
     with closing(sqlite3.connect(recorders[1].path, isolation_level=None)) as lock:
         lock.execute("BEGIN IMMEDIATE")
         with trace("w"), custom_span("a"):

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from kantan_agents.traces.copying.source import Page
+from kantan_agents.traces.copying.source import TracePage
 from kantan_agents.traces.copying.target import open_target
 from kantan_agents.traces.database_url import as_place
 from kantan_agents.traces.schema import COLUMNS
@@ -38,7 +38,7 @@ class ServerSample(SampleDatabase):
         for table, key in (("traces", trace_id), ("spans", span_id)):
             query = f"SELECT {', '.join(COLUMNS[table])} FROM {table} WHERE id = ?"
             rows[table] = [tuple(row) for row in self.tracer._conn.execute(query, (key,))]
-        self._target.write(Page(rows["traces"], rows["spans"], []))
+        self._target.write(TracePage(rows["traces"], rows["spans"], []))
 
     def close(self) -> None:
         self.tracer.shutdown()

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from kantan_agents.testing import ScriptedModel, assistant_message
 from kantan_agents.traces.kept_figures import CHANGED, count_changed, has_figures
-from kantan_agents.traces.recorder import SQLiteRecorder, figure_keeper
+from kantan_agents.traces.recorder import SQLiteRecorder, catch_up
 from kantan_agents.traces.store import TraceStore, keep
 from tests.traces.store.sample_database import Exported, SampleDatabase, open_sample
 
@@ -169,7 +169,7 @@ async def test_the_recorder_keeps_the_figures_of_a_file_that_an_earlier_version_
 ) -> None:
     from kantan_agents import Agent, Prompt, set_trace_processors
 
-    monkeypatch.setattr(figure_keeper, "AT_ONCE", 1)
+    monkeypatch.setattr(catch_up, "FIGURES_AT_ONCE", 1)
     with open_sample(tmp_path / "t.db", indexed=False) as database:
         for number in range(5):
             run(database, number, number)

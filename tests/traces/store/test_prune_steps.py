@@ -163,13 +163,13 @@ def test_a_transaction_for_which_the_disk_has_no_space_is_repeated_with_fewer_ro
             connection.executemany("INSERT INTO log VALUES (?)", [("x" * 3000,)] * rows)
             return rows
 
-        assert steps.Steps(connection).run(write, steps.Pace()) == 12
+        assert steps.TransactionSteps(connection).run(write, steps.Pace()) == 12
         assert tried == [100, 12]
         assert connection.execute("SELECT COUNT(*) FROM log").fetchone() == (12,)
         connection.execute("PRAGMA max_page_count = 1")  # no more than there are
         with pytest.raises(sqlite3.OperationalError, match="full"):
             while True:  # pages that are in use have some space left
-                steps.Steps(connection).run(write, steps.Pace())
+                steps.TransactionSteps(connection).run(write, steps.Pace())
         assert not connection.in_transaction
 
 

@@ -1,4 +1,4 @@
-"""``Seen``: what may be sent of a span or trace of the SDK, after the user's ``redact``."""
+"""``SentSpan``: what may be sent of a span or trace of the SDK, after the user's ``redact``."""
 
 from __future__ import annotations
 
@@ -12,19 +12,18 @@ from agents import FunctionSpanData
 from kantan_agents.core.interception import active_sdk_agent
 from kantan_agents.core.pipeline import current_run
 from kantan_agents.errors import RedactionError
-from kantan_agents.traces.final_span import recorded_export
+from kantan_agents.traces.final_span import recorded_export, with_tool_output
 from kantan_agents.traces.recorder.private_errors import WITHHELD, private_error, records_sensitive_data
 from kantan_agents.traces.recorder.redaction import Redact, call_redact
 from kantan_agents.traces.recorder.snapshot import response_data
 from kantan_agents.traces.telemetry import conventions as names
 from kantan_agents.traces.telemetry.content import messages_of, parsed
-from kantan_agents.traces.tool_outputs import with_tool_output
 
 _CONTENTS = ("input", "output")
 
 
 @attrs.frozen
-class Seen:
+class SentSpan:
     """What may be sent of a span.
 
     Attributes:
@@ -52,7 +51,7 @@ class Seen:
         return f"{message}: {detail}" if detail and self.has_content else message
 
 
-class Reader:
+class SpanReader:
     """Reads spans and traces of the SDK.
 
     Args:
@@ -81,7 +80,7 @@ class Reader:
         """Whether names can be sent before a span has ended, as no ``redact`` may change them."""
         return self._redact is None
 
-    def span(self, span: Any) -> Seen:
+    def span(self, span: Any) -> SentSpan:
         """Return what may be sent of a span that has ended."""
         has_content = self.content and records_sensitive_data()
         span_data, error = span.span_data, span.error
@@ -95,13 +94,13 @@ class Reader:
             redacted = self._redacted(exported, span.span_id)
             if redacted is None:
                 data, error = {"type": data.get("type")}, error and {"message": WITHHELD, "data": None}
-                return Seen(data, error, _error_type(span.error), has_content=False)
+                return SentSpan(data, error, _error_type(span.error), has_content=False)
             data, error = dict(redacted.get("span_data") or {}), redacted.get("error")
             if not has_content:
                 data = {key: value for key, value in data.items() if key not in _CONTENTS}
         if error is not None and not has_content:
             error = private_error(error)
-        return Seen(
+        return SentSpan(
             data,
             error,
             _error_type(span.error),

@@ -1,4 +1,4 @@
-"""``Opened``: the database of durable runs with its engine, opened when it is first used."""
+"""``OpenDatabase``: the database of durable runs with its engine, opened when it is first used."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import TypeVar
 import anyio.to_thread
 
 from kantan_agents.durable.engines.engine import Engine, EngineRun
-from kantan_agents.durable.storage.approvals import Approvals
-from kantan_agents.durable.storage.database import Database
+from kantan_agents.durable.storage.approvals import ApprovalStore
+from kantan_agents.durable.storage.database import RunDatabase
 from kantan_agents.durable.storage.events import Events
-from kantan_agents.durable.storage.steps import Steps
+from kantan_agents.durable.storage.steps import StepStore
 from kantan_agents.errors import DurableRunNotFoundError
 
 T = TypeVar("T")
 
 
-class Opened:
+class OpenDatabase:
     """The database of durable runs, started or not.
 
     Args:
@@ -27,7 +27,9 @@ class Opened:
         steps: Its steps.
     """
 
-    def __init__(self, database: Database, engine: Engine, approvals: Approvals, steps: Steps) -> None:
+    def __init__(
+        self, database: RunDatabase, engine: Engine, approvals: ApprovalStore, steps: StepStore
+    ) -> None:
         self._database = database
         self._engine = engine
         self._approvals = approvals

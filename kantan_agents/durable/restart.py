@@ -1,4 +1,4 @@
-"""``Again``: makes a run from what is stored of it."""
+"""``Restart``: makes a run from what is stored of it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kantan_agents.agent.running.identity import Identity, next_identity
 from kantan_agents.durable.execution import Execution
 from kantan_agents.durable.middleware import Durable, durable_of
 from kantan_agents.durable.session import check_session
-from kantan_agents.durable.storage.approvals import Approvals
+from kantan_agents.durable.storage.approvals import ApprovalStore
 from kantan_agents.durable.stored_run import StoredRun, loaded_context
 from kantan_agents.errors import KantanAgentsError, StoredStepError, UnknownDurableAgentError
 from kantan_agents.middleware.approve.calls import Edit
@@ -22,7 +22,7 @@ from kantan_agents.middleware.approve.stored_runs import state_from
 from kantan_agents.middleware.approve.waiting_runs import decide
 
 
-class Again:
+class Restart:
     """Makes runs from what is stored of them.
 
     Args:
@@ -30,7 +30,7 @@ class Again:
         approvals: The runs that have waited for people.
     """
 
-    def __init__(self, agents: Mapping[str, Any], approvals: Approvals) -> None:
+    def __init__(self, agents: Mapping[str, Any], approvals: ApprovalStore) -> None:
         self._agents = agents
         self._approvals = approvals
 

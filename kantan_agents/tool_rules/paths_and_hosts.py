@@ -1,16 +1,20 @@
-"""Matches paths with the patterns of ``Read(src/**)``, relative to the root of the tool.
+"""Matches paths and hosts with the patterns of ``Read(src/**)`` and ``WebFetch(domain:example.com)``.
 
-``*`` and ``?`` match within one step, ``**`` matches any number of steps. There are no sets of characters and
-no escapes, so ``[`` is an ordinary character. In deny, a pattern without a slash covers the name at any
-depth, and what covers a folder covers all that is in it. The time is linear in the length of the path for
-each step of the pattern.
+Paths are relative to the root of the tool. ``*`` and ``?`` match within one step, ``**`` matches any number
+of steps. There are no sets of characters and no escapes, so ``[`` is an ordinary character. In deny, a
+pattern without a slash covers the name at any depth, and what covers a folder covers all that is in it. The
+time is linear in the length of the path for each step of the pattern.
 """
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 _ANY_STEPS = "**"
+DOMAIN_PREFIX = "domain:"
+_HOST = re.compile(r"(?:\*\.)?[^\s*/:@?#\[\]]+|\[?[0-9a-fA-F:.]+\]?")
+_SUBDOMAINS = "*."
 
 
 def is_path_pattern(argument: str) -> bool:
@@ -83,3 +87,30 @@ def _step_matches(wanted: str, name: str) -> bool:
         else:
             return False
     return not wanted[place:].strip("*")
+
+
+def checked_domain(argument: str) -> str:
+    """Return the host in ``domain:HOST``, as hosts are compared.
+
+    Raises:
+        ValueError: It is not ``domain:`` with one host, such as ``example.com`` or ``*.example.com``.
+    """
+    host = argument.removeprefix(DOMAIN_PREFIX).strip()
+    if not argument.startswith(DOMAIN_PREFIX) or _HOST.fullmatch(host) is None:
+        raise ValueError("must name one host, such as domain:example.com or domain:*.example.com")
+    if not host.isascii():
+        raise ValueError("must name the host in its ASCII form, such as domain:xn--bcher-kva.example")
+    return host.lower().rstrip(".")
+
+
+def grants_domain(pattern: str, host: str) -> bool:
+    """Return whether a pattern of allow covers a host; subdomains only if it begins with ``*.``."""
+    if pattern.startswith(_SUBDOMAINS):
+        return host.endswith(pattern[1:])
+    return host == pattern
+
+
+def denies_domain(pattern: str, host: str) -> bool:
+    """Return whether a pattern of deny covers a host; its subdomains are covered too."""
+    domain = pattern.removeprefix(_SUBDOMAINS)
+    return host == domain or host.endswith(f".{domain}")
