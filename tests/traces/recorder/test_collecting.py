@@ -52,7 +52,7 @@ def woken(asleep: SQLiteRecorder, monkeypatch: pytest.MonkeyPatch) -> list[float
     wake = Wake.set
 
     def noting(self: Wake) -> None:
-        if self is asleep._queue.wake:
+        if self is asleep._queue.waking._wake:
             times.append(time.monotonic())
         wake(self)
 
