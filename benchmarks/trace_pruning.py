@@ -29,7 +29,7 @@ from typing_extensions import Self
 from kantan_agents.traces.ids import new_run_id, trace_id_of
 from kantan_agents.traces.recorder import SQLiteRecorder
 from kantan_agents.traces.store import TraceStore
-from kantan_agents.traces.store.keep import keep_changed
+from kantan_agents.traces.store.store_figures import keep_changed
 
 _SPANS_OF_A_RUN = 6
 _RUNS_AT_ONCE = 2_000

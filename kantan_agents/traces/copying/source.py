@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import attrs
 
-from kantan_agents.traces.kept_records import CONTENTS, RUNS
+from kantan_agents.traces.record_tables import CONTENTS, RUNS
 from kantan_agents.traces.recorder.run_rows import Content, RunRow
 from kantan_agents.traces.schema import COLUMNS
 from kantan_agents.traces.store.run_records import has_run_tables

@@ -12,9 +12,9 @@ from typing import Any, Final
 from kantan_agents.errors import TraceDatabaseError
 from kantan_agents.traces.copying.source import State, TracePage, TraceRow, states_of
 from kantan_agents.traces.database_url import url_of
-from kantan_agents.traces.kept_figures import keep_figures
-from kantan_agents.traces.kept_records import keep_records
+from kantan_agents.traces.figure_tables import keep_figures
 from kantan_agents.traces.make_database import make_database
+from kantan_agents.traces.record_tables import keep_records
 from kantan_agents.traces.recorder.run_writing import write_runs
 from kantan_agents.traces.schema import COLUMNS, make_indexes
 from kantan_agents.traces.search_index import keep_index

@@ -11,12 +11,12 @@ import sqlite3
 from typing import Final
 
 from kantan_agents.support.log import get_logger
-from kantan_agents.traces.kept_figures import CHANGED
-from kantan_agents.traces.kept_figures import TABLES as FIGURE_TABLES
-from kantan_agents.traces.kept_records import STATEMENTS as RECORDS
+from kantan_agents.traces.figure_tables import CHANGED
+from kantan_agents.traces.figure_tables import TABLES as FIGURE_TABLES
 from kantan_agents.traces.postgres.connection import ServerConnection
 from kantan_agents.traces.postgres.functions import FUNCTIONS
 from kantan_agents.traces.postgres.server_error import ServerError
+from kantan_agents.traces.record_tables import STATEMENTS as RECORDS
 from kantan_agents.traces.schema import COLUMNS, ForeignDatabaseError
 
 VERSION: Final = 1

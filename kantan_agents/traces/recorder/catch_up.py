@@ -37,7 +37,7 @@ class FigureKeeper:
         if database.changed_traces < FIGURES_AT_ONCE:
             return False
         # Imported late: a process that only records a few traces needs none of it.
-        from kantan_agents.traces.store.keep import keep_changed
+        from kantan_agents.traces.store.store_figures import keep_changed
 
         try:
             if keep_changed(self._path, _SECONDS):

@@ -13,8 +13,8 @@ from typing import Any
 import attrs
 
 from kantan_agents.support.private_files import create_private
-from kantan_agents.traces.kept_figures import count_changed, keep_figures
-from kantan_agents.traces.kept_records import keep_records
+from kantan_agents.traces.figure_tables import count_changed, keep_figures
+from kantan_agents.traces.record_tables import keep_records
 from kantan_agents.traces.recorder.file_errors import is_file_error, is_locked, lacks_tables
 from kantan_agents.traces.recorder.guarded_connection import GuardedConnection, begin_log, directory_locked
 from kantan_agents.traces.recorder.rows import SpanRow

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, TypeVar
 
-from kantan_agents.traces.kept_records import CONTENTS, RUNS
+from kantan_agents.traces.record_tables import CONTENTS, RUNS
 from kantan_agents.traces.recorder.run_rows import Content, RunRow
 
 _HASHES_PER_STATEMENT = 500

@@ -8,7 +8,7 @@ from datetime import date, datetime, timedelta, timezone
 from typing import Any, Final
 
 from kantan_agents.traces.database_url import PostgresUrl
-from kantan_agents.traces.kept_figures import count_changed
+from kantan_agents.traces.figure_tables import count_changed
 from kantan_agents.traces.postgres.connection import WRITE_LOCK, ServerConnection, as_sqlite, connect
 from kantan_agents.traces.postgres.partitions import create_partitions, week_of, weeks_in
 from kantan_agents.traces.postgres.schema import migrate

@@ -11,7 +11,7 @@ import attrs
 
 from kantan_agents.traces.capture import PromptRecord
 from kantan_agents.traces.capture.canonical import decode
-from kantan_agents.traces.kept_records import CONTENTS
+from kantan_agents.traces.record_tables import CONTENTS
 from kantan_agents.traces.store.figures import PromptVersion
 from kantan_agents.traces.store.run_records import has_run_tables
 

@@ -14,7 +14,7 @@ import attrs
 from kantan_agents.errors import PromptNotRecordedError
 from kantan_agents.traces.capture import PromptRecord
 from kantan_agents.traces.capture.diff_text import text_diff
-from kantan_agents.traces.kept_figures import CHANGED, RUN_FIGURES, VERDICTS, has_figures
+from kantan_agents.traces.figure_tables import CHANGED, RUN_FIGURES, VERDICTS, has_figures
 from kantan_agents.traces.store.figures import (
     PromptVersion,
     RunFigures,

@@ -13,8 +13,8 @@ import attrs
 
 from kantan_agents.errors import TraceDatabaseError
 from kantan_agents.traces.database_url import url_of
-from kantan_agents.traces.kept_figures import CHANGED, FIGURES, has_figures
-from kantan_agents.traces.kept_records import has_records, remove_unused
+from kantan_agents.traces.figure_tables import CHANGED, FIGURES, has_figures
+from kantan_agents.traces.record_tables import has_records, remove_unused
 from kantan_agents.traces.schema import make_indexes, make_tables
 from kantan_agents.traces.search_index import tables_by_trace
 from kantan_agents.traces.store.build_index import keep_after_deletion

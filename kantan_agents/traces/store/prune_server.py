@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Final
 
 from kantan_agents.errors import NotInPostgresError
-from kantan_agents.traces.kept_figures import CHANGED, FIGURES
-from kantan_agents.traces.kept_records import remove_unused
+from kantan_agents.traces.figure_tables import CHANGED, FIGURES
 from kantan_agents.traces.postgres.connection import ServerConnection, server_of
 from kantan_agents.traces.postgres.partitions import bytes_of_tables, weeks_in
 from kantan_agents.traces.postgres.server_error import ServerError
+from kantan_agents.traces.record_tables import remove_unused
 from kantan_agents.traces.store.connection import changing, reading, transaction
 from kantan_agents.traces.store.records import PruneResult
 from kantan_agents.traces.store.retention import PrunePlan, Retention, plan

@@ -13,8 +13,8 @@ from pathlib import Path
 from kantan_agents.traces.capture import RunCalls, TraceCalls
 from kantan_agents.traces.capture.canonical import decode
 from kantan_agents.traces.capture.reading import KnownContents, run_calls
-from kantan_agents.traces.kept_records import RUNS
 from kantan_agents.traces.metadata import RUN_SPAN
+from kantan_agents.traces.record_tables import RUNS
 from kantan_agents.traces.store.connection import reading
 from kantan_agents.traces.store.filters import Filters
 from kantan_agents.traces.store.find import find

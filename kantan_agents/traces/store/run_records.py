@@ -10,7 +10,7 @@ from typing import Any, Final
 from kantan_agents.traces.capture import RunRecord
 from kantan_agents.traces.capture.canonical import decode
 from kantan_agents.traces.capture.reading import UnknownVersionError, run_record
-from kantan_agents.traces.kept_records import CONTENTS, RUNS
+from kantan_agents.traces.record_tables import CONTENTS, RUNS
 
 NO_RECORD: Final = (
     "run {}: it has no record: the process ended before it was written, the run keeps its content out of "

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from kantan_agents.traces.kept_figures import CHANGED, TRACE_FIGURES, has_figures
+from kantan_agents.traces.figure_tables import CHANGED, TRACE_FIGURES, has_figures
 
 # The size of a span's row without its long texts, plus its index entries.
 _ROW_BYTES = 400

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kantan_agents import TraceStore
 from kantan_agents.traces.store import find_in_server
-from kantan_agents.traces.store.keep import keep_changed
+from kantan_agents.traces.store.store_figures import keep_changed
 from tests.postgres_server import execute
 from tests.traces.store.sample_database import NOON, SampleDatabase
 from tests.traces.store.server_sample import ServerSample, open_server_sample

@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from kantan_agents.traces.kept_records import CONTENTS, RUNS
+from kantan_agents.traces.record_tables import CONTENTS, RUNS
 
 
 def rows(path: Path, query: str, *values: Any) -> list[tuple[Any, ...]]:

@@ -18,7 +18,7 @@ from kantan_llm.tracing.search import SpanQuery, TraceQuery
 from kantan_agents import Agent, Prompt, SQLiteRecorder, TraceStore
 from kantan_agents.errors import PromptNotRecordedError
 from kantan_agents.testing import ScriptedModel, function_call
-from kantan_agents.traces.kept_records import CONTENTS, RUNS
+from kantan_agents.traces.record_tables import CONTENTS, RUNS
 from tests.traces.capture.recording import Recording
 from tests.traces.records.contents import change, counted, kinds, referred, rows
 

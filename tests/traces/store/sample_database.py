@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 from kantan_llm.tracing import SQLiteTracer
 
-from kantan_agents.traces.kept_figures import keep_figures
+from kantan_agents.traces.figure_tables import keep_figures
 from kantan_agents.traces.schema import make_indexes, make_tables
 from kantan_agents.traces.store.connection import changing
 

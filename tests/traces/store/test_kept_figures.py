@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kantan_agents.testing import ScriptedModel, assistant_message
-from kantan_agents.traces.kept_figures import CHANGED, count_changed, has_figures
+from kantan_agents.traces.figure_tables import CHANGED, count_changed, has_figures
 from kantan_agents.traces.recorder import SQLiteRecorder, catch_up
-from kantan_agents.traces.store import TraceStore, keep
+from kantan_agents.traces.store import TraceStore, store_figures
 from tests.traces.store.sample_database import Exported, SampleDatabase, open_sample
 
 FIGURE_TABLES = (
@@ -93,7 +93,7 @@ def prune(database: SampleDatabase, one: int, other: int) -> None:
 
 
 def keep_some(database: SampleDatabase, one: int, other: int) -> None:
-    keep.keep_changed(database.path, 0 if one else 60)
+    store_figures.keep_changed(database.path, 0 if one else 60)
 
 
 ACTIONS = {
@@ -135,7 +135,7 @@ def test_whoever_changes_the_file_statistics_equal_those_computed_from_its_spans
             ACTIONS[name](database, one, other)
         for _ in range(2):
             assert figures(database.path) == from_scratch(database.path)
-            while keep.keep_changed(database.path, 60):
+            while store_figures.keep_changed(database.path, 60):
                 continue
 
 
@@ -144,7 +144,7 @@ def test_figures_that_are_kept_need_no_span(tmp_path: Path) -> None:
         database.judge(database.run(prompt_name="p", prompt_version="v1"), 0.5)
         run(database, 2, 1)
         before = TraceStore(database.path).prompts()
-        keep.keep_changed(database.path, 60)
+        store_figures.keep_changed(database.path, 60)
         with database.tracer._conn as connection:
             # Without the note of a trigger, only the spans themselves could show the change.
             connection.execute("DELETE FROM spans")
@@ -155,7 +155,7 @@ def test_figures_that_are_kept_need_no_span(tmp_path: Path) -> None:
 def test_figures_without_their_triggers_are_not_used(tmp_path: Path) -> None:
     with open_sample(tmp_path / "t.db") as database:
         run(database, 0, 0)
-        keep.keep_changed(database.path, 60)
+        store_figures.keep_changed(database.path, 60)
         with database.tracer._conn as connection:
             connection.execute("DROP TRIGGER kantan_agents_span_deleted")
             connection.execute("DELETE FROM spans")
@@ -187,7 +187,7 @@ def test_figures_that_sqlite_cannot_store_are_computed_when_they_are_read(tmp_pa
     with open_sample(tmp_path / "t.db") as database:
         database.trace("odd", {"prompt_name": "p", "usage_total": {"total_tokens": 10**30}})
         run(database, 0, 0)
-        assert not keep.keep_changed(database.path, 60)
+        assert not store_figures.keep_changed(database.path, 60)
         assert changed(database.path) == 0
         assert sum(stats.total_tokens for stats in TraceStore(database.path).prompts()) == 10**30
 
@@ -195,7 +195,7 @@ def test_figures_that_sqlite_cannot_store_are_computed_when_they_are_read(tmp_pa
 def test_a_copy_of_the_tables_of_kantan_llm_alone_is_read_too(tmp_path: Path) -> None:
     with open_sample(tmp_path / "t.db") as database:
         run(database, 0, 0)
-        keep.keep_changed(database.path, 60)
+        store_figures.keep_changed(database.path, 60)
     shutil.copy(tmp_path / "t.db", tmp_path / "copy.db")
     with closing(sqlite3.connect(tmp_path / "copy.db")) as connection:
         connection.execute("DROP TABLE spans")
@@ -209,7 +209,7 @@ def test_a_copy_of_the_tables_of_kantan_llm_alone_is_read_too(tmp_path: Path) ->
 def test_figures_are_removed_with_their_triggers_first_and_other_tracers_go_on(tmp_path: Path) -> None:
     with open_sample(tmp_path / "t.db") as database:
         run(database, 0, 0)
-        keep.keep_changed(database.path, 60)
+        store_figures.keep_changed(database.path, 60)
         with database.tracer._conn as connection:
             found = connection.execute(FIGURE_TABLES).fetchall()
             for kind, name in sorted(found, key=lambda row: row[0] != "trigger"):

@@ -14,8 +14,8 @@ from kantan_agents.lab.replay.experiment.prices import Prices
 from kantan_agents.lab.rollout.observed.observed_run import Drawn, ObservedRun, drawn_of, reason_not_drawn
 from kantan_agents.lab.rollout.plan import RolloutPlan
 from kantan_agents.traces.capture.canonical import decode
-from kantan_agents.traces.kept_records import RUNS
 from kantan_agents.traces.metadata import RUN_SPAN
+from kantan_agents.traces.record_tables import RUNS
 from kantan_agents.traces.store.run_records import READING_ERRORS, Contents, has_run_tables
 from kantan_agents.traces.store.runs import run_data
 from kantan_agents.traces.store.span_records import light_span, mapping_of, parse_time

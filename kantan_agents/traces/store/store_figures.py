@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kantan_agents.traces.database_url import is_server
-from kantan_agents.traces.kept_figures import (
+from kantan_agents.traces.figure_tables import (
     CHANGED,
     FIGURES,
     RUN_FIGURES,
