@@ -20,6 +20,7 @@ from kantan_agents.lab.replay import Recording, replay_async
 from kantan_agents.middleware import Budget, Fallback, Hedge, LimitConcurrency, Redact
 from kantan_agents.middleware.hedge.hedge import Allowance, Latencies
 from kantan_agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
+from tests.sizes import size
 
 NEVER = 1_000_000.0
 
@@ -461,8 +462,9 @@ def test_a_percentile_is_that_of_the_latest_latencies(values: list[float], quant
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_longest_waits_are_halved_for_less_than_6_percent_more_requests(seed: int) -> None:
-    plain = simulate(with_stragglers, 1000, seed, None)
-    hedged = simulate(with_stragglers, 1000, seed, Hedge())
+    calls = size(1_000, 400)
+    plain = simulate(with_stragglers, calls, seed, None)
+    hedged = simulate(with_stragglers, calls, seed, Hedge())
     assert hedged.percentile(99) <= plain.percentile(99) / 2
     assert hedged.percentile(50) == pytest.approx(plain.percentile(50), rel=0.1)
     assert 0 < hedged.more_requests < 0.06
@@ -471,7 +473,7 @@ def test_the_longest_waits_are_halved_for_less_than_6_percent_more_requests(seed
 @pytest.mark.parametrize(("name", "draw"), SITUATIONS, ids=[name for name, _ in SITUATIONS])
 def test_no_situation_gets_more_requests_than_its_share(name: str, draw: Any) -> None:
     del name
-    assert simulate(draw, 400, 3, Hedge(share=0.03)).more_requests < 0.03 + 1e-9
+    assert simulate(draw, size(400, 200), 3, Hedge(share=0.03)).more_requests < 0.03 + 1e-9
 
 
 def test_equal_seeds_give_equal_simulations() -> None:

@@ -24,6 +24,7 @@ from kantan_agents.testing.strategies.schemas import valid_values, validity
 from kantan_agents.tool_rules import ToolRules, decide_call
 from kantan_agents.tools.facts import facts_of
 from tests.models.structured.schema_strategies import schemas
+from tests.sizes import size
 
 from .occurring import SEARCH, first_of_each
 
@@ -175,7 +176,9 @@ def shares(strategy: Any) -> Counter[str]:
     valid = {name: validity(dict(one.schema or {})) for name, one in facts.items()}
     rules = ToolRules.parse(RULES)
 
-    @settings(max_examples=300, database=None, deadline=None, derandomize=True, phases=[Phase.generate])
+    number = size(300, 100)
+
+    @settings(max_examples=number, database=None, deadline=None, derandomize=True, phases=[Phase.generate])
     @given(strategy)
     def count(call: tuple[str, Any]) -> None:
         name, arguments = call

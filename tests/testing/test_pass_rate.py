@@ -10,6 +10,9 @@ import pytest
 from kantan_agents.lab.evaluation import Case, CaseResult, Score
 from kantan_agents.testing.pass_rate import PassRate, is_failed_check, pass_rate, passes, shortfall
 from tests.lab.evaluation.report.made_results import cases_of, result
+from tests.sizes import size
+
+NUMBERS = size((*range(1, 40), 75, 150, 300), (*range(1, 13), 20, 39, 75))
 
 
 def of(passed: float, cases: int, min_pass: float = 0.9) -> PassRate:
@@ -18,7 +21,7 @@ def of(passed: float, cases: int, min_pass: float = 0.9) -> PassRate:
 
 @pytest.mark.parametrize("min_pass", [0.5, 0.8, 0.9, 0.95, 0.99])
 def test_an_agent_that_is_good_enough_fails_in_at_most_1_of_40_sessions(min_pass: float) -> None:
-    for cases in (*range(1, 40), 75, 150, 300):
+    for cases in NUMBERS:
         false_alarms = sum(
             comb(cases, passed) * min_pass**passed * (1 - min_pass) ** (cases - passed)
             for passed in range(cases + 1)

@@ -23,6 +23,7 @@ from kantan_agents.testing.strategies import contexts, prompts, tool_calls, tool
 from tests.lab.replay.kinds_of_runs import HELPER, KINDS
 from tests.lab.replay.taping import RAN, Case, Tapes, hashes
 from tests.programs import Preloaded
+from tests.sizes import examples
 
 
 def look(query: str, limit: int = 3) -> str:
@@ -133,7 +134,7 @@ def _plain(first: Any, rules: Any = None, output_type: Any = None) -> Drawn:
 @example(_plain([Call("tb", {"x": "y"})]))
 @example(_plain('{"n": 1}', output_type=Found))
 @expect_events("tool ran", "tool failed", "tool refused", "delegated", "handed_off", "structured", "replayed")
-@settings(suppress_health_check=[HealthCheck.too_slow])
+@settings(examples(15), suppress_health_check=[HealthCheck.too_slow])
 @given(drawn_runs)
 def test_any_run_replays(path: Path, drawn: Drawn) -> None:
     set_trace_processors([])

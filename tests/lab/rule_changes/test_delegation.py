@@ -14,6 +14,7 @@ from kantan_agents.lab.rule_changes import what_if
 from kantan_agents.traces.capture import TraceCalls
 from tests.agent.delegation.cast import Cast, boss, definition, delegate, say, use
 from tests.lab.rule_changes.recorded import Recording, decision, predicted
+from tests.sizes import size
 
 pytestmark = pytest.mark.anyio
 
@@ -43,7 +44,7 @@ def family(worker_tools: Any = "*", by_task: Any = None) -> Agent[Any]:
     return boss(cast, *files, task={"tool_rules": by_task}, tool_providers=None)
 
 
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=size(12, 6), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(RULES, RULES, st.sampled_from(["*", ("read", "bash", "Task"), ("bash(git:*)", "Task")]))
 async def test_what_if_gives_the_decisions_of_a_family_of_runs(
     recorded: Recording, before: Any, after: Any, worker_tools: Any

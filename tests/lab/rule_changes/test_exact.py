@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import pytest
 from agents import FunctionTool, function_tool
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
@@ -17,6 +17,7 @@ from kantan_agents.testing import Reply, ScriptedModel, ScriptedToolCall
 from kantan_agents.testing.properties import event
 from kantan_agents.testing.strategies import tool_calls, tool_rules
 from tests.lab.rule_changes.recorded import Recording, decision, predicted, recording
+from tests.sizes import examples
 
 pytestmark = pytest.mark.anyio
 
@@ -98,7 +99,7 @@ async def check(recorded: Recording, before: Any, after: Any, calls: list[Script
         assert found.rule is None or found == flip.after
 
 
-@settings(max_examples=15)
+@examples(8, published=15)
 @given(questions())
 async def test_what_if_gives_the_decisions_of_a_run_under_the_other_rules(question: Any) -> None:
     with tempfile.TemporaryDirectory() as directory, recording(Path(directory) / "t.sqlite3") as recorded:

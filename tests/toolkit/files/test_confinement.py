@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from tests.sizes import size
 from tests.toolkit.files.calling import Tools, snapshot
 
 SECRET = "gE7-outside"
@@ -124,7 +125,7 @@ class Confinement(RuleBasedStateMachine):
 
 
 Confinement.TestCase.settings = settings(
-    max_examples=25,
+    max_examples=size(25, 12),
     stateful_step_count=25,
     deadline=None,
     suppress_health_check=list(HealthCheck),

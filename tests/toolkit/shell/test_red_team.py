@@ -21,6 +21,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invar
 
 from kantan_agents import Agent, toolkit
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
+from tests.sizes import size
 
 SECRET = "4711-secret"
 OUTSIDE = "0815-outside"
@@ -221,7 +222,7 @@ class RedTeam(RuleBasedStateMachine):
 
 
 RedTeam.TestCase.settings = settings(
-    max_examples=20,
+    max_examples=size(20, 10),
     stateful_step_count=15,
     deadline=None,
     suppress_health_check=list(HealthCheck),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from kantan_agents.traces.capture import ModelAnswer, ModelRequest, ToolDefinition
 from kantan_agents.traces.capture.compare import Difference, answer_differences, differences
+from tests.sizes import examples
 from tests.traces.capture.requests import one_part_changed, requests
 
 ASKED = {"role": "user", "content": "Where is 7?"}
@@ -37,12 +38,14 @@ def test_a_changed_item_is_one_difference_although_the_next_one_is_what_it_was()
     assert found == Difference("input[0]", ASKED, ANSWERED)
 
 
+@examples(20)
 @given(requests, requests)
 def test_requests_differ_exactly_if_their_hashes_do(one: ModelRequest, other: ModelRequest) -> None:
     assert bool(differences(one, other)) == (one.hash != other.hash)
     assert not differences(one, attrs.evolve(one))
 
 
+@examples(20)
 @given(requests, requests)
 def test_each_difference_says_which_values_differ(one: ModelRequest, other: ModelRequest) -> None:
     for difference in differences(one, other):

@@ -20,6 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 
 from kantan_agents.traces.recorder import SQLiteRecorder, database
 from kantan_agents.traces.store import TraceStore
+from tests.sizes import size
 from tests.traces.recorder.database_file import DatabaseFile
 from tests.traces.recorder.processes import SECONDS, Start, wait_until
 
@@ -382,5 +383,5 @@ class Changing(RuleBasedStateMachine):
 def test_after_any_changes_of_the_files_what_is_counted_as_written_is_readable(folder: Path) -> None:
     run_state_machine_as_test(
         type("ChangingThere", (Changing,), {"folder": folder}),
-        settings=settings(max_examples=25, stateful_step_count=15, deadline=None),
+        settings=settings(max_examples=size(25, 10), stateful_step_count=15, deadline=None),
     )

@@ -19,6 +19,7 @@ from kantan_agents import Agent, Prompt, SQLiteRecorder, TraceStore
 from kantan_agents.errors import PromptNotRecordedError
 from kantan_agents.testing import ScriptedModel, function_call
 from kantan_agents.traces.record_tables import CONTENTS, RUNS
+from tests.sizes import size
 from tests.traces.capture.recording import Recording
 from tests.traces.records.contents import change, counted, kinds, referred, rows
 
@@ -257,7 +258,7 @@ class Uses(RuleBasedStateMachine):
 
 
 def test_counts_stay_right_whatever_happens() -> None:
-    run_state_machine_as_test(Uses, settings=settings(max_examples=12, stateful_step_count=12))
+    run_state_machine_as_test(Uses, settings=settings(max_examples=size(12, 6), stateful_step_count=12))
 
 
 # Damage

@@ -17,6 +17,7 @@ from kantan_agents.errors import InvalidOptionError
 from kantan_agents.testing import ScriptedModel, assistant_message
 from kantan_agents.testing.strategies import json_values
 from kantan_agents.traces.store import TraceStore, export
+from tests.sizes import examples
 from tests.traces.store.sample_database import SampleDatabase, open_sample
 
 UNCOMPARED = ("metadata", "missing", "rubric", "runs", "spans")
@@ -110,6 +111,7 @@ async def test_async_code_can_export_and_stop_in_between(
         store.export_async(limit=0)
 
 
+@examples(15)
 @given(metadata=st.dictionaries(st.text(max_size=3), json_values() | st.just(float("nan")), max_size=3))
 def test_any_metadata_is_exported_as_json_without_loss(
     metadata: dict[str, Any], tmp_path_factory: pytest.TempPathFactory

@@ -18,6 +18,7 @@ from kantan_agents.testing import ScriptedModel, assistant_message
 from kantan_agents.traces.figure_tables import CHANGED, count_changed, has_figures
 from kantan_agents.traces.recorder import SQLiteRecorder, catch_up
 from kantan_agents.traces.store import TraceStore, store_figures
+from tests.sizes import examples
 from tests.traces.store.sample_database import Exported, SampleDatabase, open_sample
 
 FIGURE_TABLES = (
@@ -124,6 +125,7 @@ ACTIONS = {
 }
 
 
+@examples(15)
 @given(
     steps=st.lists(st.tuples(st.sampled_from([*ACTIONS]), st.integers(0, 3), st.integers(0, 3)), max_size=8)
 )

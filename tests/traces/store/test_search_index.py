@@ -22,6 +22,7 @@ from kantan_agents.traces import search_index
 from kantan_agents.traces.recorder import SQLiteRecorder
 from kantan_agents.traces.search_index import PARTS, count_unindexed, has_index, part_name
 from kantan_agents.traces.store import IndexResult, TraceStore, build_index, candidates, index, steps
+from tests.sizes import examples
 from tests.traces.store.sample_database import SampleDatabase, open_sample
 
 WORDS = [
@@ -114,6 +115,7 @@ def _the_index_is_asked_early() -> Iterator[None]:
 # ---- what is found
 
 
+@examples(20)
 @given(
     texts=st.lists(st.tuples(TEXT, TEXT), max_size=8),
     words=st.lists(TEXT | st.sampled_from(WORDS), min_size=1, max_size=3),
@@ -216,6 +218,7 @@ ACTIONS: dict[str, Callable[[SampleDatabase, int], None]] = {
 }
 
 
+@examples(20)
 @given(actions=st.lists(st.tuples(st.sampled_from([*ACTIONS]), st.integers(0, 3)), max_size=10))
 @example(actions=[("run", 0), ("build", 0), ("update", 1), ("build", 0)])
 @example(actions=[("run", 0), ("build", 0), ("add span", 0), ("build", 0), ("prune", 0), ("run", 1)])

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from kantan_agents import TraceStore, record_traces
 from kantan_agents.lab.evaluation import CaseResult, Evaluation, Progress, evaluate, evaluate_async
 from tests.lab.evaluation.experiment.counting import Asked, is_loud, length, words
+from tests.sizes import examples
 from tests.traces.recorder.conftest import folder, start
 from tests.traces.recorder.processes import Start, wait_until
 
@@ -42,6 +43,7 @@ def uninterrupted() -> list[CaseResult]:
     return [comparable(one) for one in found]
 
 
+@examples(12)
 @given(stops=st.lists(st.integers(0, 7), max_size=2), concurrency=st.integers(1, 4), fails=st.booleans())
 @example(stops=[0], concurrency=1, fails=False)
 @example(stops=[3, 6], concurrency=4, fails=True)

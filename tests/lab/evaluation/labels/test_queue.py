@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kantan_agents import Agent, TraceStore
@@ -27,6 +27,7 @@ from kantan_agents.lab.evaluation import (
 from kantan_agents.testing import ScriptedModel, ScriptedToolCall
 from tests.lab.evaluation.labels.shop import copied, evaluate_shop, good, label_all, plain
 from tests.programs import Preloaded
+from tests.sizes import examples
 
 # ---- what is asked
 
@@ -130,6 +131,7 @@ def test_a_label_picked_by_hand_is_asked_again_if_it_is_drawn(evaluation: Evalua
 # ---- what is hidden
 
 
+@examples(15)
 @given(st.integers(0, 10_000), st.sampled_from([None, 2]), st.sampled_from(["aiko", "v1", "bo"]))
 def test_nothing_of_an_item_shows_the_score_or_the_variant_before_the_answer(
     few: Path, seed: int, sample: int | None, by: str
@@ -192,7 +194,7 @@ def test_an_undone_label_is_gone_and_its_result_is_the_next(evaluation: Evaluati
     assert queue.undo() is None
 
 
-@settings(max_examples=20)
+@examples(8, published=20)
 @given(st.lists(st.tuples(st.integers(0, 7), st.sampled_from([0, 1, 0.5, "skip"])), max_size=10))
 def test_undoing_everything_restores_what_was_stored(few: Path, steps: list[tuple[int, float | str]]) -> None:
     with copied(few) as evaluation:
@@ -212,7 +214,7 @@ def test_undoing_everything_restores_what_was_stored(few: Path, steps: list[tupl
         assert (len(queue), queue.labelled, queue.skipped) == (8, 0, 0)
 
 
-@settings(max_examples=15)  # each commits many transactions to a file
+@examples(5, published=15)  # each commits many transactions to a file
 @given(st.permutations(range(8)))
 def test_the_order_of_labels_does_not_matter(few: Path, order: list[int]) -> None:
     with copied(few) as one, copied(few) as other:

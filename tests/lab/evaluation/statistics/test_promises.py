@@ -11,21 +11,23 @@ import pytest
 
 from benchmarks import statistics
 from benchmarks.statistics import Row, rows
+from tests.sizes import size
 
 TIMES = int(os.environ.get("KANTAN_AGENTS_SIMULATIONS", "1"))
-REPEATS = {"paired difference, coverage": 150, "corrected mean, coverage": 400}
+USUAL = size(300, 100)
+REPEATS = {"paired difference, coverage": size(150, 50), "corrected mean, coverage": size(400, 130)}
 PROMISED = [row for row in rows() if row.least or row.most]
 
 
 @pytest.mark.parametrize("row", PROMISED, ids=lambda row: f"{row.statistic}: {row.situation}")
 def test_the_promise_is_kept(row: Row) -> None:
-    repeats = TIMES * REPEATS.get(row.statistic, 300)
+    repeats = TIMES * REPEATS.get(row.statistic, USUAL)
     missed = {}
-    for size in row.sizes:
-        share = row.simulate(repeats, size)
+    for cases in row.sizes:
+        share = row.simulate(repeats, cases)
         # More than three standard errors: with so many figures, some are farther than two by chance.
         if row.misses(share, repeats, errors=3.0):
-            missed[size] = share
+            missed[cases] = share
     assert not missed
 
 

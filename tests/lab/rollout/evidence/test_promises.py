@@ -13,8 +13,9 @@ import pytest
 from benchmarks import rollout_statistics
 from benchmarks.rollout_situations import GUARDS, SHARES
 from benchmarks.rollout_statistics import ALPHA, effects, guard_alarms, interval_misses, price, ratio_alarms
+from tests.sizes import size
 
-REPEATS = 120 * int(os.environ.get("KANTAN_AGENTS_SIMULATIONS", "1"))
+REPEATS = size(120, 60) * int(os.environ.get("KANTAN_AGENTS_SIMULATIONS", "1"))
 MOST = ALPHA + 3.0 * np.sqrt(ALPHA * (1 - ALPHA) / REPEATS)
 
 each_share = pytest.mark.parametrize("shares", SHARES)
