@@ -77,6 +77,8 @@ TYPES_OF_URLS = {
     "https://example.com/a.mp4": "video/mp4",
     "https://example.com/a.pdf": "application/pdf",
 }
+NAMES_FILES = {"chat", "anthropic"}  # Gemini has no names of files
+
 each_format = pytest.mark.parametrize("wire", FORMATS, ids=lambda wire: wire.name)
 
 
@@ -92,7 +94,10 @@ def through_json(data: Any) -> Any:
 
 def plain_media(segment: ContentSegment, wire: Format) -> ContentSegment:
     """Return a segment as a round trip changes it: data URLs become base64, missing types are filled in."""
-    extra = {name: value for name, value in segment.extra.items() if name == wire.name or name == "detail"}
+    kept = {wire.name, "detail"} | (
+        {"filename"} if segment.type == "file" and wire.name in NAMES_FILES else set()
+    )
+    extra = {name: value for name, value in segment.extra.items() if name in kept and value != ""}
     segment = attrs.evolve(segment, extra=extra)
     if segment.tool_call is not None:
         return attrs.evolve(segment, tool_call=attrs.evolve(segment.tool_call, extra={}))
