@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import logging
 import os
@@ -14,7 +15,6 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 
 from kantan_agents import Agent, TraceStore, record_traces, subscribe
@@ -321,11 +321,14 @@ async def test_every_rollout_of_a_database_is_checked(path: Path) -> None:
 async def test_a_handler_that_never_returns_delays_no_stop(path: Path, preloaded: Preloaded) -> None:
     agent = support(rollout(ramp=(0.0, 0.5, 1)))
     asked = threading.Event()
+    test_ends = asyncio.Event()
+    loops: list[asyncio.AbstractEventLoop] = []
 
     async def hangs(event: Any) -> None:
         if isinstance(event, RolloutChanged):
+            loops.append(asyncio.get_running_loop())
             asked.set()
-            await anyio.sleep_forever()
+            await test_ends.wait()
 
     with agent.subscribe(hangs):
         change_elsewhere(preloaded, path, "promote")
@@ -335,6 +338,8 @@ async def test_a_handler_that_never_returns_delays_no_stop(path: Path, preloaded
         start = time.monotonic()
         assert eventually(lambda: arms(agent) == {"v1"})
         assert time.monotonic() - start < 10
+    for loop in loops:
+        loop.call_soon_threadsafe(test_ends.set)
 
 
 def change_elsewhere(preloaded: Preloaded, path: Path, change: str) -> None:

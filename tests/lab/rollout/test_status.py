@@ -25,6 +25,7 @@ from kantan_agents.lab.evaluation import Case, Dataset, evaluate_async, evaluato
 from kantan_agents.lab.rollout import record_score, record_score_async, status, status_async
 from kantan_agents.testing import ModelStep, ScriptedModel, assistant_message
 from kantan_agents.traces.database_url import as_place
+from kantan_agents.traces.registry import flush_all
 from kantan_agents.traces.store.connection import changing
 from tests.lab.rollout.trial import V1, V2, echo, rollout, support, user
 
@@ -381,6 +382,7 @@ async def test_runs_under_way_hold_up_those_after_them_so_that_a_slow_arm_does_n
         assert (await status_async("support")).verdict == "stop", "they hang"
     goes_on.set()
     await asyncio.gather(*running)
+    assert await asyncio.to_thread(flush_all, 60.0)  # a status waits two seconds for the recorder
     done = await status_async("support")
     assert done.verdict == "continue"
     assert done.arms[1].failed == pytest.approx(0.2, abs=0.1)
