@@ -190,6 +190,32 @@ def usual_runs(count: int) -> bytes:
         return made.path.read_bytes()
 
 
+@contextmanager
+def shop_after_search(folder: Path) -> Iterator[tuple[Shop, Improvement]]:
+    """Yield a shop whose usual search has ended, and the result.
+
+    The search is made once: for tests that look at what it has left.
+    """
+    database, journal = usual_search()
+    with shop(folder) as made:
+        made.path.write_bytes(database)
+        out = folder / "support-improve"
+        out.mkdir()
+        (out / "journal.jsonl").write_bytes(journal)
+        found = made.improve()
+        assert made.server.requests == [], "the journal has it all"
+        yield made, found
+
+
+@cache
+def usual_search() -> tuple[bytes, bytes]:
+    """Return a database and a journal after a search."""
+    with tempfile.TemporaryDirectory() as folder:
+        with shop(Path(folder)) as made:
+            found = made.improve()
+        return made.path.read_bytes(), (found.folder / "journal.jsonl").read_bytes()
+
+
 def run_shop(made: Shop, agent: Agent[Any], count: int, context: dict[str, Any]) -> None:
     """Ask an agent of a shop about orders."""
     for number in range(count):

@@ -22,7 +22,17 @@ from kantan_agents.lab.improve import improve_async
 from kantan_agents.lab.replay import Cohort
 from kantan_agents.testing import Reply
 from tests.lab.improve.commands import arguments, start, summary_of, write_module
-from tests.lab.improve.shops import OLD, POLITE, REFLECTS, Shop, journal_of, last_text, scripted, shop
+from tests.lab.improve.shops import (
+    OLD,
+    POLITE,
+    REFLECTS,
+    Shop,
+    journal_of,
+    last_text,
+    scripted,
+    shop,
+    shop_after_search,
+)
 from tests.programs import Preloaded
 
 TEXTS = (f"{OLD} Be brief.", f"{OLD} Be kind.", POLITE)
@@ -70,39 +80,46 @@ def finished(preloaded: Preloaded, made: Shop, folder: Path, command: list[str])
     assert process.returncode == 0, err
 
 
+def searching(made: Shop, folder: Path) -> list[str]:
+    """Return the command that searches in a folder, in a copy of the database."""
+    db = copied(made, folder)
+    return arguments(write_module(folder), db, "--concurrency", str(CONCURRENCY))
+
+
+@pytest.fixture(scope="module")
+def whole(preloaded: Preloaded, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], int]:
+    """The summary of a search that nothing interrupts, and how many requests it sends."""
+    tmp_path = tmp_path_factory.mktemp("whole")
+    with shop(tmp_path, propose=by_question) as made:
+        folder = tmp_path / "search"
+        finished(preloaded, made, folder, searching(made, folder))
+        return summary_of(folder / "support-improve"), len(made.server.requests)
+
+
 @pytest.mark.parametrize(("how", "at"), [(signal.SIGKILL, 7), (signal.SIGKILL, 95), (signal.SIGINT, 45)])
 def test_an_interrupted_search_ends_as_one_that_was_not(
-    preloaded: Preloaded, tmp_path: Path, how: int, at: int
+    preloaded: Preloaded, tmp_path: Path, whole: tuple[dict[str, Any], int], how: int, at: int
 ) -> None:
+    summary, requests = whole
     with shop(tmp_path, propose=by_question) as made:
-        folders = [tmp_path / "whole", tmp_path / "interrupted"]
-        dbs = [copied(made, folder) for folder in folders]
-        commands = [
-            arguments(write_module(folder), db, "--concurrency", str(CONCURRENCY))
-            for folder, db in zip(folders, dbs, strict=True)
-        ]
-        made.server.requests.clear()
-        finished(preloaded, made, folders[0], commands[0])
-        whole = len(made.server.requests)
-        made.server.requests.clear()
-
+        folder = tmp_path / "interrupted"
+        command = searching(made, folder)
         made.respond = interrupting = Interrupting(made, at)
-        process = start(preloaded, made, folders[1], commands[1])
+        process = start(preloaded, made, folder, command)
         assert interrupting.reached.wait(60)
         process.send_signal(how)
         _, err = process.communicate(timeout=60)
         assert process.returncode == (130 if how == signal.SIGINT else -signal.SIGKILL)
         if how == signal.SIGINT:
             assert "interrupted: what is finished is kept" in err
-        assert not (folders[1] / "support-improve" / "summary.json").exists()
+        assert not (folder / "support-improve" / "summary.json").exists()
         interrupting.end()
-        finished(preloaded, made, folders[1], commands[1])
+        finished(preloaded, made, folder, command)
         sent = len(made.server.requests)
-    summaries = [summary_of(folder / "support-improve") for folder in folders]
-    assert summaries[0] == summaries[1]
-    assert summaries[0]["new"]["text"] == POLITE
+    assert summary_of(folder / "support-improve") == summary
+    assert summary["new"]["text"] == POLITE
     # Only the runs that were on their way are made again, of two requests each.
-    assert whole <= sent <= whole + 2 * CONCURRENCY
+    assert requests <= sent <= requests + 2 * CONCURRENCY
 
 
 def test_the_same_seed_makes_the_same_search(tmp_path: Path) -> None:
@@ -155,8 +172,7 @@ def test_new_runs_are_no_part_of_a_search_that_has_begun(tmp_path: Path) -> None
 
 
 def test_a_torn_last_line_is_dropped_and_paid_for_again(tmp_path: Path) -> None:
-    with shop(tmp_path) as made:
-        first = made.improve()
+    with shop_after_search(tmp_path) as (made, first):
         journal = first.folder / "journal.jsonl"
         # As if it was killed while it wrote a score.
         lines = journal.read_bytes().splitlines(keepends=True)
@@ -182,10 +198,9 @@ DAMAGES: list[tuple[Callable[[list[bytes]], list[bytes]], str]] = [
 
 
 def test_a_damaged_journal_is_one_clear_error(tmp_path: Path) -> None:
-    with shop(tmp_path) as made:
-        journal = made.improve().folder / "journal.jsonl"
+    with shop_after_search(tmp_path) as (made, found):
+        journal = found.folder / "journal.jsonl"
         whole = journal.read_bytes().splitlines(keepends=True)
-        made.server.requests.clear()
         for damage, reason in DAMAGES:
             journal.write_bytes(b"".join(damage(whole)))
             with pytest.raises(WorkingFolderError, match=reason):
@@ -195,8 +210,7 @@ def test_a_damaged_journal_is_one_clear_error(tmp_path: Path) -> None:
 
 def test_a_folder_of_another_search_is_refused(tmp_path: Path) -> None:
     others: list[dict[str, Any]] = [{"seed": 1}, {"minibatch": 2}, {"max_length": 100}, {"new_version": "x"}]
-    with shop(tmp_path) as made:
-        made.improve()
+    with shop_after_search(tmp_path) as (made, _):
         for options in others:
             with pytest.raises(WorkingFolderError, match="other arguments") as raised:
                 made.improve(**options)
@@ -215,8 +229,8 @@ def test_a_folder_with_other_files_is_refused_and_left_alone(tmp_path: Path) -> 
 
 
 def test_a_result_file_that_somebody_has_changed_is_not_overwritten(tmp_path: Path) -> None:
-    with shop(tmp_path) as made:
-        file = made.improve().files["prompt"]
+    with shop_after_search(tmp_path) as (made, found):
+        file = found.files["prompt"]
         file.write_text("changed by hand")
         with pytest.raises(WorkingFolderError, match="was not written by this search"):
             made.improve()
@@ -237,12 +251,10 @@ def test_a_recorded_run_that_was_deleted_meanwhile_is_named(tmp_path: Path) -> N
 def test_two_processes_cannot_use_one_folder(tmp_path: Path) -> None:
     import fcntl
 
-    with shop(tmp_path) as made:
-        folder = made.improve().folder
-        with (folder / ".lock").open("ab") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            with pytest.raises(WorkingFolderError, match="another process uses it"):
-                made.improve()
+    with shop_after_search(tmp_path) as (made, found), (found.folder / ".lock").open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with pytest.raises(WorkingFolderError, match="another process uses it"):
+            made.improve()
 
 
 def test_a_journal_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
@@ -257,8 +269,7 @@ def test_a_journal_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
 
 
 def test_the_new_version_keeps_its_name_when_it_is_in_use(tmp_path: Path) -> None:
-    with shop(tmp_path) as made:
-        first = made.improve()
+    with shop_after_search(tmp_path) as (made, first):
         assert first.new is not None
         recorder = record_traces(made.path)
         made.agent().clone(instructions=first.new).run("Where is order 3", {"customer": "Aiko"})

@@ -31,30 +31,29 @@ from tests.lab.improve.shops import (
 NEW_MARKER = f"{POLITE} Know {{{{ $ctx.secret }}}} and {{{{ $env.HOME }}}}."
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("Be polite.", "it lacks the marker {{ $ctx.customer }}"),
-        (NEW_MARKER, "it has the new marker {{ $ctx.secret }}, {{ $env.HOME }}"),
-        (f"{POLITE}{'!' * 3000}", "and at most 2,000 are allowed"),
-        ("  ", "the text is empty"),
-    ],
-)
-def test_a_text_that_breaks_a_limit_never_runs_and_the_model_reads_why(
-    tmp_path: Path, text: str, reason: str
-) -> None:
-    with shop(tmp_path, propose=scripted(text, POLITE)) as made:
-        found = made.improve()
-        runs = [one for one in made.server.requests if text in str(one.system_instructions).splitlines()]
-        second = last_text(made.requests_with(REFLECTS)[1])
-    refused, winner = found.candidates[1:]
-    assert refused.status == "refused"
-    assert reason in str(refused.reason)
-    assert (refused.sample, refused.score) == (0.0, None) or refused.sample is None
-    assert not runs
+BROKEN = {
+    "Be polite.": "it lacks the marker {{ $ctx.customer }}",
+    NEW_MARKER: "it has the new marker {{ $ctx.secret }}, {{ $env.HOME }}",
+    f"{POLITE}{'!' * 3000}": "and at most 2,000 are allowed",
+    "  ": "the text is empty",
+}
+
+
+def test_a_text_that_breaks_a_limit_never_runs_and_the_model_reads_why(tmp_path: Path) -> None:
+    with shop(tmp_path, propose=scripted(*BROKEN, POLITE)) as made:
+        found = made.improve(rounds=len(BROKEN) + 1)
+        ran = {line for one in made.server.requests for line in str(one.system_instructions).splitlines()}
+        questions = [last_text(one) for one in made.requests_with(REFLECTS)]
+    *refused, winner = found.candidates[1:]
+    assert len(refused) == len(BROKEN)
+    for number, (one, (text, reason)) in enumerate(zip(refused, BROKEN.items(), strict=True)):
+        assert one.status == "refused"
+        assert reason in str(one.reason)
+        assert (one.sample, one.score) == (0.0, None) or one.sample is None
+        assert text not in ran
+        assert reason in questions[number + 1]
     assert winner.text == POLITE
     assert winner.status == "winner"
-    assert reason in second
 
 
 def test_a_candidate_that_causes_a_refused_call_does_not_win(tmp_path: Path) -> None:
