@@ -46,7 +46,7 @@ TESTED = {
     "the person who runs": "tests/cli/test_run_commands.py: test_the_rules_in_the_context_apply",
     "a model's answer": "test_a_structured_answer_changes_no_rules",
     "the result of a tool": "test_the_result_of_an_mcp_server_changes_no_rules",
-    "the steps": "tests/toolkit/shell/test_todo_write.py: test_only_known_fields_reach_the_context",
+    "the steps": "tests/toolkit/test_todo_write.py: test_only_known_fields_reach_the_context",
     "a [subagent file]": "test_a_subagent_file_changes_no_rules",
     "a [skill]": "tests/tools/skills/test_choosing.py: test_a_skill_never_allows_what_the_rules_refuse",
     "an agent that is delegated to": "test_a_delegated_agent_gets_no_more_than_its_parent",
