@@ -231,11 +231,9 @@ async def test_a_run_of_a_schedule_that_is_being_queued_at_the_stop_is_made_then
     assert len(server.requests) == 1
 
 
-@pytest.mark.parametrize("scenes", ["scene", "shared_scene"])
 async def test_a_run_of_a_schedule_is_made_although_the_process_that_queues_it_is_killed(
-    request: pytest.FixtureRequest, scenes: str
+    scene: Scene, shared_scene: Scene
 ) -> None:
-    scene: Scene = request.getfixturevalue(scenes)
     dies = """
         from datetime import datetime, timedelta, timezone
         from kantan_agents.durable.engines.dbos_engine import DBOSEngine
@@ -249,11 +247,18 @@ async def test_a_run_of_a_schedule_is_made_although_the_process_that_queues_it_i
             await asyncio.sleep(60)
     """
     with OfflineServer(lambda request: "ok") as server:
-        await anyio.to_thread.run_sync(partial(scene.run, dies, server, first=True), abandon_on_cancel=True)
+
+        async def begin(one: Scene) -> None:
+            await anyio.to_thread.run_sync(partial(one.run, dies, server, first=True), abandon_on_cancel=True)
+
+        async with anyio.create_task_group() as group:  # both wait for the schedule
+            group.start_soon(begin, scene)
+            group.start_soon(begin, shared_scene)
         queues, agent = ["support"], _durable(server)
-        async with DurableRuns(scene.database, agents=[agent], queues=queues, look_interval=0.05) as runs:
-            await _made(runs, 1)
-    assert len(server.requests) == 1
+        for count, one in enumerate((scene, shared_scene), 1):
+            async with DurableRuns(one.database, agents=[agent], queues=queues, look_interval=0.05) as runs:
+                await _made(runs, 1)
+            assert len(server.requests) == count
 
 
 async def _made(runs: DurableRuns, count: int) -> None:
