@@ -1,4 +1,4 @@
-"""Whether a server of this library may answer a request: by its bearer token, and by the site that sent it."""
+"""Whether a server of this library may answer a request: by its bearer token and the site that sent it."""
 
 from __future__ import annotations
 
