@@ -37,7 +37,7 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Command
     module = write_module(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    with shop(tmp_path, count=30) as made:
+    with shop(tmp_path, count=24) as made:
         for key, value in made.server.environment().items():
             monkeypatch.setenv(key, value)
         yield Command(made, module, tmp_path)
@@ -91,7 +91,7 @@ def test_nothing_better_is_exit_code_1_and_says_why(kantan_agents: Invoke, comma
 def test_options_reach_the_search(kantan_agents: Invoke, command: Command) -> None:
     price = [f"{name}=1,2" for name in ("gpt-5-mini", "gpt-5", "offline-model")]
     outcome = kantan_agents(
-        *command("--json", "--cohort", "last=7d,limit=29", "--cohort", "sample=28", "--version", "v1"),
+        *command("--json", "--cohort", "last=7d,limit=23", "--cohort", "sample=22", "--version", "v1"),
         *(part for one in price for part in ("--price", one)),
         *("--max-cost", "5", "--reflection-model", "gpt-5"),
         *("--seed", "3", "--minibatch", "2", "--perfect", "1", "--max-length", "500"),
@@ -99,7 +99,7 @@ def test_options_reach_the_search(kantan_agents: Invoke, command: Command) -> No
     )
     assert outcome.code == 0, outcome.stderr
     data = json.loads(outcome.stdout)
-    assert sum(data["cases"].values()) == 28
+    assert sum(data["cases"].values()) == 22
     assert data["new"]["version"] == "polite"
     assert data["cost"] > 0
     assert (command.folder / "here" / "new-version.md").exists()
@@ -115,10 +115,10 @@ def test_judges_are_named_as_for_eval_run(kantan_agents: Invoke, command: Comman
 
 
 def test_traces_are_named(kantan_agents: Invoke, command: Command) -> None:
-    ids = [one.trace_id for one in command.shop.store.traces(limit=25)]
+    ids = [one.trace_id for one in command.shop.store.traces(limit=22)]
     outcome = kantan_agents(*command("--json", "--cohort", ",".join(f"trace={one}" for one in ids)))
     assert outcome.code == 0, outcome.stderr
-    assert sum(json.loads(outcome.stdout)["cases"].values()) == 25
+    assert sum(json.loads(outcome.stdout)["cases"].values()) == 22
 
 
 def replaced(line: list[str], option: str, value: str | None) -> list[str]:
