@@ -36,6 +36,7 @@ COMMANDS = (
     ("postgres.py", "--quick"),
     ("telemetry.py", "--quick"),
     ("toolkit.py", "--quick"),
+    ("startup.py", "--quick"),
 )
 COMPARED = ("--quick", "--repeats", "1", "--peers", "kantan_agents_published")
 

@@ -14,7 +14,6 @@ from kantan_agents.lab.evaluation.dataset.jsonl import to_jsonl
 from kantan_agents.lab.evaluation.dataset.recorded_cases import cases_of_trace
 from kantan_agents.lab.replay import Recording
 from kantan_agents.page.api.answers import json_endpoint, state_of
-from kantan_agents.page.curl import curl_command
 from kantan_agents.page.data.read_run import read_run
 from kantan_agents.traces.store import TraceStore
 from kantan_agents.traces.store.records import StoredSpan
@@ -68,6 +67,9 @@ async def _curl(request: Request) -> Any:
     if number >= len(trace.model_calls):
         reason = f"must be below {len(trace.model_calls)}, the number of recorded model calls, not {number}"
         raise InvalidOptionError(option="call", reason=reason)
+    # Imported here: it needs the SDK, and the page nothing else of it.
+    from kantan_agents.page.curl import curl_command
+
     return {"text": await curl_command(trace.model_calls[number])}
 
 
