@@ -42,7 +42,7 @@ PROMPT = b">\x1b"
 WAIT_SECONDS = 60.0
 PROGRAM = [sys.executable, "-m", "kantan_agents"]
 BASE = [sys.executable, "-c", "import agents"]
-OTHER_CODES = {"traces diff": 1}
+OTHER_CODES = {"tools explain": 1, "traces diff": 1}
 ONCE = {"agents new"}
 """Commands that cannot be repeated."""
 

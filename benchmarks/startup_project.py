@@ -40,7 +40,6 @@ NEED_THE_SDK = {
     "replay recordings": "runs an agent on recordings",
     "mcp check": "connects to MCP servers with the SDK's clients",
     "tools list": "asks tool providers, which make tools of the SDK",
-    "tools explain": "asks tool providers for their rules",
     **{
         f"{group} {name}": "opens DurableRuns, which can make runs"
         for group, names in {
@@ -90,6 +89,7 @@ def commands(folder: Path) -> dict[str, list[str]]:
         "mcp list": [],
         "mcp trust": [".mcp.json"],
         "tools check": ["rules.json"],
+        "tools explain": ["Bash", "--rules", "rules.json"],
         "tools what-if": ["rules.json"],
         "traces list": [],
         "traces show": [first],

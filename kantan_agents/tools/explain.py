@@ -25,8 +25,6 @@ from kantan_agents.tool_rules import (
 )
 from kantan_agents.tool_rules.globs import literal_beginning
 from kantan_agents.tool_rules.origins import SERVER_PREFIX
-from kantan_agents.tools.coerce import coerce_tool
-from kantan_agents.tools.facts import facts_of, facts_of_listed
 from kantan_agents.tools.meanings_of_names import reading_of_unknown
 from kantan_agents.tools.providers.entry_points import ToolProvider
 from kantan_agents.tools.providers.providers import (
@@ -145,7 +143,7 @@ def explain_layers(
         around: The other tools of the agent, None if they are unknown.
     """
     check_arguments(arguments)
-    facts = _guess(tool) if isinstance(tool, str) else facts_of_listed(coerce_tool(tool), around)
+    facts = _guess(tool) if isinstance(tool, str) else _listed(tool, around)
     return explain_facts(layers, facts, arguments)
 
 
@@ -164,6 +162,14 @@ def _denial_on_a_server(layers: RuleLayers, name: str) -> str | None:
 def _guess(name: str) -> ToolFacts:
     reading = reading_of_unknown(name)
     return ToolFacts((name,), guessed=True) if reading is None else reading.facts
+
+
+def _listed(tool: Any, around: Surroundings | None) -> ToolFacts:
+    # Imported here, as below: a name can be explained without the SDK.
+    from kantan_agents.tools.coerce import coerce_tool
+    from kantan_agents.tools.facts import facts_of_listed
+
+    return facts_of_listed(coerce_tool(tool), around)
 
 
 def check_arguments(arguments: Any) -> None:
@@ -208,6 +214,10 @@ def _decided(layers: RuleLayers, facts: ToolFacts, arguments: Mapping[str, Any] 
 
 def _provider_tool(name: str, providers: Iterable[ToolProvider]) -> Any:
     tools = [tool for provider in providers for tool in provider.tools]
+    if not tools:
+        return None
+    from kantan_agents.tools.facts import facts_of
+
     exact = (tool for tool in tools if tool.name == name)
     return next(exact, None) or next((tool for tool in tools if name in facts_of(tool).names), None)
 

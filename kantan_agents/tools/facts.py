@@ -23,7 +23,6 @@ from kantan_agents.tool_rules import ToolFacts
 from kantan_agents.tool_rules.calls import COMMAND
 from kantan_agents.tools.received_arguments import received_by
 from kantan_agents.tools.server_names import (
-    HOSTED,
     Surroundings,
     bound_to,
     hosted_origin,
@@ -160,18 +159,6 @@ def check_declaration(tool: FunctionTool) -> None:
     """
     if _names_declared and _declared(tool) is not None:
         facts_of(tool)
-
-
-def hosted_mcp_facts(label: str, called: str, around: Surroundings | None = None) -> ToolFacts:
-    """Return the facts of one tool of a hosted MCP server.
-
-    Args:
-        label: Label of the server.
-        called: Name of the tool.
-        around: The other tools of the agent.
-    """
-    names = (called, *names_in_rules(label, called), HOSTED)
-    return ToolFacts(tuple(dict.fromkeys(names)), origin=hosted_origin(label, called, around))
 
 
 def _function_facts(tool: FunctionTool, around: Surroundings | None) -> ToolFacts:

@@ -8,10 +8,10 @@ import attrs
 
 from kantan_agents.tool_rules import Origin, ToolFacts
 from kantan_agents.tool_rules.origins import SERVER_PREFIX
-from kantan_agents.tools.facts import hosted_mcp_facts
 from kantan_agents.tools.server_names import (
     ANY_TOOL,
     Surroundings,
+    hosted_mcp_facts,
     names_in_rules,
     names_of_server,
     origin_of,

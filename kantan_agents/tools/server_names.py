@@ -12,9 +12,8 @@ from collections.abc import Iterable
 from typing import Any
 
 import attrs
-from agents.mcp._logging import get_mcp_server_log_name  # has no public name
 
-from kantan_agents.tool_rules import Origin
+from kantan_agents.tool_rules import Origin, ToolFacts
 from kantan_agents.tool_rules.globs import is_glob
 from kantan_agents.tool_rules.names import CACHED_NAMES
 from kantan_agents.tool_rules.origins import SERVER_PREFIX, SHOWN_PREFIX
@@ -55,7 +54,7 @@ def names_of_server(server: str) -> tuple[str, ...]:
 
     A URL in the name is also known without its password and query, as the SDK shows it.
     """
-    known = (server, get_mcp_server_log_name(server))
+    known = (server, _name_in_sdk(server))
     return tuple(
         dict.fromkeys(f"{SERVER_PREFIX}{name}" for name in (*known, *map(safe, known)) if name.strip())
     )
@@ -114,6 +113,18 @@ def hosted_origin(label: str, called: str | None, around: Surroundings | None) -
     return Origin(None, {HOSTED: "", **_unclaimed(label, names, around or Surroundings())}, called)
 
 
+def hosted_mcp_facts(label: str, called: str, around: Surroundings | None = None) -> ToolFacts:
+    """Return the facts of one tool of a hosted MCP server.
+
+    Args:
+        label: Label of the server.
+        called: Name of the tool.
+        around: The other tools of the agent.
+    """
+    names = (called, *names_in_rules(label, called), HOSTED)
+    return ToolFacts(tuple(dict.fromkeys(names)), origin=hosted_origin(label, called, around))
+
+
 def _unclaimed(server: str, names: Iterable[str], around: Surroundings) -> dict[str, str]:
     """Return those names that can only mean this server or its tool, each with its prefix."""
     others = _prefixes_of_others(server, around.servers)
@@ -144,7 +155,14 @@ def _prefixes_of_others(server: str, servers: frozenset[str]) -> tuple[str, ...]
 
 
 def _shown_prefix(server: str) -> str:
-    return f"{SHOWN_PREFIX}{_shown_part(get_mcp_server_log_name(server), _NAMELESS)}__"
+    return f"{SHOWN_PREFIX}{_shown_part(_name_in_sdk(server), _NAMELESS)}__"
+
+
+def _name_in_sdk(server: str) -> str:
+    # Imported here: few names need it, and explaining a name needs nothing else of the SDK.
+    from agents.mcp._logging import get_mcp_server_log_name  # has no public name
+
+    return get_mcp_server_log_name(server)
 
 
 def _shown_part(name: str, otherwise: str) -> str:

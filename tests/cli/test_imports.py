@@ -107,7 +107,7 @@ def test_reading_imports_neither_the_sdk_nor_openai(
         if (words in COUNT) is counting
     ]
     codes, modules = executed(folder, lines)
-    expected = {"traces diff": 1, "traces tail": 130, "traces open": 130}
+    expected = {"tools explain": 1, "traces diff": 1, "traces tail": 130, "traces open": 130}
     assert {" ".join(line[:2]): code for line, code in zip(lines, codes, strict=True) if code} == {
         words: code for words, code in expected.items() if words in {" ".join(line[:2]) for line in lines}
     }

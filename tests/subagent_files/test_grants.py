@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from kantan_agents.errors import InvalidDefinitionError
 from kantan_agents.subagent_files import AgentDefinition, grants_of
 from kantan_agents.tool_rules import NO_RULES, ToolFacts, ToolRules, decide_call
-from kantan_agents.tools.facts import facts_of, hosted_mcp_facts
+from kantan_agents.tools.facts import facts_of
+from kantan_agents.tools.server_names import hosted_mcp_facts
 
 
 def rules(*tools: str, denied: tuple[str, ...] = ()) -> ToolRules:

@@ -26,8 +26,8 @@ from kantan_agents.subagent_files import AgentDefinition
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from kantan_agents.tool_rules import ToolRules, decide_tool
 from kantan_agents.tool_rules.calls import is_call_pattern
-from kantan_agents.tools.facts import facts_of_listed, hosted_mcp_facts
-from kantan_agents.tools.server_names import Surroundings, safe
+from kantan_agents.tools.facts import facts_of_listed
+from kantan_agents.tools.server_names import Surroundings, hosted_mcp_facts, safe
 from tests.tools.test_server_names import Server, local
 
 pytestmark = pytest.mark.anyio

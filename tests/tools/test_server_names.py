@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from kantan_agents import Agent
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from kantan_agents.tool_rules import ToolRules, decide_tool
-from kantan_agents.tools.facts import facts_of_listed, hosted_mcp_facts
-from kantan_agents.tools.server_names import Surroundings
+from kantan_agents.tools.facts import facts_of_listed
+from kantan_agents.tools.server_names import Surroundings, hosted_mcp_facts
 
 pytestmark = pytest.mark.anyio
 

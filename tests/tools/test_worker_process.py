@@ -29,10 +29,10 @@ from kantan_agents.testing import ScriptedModel, function_call
 from kantan_agents.testing.strategies import tool_calls, tool_rules
 from kantan_agents.tool_rules import Decision, Origin, ToolFacts, ToolRules, decide_call
 from kantan_agents.tool_rules.worker import decide, decision_of, task_of
-from kantan_agents.tools.facts import hosted_mcp_facts
 from kantan_agents.tools.guards import worker_process
 from kantan_agents.tools.guards.check import check_call
 from kantan_agents.tools.guards.worker_process import run_worker
+from kantan_agents.tools.server_names import hosted_mcp_facts
 
 ENDLESS = "import time; time.sleep(3600)"
 ENTRIES = ("Task(code-reviewer)", "Task(Code Reviewer)", "Task(tester)", "Task(code:*)", "Task", "T*")

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import typer
 
-from kantan_agents.agent import Agent
-from kantan_agents.agent.delegation import task_tool
 from kantan_agents.cli.agents.agent_to_run import AgentToRun
 from kantan_agents.cli.terminal.console import suppress_output
 from kantan_agents.cli.terminal.failures import EXIT_FAILED
 from kantan_agents.cli.terminal.plain import json_text, one_line, printable
 from kantan_agents.errors import InvalidOptionError, KantanAgentsError, ToolInputError
-from kantan_agents.testing import ScriptedModel
 from kantan_agents.tools.explain import Explanation, explain
-from kantan_agents.tools.facts import facts_of_listed
 from kantan_agents.tools.skills import SkillLoader
-from kantan_agents.tools.skills.limits import limit_of
+
+if TYPE_CHECKING:
+    from kantan_agents.agent import Agent
 
 
 def explain_tool(
@@ -50,6 +48,8 @@ def explain_tool(
             context = {} if rules is None else {"tool_rules": rules}
             explained = _agent_of(agent)
             if skill is not None:
+                from kantan_agents.tools.skills.limits import limit_of
+
                 limit = limit_of(SkillLoader().get_skill_now(skill))
                 explained.standing_rules = explained.standing_rules.with_limits(*limit)
             explanation = explained.explain_tool(name, arguments, context)
@@ -64,6 +64,11 @@ def explain_tool(
 
 def _agent_of(named: AgentToRun) -> Agent[Any]:
     """Return the agent as ``run --agent`` builds it, with a model that needs no key."""
+    # Imported here: without an agent, a tool is explained without the SDK.
+    from kantan_agents.agent import Agent
+    from kantan_agents.agent.delegation import task_tool
+    from kantan_agents.testing import ScriptedModel
+
     definition = attrs.evolve(named.definition, model=None)
     return Agent.from_definition(
         definition, tools=[task_tool(named.loader)], skills=SkillLoader(), model=ScriptedModel([])
@@ -71,6 +76,8 @@ def _agent_of(named: AgentToRun) -> Agent[Any]:
 
 
 def _has_tool(agent: Agent[Any], name: str) -> bool:
+    from kantan_agents.tools.facts import facts_of_listed
+
     # A server of MCP tools may connect later.
     return name.lower().startswith("mcp__") or any(
         name in facts_of_listed(tool).names for tool in agent.inherited["tools"]

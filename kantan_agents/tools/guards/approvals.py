@@ -27,8 +27,8 @@ from kantan_agents.core.interception import end_run_with
 from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.tool_rules import ToolFacts
-from kantan_agents.tools.facts import facts_of, facts_of_listed, hosted_mcp_facts, label_of
-from kantan_agents.tools.server_names import server_prefixes
+from kantan_agents.tools.facts import facts_of, facts_of_listed, label_of
+from kantan_agents.tools.server_names import hosted_mcp_facts, server_prefixes
 
 _POLICIES = object()
 _COPIES = object()

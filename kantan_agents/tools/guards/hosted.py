@@ -9,9 +9,9 @@ from typing import Any, cast
 from agents import HostedMCPTool
 
 from kantan_agents.tool_rules import RuleLayers, ToolFacts, ToolRules
-from kantan_agents.tools.facts import facts_of, hosted_mcp_facts, label_of
+from kantan_agents.tools.facts import facts_of, label_of
 from kantan_agents.tools.guards.guard import Rulebook, ToolGuard
-from kantan_agents.tools.server_names import ANY_TOOL, Surroundings
+from kantan_agents.tools.server_names import ANY_TOOL, Surroundings, hosted_mcp_facts
 
 # Items in a provider's answer for tools it has run itself: type of the item, names of the tool.
 _HOSTED_CALLS = {

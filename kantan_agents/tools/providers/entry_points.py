@@ -20,8 +20,6 @@ from kantan_agents.errors import (
 )
 from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules import ToolRules, ToolRulesMode, rules_of
-from kantan_agents.tools.coerce import coerce_tools
-from kantan_agents.tools.facts import facts_of
 from kantan_agents.tools.providers.choice import Declaration, declared_providers
 
 logger = get_logger("kantan_agents.tools")
@@ -128,6 +126,10 @@ def _outcome(declared: Declaration, entry: EntryPoint) -> ToolProvider | Provide
 
 
 def _load(declared: Declaration, entry: EntryPoint) -> ToolProvider:
+    # Imported here: without a provider, its rules are read without the SDK.
+    from kantan_agents.tools.coerce import coerce_tools
+    from kantan_agents.tools.facts import facts_of
+
     try:
         provider = entry.load()
         if isinstance(provider, type) or (callable(provider) and not _has_interface(provider)):

@@ -7,8 +7,6 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Literal, cast
 
-from agents import HostedMCPTool
-
 from kantan_agents.core.context import Context, check_context
 from kantan_agents.errors import (
     DuplicateToolError,
@@ -28,8 +26,6 @@ from kantan_agents.tool_rules import (
     provider_layer,
     rules_of,
 )
-from kantan_agents.tools.coerce import coerce_tools, function_name
-from kantan_agents.tools.facts import facts_of
 from kantan_agents.tools.providers.cache import cache, collected_providers
 from kantan_agents.tools.providers.choice import VARIABLE, permitted_providers
 from kantan_agents.tools.providers.entry_points import Collected, ToolProvider
@@ -142,6 +138,9 @@ def tools_with_providers(tools: Iterable[Any], providers: Collection[ToolProvide
         ToolNameRequiredError: E4, a tool has no name.
         DuplicateToolError: E23, two providers have a tool of the same name.
     """
+    # Imported here, as below: rules are read without the SDK.
+    from kantan_agents.tools.coerce import coerce_tools
+
     own = coerce_tools(tools)
     taken = {_identity(tool) for tool in own} if providers else set()
     brought: dict[str, ToolProvider] = {}
@@ -159,6 +158,11 @@ def tools_with_providers(tools: Iterable[Any], providers: Collection[ToolProvide
 
 
 def _identity(tool: Any) -> str:
+    from agents import HostedMCPTool
+
+    from kantan_agents.tools.coerce import function_name
+    from kantan_agents.tools.facts import facts_of
+
     function = function_name(tool)
     if function is not None:
         return function
