@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from anyio.to_thread import run_sync
+
+if TYPE_CHECKING:
+    import asyncio
 
 
 async def wait_for_end(*tasks: asyncio.Task[Any]) -> None:
@@ -16,6 +18,9 @@ async def wait_for_end(*tasks: asyncio.Task[Any]) -> None:
     Raises:
         asyncio.CancelledError: The waiting task was cancelled. All ``tasks`` have ended nevertheless.
     """
+    # Imported here, as below: commands without an event loop import this module too.
+    import asyncio
+
     cancelled: asyncio.CancelledError | None = None
     while waiting := [task for task in tasks if not task.done()]:
         try:
@@ -33,6 +38,8 @@ async def run_to_end(function: Callable[[], object]) -> None:
     Raises:
         asyncio.CancelledError: The waiting task was cancelled. The function has ended nevertheless.
     """
+    import asyncio
+
     # Not one of the usual threads: those of a busy service may all be taken.
     call = asyncio.create_task(run_sync(function, limiter=anyio.CapacityLimiter(1)))
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -34,6 +33,8 @@ class SharedWork(Generic[T]):
 
     async def run_async(self) -> T:
         """Return the result of a run that begins after this call; for callers on an event loop."""
+        import asyncio  # commands load agent files without an event loop
+
         return await asyncio.wrap_future(self._request())
 
     def run(self) -> T:
