@@ -13,11 +13,11 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from kantan_agents.cli.deferred_init import defer_init
 from kantan_agents.cli.terminal.completion import enable_completion
 from kantan_agents.cli.terminal.failures import EXIT_FAILED, EXIT_INTERRUPTED, describe, exit_code
 from kantan_agents.cli.terminal.lazy_group import CommandHome, LazyGroup
 from kantan_agents.cli.terminal.new_app import new_app
-from kantan_agents.support.lazy_package import defer_init
 
 PROGRAM = "kantan-agents"
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from kantan_agents.support.lazy_package import defer_init
+from kantan_agents.cli.deferred_init import defer_init
 
 INIT = """
 from pathlib import Path

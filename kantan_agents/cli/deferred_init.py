@@ -23,10 +23,10 @@ def defer_init(package: str) -> None:
     with _lock:
         if package in sys.modules:
             return
-        spec = find_spec(package)
-        if spec is None or spec.loader is None or spec.submodule_search_locations is None:
+        found = find_spec(package)
+        if found is None or found.loader is None or found.submodule_search_locations is None:
             return
-        module = module_from_spec(spec)
+        module = module_from_spec(found)
         module.__class__ = _Deferred
         sys.modules[package] = module
 
