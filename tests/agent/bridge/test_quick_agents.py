@@ -29,6 +29,10 @@ def test_it_equals_the_constructors_agent(
     assert type(made.model_settings) is ModelSettings
 
 
+def _tool() -> None:
+    """Do nothing."""
+
+
 def test_agents_share_no_mutable_state() -> None:
     first, second = (build_quickly(Agent, {"name": name}) for name in "ab")
     assert first is not None
@@ -39,7 +43,7 @@ def test_agents_share_no_mutable_state() -> None:
         if isinstance(value, (list, dict, ModelSettings)) and value is vars(second)[name]
     ]
     assert shared == []
-    first.tools.append(function_tool(print))
+    first.tools.append(function_tool(_tool))
     first.mcp_config["convert_schemas_to_strict"] = True
     assert second.tools == []
     third = build_quickly(Agent, {"name": "c"})
