@@ -172,8 +172,10 @@ class Conversations:
                 query = "SELECT id, agent FROM conversations ORDER BY changed_at DESC LIMIT 1"
                 found = self._connection.execute(query).fetchall()
             else:
-                query = "SELECT id, agent FROM conversations WHERE substr(id, 1, length(?1)) = ?1 LIMIT 2"
-                found = self._connection.execute(query, (whole(beginning),)).fetchall() if beginning else []
+                # Not `?1`: Python 3.12 takes it for a named placeholder, and warns.
+                query = "SELECT id, agent FROM conversations WHERE substr(id, 1, length(?)) = ? LIMIT 2"
+                values = (whole(beginning), whole(beginning))
+                found = self._connection.execute(query, values).fetchall() if beginning else []
             if len(found) != 1:
                 reason = "several begin with it" if found else "/resume lists those that are kept"
                 raise ConversationNotFoundError(id=beginning, reason=reason)
