@@ -10,7 +10,7 @@ from typing import Any
 # Installed by `nox -s real_parts` only.
 nbformat: Any = importlib.import_module("nbformat")
 NotebookClient: Any = importlib.import_module("nbclient").NotebookClient
-CRASHING = Path(__file__).parents[1] / "mcp" / "crashing_server.py"
+CRASHING = Path(__file__).parents[1] / "tools" / "mcp" / "crashing_server.py"
 
 CONNECT = f"""
 import sys
