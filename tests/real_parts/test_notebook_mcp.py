@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 # Installed by `nox -s real_parts` only.
 nbformat: Any = importlib.import_module("nbformat")
 NotebookClient: Any = importlib.import_module("nbclient").NotebookClient
@@ -42,6 +44,12 @@ def outputs(folder: Path, *cells: str) -> list[str]:
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     NotebookClient(notebook, timeout=60, resources={"metadata": {"path": str(folder)}}).execute()
     return ["".join(one.get("text", "") for one in cell.outputs) for cell in notebook.cells]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _loops_of_jupyter(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Run a first notebook: Jupyter keeps the event loops that it creates for all later ones."""
+    outputs(tmp_path_factory.mktemp("notebook"))
 
 
 def test_a_sync_run_in_a_notebook_says_at_once_what_to_do_and_run_async_works(tmp_path: Path) -> None:
