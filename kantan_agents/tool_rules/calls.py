@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
-from kantan_agents.tool_rules.commands import SEPARATOR, holds_command, readings, without_quotes
+from kantan_agents.tool_rules.commands import Reading, readings, without_quotes
 from kantan_agents.tool_rules.paths_and_hosts import (
     DOMAIN_PREFIX,
     check_path_pattern,
@@ -29,6 +29,7 @@ from kantan_agents.tool_rules.paths_and_hosts import (
     grants_path,
     is_path_pattern,
 )
+from kantan_agents.tool_rules.wrappers import SEPARATOR
 
 _FORM = re.compile(r"(?P<tool>[^()]+)\((?P<argument>.*)\)", re.DOTALL)
 _ANY = "*"
@@ -136,16 +137,16 @@ class CallPattern:
     def _is_contained_in(self, value: str) -> bool:
         if not self._words or self._words[0] not in without_quotes(value):  # the usual case, and quick
             return False
-        return any(holds_command(words, self._words, more=self.form == "prefix") for words in _read(value))
+        return any(reading.holds(self._words, more=self.form == "prefix") for reading in _read(value))
 
     @cached_property
     def _words(self) -> list[str]:
-        words = next(readings(self.argument))
+        words = next(readings(self.argument)).words
         return [word for place, word in enumerate(words) if word != SEPARATOR or 0 < place < len(words) - 1]
 
 
 @lru_cache(maxsize=8)
-def _read(value: str) -> tuple[list[str], ...]:
+def _read(value: str) -> tuple[Reading, ...]:
     # Many entries are matched with the same command.
     return tuple(readings(value))
 

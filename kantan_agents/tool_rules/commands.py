@@ -8,35 +8,43 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
 
-SEPARATOR = ";"
-"""Separates two commands in a list of words."""
+from kantan_agents.tool_rules.wrappers import (
+    AT_BEGIN,
+    GIT,
+    SEPARATOR,
+    Place,
+    begins_command,
+    is_option,
+    places_after,
+)
 
 _ENDS = re.compile(r"[;&|<>`\r\n(){}$]+")
 _CONTINUED = re.compile(r"\\\r?\n")
 _QUOTED = re.compile(r""""(?:\\.|[^"\\])*"?|'[^']*'?|\\[ \t]""", re.DOTALL)
 _NO_LETTERS = re.compile(r"[\s;&|<>`(){}$]")
 _REDIRECTION = re.compile(r"\d{0,3}(?:&>>?|<<<|<<-?|[<>]&|<>|>>|>\||[<>])[ \t]*[^\s;&|<>`()]+")
-
-# Words that may precede a command which still runs.
-_BEFORE = re.compile(
-    r"[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=.*|-.*|\d+(?:\.\d+)?[smhd]?"
-    r"|!|if|then|elif|else|while|until|do|time|coproc|and|or|not|begin"
-    r"|command|builtin|exec|eval|env|nohup|nice|setsid|stdbuf|timeout|sudo|doas|xargs"
-    r"|sh|bash|dash|zsh|ksh|fish"
-)
+_VARIABLE = re.compile(r"\$(?:\{[^{}\s]*\}|[A-Za-z_]\w*|[0-9@*#?!$-])")
+# The command of an option in the same word: `su -c'git push'`, `env --split-string='git push'`.
+_ATTACHED = re.compile(r"(?<!\S)(-[A-Za-z]*?[cSxX]|--(?:(?:session-)?command|split-string|exec)=)(?=\S)")
 
 
-def readings(text: str) -> Iterator[list[str]]:
-    """Yield the words of ``text``, with ``SEPARATOR`` between commands, for each way a shell may read it.
+def readings(text: str) -> Iterator[Reading]:
+    """Yield each way in which a shell may read ``text``.
 
     Quotes either are ordinary characters or keep words together. Targets of redirections either are commands
-    (``<(rm x)``) or are left out (``>log rm x``). The first reading is the simplest.
+    (``<(rm x)``) or are left out (``>log rm x``). Variables either separate commands or are empty. The first
+    reading is the simplest.
     """
-    text = _CONTINUED.sub("", text)
-    quoted = (text, _QUOTED.sub(lambda found: _NO_LETTERS.sub("_", found[0]), text))
-    for one in dict.fromkeys((*quoted, *(_REDIRECTION.sub(" ", one) for one in quoted))):
-        yield _ENDS.sub(f" {SEPARATOR} ", without_quotes(one)).split()
+    texts = [_CONTINUED.sub("", text)]
+    texts += [_QUOTED.sub(lambda found: _NO_LETTERS.sub("_", found[0]), one) for one in texts]
+    texts += [_REDIRECTION.sub(" ", one) for one in texts]
+    texts += [_VARIABLE.sub(" ", one) for one in texts]
+    texts = [without_quotes(one) for one in dict.fromkeys(texts)]
+    for one in dict.fromkeys((*texts, *(_ATTACHED.sub(r"\1 ", one) for one in texts))):
+        yield Reading.make(_ENDS.sub(f" {SEPARATOR} ", one).split())
 
 
 def without_quotes(text: str) -> str:
@@ -44,27 +52,83 @@ def without_quotes(text: str) -> str:
     return _CONTINUED.sub("", text).replace("'", "").replace('"', "").replace("\\", "")
 
 
-def holds_command(words: list[str], command: list[str], *, more: bool) -> bool:
-    """Return whether ``words`` contain a command.
+class Reading(NamedTuple):
+    """One way to read a text.
 
-    Args:
-        words: A reading of a text.
-        command: The simplest reading of the command.
+    Attributes:
+        words: The words, with ``SEPARATOR`` between commands.
+        starts: The words at which a command may begin, by their index; whether other words may follow such a
+            command, because it is in a text as in ``trap 'git push' EXIT``.
+    """
+
+    words: list[str]
+    starts: dict[int, bool]
+
+    @classmethod
+    def make(cls, words: list[str]) -> Reading:
+        """Return the reading with these words."""
+        places: frozenset[Place] = AT_BEGIN
+        starts: dict[int, bool] = {}
+        for index, word in enumerate(words):
+            if word == SEPARATOR:
+                places = AT_BEGIN
+            elif places:
+                if (is_text := begins_command(places)) is not None:
+                    starts[index] = is_text
+                places = places_after(places, word)
+        return cls(words, starts)
+
+    def holds(self, command: list[str], *, more: bool) -> bool:
+        """Return whether the words contain a command; options may precede each of its words but the first.
+
+        Args:
+            command: The words of the simplest reading of the command.
+            more: Whether further words may follow the command.
+        """
+        begins = [place for place in self.starts if f"/{self.words[place]}".endswith(f"/{command[0]}")]
+        words = [*self.words, SEPARATOR]
+        parts: set[_Part] = set()
+        for begin, end in pairwise((*begins, len(words))):
+            for place in range(begin, end):
+                word = words[place]
+                if any(part.length == len(command) and (part.more or word == SEPARATOR) for part in parts):
+                    return True
+                parts = {longer for part in parts for longer in _longer(part, word, command)}
+                if place == begin:
+                    parts.add(_Part(1, False, more or self.starts[begin]))
+                if not parts:
+                    break
+        return False
+
+
+class _Part(NamedTuple):
+    """The first words of a command that were found.
+
+    Attributes:
+        length: Number of words.
+        is_value: Whether the value of an option may follow.
         more: Whether further words may follow the command.
     """
-    begins = True
-    for place, word in enumerate(words):
-        if word == SEPARATOR:
-            begins = True
-        elif begins:
-            end = place + len(command)
-            if _is_at(place, words, command) and (more or words[end : end + 1] in ([], [SEPARATOR])):
-                return True
-            begins = _BEFORE.fullmatch(word.rsplit("/", 1)[-1]) is not None
-    return False
+
+    length: int
+    is_value: bool
+    more: bool
 
 
-def _is_at(place: int, words: list[str], command: list[str]) -> bool:
-    if not command or not f"/{words[place]}".endswith(f"/{command[0]}"):
-        return False
-    return words[place + 1 : place + len(command)] == command[1:]
+def _longer(part: _Part, word: str, command: list[str]) -> Iterator[_Part]:
+    if part.length == len(command):
+        return
+    if word == command[part.length]:
+        yield part._replace(length=part.length + 1, is_value=False)
+    if word == SEPARATOR:
+        return
+    if word.startswith("-"):
+        yield part._replace(is_value=_takes_value(word, command[: part.length]))
+    elif part.is_value:
+        yield part._replace(is_value=False)
+
+
+def _takes_value(option: str, before: list[str]) -> bool:
+    if [word.rsplit("/", 1)[-1] for word in before] == list(GIT.names):
+        return is_option(option, GIT.valued)
+    return "=" not in option  # unknown

@@ -205,9 +205,9 @@ def is_quick(rules: ToolRules, tool: ToolFacts, arguments: Mapping[str, Any]) ->
     calls = len(rules.denied_calls(tool.names)) + len(rules.allowed_calls(tool.names, tool.origin))
     texts = texts_to_match(arguments.get(tool.parameter)) if calls and tool.parameter is not None else None
     length = sum(len(text) + 1 for text in texts or ())
-    # Computing all readings of a command takes a microsecond per character; matching an entry takes a tenth
+    # Computing all readings of a command takes a microsecond per character; matching an entry takes a fifth
     # of that, and a microsecond at least.
-    if length + calls * (1 + length / 10) > _MICROSECONDS_AT_ONCE:
+    if length + calls * (1 + length / 5) > _MICROSECONDS_AT_ONCE:
         return False
     checks = rules.checks(tool.names)
     return checks is None or checks.is_quick(arguments)

@@ -319,7 +319,7 @@ def test_a_call_that_is_granted_and_denied_is_denied() -> None:
     rules = ToolRules.parse({"allow": ["Bash(git:*)"], "deny": ["Bash(git push:*)"]})
     assert decide_call(rules, BASH, {"command": "git log"}).allowed
     assert decide_call(rules, BASH, {"command": "git push -f"}).rule == "deny: Bash(git push:*)"
-    assert decide_call(rules, BASH, {"command": "git -c x=y push"}).allowed
+    assert not decide_call(rules, BASH, {"command": "git -c x=y push"}).allowed
 
 
 # Errors when the rules are parsed

@@ -1,0 +1,167 @@
+"""Denied commands behind commands that run another command: the table of ``docs/guides/tool-rules.md``."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kantan_agents.tool_rules import ToolFacts, ToolRules, decide_call
+from kantan_agents.tool_rules.wrappers import GIT, WRAPPERS, Wrapper
+from tests.docs.pages import ROOT, Page
+
+BASH = ToolFacts(("Bash",), "command")
+PREFIX = ToolRules.parse({"deny": ["Bash(git push:*)"]})
+EXACT = ToolRules.parse({"deny": ["Bash(git push)"]})
+ALL_WRAPPERS = [pytest.param(wrapper, id=wrapper.names[0]) for wrapper in WRAPPERS]
+
+
+def denied(command: str, rules: ToolRules = PREFIX) -> bool:
+    return not decide_call(rules, BASH, {"command": command}).allowed
+
+
+def written(options: tuple[str, ...]) -> str:
+    return ", ".join(f"`{option}`" for option in options)
+
+
+def documented(wrapper: Wrapper) -> list[str]:
+    begin = f"after one of {written(wrapper.code)}" if wrapper.code else "after the options"
+    if wrapper.operands:
+        begin += " and one word"
+    return [written(wrapper.names), written(wrapper.valued), begin]
+
+
+def test_the_table_of_the_page_is_the_table_of_the_code() -> None:
+    text = Page(ROOT / "docs" / "guides" / "tool-rules.md").text
+    _, _, rest = text.partition("### Commands that run another\n")
+    table = rest[rest.index("\n| ") : rest.index("\n\n", rest.index("\n| "))].strip().splitlines()
+    expected = [
+        f"| {' | '.join(documented(wrapper))} |".replace("|  |", "| |") for wrapper in (*WRAPPERS, GIT)
+    ]
+    expected[-1] = f"| `git` | {written(GIT.valued)} | its own subcommand, after the options |"
+    assert table[2:] == expected
+
+
+@pytest.mark.parametrize("wrapper", ALL_WRAPPERS)
+def test_a_denied_command_is_found_behind_each_wrapper_and_each_of_its_options(wrapper: Wrapper) -> None:
+    operands = " word" * wrapper.operands
+    for name in wrapper.names:
+        for code in wrapper.code or ("",):
+            assert denied(f"{name}{operands} {code} git push")
+            assert denied(f"/usr/bin/{name} -v{operands} {code} git push origin")
+            for option in wrapper.valued:
+                assert denied(f"{name} {option} value{operands} {code} git push")
+                assert denied(f"{name} -v {option} sudo{operands} {code} /usr/bin/git push")
+                assert denied(f"{name} {option}=value -v{operands} {code} 'git' push")
+                if option.startswith("--"):
+                    assert denied(f"{name} {option[:-1]} value{operands} {code} git push")
+                elif "-v" not in wrapper.valued:
+                    assert denied(f"{name} -v{option[1:]} value{operands} {code} git push")
+
+
+@pytest.mark.parametrize("option", GIT.valued)
+def test_a_denied_subcommand_of_git_is_found_behind_its_global_options(option: str) -> None:
+    assert denied(f"git {option} value push")
+    assert denied(f"sudo -u root git --no-pager {option} push push origin")
+    assert not denied(f"git {option} value log push")
+
+
+@given(
+    st.lists(
+        st.sampled_from(["sudo -u root", "env -u A", "timeout -s KILL 5", "nice -n 5", "exec -a x", "A=1"]),
+        max_size=4,
+    )
+)
+def test_wrappers_may_be_nested(wrappers: list[str]) -> None:
+    before = " ".join(wrappers)
+    assert denied(f"{before} git push")
+    assert denied(f"true; {before} git -C . push", EXACT)
+    assert not denied(f"{before} git log push")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "trap 'git push' EXIT",
+        "su -c 'git push'",
+        "su - root -c'git push'",
+        "su --command='git push' root",
+        "env -S'git push'",
+        "env --split-string='git push'",
+        "bash -euo pipefail -c 'git push' name",
+        "bash +O extglob -c 'git push'",
+        "find . -exec true {} + -execdir sudo -u root git push {} ';'",
+        "xargs -I {} -P 4 git push",
+        "taskset -c 0,1 git push",
+        "nice -10 git push",
+        "sudo -nu root git push",
+        "sudo -uroot git push",
+        "sudo -u su -g env git push",
+        "timeout $TIME git push",
+        "sudo -p '' git push",
+        "$SUDO git push",
+        "${SUDO} git push",
+        "git${IFS}push",
+        "git $NOTHING push",
+    ],
+)
+def test_a_denied_command_is_found_in_other_notations(command: str) -> None:
+    assert denied(command)
+
+
+@pytest.mark.parametrize(
+    "command", ["trap 'git push' EXIT", "su -c 'git push' root", "sh -c 'git push' name"]
+)
+def test_an_exactly_denied_command_in_a_text_is_found_whatever_follows_the_text(command: str) -> None:
+    assert denied(command, EXACT)
+    assert not denied(command.replace("git", "echo git"), EXACT)
+
+
+@pytest.mark.parametrize(
+    ("entry", "command"),
+    [
+        ("docker push", "docker --context x push image"),
+        ("docker compose down", "docker compose -f other.yml down"),
+        ("kubectl delete", "kubectl -n prod delete pod x"),
+        ("gh pr merge", "gh pr -R owner/name merge"),
+        ("npm publish", "npm --prefix=x publish"),
+        ("rm -rf", "rm -v -rf x"),
+    ],
+)
+def test_options_may_precede_each_word_of_a_denied_command(entry: str, command: str) -> None:
+    assert denied(command, ToolRules.parse({"deny": [f"Bash({entry}:*)"]}))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sudo grep git push",
+        "find . -name git push",
+        "timeout 5 grep git push",
+        "git --no-pager log push",
+        "su git push",
+    ],
+)
+def test_words_of_another_command_are_not_denied(command: str) -> None:
+    assert not denied(command)
+
+
+def test_long_words_are_read_like_short_ones() -> None:
+    assert denied(f"sudo -p {'x' * 100} /{'a/' * 100}env -u {'y' * 100} git push")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "X=push; git $X",
+        "$(echo git) push",
+        "gi$@t push",
+        "git -c alias.p=push p",
+        "python -c 'subprocess.run([\"git\", \"push\"])'",
+        "git rebase --exec 'git push'",
+        "docker exec name git push",
+        "git.exe push",
+    ],
+)
+def test_the_commands_that_the_page_calls_not_covered_are_not(command: str) -> None:
+    assert not denied(command)
