@@ -24,6 +24,7 @@ from kantan_agents.errors import (
 )
 from kantan_agents.middleware.deadline import seconds_left
 from kantan_agents.models.client_retries import claim_all_retries
+from kantan_agents.models.protocol.http.error_bodies import is_out_of_credit
 from kantan_agents.support.arguments import checked_int, checked_number
 from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules import ToolRules
@@ -46,11 +47,12 @@ class Retry(Middleware):
     """Retries failed model calls, and tools that are safe to run twice.
 
     Model calls are retried after rate limits, server errors, timeouts and lost connections, also with
-    ``AnthropicProvider`` and ``GeminiProvider``. The delay grows from ``initial_delay`` by ``multiplier`` up
-    to ``max_delay``, with random jitter. If the server sends ``Retry-After``, the delay is never shorter, and
-    the jitter is added to it. A delay that would end after the run's ``Deadline`` is not begun. The SDK makes
-    these retries: the options are added as ``ModelSettings.retry``, and values set in the ``RunConfig`` or
-    the agent take precedence. The clients of models do not retry by themselves.
+    ``AnthropicProvider`` and ``GeminiProvider``, but not if the account is out of credit. The delay grows
+    from ``initial_delay`` by ``multiplier`` up to ``max_delay``, with random jitter. If the server sends
+    ``Retry-After``, the delay is never shorter, and the jitter is added to it. A delay that would end after
+    the run's ``Deadline`` is not begun. The SDK makes these retries: the options are added as
+    ``ModelSettings.retry``, and values set in the ``RunConfig`` or the agent take precedence. The clients of
+    models do not retry by themselves.
 
     Tools are retried after any exception except errors of this library and of the SDK, such as invalid
     arguments, which a retry cannot fix.
@@ -216,6 +218,8 @@ def _retry_policy(backoff: ModelRetryBackoffSettings, longest_wait: float) -> _P
     async def decide(context: RetryPolicyContext) -> Any:
         error = context.error
         if isinstance(error, KantanAgentsError) and not isinstance(error, ProviderRequestError):
+            return False
+        if is_out_of_credit(error):  # with the status of a rate limit
             return False
         decision = transient(context)
         decision = await decision if inspect.isawaitable(decision) else decision

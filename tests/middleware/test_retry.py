@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import anyio
 import pytest
 from agents import ModelRetrySettings, ModelSettings, RunConfig, retry_policies
 from kantan_llm import AsyncClientBundle
+from openai import RateLimitError
 
 from kantan_agents import Agent
 from kantan_agents.core.interception import Middleware
@@ -53,6 +55,18 @@ async def test_a_permanent_error_is_not_retried(status: int) -> None:
     with OfflineServer([Reply("no", status=status), "Done."]) as server:
         agent = Agent("a", "x", model=bundle(server), middleware=[quick()])
         with pytest.raises(Exception, match="no"):
+            await agent.run_async("Go")
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("code", ["insufficient_quota", "billing_not_active", "exceeded_current_quota_error"])
+@pytest.mark.parametrize("api", ["responses", "chat"])
+async def test_an_account_without_credit_is_not_asked_again(code: str, api: str) -> None:
+    body = json.dumps({"error": {"message": "no credit", "type": code, "param": None, "code": code}})
+    refused = {"status": 429, "body": body, "headers": {**NOW, "content-type": "application/json"}}
+    with OfflineServer([refused, "Done."]) as server:
+        agent = Agent("a", "x", model=bundle(server, api=api), middleware=[quick()])
+        with pytest.raises(RateLimitError, match="no credit"):
             await agent.run_async("Go")
     assert len(server.requests) == 1
 

@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from typing import Any, Final, NamedTuple
 
 from kantan_agents.errors import ProviderRequestError
-from kantan_agents.models.protocol.http.error_bodies import retry_after
+from kantan_agents.models.protocol.http.error_bodies import is_out_of_credit, retry_after
 
 LONGEST_PAUSE: Final = 60.0
 """Seconds. A provider that asks for more is asked again after this time."""
@@ -28,7 +28,7 @@ def is_overload(error: BaseException) -> bool:
     """Return whether a provider has refused a call because it gets too many."""
     status = error.status if isinstance(error, ProviderRequestError) else getattr(error, "status_code", None)
     # Nothing is too fast for an account without credit.
-    return status in _STATUSES and getattr(error, "code", None) != "insufficient_quota"
+    return status in _STATUSES and not is_out_of_credit(error)
 
 
 def pause_after(error: BaseException) -> float:

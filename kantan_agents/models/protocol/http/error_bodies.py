@@ -9,6 +9,14 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 _LONGEST = 500
+# Codes with the status of a rate limit that no waiting helps: of OpenAI, Moonshot and one-api.
+_USED_UP = {
+    "insufficient_quota",
+    "billing_not_active",
+    "billing_hard_limit_reached",
+    "exceeded_current_quota_error",
+    "insufficient_user_quota",
+}
 
 
 def parse_error_body(body: bytes) -> tuple[str, Any]:
@@ -22,6 +30,12 @@ def parse_error_body(body: bytes) -> tuple[str, Any]:
     error = data.get("error") if isinstance(data, Mapping) else None
     message = error.get("message") if isinstance(error, Mapping) else None
     return message if isinstance(message, str) else text, error
+
+
+def is_out_of_credit(error: BaseException) -> bool:
+    """Return whether a provider refuses calls until somebody pays, by an error of OpenAI's client."""
+    codes = (getattr(error, name, None) for name in ("code", "type"))
+    return any(isinstance(code, str) and code in _USED_UP for code in codes)
 
 
 def shorten(text: str, longest: int = _LONGEST) -> str:
