@@ -42,18 +42,27 @@ JUDGE_PROMPT_ID = "judge_prompt_id"
 """Hash of the judge's own text, in the runs of a ``judge_agent``; their prompt is the one that they judge."""
 
 
-def finite(value: Any) -> Any:
-    """Return ``value`` with None for each NaN and infinity at any depth, and with str keys.
+_DEEPEST = 200
+ENDLESS = "..."
+"""Replaces in metadata a value that contains itself, or that is nested too deeply."""
+
+
+def finite(value: Any, _around: tuple[int, ...] = ()) -> Any:
+    """Return ``value`` as JSON can have it: with str keys, None for each NaN and infinity, and an end.
 
     JSON has no such numbers. A single one would make every metadata search in the file fail in SQLite.
+    A value inside itself becomes ``ENDLESS``.
     """
     if isinstance(value, float) and not math.isfinite(value):
         return None
+    if not isinstance(value, (Mapping, list, tuple)):
+        return value
+    if id(value) in _around or len(_around) >= _DEEPEST:
+        return ENDLESS
+    around = (*_around, id(value))
     if isinstance(value, Mapping):
-        return {str(key): finite(inner) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [finite(inner) for inner in value]
-    return value
+        return {str(key): finite(inner, around) for key, inner in value.items()}
+    return [finite(inner, around) for inner in value]
 
 
 def chosen_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:

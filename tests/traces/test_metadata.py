@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kantan_agents import Prompt
-from kantan_agents.traces.metadata import flatten_meta, prompt_metadata, run_metadata
+from kantan_agents.traces.metadata import finite, flatten_meta, prompt_metadata, run_metadata
 
 STANDARD = {"agent_name", "prompt_name", "prompt_version", "prompt_id", "agent_run_id"}
 scalars = st.one_of(st.text(), st.integers(), st.booleans(), st.floats())
@@ -51,6 +52,16 @@ def test_user_metadata_never_overrides_a_standard_key(user: Any) -> None:
         assert merged[key] == value
     for key in set(user) - STANDARD:
         assert merged[key] is user[key]
+
+
+def test_a_value_inside_itself_and_endless_nesting_have_an_end() -> None:
+    inside: list[Any] = [1, math.nan]
+    inside.append({"again": inside})
+    assert finite({"v": inside, "w": (2, [3], [3])}) == {"v": [1, None, {"again": "..."}], "w": [2, [3], [3]]}
+    deep: Any = []
+    for _ in range(10_000):
+        deep = {"k": deep}
+    assert json.dumps(finite(deep)).count("k") == 200
 
 
 def test_spec_2_4_plain_instructions_give_name_prompt_name_and_id_only() -> None:
