@@ -3,8 +3,9 @@
 The index holds sequences of three characters. It need not be exact, because every trace that it names is
 searched again; it must only never miss one. Therefore a word is split as the texts are:
 
-- A word is compared in one of two forms, with the ASCII letters in lower case or with all letters folded. The
-  index holds both forms of a line in which they differ. SQLite itself folds nothing.
+- A word is compared with its ASCII letters in lower case, and with everything folded: case, full-width forms,
+  and marks apart from their letters, as macOS stores them. The index holds all forms of a line in which they
+  differ. SQLite itself folds nothing.
 - A line that occurs twice is held once. Therefore no sequence that contains a line break is looked up.
 - SQLite ends a text at a zero character, so that becomes a line break too.
 """
@@ -12,6 +13,7 @@ searched again; it must only never miss one. Therefore a word is split as the te
 from __future__ import annotations
 
 from collections.abc import Iterable
+from unicodedata import normalize
 
 LENGTH = 3
 """Characters of a sequence; a shorter word cannot be looked up."""
@@ -22,14 +24,20 @@ _BREAK = "\n"
 _MOST = 32
 
 
-def needs_case_folding(word: str) -> bool:
-    """Return whether ``word`` has letters outside ASCII that have a case."""
-    return any(not char.isascii() and not char.casefold() == char == char.upper() for char in word)
+def fold(text: str) -> str:
+    """Return a text with everything folded: case, width, and marks apart from their letters."""
+    if text.isascii():
+        return text.lower()
+    # Folding the case may decompose letters, and some letters have a case only in their usual form.
+    return normalize("NFKC", normalize("NFKC", text).casefold())
 
 
-def fold(word: str) -> str:
-    """Return ``word`` in the form in which it is compared with a text of the same form."""
-    return word.casefold() if needs_case_folding(word) else lower_ascii(word)
+def forms_of(text: str) -> tuple[str, ...]:
+    """Return the different forms in which a text is held and compared; one for a text in ASCII.
+
+    The second is that of earlier versions, whose index and folded texts have no others.
+    """
+    return (*dict.fromkeys((lower_ascii(text), text.casefold(), fold(text))),)
 
 
 def lower_ascii(text: str) -> str:
@@ -42,14 +50,19 @@ def indexed_text(texts: Iterable[str]) -> str:
     lines: dict[str, None] = {}
     for text in texts:
         lines.update(dict.fromkeys(text.replace("\0", _BREAK).split(_BREAK)))
-    forms = {lower_ascii(line): None for line in lines}
-    forms.update({line.casefold(): None for line in lines if not line.isascii()})
-    return _BREAK.join(forms)
+    return _BREAK.join(dict.fromkeys(form for line in lines for form in forms_of(line)))
 
 
 def match_query(word: str) -> str | None:
     """Return the query of FTS5 for ``word``; None if the index cannot look it up."""
-    lines = fold(word).replace("\0", _BREAK).split(_BREAK)
+    queries = [_query_of(form) for form in forms_of(word)]
+    if None in queries:
+        return None  # one form is too short, so the index cannot tell that no trace has it
+    return " OR ".join(f"({query})" for query in queries) if len(queries) > 1 else queries[0]
+
+
+def _query_of(form: str) -> str | None:
+    lines = form.replace("\0", _BREAK).split(_BREAK)
     found = [
         *dict.fromkeys(
             line[start : start + LENGTH] for line in lines for start in range(len(line) - LENGTH + 1)

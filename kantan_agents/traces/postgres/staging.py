@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from kantan_agents.traces.metadata import finite
 from kantan_agents.traces.postgres.connection import without_zero
 from kantan_agents.traces.schema import COLUMNS
-from kantan_agents.traces.trigrams import lower_ascii
+from kantan_agents.traces.trigrams import fold, lower_ascii
 
 if TYPE_CHECKING:
     import psycopg
@@ -127,11 +127,11 @@ def _without_zeros(value: Any) -> Any:
 
 
 def folded(text: str | None) -> str | None:
-    """Return the text with all letters folded; None if that is what the server's ``lower`` gives.
+    """Return the text with everything folded; None if that is what the server's ``lower`` gives.
 
     A server folds letters outside ASCII by the rules of its locale, so it is done here.
     """
     if text is None or text.isascii():
         return None
-    result = text.casefold()
+    result = fold(text)
     return None if result == lower_ascii(text) else result

@@ -26,7 +26,7 @@ from kantan_agents.traces.store.runs import traces_with_inner_runs
 from kantan_agents.traces.store.span_records import KantanSearch, mapping_of
 from kantan_agents.traces.store.summarise import ended_as_wanted
 from kantan_agents.traces.store.tables import create_views, storable_json, storable_text, valid_json
-from kantan_agents.traces.trigrams import fold, needs_case_folding
+from kantan_agents.traces.trigrams import fold, lower_ascii
 
 _FIRST_WINDOW = 256
 _GROWTH = 4
@@ -60,10 +60,17 @@ _REFUSED = f"""EXISTS (
   SELECT 1 FROM spans s
   WHERE s.trace_id = t.id AND s.span_type = 'custom' AND s.name = '{REFUSAL_SPAN}')"""  # noqa: S608
 
-# Not LIKE, which has wildcards, a limit on the length of the word, and no case outside ASCII.
-_CONTAINS = """EXISTS (
-  SELECT 1 FROM spans s WHERE s.trace_id = t.id
-  AND (instr({fold}(COALESCE(s.input, '')), :{word}) OR instr({fold}(COALESCE(s.output, '')), :{word})))"""
+# Not LIKE, which has wildcards, a limit on the length of the word, and no case outside ASCII. A text with
+# more bytes than characters is not ASCII. Only that is folded in Python, which takes longer than lower().
+_IN_TEXT = (
+    "(instr(lower({text}), :{word}) OR instr(lower({text}), :folded_{word})"
+    " OR length(CAST({text} AS BLOB)) <> length({text}) AND instr(fold({text}), :folded_{word}))"
+)
+_CONTAINS = (
+    "EXISTS (SELECT 1 FROM spans s WHERE s.trace_id = t.id AND ("  # noqa: S608
+    + " OR ".join(_IN_TEXT.replace("{text}", f"COALESCE(s.{column}, '')") for column in ("input", "output"))
+    + "))"
+)
 
 # In SQLite, a text or an array in place of a score is larger than any number, so it never matches.
 
@@ -150,9 +157,9 @@ def _candidates(
     if filters.rubric_below is not None:
         conditions.append(_JUDGED_BELOW)
     for number, keyword in enumerate(filters.keywords):
-        lower, word = "fold_case" if needs_case_folding(keyword) else "lower", f"word{number}"
-        conditions.append(_CONTAINS.format(fold=lower, word=word))
-        values[word] = fold(keyword)
+        word = f"word{number}"
+        conditions.append(_CONTAINS.format(word=word))
+        values |= {word: lower_ascii(keyword), f"folded_{word}": fold(keyword)}
     return newest_first(connection, filters.keywords, " AND ".join(conditions), values, newest)
 
 
@@ -201,9 +208,8 @@ def _define_functions(connection: sqlite3.Connection, filters: Filters) -> None:
     """Define the SQL functions that these filters need; in Python, they are slower than SQLite's own."""
     if filters.has_special_keys:
         connection.create_function("json_extract", 2, _value_of_key, deterministic=True)
-    # SQLite's lower() only converts ASCII letters, so "Übersicht" would never be found.
-    if any(map(needs_case_folding, filters.keywords)):
-        connection.create_function("fold_case", 1, _fold_case, deterministic=True)
+    if filters.keywords:
+        connection.create_function("fold", 1, _fold, deterministic=True)
 
 
 def _value_of_key(text: str | None, path: str) -> Any:
@@ -217,6 +223,5 @@ def _value_of_key(text: str | None, path: str) -> Any:
     return value
 
 
-def _fold_case(text: Any) -> str:
-    # Unlike lower(), casefold() does not depend on the letters around a letter.
-    return str(text).casefold()
+def _fold(text: Any) -> str:
+    return fold(str(text))

@@ -19,7 +19,7 @@ from kantan_agents.traces.postgres.dialect import PREFIX
 from kantan_agents.traces.postgres.schema import has_trigrams
 from kantan_agents.traces.store.filters import Filters
 from kantan_agents.traces.store.summarise import ended_as_wanted
-from kantan_agents.traces.trigrams import LENGTH, fold, needs_case_folding
+from kantan_agents.traces.trigrams import LENGTH, forms_of
 
 _FIRST_WINDOW: Final = 256
 _GROWTH: Final = 4
@@ -62,19 +62,9 @@ _JUDGED_BELOW: Final = _OF_TRACE.format(
     f"{_CUSTOM.format(JUDGE_SPAN)} AND {_NUMBER}({_JSON}(s.rubric_json) -> 'score') < %(score)s"
 )
 
-# A word without letters that must be folded is compared with the text as it is, in lower case; another one
-# with the folded text, which is stored if it differs from that.
-_CONTAINS: Final = _OF_TRACE.format(
-    "(strpos(lower(s.input), %({word})s) > 0 OR strpos(lower(s.output), %({word})s) > 0)"
-)
-_CONTAINS_FOLDED: Final = _OF_TRACE.format(
-    "(strpos(COALESCE(s.folded_input, lower(s.input)), %({word})s) > 0"
-    " OR strpos(COALESCE(s.folded_output, lower(s.output)), %({word})s) > 0)"
-)
-_MAY_CONTAIN: Final = "lower(s.input) LIKE %(like)s OR lower(s.output) LIKE %(like)s"
-_MAY_CONTAIN_FOLDED: Final = (
-    f"{_MAY_CONTAIN} OR s.folded_input LIKE %(like)s OR s.folded_output LIKE %(like)s"
-)
+# Each form of a word is compared with the text in lower case, and with the folded text, which is stored if it
+# differs from that. For a word in ASCII there is only one form.
+_TEXTS: Final = ("lower(s.input)", "lower(s.output)", "s.folded_input", "s.folded_output")
 
 
 def find_in_server(
@@ -151,19 +141,20 @@ def _candidates(server: ServerConnection, words: Sequence[str]) -> set[str] | No
     for word in words:
         if len(word) < LENGTH:
             continue
-        form = _MAY_CONTAIN_FOLDED if needs_case_folding(word) else _MAY_CONTAIN
+        likes = {f"like{number}": _pattern(form) for number, form in enumerate(forms_of(word))}
+        form = " OR ".join(f"{text} LIKE %({like})s" for like in likes for text in _TEXTS)
         query = f"""SELECT DISTINCT trace_id FROM (
         SELECT s.trace_id FROM spans s WHERE {form} LIMIT {10 * _MOST_CANDIDATES}) AS chosen"""  # noqa: S608
         with server.errors():
-            rows = server.raw.execute(query, {"like": _pattern(word)}).fetchall()
+            rows = server.raw.execute(query, likes).fetchall()
         if len(rows) <= _MOST_CANDIDATES:
             ids = {row[0] for row in rows}
             found = ids if found is None else found & ids
     return found
 
 
-def _pattern(word: str) -> str:
-    escaped = fold(word).replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+def _pattern(form: str) -> str:
+    escaped = form.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     return f"%{escaped}%"
 
 
@@ -177,9 +168,10 @@ def _conditions(filters: Filters, tz: tzinfo) -> tuple[list[str], dict[str, Any]
     if filters.rubric_below is not None:
         conditions.append(_JUDGED_BELOW)
     for number, keyword in enumerate(filters.keywords):
-        form = _CONTAINS_FOLDED if needs_case_folding(keyword) else _CONTAINS
-        conditions.append(form.format(word=f"word{number}"))
-        values[f"word{number}"] = fold(keyword)
+        words = {f"word{number}_{place}": form for place, form in enumerate(forms_of(keyword))}
+        found = " OR ".join(f"strpos({text}, %({word})s) > 0" for word in words for text in _TEXTS)
+        conditions.append(_OF_TRACE.format(f"({found})"))
+        values |= words
     # A run that failed has a span with an error.
     has_error = filters.has_error if filters.has_error is not None else filters.has_failed or None
     if has_error is not None:

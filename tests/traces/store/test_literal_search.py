@@ -36,6 +36,31 @@ def test_the_case_of_a_sigma_at_the_end_of_a_word_does_not_matter(
         assert found_by(store, word) == {trace_id}, word
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            "Read カ\u3099イト\u3099ライン.pdf",
+            ["ガイドライン", "カ\u3099イト\u3099", "ガ", "ガイドライン.PDF"],
+        ),
+        ("order １２３４５", ["12345", "１２３４５", "12", "RDER 1"]),  # noqa: RUF001 - full-width
+        ("order 12345", ["１２３４５", "１２"]),  # noqa: RUF001
+        ("ｶﾞｲﾄﾞ", ["ガイド", "ガイ"]),
+        ("Re\u0301sume\u0301", ["résumé", "RÉSUMÉ", "re\u0301s"]),
+        ("Ａｂｃ ﬁle", ["abc", "ＡＢＣ", "file", "FILE"]),  # noqa: RUF001
+    ],
+)
+def test_the_way_a_character_is_written_does_not_matter(
+    db: SampleDatabase, store: TraceStore, text: str, words: Sequence[str]
+) -> None:
+    for place, fields in enumerate([{"input": text}, {"output": text}]):
+        trace_id = db.run(fields.get("input", ""), fields.get("output", ""))
+        db.run("other 345 ガラ", "ab de")
+        for word in words:
+            assert trace_id in found_by(store, word), word
+        assert len(found_by(store, words[0])) == place + 1
+
+
 def test_a_keyword_may_be_longer_than_a_pattern_of_sqlite(db: SampleDatabase, store: TraceStore) -> None:
     word = "long " * 12_000
     trace_id = db.run(f"{word}end")
