@@ -353,7 +353,11 @@ def test_bad_input_is_one_line_and_costs_nothing(
     ("name", "content", "text"),
     [
         ("none.jsonl", None, "[E100]"),
-        ("cases.txt", "hi", "[E100] Not a dataset: cases.txt: the name of a dataset ends in .jsonl or .csv"),
+        (
+            "cases.txt",
+            "hi",
+            "[E100] Not a dataset: cases.txt: the name of a dataset ends in .jsonl, .csv or .tsv",
+        ),
         ("cases.jsonl", "{", "[E100] Not a dataset: cases.jsonl"),
         ("cases.jsonl", '{"output": 1}', "[E100]"),
         ("cases.jsonl", "", "[E102]"),

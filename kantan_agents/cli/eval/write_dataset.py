@@ -21,7 +21,7 @@ def write_dataset(path: Path, output: str, filters: Mapping[str, Any], *, force:
 
     Raises:
         FileArgumentError: E79, the file cannot be written, or exists already.
-        DatasetFileError: E100, its name does not end in .jsonl or .csv, or it cannot hold the cases.
+        DatasetFileError: E100, its name does not end in .jsonl, .csv or .tsv, or it cannot hold the cases.
         EmptyDatasetError: E102, no run passes the filters.
         TraceDatabaseError: E60, the database cannot be used.
     """

@@ -1,26 +1,35 @@
 """Datasets as CSV, for people who work with spreadsheets: every cell is a text.
 
 The columns are ``input``, ``expected``, ``id``, ``conversation``, ``context.NAME`` and ``metadata.NAME``, in
-any order. An empty cell is a missing value.
+any order. An empty cell is a missing value. Cells are separated as spreadsheets do it: by commas, by
+semicolons where the comma is the decimal mark, or by tabs. Empty columns at the end are ignored.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 from typing import Any, Final, Literal
 
 from kantan_agents.errors import DatasetFileError
 from kantan_agents.lab.evaluation.dataset.case import Case
-from kantan_agents.lab.evaluation.dataset.located_cases import LocatedCases
+from kantan_agents.lab.evaluation.dataset.located_cases import REFERENCES, LocatedCases
 from kantan_agents.support.nearest import nearest
 
 _PLAIN: Final = ("id", "input", "expected", "conversation")
 _GROUPS: Final = ("context", "metadata")
 _LISTED: Final = "input, expected, id, conversation, context.NAME and metadata.NAME"
 _USE_JSONL: Final = "save it as .jsonl"
+_SEPARATORS: Final = {".csv": (",", ";", "\t"), ".tsv": ("\t",)}
+SUFFIXES: Final = tuple(_SEPARATORS)
+# Excel reads and writes it as the first line.
+_SEP_LINE: Final = re.compile(r'"?sep=(.)"?\r?\n')
+_limit_of_cells: Final = Lock()
 
 
 def read_csv(path: Path, text: str) -> list[Case]:
@@ -34,7 +43,44 @@ def read_csv(path: Path, text: str) -> list[Case]:
         DatasetFileError: E100, the header or a row is not as described.
     """
     found = LocatedCases(path)
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    said = _SEP_LINE.match(text)
+    if said is not None:
+        text = f"\n{text[said.end() :]}"  # a blank line, so that lines keep their numbers
+    separator = _separator_of(path, text) if said is None else said[1]
+    with _cells_up_to(len(text)):
+        _read_rows(found, csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator))
+    return found.cases
+
+
+@contextmanager
+def _cells_up_to(length: int) -> Iterator[None]:
+    """Let cells be as long as a file; the limit is one of the process."""
+    with _limit_of_cells:
+        before = csv.field_size_limit()
+        csv.field_size_limit(max(before, length))
+        try:
+            yield
+        finally:
+            csv.field_size_limit(before)
+
+
+def _separator_of(path: Path, text: str) -> str:
+    """Return what separates the columns of the header: the first that gives a column ``input``."""
+    header = next((line for line in io.StringIO(text, newline=None) if line.strip()), "")
+    separators = _SEPARATORS[path.suffix.lower()]
+    columns = {each: _columns(next(csv.reader([header], delimiter=each), [])) for each in separators}
+    with_input = (each for each in separators if "input" in columns[each])
+    return next(with_input, max(separators, key=lambda each: len(columns[each])))
+
+
+def _columns(row: Sequence[str]) -> list[str]:
+    columns = [cell.strip() for cell in row]
+    while columns and not columns[-1]:
+        columns.pop()
+    return ["expected" if column in REFERENCES else column for column in columns]
+
+
+def _read_rows(found: LocatedCases, reader: Any) -> None:
     header: Sequence[str] | None = None
     before = 0
     try:
@@ -49,12 +95,11 @@ def read_csv(path: Path, text: str) -> list[Case]:
     except csv.Error as error:
         raise found.error(reader.line_num, f"it is not CSV that can be read: {error}") from error
     if header is None:
-        raise DatasetFileError(path=str(path), reason=f"it has no header; its columns are {_LISTED}")
-    return found.cases
+        raise found.error(None, f"it has no header; its columns are {_LISTED}")
 
 
 def _checked_header(found: LocatedCases, line: int, row: Sequence[str]) -> Sequence[str]:
-    columns = [cell.strip() for cell in row]
+    columns = _columns(row)
     for column in columns:
         group, _, name = column.partition(".")
         if column not in _PLAIN and not (group in _GROUPS and name):
@@ -69,13 +114,16 @@ def _checked_header(found: LocatedCases, line: int, row: Sequence[str]) -> Seque
 
 
 def _values(found: LocatedCases, line: int, header: Sequence[str], row: Sequence[str]) -> dict[str, Any]:
-    if len(row) != len(header):
+    cells = len(row)
+    while cells > len(header) and not row[cells - 1].strip():
+        cells -= 1
+    if cells != len(header):
         reason = (
-            f"it has {len(row)} cells, and the header has {len(header)}; put a cell with commas in quotes"
+            f"it has {cells} cells, and the header has {len(header)}; put a cell with separators in quotes"
         )
         raise found.error(line, reason)
     values: dict[str, Any] = {group: {} for group in _GROUPS}
-    for column, cell in zip(header, row, strict=True):
+    for column, cell in zip(header, row, strict=False):
         group, _, name = column.partition(".")
         if cell and name:
             values[group][name] = cell
@@ -98,7 +146,14 @@ def to_csv(path: Path, cases: Sequence[Case]) -> bytes:
     # Python before 3.13 leaves a carriage return without quotes, and then reads it as the end of a row.
     has_return = any("\r" in value for row in rows for value in (*row, *row.values()))
     quoting: Literal[0, 1] = csv.QUOTE_ALL if has_return else csv.QUOTE_MINIMAL
-    writer = csv.DictWriter(written, columns, restval="", lineterminator="\n", quoting=quoting)
+    writer = csv.DictWriter(
+        written,
+        columns,
+        restval="",
+        delimiter=_SEPARATORS[path.suffix.lower()][0],
+        lineterminator="\n",
+        quoting=quoting,
+    )
     writer.writeheader()
     writer.writerows(rows)
     try:
@@ -127,8 +182,6 @@ def _obstacles(values: Mapping[str, Any]) -> Iterable[str]:
             yield f"{column} is not a text, and a CSV file has only texts"
         elif not value:
             yield f"{column} is an empty text, and an empty cell is a missing value"
-        elif len(value) > csv.field_size_limit():
-            yield f"{column} is longer than {csv.field_size_limit()} characters, the limit for a cell"
         elif "\0" in value:
             yield f"{column} has a NUL character, which older readers of CSV refuse"
         elif column != column.strip() or column.endswith("."):

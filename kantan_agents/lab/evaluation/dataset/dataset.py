@@ -57,7 +57,7 @@ class Dataset:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, name: str | None = None) -> Self:
-        """Read a dataset from a file: JSON Lines (``.jsonl``) or CSV (``.csv``).
+        """Read a dataset from a file: JSON Lines (``.jsonl``) or CSV (``.csv``, ``.tsv``).
 
         A line of JSON Lines is an object with ``input`` and, if needed, ``id``, ``context``, ``expected``,
         ``metadata`` and ``conversation``. A CSV file has a header with ``input``, ``expected``, ``id``,
@@ -84,7 +84,7 @@ class Dataset:
         """Write the cases to a file, which is replaced if it exists; ``load`` reads them back.
 
         The same cases always give the same bytes, in a ``.jsonl`` file one case a line with sorted keys, fit
-        for a git repository. A ``.csv`` file can only have cases whose values are all texts.
+        for a git repository. A CSV file can only have cases whose values are all texts.
 
         Raises:
             DatasetFileError: E100, the file cannot be written, or a CSV file cannot hold a case.

@@ -10,13 +10,12 @@ from typing import Any, Final
 
 from kantan_agents.errors import DatasetFileError
 from kantan_agents.lab.evaluation.dataset.case import Case
-from kantan_agents.lab.evaluation.dataset.csv_file import read_csv, to_csv
+from kantan_agents.lab.evaluation.dataset.csv_file import SUFFIXES, read_csv, to_csv
 from kantan_agents.lab.evaluation.dataset.jsonl import read_jsonl, to_jsonl
 from kantan_agents.support.arguments import checked_path
 from kantan_agents.support.replace_file import replace_file
 
 _JSONL: Final = ".jsonl"
-_CSV: Final = ".csv"
 _UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -30,8 +29,8 @@ def dataset_path(path: str | os.PathLike[str], *, sealed: bool = False) -> Path:
     suffix = place.suffix.lower()
     if sealed and suffix != _JSONL:
         raise DatasetFileError(path=str(place), reason="a sealed test set is a .jsonl file")
-    if suffix not in (_JSONL, _CSV):
-        raise DatasetFileError(path=str(place), reason="the name of a dataset ends in .jsonl or .csv")
+    if suffix not in (_JSONL, *SUFFIXES):
+        raise DatasetFileError(path=str(place), reason="the name of a dataset ends in .jsonl, .csv or .tsv")
     return place
 
 
@@ -59,7 +58,7 @@ def save_cases(place: Path, cases: Sequence[Case], seal: Mapping[str, Any] | Non
 
 
 def _is_csv(place: Path) -> bool:
-    return place.suffix.lower() == _CSV
+    return place.suffix.lower() in SUFFIXES
 
 
 def _read_text(path: Path) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from kantan_agents.errors import DatasetFileError
 from kantan_agents.lab.evaluation.dataset.case import Case
 from kantan_agents.lab.evaluation.dataset.json_data import NotJSONDataError, read_json
-from kantan_agents.lab.evaluation.dataset.located_cases import LocatedCases
+from kantan_agents.lab.evaluation.dataset.located_cases import REFERENCES, LocatedCases
 from kantan_agents.support.nearest import nearest
 
 SEAL: Final = "kantan_agents_sealed"
@@ -75,7 +75,7 @@ def read_jsonl(path: Path, text: str) -> tuple[list[Case], Mapping[str, Any] | N
                 raise found.error(number, "it is a damaged seal; restore the file from git")
             seal = data[SEAL]
             continue
-        found.add(number, _checked_keys(found, number, data))
+        found.add(number, _checked_keys(found, number, _with_expected(found, number, data)))
     return found.cases, seal
 
 
@@ -97,6 +97,18 @@ def _checked_keys(found: LocatedCases, number: int, data: dict[str, Any]) -> dic
     if "input" not in data:
         raise found.error(number, "it has no input")
     return {key: value for key, value in data.items() if value is not None or key == "input"}
+
+
+def _with_expected(found: LocatedCases, number: int, data: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of a case with ``expected`` under this name."""
+    names = [name for name in REFERENCES if name in data]
+    if len(names) + ("expected" in data) > 1:
+        raise found.error(
+            number, f"it has {', '.join(['expected'] * ('expected' in data) + names)}; keep one"
+        )
+    if names and isinstance(data[names[0]], list):
+        raise found.error(number, f"{names[0]} is a list of answers; write the right one, as expected")
+    return {"expected" if key in names else key: value for key, value in data.items()}
 
 
 def _kind(data: Any) -> str:

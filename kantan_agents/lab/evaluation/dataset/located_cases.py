@@ -9,6 +9,9 @@ from typing import Any
 from kantan_agents.errors import DatasetFileError, InvalidCaseError
 from kantan_agents.lab.evaluation.dataset.case import Case
 
+REFERENCES = ("ideal", "target")
+"""Names that datasets of other tools have for ``expected``: OpenAI's evals and Inspect."""
+
 
 class LocatedCases:
     """The cases of a file, in the order of its lines.
@@ -41,9 +44,11 @@ class LocatedCases:
             raise self.error(line, f"the id {case.id!r} is also in line {first}; {_advice(values)}")
         self.cases.append(case)
 
-    def error(self, line: int, reason: str) -> DatasetFileError:
-        """Return the error about a line."""
-        return DatasetFileError(path=str(self._path), reason=f"line {line}: {reason}")
+    def error(self, line: int | None, reason: str) -> DatasetFileError:
+        """Return the error about a line; None for the whole file."""
+        return DatasetFileError(
+            path=str(self._path), reason=reason if line is None else f"line {line}: {reason}"
+        )
 
 
 def _advice(values: Mapping[str, Any]) -> str:

@@ -72,6 +72,13 @@ def test_an_empty_file_is_an_empty_dataset(tmp_path: Path) -> None:
     assert len(Dataset.load(tmp_path / "cases.jsonl")) == 0
 
 
+@pytest.mark.parametrize("name", ["ideal", "target"])
+def test_the_reference_of_other_tools_is_the_expected_output(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "cases.jsonl"
+    path.write_text(json.dumps({"input": "a", name: {"b": 1}}))
+    assert [*Dataset.load(path)] == [Case("a", expected={"b": 1})]
+
+
 GOOD = '{"input": "a", "id": "1"}\n'
 BAD: dict[str, tuple[Any, str]] = {
     "not JSON": (GOOD + "{", "line 2: it is not JSON: .* at character 2"),
@@ -91,6 +98,15 @@ BAD: dict[str, tuple[Any, str]] = {
         "the key 'expectd' is unknown; did you mean 'expected'?",
     ),
     "foreign key": ('{"input": "a", "zzz": "b"}', "the key 'zzz' is unknown; put it into metadata"),
+    "two references": (
+        '{"input": "a", "ideal": "b", "target": "c"}',
+        "line 1: it has ideal, target; keep one",
+    ),
+    "both names": (
+        '{"input": "a", "ideal": "b", "expected": null}',
+        "line 1: it has expected, ideal; keep one",
+    ),
+    "several answers": ('{"input": "a", "target": ["b", "c"]}', "line 1: target is a list of answers; write"),
     "id": ('{"input": "a", "id": 5}', "line 1: id must be a str, not 5"),
     "same id": (GOOD + "\n" + GOOD, "line 3: the id '1' is also in line 1; give each case its own"),
     "same content": (
@@ -136,9 +152,9 @@ def test_missing_files_and_directories_are_refused(tmp_path: Path) -> None:
 
 def test_a_suffix_that_names_no_format_is_refused(tmp_path: Path) -> None:
     for path in (tmp_path / "cases.json", tmp_path / "cases", tmp_path):
-        with pytest.raises(DatasetFileError, match=r"ends in \.jsonl or \.csv"):
+        with pytest.raises(DatasetFileError, match=r"ends in \.jsonl, \.csv or \.tsv"):
             Dataset.load(path)
-        with pytest.raises(DatasetFileError, match=r"ends in \.jsonl or \.csv"):
+        with pytest.raises(DatasetFileError, match=r"ends in \.jsonl, \.csv or \.tsv"):
             Dataset("d").save(path)
     with pytest.raises(InvalidOptionError):
         Dataset.load(5)  # type: ignore[arg-type]
