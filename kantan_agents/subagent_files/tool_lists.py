@@ -11,9 +11,10 @@ _BLANKS: Final = (
     " \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006"
     "\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 )
-_COMMA: Final = frozenset(",")
+# Of Latin, Chinese and Japanese texts, and the narrow form of the last.
+_COMMA: Final = frozenset(",\uff0c\u3001\uff64")
 _BLANK: Final = frozenset(_BLANKS)
-_ANY: Final = _BLANK | frozenset(",;\uff0c\u3001\uff1b")
+_ANY: Final = _BLANK | _COMMA | frozenset(";\uff1b")
 
 # Quotes and backticks of every kind, braces, and invisible characters.
 _QUOTES: Final = "`'\"\u201c\u201d\u201e\u201f\u2018\u2019\u201a\u201b\xab\xbb\u2039\u203a"
@@ -120,7 +121,7 @@ def _parts(text: str, separators: frozenset[str]) -> list[str]:
 def _has_comma(text: str) -> bool:
     depth = 0
     for char in text:
-        if char == "," and depth == 0:
+        if char in _COMMA and depth == 0:
             return True
         depth = depth + 1 if char == "(" else max(0, depth - 1) if char == ")" else depth
     return False

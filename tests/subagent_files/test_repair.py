@@ -86,6 +86,8 @@ def test_other_line_ends_are_repaired_the_same_way(newline: str) -> None:
         ("%a", "%a", "begins with '%'"),
         ("`a`", "`a`", "begins with '`'"),
         ("{a} b", "{a} b", "is not valid YAML"),
+        ("{{ var }}", "{{ var }}", "begins with '{{' must be quoted"),
+        ("{{ $ctx.a }} and {{ b }}", "{{ $ctx.a }} and {{ b }}", "is not valid YAML"),
         ('"a \\d b"', "a \\d b", "inside its quotes"),
         ("a \x07 b", "a \x07 b", "U+0007 is not allowed"),
     ],
@@ -215,6 +217,14 @@ def test_refused_content_is_not_repaired() -> None:
         AgentDefinition.loads(
             "---\nname: a\ndescription: b: c\nmodel: opus\nx: !!python/name:os.system y\n---\n"
         )
+
+
+@pytest.mark.parametrize(
+    "field", ["tools: {{ tools }}", "disallowedTools: {{ a }}", "context:\n  a: {{ x }}"]
+)
+def test_a_marker_in_place_of_a_list_or_of_data_is_refused(field: str) -> None:
+    with pytest.raises(InvalidDefinitionError, match="line 4: a key is not text"):
+        AgentDefinition.loads(f"---\nname: a\ndescription: b\n{field}\n---\n")
 
 
 def test_a_frontmatter_without_known_keys_is_refused() -> None:

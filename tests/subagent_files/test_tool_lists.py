@@ -72,6 +72,16 @@ class TestAllExceptSome:
         assert "Bash" not in loads("description: b", f"tools: {written}").tools
 
 
+class TestSeparators:
+    @pytest.mark.parametrize("comma", [",", "\uff0c", "\u3001", "\uff64", " \u3001 ", "\u3001\u3000"])
+    @pytest.mark.parametrize("field", ["tools", "disallowedTools"])
+    @pytest.mark.parametrize("listed", ["{}", "[{}]", '"{}"', "\n  - {}"])
+    def test_the_commas_of_other_scripts_separate_too(self, comma: str, field: str, listed: str) -> None:
+        names = ("Read", "Bash(a\u3001b)", "Write") if field == "tools" else ("Read", "Write")
+        definition = loads("description: b", f"{field}: {listed.format(comma.join(names))}")
+        assert (definition.tools if field == "tools" else definition.disallowed_tools) == names
+
+
 class TestDenials:
     @pytest.mark.parametrize(
         "written",

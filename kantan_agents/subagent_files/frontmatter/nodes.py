@@ -60,6 +60,9 @@ class Fields:
 
 Node = Scalar | Items | Fields
 
+KEY_NOT_TEXT: Final = "a key is not text"
+MARKER: Final = "a text that begins with '{{' must be quoted"
+
 
 class NotYamlError(Exception):
     """The text is not valid YAML; ``index`` is the position, ``reason`` the explanation."""
@@ -197,7 +200,9 @@ class _Builder:
             parent[0].items.append(node)
         elif parent[3] is None:
             if not isinstance(node, Scalar):
-                raise RefusedYamlError(node.index, "a key is not text")
+                if self.source.startswith("{{", node.index - 1):  # a marker of a template
+                    raise NotYamlError(node.index, MARKER)
+                raise RefusedYamlError(node.index, KEY_NOT_TEXT)
             parent[3] = node
         else:
             parent[0].pairs.append((parent[3], node))

@@ -19,6 +19,8 @@ from kantan_agents.subagent_files.frontmatter.entries import Entry
 from kantan_agents.subagent_files.frontmatter.keys import DATA, LISTS, PROSE, field_of
 from kantan_agents.subagent_files.frontmatter.limits import refuse_limits
 from kantan_agents.subagent_files.frontmatter.nodes import (
+    KEY_NOT_TEXT,
+    MARKER,
     Fields,
     Items,
     Node,
@@ -150,6 +152,8 @@ def _parse_piece(front: str, piece: Piece, anchors: frozenset[str]) -> tuple[Fie
     colon = piece.colon - piece.start
     value = source[colon:]
     name = field_of(piece.key)
+    if reason == MARKER and name in LISTS | DATA:
+        raise RefusedYamlError(piece.colon, KEY_NOT_TEXT)
     is_prose = name in PROSE or name == "context"
     _refuse_references(source, value, piece.start, anchors, in_prose=is_prose)
     at, message = explain_invalid_field(piece.key, source, value, reason)
