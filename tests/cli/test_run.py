@@ -27,6 +27,23 @@ def refused(message: str, status: int) -> Reply:
     return Reply(message, status=status, headers=NO_RETRY)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "option"),
+    [
+        (["run", os.fsdecode(b"caf\xe9")], "QUESTION"),
+        (["run", "hi", "--instructions", os.fsdecode(b"caf\xe9")], "--instructions"),
+        (["agents", "new", "a", "--description", "d", "--prompt", os.fsdecode(b"caf\xe9")], "--prompt"),
+        (["tools", "explain", "a", "--args", os.fsdecode(b"caf\xe9")], "--args"),
+    ],
+)
+def test_an_argument_in_another_encoding_is_refused(
+    kantan_agents: Any, arguments: list[str], option: str
+) -> None:
+    outcome = kantan_agents(*arguments)
+    assert outcome.code == 2
+    assert f"[E75] Invalid option {option}: must be UTF-8 text, not b'caf\\xe9'" in outcome.stderr
+
+
 class TestAnswer:
     def test_a_process_prints_the_answer_and_nothing_else(self, process: Any) -> None:
         with OfflineServer(["Paris, ça va?\nYes."]) as server:

@@ -48,7 +48,7 @@ def new_agent(
         InvalidOptionError: E75, the name gives no file name, the tools are unclear, or the prompt is empty.
         FileArgumentError: E79, the file or an agent with this name exists, or the file cannot be written.
     """
-    text = f"You are {name}. {description}" if prompt is None else text_or_file(prompt)
+    text = f"You are {name}. {description}" if prompt is None else text_or_file("--prompt", prompt)
     if not text.strip():
         raise InvalidOptionError(option="--prompt", reason="must not be empty")
     definition = AgentDefinition(

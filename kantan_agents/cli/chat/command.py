@@ -41,10 +41,10 @@ def _complete_conversation(invocation: typer.Context, incomplete: str) -> Iterab
     from kantan_agents.errors import ConversationsFileError
 
     named = invocation.params.get("conversations")
-    path = Path(named) if named else conversations_file()
-    if not path.is_file():
-        return []
     try:
+        path = Path(named) if named else conversations_file()
+        if not path.is_file():
+            return []
         store = Conversations(path)
         try:
             listed = store.newest(_LISTED)
@@ -156,7 +156,7 @@ def chat(
     questions = Questions() if is_terminal() else None
     make_agent, context = read_start(agent, text, context_file, rules, tools, questions)
     talks_to = make_agent(model)
-    store = None if no_save else open_conversations(conversations)
+    store = None if no_save else open_conversations(conversations, resumes=resume is not None)
 
     from kantan_agents.cli.chat.run import lead
 

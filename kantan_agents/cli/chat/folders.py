@@ -6,18 +6,26 @@ import os
 import sys
 from pathlib import Path
 
+from kantan_agents.errors import ConversationsFileError
+
 
 def conversations_file() -> Path:
-    """Return the file that conversations are kept in unless another one is named."""
-    return _data_folder() / "kantan-agents" / "conversations.sqlite3"
+    """Return the file that conversations are kept in unless another one is named.
+
+    Raises:
+        ConversationsFileError: E195, the user has no home folder.
+    """
+    try:
+        return _data_folder() / "kantan-agents" / "conversations.sqlite3"
+    except RuntimeError as error:  # a user id that the system does not know, as in containers
+        raise ConversationsFileError(path="~", reason=str(error)) from error
 
 
 def _data_folder() -> Path:
-    home = Path.home()
     if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
     if sys.platform == "darwin":
-        return home / "Library" / "Application Support"
+        return Path.home() / "Library" / "Application Support"
     given = os.environ.get("XDG_DATA_HOME", "")
     # The specification of these folders says that a relative one is to be ignored.
-    return Path(given) if given.startswith("/") else home / ".local" / "share"
+    return Path(given) if given.startswith("/") else Path.home() / ".local" / "share"

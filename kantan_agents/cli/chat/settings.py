@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+import typer
 
 from kantan_agents.agent import Agent
 from kantan_agents.cli.chat.conversations import Conversations
@@ -16,8 +17,9 @@ from kantan_agents.cli.chat.questions import Questions
 from kantan_agents.cli.chat.source import MakeAgent, agent_source
 from kantan_agents.cli.run.recording import RecordingTarget
 from kantan_agents.cli.terminal.inputs import STDIN, read_context, read_instructions
+from kantan_agents.cli.terminal.plain import one_line
 from kantan_agents.cli.tools.rules_file import CONTEXT_KEY, add_rules
-from kantan_agents.errors import InvalidOptionError
+from kantan_agents.errors import ConversationsFileError, InvalidOptionError
 from kantan_agents.middleware import UserRules
 from kantan_agents.middleware.slash_commands.user_rules import USER_RULES
 
@@ -79,10 +81,22 @@ def read_start(
     return agent_source(agent, read_instructions(instructions), for_people, tools, questions), context
 
 
-def open_conversations(path: Path | None) -> Conversations:
+def open_conversations(path: Path | None, *, resumes: bool) -> Conversations | None:
     """Open the file of conversations; without a path, the one in the user's folder for data.
+
+    If that one cannot be used, a line on standard error says so, and the chat goes on without it.
+
+    Args:
+        path: The file that the user has named.
+        resumes: Whether the chat goes on with a conversation in it.
 
     Raises:
         ConversationsFileError: E195, it cannot be used.
     """
-    return Conversations(conversations_file() if path is None else path)
+    try:
+        return Conversations(conversations_file() if path is None else path)
+    except ConversationsFileError as error:
+        if path is not None or resumes:
+            raise
+        typer.echo(one_line(f"warning: the conversation is not kept: {error}"), err=True)
+        return None

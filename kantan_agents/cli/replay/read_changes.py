@@ -42,12 +42,12 @@ def read_changes(entries: Sequence[str]) -> list[Change]:
         elif (first, rest) == ("prompt", ""):
             changes.append(Change.prompt(Path(value[1:]) if value.startswith("@") else value))
         elif (first, rest) == ("rules", ""):
-            changes.append(Change.rules(_json(text_or_file(value), entry)))
+            changes.append(Change.rules(_json(text_or_file("--change", value), entry)))
         elif first == "settings" and rest:
             changes.append(Change.settings(**{rest: _scalar(value)}))
         elif first == "tool" and rest.rpartition(".")[2] in _OF_TOOLS and rest.rpartition(".")[0]:
             name, _, part = rest.rpartition(".")
-            text = text_or_file(value)
+            text = text_or_file("--change", value)
             tools.setdefault(name, {})[part] = _json(text, entry) if part == "parameters" else text
         else:
             _reject(entry)

@@ -18,10 +18,9 @@ def read_question(question: str) -> str:
 
     Raises:
         FileArgumentError: E79, standard input is not UTF-8 text.
-        InvalidOptionError: E75, the question is blank.
+        InvalidOptionError: E75, the question is blank, or not UTF-8 text.
     """
-    if question == STDIN:
-        question = read_stdin().rstrip("\r\n")
+    question = read_stdin().rstrip("\r\n") if question == STDIN else _checked("QUESTION", question)
     if not question.strip():
         raise InvalidOptionError(option="QUESTION", reason="must not be empty")
     return question
@@ -32,21 +31,32 @@ def read_instructions(instructions: str) -> str:
 
     Raises:
         FileArgumentError: E79, the file cannot be read or is not UTF-8 text.
-        InvalidOptionError: E75, the instructions are blank.
+        InvalidOptionError: E75, the instructions are blank, or not UTF-8 text.
     """
-    instructions = text_or_file(instructions)
+    instructions = text_or_file("--instructions", instructions)
     if not instructions.strip():
         raise InvalidOptionError(option="--instructions", reason="must not be empty")
     return instructions
 
 
-def text_or_file(text: str) -> str:
-    """Return ``text``, read from a file if it is ``@FILE``.
+def text_or_file(option: str, text: str) -> str:
+    """Return the text that an option has, read from a file if it is ``@FILE``.
 
     Raises:
         FileArgumentError: E79, the file cannot be read or is not UTF-8 text.
+        InvalidOptionError: E75, the text is not UTF-8.
     """
-    return read_text(Path(text[1:])) if text.startswith("@") else text
+    return read_text(Path(text[1:])) if text.startswith("@") else _checked(option, text)
+
+
+def _checked(option: str, text: str) -> str:
+    # Python keeps bytes of the command line that are not UTF-8 as halves of surrogate pairs.
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        reason = f"must be UTF-8 text, not {text.encode(errors='surrogateescape')!r}"
+        raise InvalidOptionError(option=option, reason=reason) from None
+    return text
 
 
 def read_context(path: Path | None) -> dict[str, Any]:

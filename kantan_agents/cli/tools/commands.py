@@ -90,7 +90,7 @@ def explain(
     from kantan_agents.cli.tools import rules_file
 
     explicit = rules_file.read_rules(rules) if rules is not None else None
-    called = inputs.text_or_file(arguments) if arguments is not None else None
+    called = inputs.text_or_file("--args", arguments) if arguments is not None else None
     named = None
     if agent is not None:
         from kantan_agents.cli.agents.agent_to_run import read_agent

@@ -27,6 +27,25 @@ def test_each_line_is_a_question_of_one_conversation(lines: Any) -> None:
     assert asked(server) == ["où?", "là"]
 
 
+@pytest.mark.parametrize("home", ["file", None])
+def test_without_a_folder_for_data_the_chat_goes_on_and_says_so(
+    lines: Any, environment: dict[str, str], tmp_path: Path, home: str | None
+) -> None:
+    (tmp_path / "file").touch()
+    del environment["KANTAN_AGENTS_CONVERSATIONS"]
+    environment["HOME"] = "~" if home is None else str(tmp_path / home)  # "~": a user without a home folder
+    with OfflineServer(["Hello."]) as server:
+        ended = lines(server, b"Hi\n")
+        assert (ended.returncode, ended.stdout) == (0, "Hello.\n")
+        assert ended.stderr.startswith("warning: the conversation is not kept: [kantan-agents][E195] Cannot")
+        assert ended.stderr.count("\n") == 1
+        named = tmp_path / "file" / "kept"
+        for asked_for in (["--resume", "last"], ["--conversations", str(named)]):
+            ended = lines(server, b"Hi\n", *asked_for)
+            assert ended.returncode == 2
+            assert ended.stderr.startswith("error: [kantan-agents][E195]")
+
+
 def test_a_line_is_neither_a_command_nor_a_file(lines: Any, shop: str, folder: Path) -> None:
     (folder / "secret.txt").write_text("a secret")
     with OfflineServer(lambda _: "ok") as server:
