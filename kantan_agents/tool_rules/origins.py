@@ -7,6 +7,7 @@ only if the server that offers the tool cannot claim by it to be another server 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 
 import attrs
 
@@ -54,5 +55,14 @@ class Origin:
             return False
         if f"{name}__" == prefix and "__" in entry[len(start) :]:
             return False  # `mcp__*__read` names tools; a server `x__read` is not one
-        # `mcp__github__*` names the server `github`, and not a server `github__x`.
-        return "__" not in literal[len(start) :] or literal.startswith(prefix)
+        if name == entry:
+            return True  # a name with `*` or `[` in it, spelled out
+        if "__" in literal[len(start) :]:
+            # `mcp__github__*` names the server `github`, and not a server `github__x`.
+            return literal.startswith(prefix)
+        server, separator, tool = entry[len(start) :].partition("__")
+        named = prefix[len(start) : -2]
+        if not separator:
+            return fnmatchcase(named, server)
+        # A wildcard ends at `__`: `mcp__git*hub__read` lets no tool `x_hub__read` of a server `gitlab` in.
+        return "__" not in named and fnmatchcase(named, server) and fnmatchcase(name[len(prefix) :], tool)

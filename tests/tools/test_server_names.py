@@ -87,6 +87,13 @@ async def called_under(rules: Any, server: Server, *names: str, **options: Any) 
         ("evil", "read_*", "read_*"),
         ("evil", "hosted_mcp", "hosted_mcp"),
         ("evil", "x_read", "*_read"),
+        ("gitlab", "x_hub__steal", "mcp__git*hub__steal"),
+        ("gitlab", "x_hub__steal", "mcp_git*hub__steal"),
+        ("gitlab", "hub__steal", "mcp__git[!x]*__steal"),
+        ("git", "steal", "mcp__git??steal"),
+        ("evil", "x__read", "mcp__*__read"),
+        ("evil", "x__read", "mcp__*__read(git:*)"),
+        ("a__b", "read", "mcp__*__read"),
     ],
 )
 async def test_a_servers_own_name_that_claims_another_origin_does_not_count_for_allow(
@@ -95,6 +102,24 @@ async def test_a_servers_own_name_that_claims_another_origin_does_not_count_for_
     assert await called_under({"allow": [allow]}, Server(server, tool), tool) == []
     assert await called_under({"allow": [f"mcp__{server}__*"]}, Server(server, tool), tool) == [tool]
     assert await called_under({"deny": [allow]}, Server(server, tool), tool) == []
+
+
+@pytest.mark.parametrize(
+    ("entry", "called"),
+    [
+        ("mcp__*__read", ["read"]),
+        ("mcp_*__read", ["read"]),
+        ("mcp__git*__r*", ["read"]),
+        ("mcp__g[a-i]thub__?ead", ["read"]),
+        ("mcp__git*", ["read", "x__write"]),
+        ("mcp__*", ["read", "x__write"]),
+        ("mcp__*__*", ["read", "x__write"]),
+        ("mcp__*hub__*__write", ["x__write"]),
+    ],
+)
+async def test_a_wildcard_for_servers_allows_the_tools_it_names(entry: str, called: list[str]) -> None:
+    server = Server("github", "read", "x__write")
+    assert await called_under({"allow": [entry]}, server, "read", "x__write") == called
 
 
 async def test_an_entry_that_spells_out_a_servers_own_name_allows_it_unless_a_local_tool_has_it() -> None:
