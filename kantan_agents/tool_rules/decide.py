@@ -142,7 +142,7 @@ def decide_call(rules: ToolRules, tool: ToolFacts, arguments: Mapping[str, Any])
     """
     decision = decide_written(rules, tool, arguments)
     for received in received_arguments(rules, tool, arguments) if decision.allowed else ():
-        breach = decide_received(rules, tool, received)
+        breach = decide_received(rules, tool, received, arguments)
         if breach is not None:
             return breach
     return decision
@@ -171,10 +171,25 @@ def received_arguments(
     return tool.received(arguments)
 
 
-def decide_received(rules: ToolRules, tool: ToolFacts, received: Mapping[str, Any]) -> Decision | None:
-    """Return the refusal of arguments that the function receives; None if they break no parameter rule."""
+def decide_received(
+    rules: ToolRules, tool: ToolFacts, received: Mapping[str, Any], written: Mapping[str, Any]
+) -> Decision | None:
+    """Return the refusal of arguments that the function receives; None if they break no parameter rule.
+
+    Args:
+        rules: The rules.
+        tool: The tool.
+        received: One way to read what the function receives.
+        written: What the model wrote.
+
+    Raises:
+        ToolInputError: E10, a value under a rule cannot be read.
+    """
     checks = rules.checks(tool.names)
-    breach = checks.breach(tool.name, received) if checks is not None else None
+    if checks is None:
+        return None
+    breach = checks.unchecked(tool.name, tool.schema, received, written)
+    breach = breach or checks.breach(tool.name, received)
     return None if breach is None else _broken(breach)
 
 

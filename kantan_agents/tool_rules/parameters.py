@@ -16,8 +16,9 @@ from kantan_agents.errors import (
     ToolParameterError,
     ToolParameterTypeError,
 )
-from kantan_agents.tool_rules.declared import NULL, NUMBERS, Declarations, Path, Types, first_of_other_type
+from kantan_agents.tool_rules.declared import Declarations, Path, Types, first_of_other_type
 from kantan_agents.tool_rules.keywords import KEYWORDS, TYPES, characters_at_once, compiled, is_json
+from kantan_agents.tool_rules.received_values import checked_types, first_unchecked
 
 _LONGEST_PATH = 32
 _INDEX = re.compile(r"\[\d*\]")
@@ -111,7 +112,8 @@ class ParameterChecks:
 
         A tool that declares a number also accepts the text ``"500"``, and some tools accept the text
         ``'{"limit": 500}'`` as an object. ``maximum`` ignores texts, so such values would bypass it. The
-        types are therefore checked at every step of the path.
+        types are therefore checked at every step of the path. Where the tool declares none, the types that
+        the rule can check are permitted.
         """
         declared = self._declared_by(schema)
         for steps, rule in self._rule_paths:
@@ -122,10 +124,41 @@ class ParameterChecks:
                 arguments,
             )
             if types is not None:
-                limit = tuple(name for name in TYPES if name in types)
-                error = ToolParameterTypeError(tool_name=tool_name, param_name=rule.path, limit=limit)
-                return Breach(f"{rule.tool}.{rule.path}", error)
+                return self._type_breach(tool_name, rule, types)
         return None
+
+    def unchecked(
+        self,
+        tool_name: str,
+        schema: Mapping[str, Any],
+        received: Mapping[str, Any],
+        written: Mapping[str, Any],
+    ) -> Breach | None:
+        """Return the first value that the function receives and its rule cannot check, or None.
+
+        A default that the tool declares is its own choice, whatever its type.
+
+        Args:
+            tool_name: Name of the tool.
+            schema: The schema of its parameters.
+            received: One way to read what the function receives.
+            written: What the model wrote.
+
+        Raises:
+            ToolInputError: E10, a value under a rule cannot be read as JSON.
+        """
+        for steps, rule in self._rule_paths:
+            try:
+                types = first_unchecked(steps, rule.keywords, received, written)
+            except ValueError as error:
+                raise ToolInputError(tool_name=tool_name, reason=f"{rule.path}: {error}") from error
+            if types is not None and not self._is_default(schema, steps, received):
+                return self._type_breach(tool_name, rule, types)
+        return None
+
+    def _is_default(self, schema: Mapping[str, Any], steps: Path, received: Mapping[str, Any]) -> bool:
+        default = next((one for path, one in self._declared_by(schema).defaults if path == steps), None)
+        return default is not None and list(_values_at(steps, received)) == [default]
 
     def with_defaults(self, schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return ``arguments`` with the defaults that the tool declares for missing parameters under a rule.
@@ -158,6 +191,12 @@ class ParameterChecks:
             self._declared.clear()
         self._declared[id(schema)] = (schema, found)
         return found
+
+    @staticmethod
+    def _type_breach(tool_name: str, rule: ParameterRule, types: Types) -> Breach:
+        limit = tuple(name for name in TYPES if name in types)
+        error = ToolParameterTypeError(tool_name=tool_name, param_name=rule.path, limit=limit)
+        return Breach(f"{rule.tool}.{rule.path}", error)
 
     @staticmethod
     def _breach(tool_name: str, rule: ParameterRule, keyword: str) -> Breach:
@@ -230,22 +269,14 @@ class _Declared:
         return self._permitted[key]
 
     def _both(self, path: Path, container: str | None, keywords: Mapping[str, Any]) -> Types | None:
-        types = None if container is None and "type" in keywords else self.declarations.types(path)
-        if types is None:
+        if container is None and "type" in keywords:
             return None
-        if container is not None:
-            return types & {container, "null"}  # in any other value, the rule would not find the parameter
-        for ignoring_others, checked in _CHECKED_TYPES:
-            if ignoring_others & keywords.keys():
-                return types & (checked | NULL)
-        return types
-
-
-_CHECKED_TYPES: tuple[tuple[frozenset[str], Types], ...] = (
-    (frozenset({"minimum", "maximum"}), NUMBERS),
-    (frozenset({"minLength", "maxLength", "pattern"}), frozenset({"string"})),
-)
-"""Keywords, and the types of the values that they check. They ignore all other values."""
+        # In any other container, the rule would not find the parameter.
+        checked = checked_types(keywords) if container is None else frozenset({container, "null"})
+        declared = self.declarations.types(path)
+        if checked is None or declared is None:
+            return declared if checked is None else checked
+        return declared & checked
 
 
 def _keys_of(steps: tuple[str, ...]) -> int:
@@ -272,7 +303,7 @@ def _schema_at(steps: tuple[str, ...], rule: Mapping[str, Any]) -> dict[str, Any
     return schema
 
 
-def _values_at(steps: tuple[str, ...], value: Any) -> Iterator[Any]:
+def _values_at(steps: Path, value: Any) -> Iterator[Any]:
     if not steps:
         yield value
     elif steps[0] == "[]":

@@ -49,7 +49,7 @@ def task_of(
     tool: ToolFacts,
     arguments: str | Mapping[str, Any],
     *,
-    received: bool = False,
+    written: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return the task for ``decide``, as JSON values.
 
@@ -57,7 +57,7 @@ def task_of(
         rules: The rules.
         tool: The tool.
         arguments: The arguments of the call; a text if they have not been parsed.
-        received: Whether they are what the function receives, not what the model wrote.
+        written: What the model wrote, if ``arguments`` are what the function receives.
     """
     text = arguments if isinstance(arguments, str) else json.dumps(arguments)
     return {
@@ -68,7 +68,7 @@ def task_of(
         "schema": dict(tool.schema),
         "folded": _folded(rules, tool, arguments),
         "arguments": text,
-        "is_received": received,
+        "written": written,
         "knows_received": tool.received is not None,
     }
 
@@ -100,8 +100,8 @@ def decide(task: dict[str, Any]) -> dict[str, Any]:
     rules = ToolRules.parse(task["rules"], folds_denials=task["folds_denials"])
     try:
         arguments = parse_arguments(tool.name, task["arguments"])
-        if task["is_received"]:
-            decision = decide_received(rules, tool, arguments) or Decision(allowed=True)
+        if task["written"] is not None:
+            decision = decide_received(rules, tool, arguments, task["written"]) or Decision(allowed=True)
         else:
             decision = decide_written(rules, tool, arguments)
     except ToolInputError as error:

@@ -1,14 +1,16 @@
 """The arguments that the function behind a tool receives, after pydantic has converted the model's JSON.
 
 The function may receive other values than the JSON shows: a default, a value under another name (an alias,
-``**kwargs``), a converted value. Parameter rules concern what the function receives, so they check both.
+``**kwargs``), a converted value. Parameter rules concern what the function receives, so they check both. An
+object, such as a URL or a date, is read as the text that pydantic writes for it.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import enum
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sized
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
@@ -21,8 +23,11 @@ from agents.function_schema import FuncSchema
 from pydantic import AliasChoices, BaseModel, RootModel
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
+from kantan_agents.tool_rules.received_values import UNREADABLE
+
 _MISSING = object()
 _PLAIN = (str, int, float, bool)
+_BYTES = (bytes, bytearray, memoryview)
 
 Received = Callable[[Mapping[str, Any]], "list[dict[str, Any]]"]
 """Takes the arguments of a call and returns each way to read the arguments that the function receives."""
@@ -150,14 +155,36 @@ class _JSONReader:
                     name: self.value(one, _at(written, place, name))
                     for place, (name, one) in enumerate(zip(value._fields, value, strict=False))
                 }
+        items = self._items(value, written)
+        return self._object(value, written) if items is None else items
+
+    def _items(self, value: Any, written: Any) -> Any:
+        """Return the items of a list, a set or another collection; None for anything else."""
         if isinstance(value, (list, tuple)):
             return [self.value(one, _at(written, place)) for place, one in enumerate(value)]
-        if isinstance(value, Iterable) and not isinstance(value, (bytes, bytearray, memoryview)):
-            sized = isinstance(value, (set, frozenset)) or hasattr(value, "__len__")
-            if sized:
-                return [self.value(one, _MISSING) for one in value]
-        # Such as a date: what the model wrote has been checked.
-        return _text_of(value) if written is _MISSING else written
+        if isinstance(value, Iterator):
+            return self._converted_items(value, written)
+        if isinstance(value, Sized) and isinstance(value, Iterable) and not isinstance(value, _BYTES):
+            return [self.value(one, _MISSING) for one in value]
+        return None
+
+    def _converted_items(self, value: Iterator[Any], written: Any) -> Any:
+        """Return the items of an ``Iterable`` parameter, which pydantic converts one by one."""
+        if type(value).__name__ != "ValidatorIterator":
+            return _unreadable(value)  # it may never end
+        try:
+            return self.value(list(value), written)
+        except Exception:  # noqa: BLE001 - a validator is user code
+            return _unreadable(value)
+
+    def _object(self, value: Any, written: Any) -> Any:
+        """Return what stands for an object, such as an enum, a secret, a URL or a date."""
+        if isinstance(value, enum.Enum):
+            return self.value(value.value, written)
+        if written is not _MISSING and callable(getattr(value, "get_secret_value", None)):
+            return self.value(value.get_secret_value(), written)
+        text = _text_of(value)
+        return written if _is_written(text, written) else text
 
     def model(self, model: BaseModel, written: Any) -> dict[str, Any]:
         """Return the fields of a pydantic model as a JSON object."""
@@ -175,13 +202,19 @@ class _JSONReader:
             if key is None and found is None:
                 continue  # left out, and without a default
             read = self.value(found, given[key] if key is not None else _MISSING)
+            if key is None and _is_unreadable(read) and name not in _set_in(value):
+                continue  # an object of the developer's own that says so
             by_python[name] = read
             by_schema |= dict.fromkeys(names, read)
         if not by_schema:
-            return by_python | _extra_of(value)
+            return by_python | self._extra_of(value, given)
         self.is_ambiguous = True
         named = {**by_schema, **by_python} if self._by_python_name else {**by_python, **by_schema}
-        return named | _extra_of(value)
+        return named | self._extra_of(value, given)
+
+    def _extra_of(self, value: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+        extra = getattr(value, "__pydantic_extra__", None) or {}
+        return {_key(key): self.value(one, given.get(key, _MISSING)) for key, one in extra.items()}
 
 
 def _plain(value: Any) -> Any:
@@ -211,14 +244,45 @@ def _key(key: Any) -> str:
     plain = _plain(key)
     if isinstance(plain, str):
         return plain
-    return _text_of(key) if plain is _MISSING else str(plain)
+    text = _text_of(key) if plain is _MISSING else plain
+    return str(key if _is_unreadable(text) else text)
 
 
 def _text_of(value: Any) -> Any:
+    """Return what pydantic writes for an object such as a date."""
     try:
+        if isinstance(value, _BYTES):
+            return _text_of_bytes(bytes(value))
         return to_jsonable_python(value)
     except (PydanticSerializationError, ValueError, TypeError):
-        return str(value)
+        return _unreadable(value)
+
+
+def _text_of_bytes(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
+
+
+def _unreadable(value: Any) -> dict[str, str]:
+    return {UNREADABLE: type(value).__name__}
+
+
+def _is_unreadable(value: Any) -> bool:
+    return isinstance(value, dict) and UNREADABLE in value
+
+
+def _is_written(text: Any, written: Any) -> bool:
+    """Return whether a text is what the model wrote, but for the slash that pydantic adds to a URL's host."""
+    is_host = isinstance(written, str) and "/" not in written.partition("://")[2]
+    return is_host and text == f"{written}/"
+
+
+def _set_in(value: Any) -> Container[str]:
+    """Return the fields that do not have their defaults; all of them if this is unknown."""
+    known: Container[str] | None = getattr(value, "__pydantic_fields_set__", None)
+    return getattr(type(value), "__dataclass_fields__", ()) if known is None else known
 
 
 def _at(written: Any, place: int, name: str = "") -> Any:
@@ -233,11 +297,6 @@ def _fields_of(value: Any) -> Mapping[str, Any] | None:
     if found is None and dataclasses.is_dataclass(value):
         found = {field.name: field for field in dataclasses.fields(value)}
     return found
-
-
-def _extra_of(value: Any) -> dict[str, Any]:
-    extra = getattr(value, "__pydantic_extra__", None)
-    return {_key(key): _text_of(one) for key, one in extra.items()} if extra else {}
 
 
 def _names_of(field: Any) -> list[str]:

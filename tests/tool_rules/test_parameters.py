@@ -220,8 +220,13 @@ def test_patterns_are_those_of_ecma_script(pattern: str, text: str, kept: bool) 
 @pytest.mark.parametrize(
     "rule", [{"minLength": 9}, {"maxLength": 0}, {"pattern": "^x"}, {"minimum": 9}, {"maximum": -9}]
 )
-def test_a_keyword_ignores_values_of_another_type(rule: dict[str, Any], value: Any) -> None:
-    assert keeps(rule, value)
+def test_a_keyword_is_kept_only_by_null_and_by_values_that_it_can_check(
+    rule: dict[str, Any], value: Any
+) -> None:
+    decision = decided("value", rule, {"value": value})
+    assert decision.allowed == (value is None)
+    assert value is None or isinstance(decision.error, ToolParameterTypeError)
+    assert keeps({"type": ["null", "boolean", "array", "object"], **rule}, value), "the rule alone decides"
 
 
 def test_a_missing_parameter_breaks_no_rule() -> None:
@@ -258,8 +263,19 @@ def test_the_error_is_that_of_the_first_keyword_that_fails(keywords: dict[str, A
     if failing:
         assert type(decision.error) is PARAMETER_ERRORS[failing[0]]
         assert decision.entry == f"tool.value.{failing[0]}"
+    elif "type" not in keywords and not can_be_checked(keywords, value):
+        assert isinstance(decision.error, ToolParameterTypeError)
+        assert decision.entry == "tool.value"
     else:
         assert decision.allowed
+
+
+def can_be_checked(keywords: dict[str, Any], value: Any) -> bool:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if keywords.keys() & {"minimum", "maximum"}:
+        return value is None or is_number
+    is_about_text = bool(keywords.keys() & {"minLength", "maxLength", "pattern"})
+    return value is None or isinstance(value, str) or not is_about_text
 
 
 def test_the_first_rule_that_fails_is_named_first() -> None:
@@ -274,11 +290,11 @@ def test_the_first_rule_that_fails_is_named_first() -> None:
     [
         ("filter.limit", {"filter": {"limit": 3}}, {"filter": {"limit": 30}}),
         ("a.b.c", {"a": {"b": {"c": 0}}}, {"a": {"b": {"c": 11}}}),
-        ("ids[]", {"ids": [1, 2, "x"]}, {"ids": [1, 2, 11]}),
-        ("ids[][]", {"ids": [[], [1], 30]}, {"ids": [[], [1, 11]]}),
-        ("rows[].id", {"rows": [{"id": 1}, {}, 30]}, {"rows": [{"id": 1}, {"id": 11}]}),
-        ("filter.limit", {"filter": 30}, {"filter.limit": 30}),
-        ("ids[]", {"ids": 30}, {"ids[]": 30}),
+        ("ids[]", {"ids": [1, 2, None]}, {"ids": [1, 2, 11]}),
+        ("ids[][]", {"ids": [[], [1], None]}, {"ids": [[], [1, 11]]}),
+        ("rows[].id", {"rows": [{"id": 1}, {}, None]}, {"rows": [{"id": 1}, {"id": 11}]}),
+        ("filter.limit", {"filter": None}, {"filter.limit": 30}),
+        ("ids[]", {"ids": None}, {"ids[]": 30}),
         ("page[size]", {"page": {"size": 30}}, {"page[size]": 30}),
         ("$ref", {"a": 30}, {"$ref": 30}),
         ("名.前", {"名": {"前": 1}}, {"名": {"前": 30}}),
@@ -407,6 +423,12 @@ DECLARED = {
         ("filters[].limit", {"filters": {"limit": 5}}),
         ("filters.limit", {"filters": "limit=500"}),
         ("closed.limit", {"closed": {"limit": 5}}),
+        ("any", {"any": "500"}),
+        ("any", {"any": [500]}),
+        ("any", {"any": True}),
+        ("any.limit", {"any": '{"limit": 500}'}),
+        ("any[]", {"any": "500"}),
+        ("undeclared", {"undeclared": "500"}),
     ],
 )
 def test_a_value_of_an_undeclared_type_does_not_bypass_a_limit(path: str, arguments: Any) -> None:
@@ -424,14 +446,14 @@ def test_a_value_of_an_undeclared_type_does_not_bypass_a_limit(path: str, argume
         ("share", {"share": 1}),
         ("share", {"share": None}),
         ("name", {"name": None}),
-        ("any", {"any": "500"}),
+        ("any", {"any": 5}),
         ("filter.limit", {"filter": {"limit": 5}}),
         ("filter.limit", {"filter": None}),
         ("ids[]", {"ids": [1, 2]}),
         ("counts.a", {"counts": {"a": 1}}),
         ("choice.limit", {"choice": {"limit": 1.5}}),
         ("tree.size", {"tree": {"size": 3}}),
-        ("undeclared", {"undeclared": "500"}),
+        ("undeclared", {"undeclared": 5}),
         ("elsewhere", {"elsewhere": 5}),
         ("nowhere", {"nowhere": 5}),
         ("limit", {"name": 3}),
@@ -450,14 +472,14 @@ IS_A = {"properties": {"kind": {"const": "a"}}}
     [
         ({"prefixItems": [INTEGER, INTEGER]}, "p[]", ["500", 1], [5, 1]),
         ({"prefixItems": [{"type": "string"}, INTEGER]}, "p[]", [None, "500"], None),
-        ({"prefixItems": [{}], "items": INTEGER}, "p[]", [1, "500"], ["x", 5]),
-        ({"items": [INTEGER], "additionalItems": {}}, "p[]", ["500", 1], [5, "x"]),
-        ({"items": [{}], "additionalItems": INTEGER}, "p[]", [1, "500"], ["x", 5]),
-        ({"prefixItems": [{}], "unevaluatedItems": INTEGER}, "p[]", [1, "500"], ["x", 5]),
-        ({"prefixItems": [{"prefixItems": [{}, INTEGER]}]}, "p[][]", [["x", "500"]], [["x", 5]]),
+        ({"prefixItems": [{}], "items": INTEGER}, "p[]", [1, "500"], [None, 5]),
+        ({"items": [INTEGER], "additionalItems": {}}, "p[]", ["500", 1], [5, None]),
+        ({"items": [{}], "additionalItems": INTEGER}, "p[]", [1, "500"], [None, 5]),
+        ({"prefixItems": [{}], "unevaluatedItems": INTEGER}, "p[]", [1, "500"], [None, 5]),
+        ({"prefixItems": [{"prefixItems": [{}, INTEGER]}]}, "p[][]", [["x", "500"]], [[None, 5]]),
         ({"patternProperties": {"^a": INTEGER}}, "p.a", {"a": "500"}, {"a": 5}),
         ({"patternProperties": {"(?=a)": INTEGER}}, "p.a", {"a": "500"}, {"a": 5}),
-        ({"patternProperties": {"^b": INTEGER}, "additionalProperties": {}}, "p.a", None, {"a": "x"}),
+        ({"patternProperties": {"^b": INTEGER}, "additionalProperties": {}}, "p.a", {"a": "500"}, {"a": 5}),
         ({"properties": {"a": {}}, "patternProperties": {"a": INTEGER}}, "p.a", {"a": "500"}, {"a": 5}),
         ({"unevaluatedProperties": INTEGER}, "p.a", {"a": "500"}, {"a": 5}),
         ({"allOf": [{"description": "x"}, {"properties": {"a": INTEGER}}]}, "p.a", {"a": "500"}, {"a": 5}),
@@ -472,7 +494,7 @@ IS_A = {"properties": {"kind": {"const": "a"}}}
         ({"properties": {"a": {"type": "int"}}}, "p.a", {"a": "5"}, {"a": 5}),
         ({"properties": {"a": {"type": "integer", "nullable": True}}}, "p.a", {"a": "5"}, {"a": None}),
         ({"properties": {"a": False}}, "p.a", {"a": 5}, {}),
-        ({"properties": {"a": True}}, "p.a", None, {"a": "5"}),
+        ({"properties": {"a": True}}, "p.a", {"a": "5"}, {"a": 5}),
         ({"properties": {"a": {"$ref": "#/%24defs/I"}}}, "p.a", {"a": "5"}, {"a": 5}),
         (
             {"properties": {"a": {"$ref": "#/properties/p/anyOf/0"}}, "anyOf": [INTEGER]},
@@ -492,8 +514,7 @@ IS_A = {"properties": {"kind": {"const": "a"}}}
 )
 def test_a_type_declared_by_any_keyword_counts(declared: Any, path: str, refused: Any, allowed: Any) -> None:
     schema = {"type": "object", "properties": {"p": declared}, "$defs": {"I": INTEGER}}
-    if refused is not None:
-        assert broken(path, {"maximum": 10}, {"p": refused}, schema).code == "E11"
+    assert broken(path, {"maximum": 10}, {"p": refused}, schema).code == "E11"
     if allowed is not None:
         assert decided(path, {"maximum": 10}, {"p": allowed}, schema).allowed
 

@@ -6,8 +6,9 @@ import asyncio
 import dataclasses
 import datetime as dt
 import enum
+import inspect
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Annotated, Any, NamedTuple
 
@@ -16,10 +17,24 @@ import pytest
 from agents.tool_context import ToolContext
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
-from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, RootModel
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    AnyUrl,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    HttpUrl,
+    RootModel,
+    Secret,
+    SecretStr,
+)
+from pydantic_core import core_schema, to_jsonable_python
 from typing_extensions import TypedDict
 
 from kantan_agents import Agent, explain
+from kantan_agents.errors import ToolInputError
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from kantan_agents.tools.guards.functions import guard_function
 
@@ -54,6 +69,31 @@ class Level(enum.Enum):
     HIGH = 600
 
 
+class Lenient(enum.Enum):
+    """Text of any other kind is its highest value."""
+
+    LOW = "low"
+    HIGH = "high"
+    HIGHEST = 600
+
+    @classmethod
+    def _missing_(cls, value: object) -> Lenient:
+        return cls.HIGHEST if str(value).isupper() else cls.HIGH
+
+
+class Opaque:
+    """An object that no text stands for."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, *_: Any) -> core_schema.CoreSchema:
+        return core_schema.no_info_after_validator_function(lambda _: cls(), core_schema.str_schema())
+
+
+class Numbers(BaseModel):
+    text: Annotated[str, AfterValidator(int)] = ""
+    number: Annotated[int, AfterValidator(str)] = 0
+
+
 TYPES: dict[str, Any] = {
     "int": int,
     "float": float,
@@ -79,7 +119,12 @@ TYPES: dict[str, Any] = {
     "Crossed": Crossed,
     "Query | Page": Query | Page,
     "Level": Level,
+    "Lenient": Lenient,
     "date": dt.date,
+    "timedelta": dt.timedelta,
+    "HttpUrl": HttpUrl,
+    "list[HttpUrl]": list[HttpUrl],
+    "SecretStr": SecretStr,
     "Any": Any,
 }
 DEFAULTS = ("", " = None", " = 600", " = 'long text'")
@@ -103,7 +148,7 @@ def made(parameters: list[tuple[str, str, str, str]]) -> Made:
     more = ["**" + one for one in parts["mapping"]]
     signature = ", ".join([*before, *parts["plain"], *star, *parts["keyword only"], *more])
     received: list[dict[str, Any]] = []
-    names = {**globals(), "date": dt.date, "received": received}
+    names = {**globals(), "date": dt.date, "timedelta": dt.timedelta, "received": received}
     exec(f"def tool({signature}) -> str:\n    received.append(locals())\n    return 'ok'\n", names)
     return Made(agents.function_tool(names["tool"], strict_mode=False), received)
 
@@ -126,7 +171,10 @@ def tools(draw: st.DrawFn) -> Made:
 
 
 scalars = st.sampled_from(
-    [1, 600, 600.0, "600", "1", "1e3", "06", True, False, None, "long text", "a", 0.5, "2024-01-01"]
+    [
+        *(1, 600, 600.0, 0.5, "600", "1", "1e3", "06", True, False, None),
+        *("long text", "a", "A", "low", "2024-01-01", "PT1S", "https://a.b\\c"),
+    ]
 )
 keys = st.sampled_from(["limit", "lim", "other", "first", "5", "05", "l", "name", "kw"])
 written = st.recursive(
@@ -186,8 +234,14 @@ def steps_of(path: str) -> list[str]:
 
 def obeys(value: Any, rule: Mapping[str, Any]) -> bool:
     """Return whether a received value obeys a rule, if a rule can concern values of its type."""
-    if value is None or isinstance(value, (dt.date, enum.Enum)):
-        return True  # nothing, or an object that the model's own text stands for
+    if isinstance(value, enum.Enum):
+        value = value.value
+    if isinstance(value, SecretStr):
+        value = value.get_secret_value()
+    if isinstance(value, (dt.date, dt.timedelta, HttpUrl)):
+        value = to_jsonable_python(value)
+    if value is None:
+        return True
     is_number = isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
     if is_number and not rule.get("minimum", value) <= value <= rule.get("maximum", value):
         return False
@@ -325,6 +379,144 @@ def test_a_rule_holds_for_what_the_function_receives(
 ) -> None:
     assert not is_allowed(function, path, rule, refused)
     assert allowed is None or is_allowed(function, path, rule, allowed)
+
+
+class Site(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, HttpUrl]
+    url: HttpUrl
+
+
+OPAQUE = Opaque()
+
+
+def fetch(url: HttpUrl) -> None: ...
+def fetch_any(url: AnyUrl | None = None) -> None: ...
+def fetch_all(urls: list[HttpUrl]) -> None: ...
+def fetch_set(urls: set[AnyUrl]) -> None: ...
+def fetch_each(urls: Iterable[HttpUrl]) -> None: ...
+def fetch_named(urls: dict[str, HttpUrl]) -> None: ...
+def fetch_page(page: Site) -> None: ...
+def fetch_secret(url: Secret[HttpUrl]) -> None: ...
+def level(v: Lenient) -> None: ...
+def wait(v: dt.timedelta) -> None: ...
+def secret(v: SecretStr) -> None: ...
+def data(v: bytes) -> None: ...
+def opaque(v: Opaque, note: str = "") -> None: ...
+def opaque_default(note: str, v: Any = OPAQUE) -> None: ...
+def text_default(v: int | str = "auto") -> None: ...
+def renamed_any(v: Annotated[Any, Field(alias="most")]) -> None: ...
+def numbers(v: Numbers) -> None: ...
+
+
+GOOD = {"pattern": r"^https://[^/]+\.good\.example(/|$)"}
+EVIL = (
+    "\\.good.example/x",
+    "#.good.example/x",
+    "?.good.example/x",
+    "\\@a.good.example/x",
+    "/\t.good.example/x",
+)
+FINE = "https://a.good.example/x"
+
+
+@pytest.mark.parametrize("evil", [f"https://evil.test{rest}" for rest in EVIL])
+@pytest.mark.parametrize(
+    ("function", "path", "arguments"),
+    [
+        (fetch, "url", lambda url: {"url": url}),
+        (fetch_any, "url", lambda url: {"url": url}),
+        (fetch_all, "urls[]", lambda url: {"urls": [FINE, url]}),
+        (fetch_set, "urls[]", lambda url: {"urls": [url]}),
+        (fetch_each, "urls[]", lambda url: {"urls": [FINE, url]}),
+        (fetch_named, "urls.a", lambda url: {"urls": {"a": url}}),
+        (fetch_page, "page.url", lambda url: {"page": {"url": url}}),
+        (fetch_page, "page.more", lambda url: {"page": {"url": FINE, "more": url}}),
+        (fetch_secret, "url", lambda url: {"url": url}),
+    ],
+)
+def test_a_pattern_holds_for_the_url_that_the_function_receives(
+    function: Any, path: str, arguments: Any, evil: str
+) -> None:
+    assert not is_allowed(function, path, GOOD, arguments(evil))
+    assert is_allowed(function, path, GOOD, arguments(FINE))
+
+
+@pytest.mark.parametrize(
+    ("function", "rule", "value", "allowed"),
+    [
+        (
+            fetch,
+            {"enum": ["https://a.good.example"]},
+            "https://a.good.example",
+            True,
+        ),  # received with a slash
+        (fetch, {"pattern": "^https://a[.]good[.]example$"}, "https://a.good.example", True),
+        (fetch, {"pattern": "^https://a[.]good[.]example$"}, "https://a.good.example/", False),
+        (level, {"pattern": "^l"}, "low", True),
+        (level, {"pattern": "^l"}, "lower", False),
+        (level, {"pattern": "^L"}, "LOWER", False),  # receives a number
+        (level, {"enum": ["low", "lower"]}, "lower", False),
+        (wait, {"pattern": "^PT[0-9]+S$"}, "PT59S", True),
+        (wait, {"pattern": "^PT[0-9]+S$"}, "PT9999S", False),  # receives PT2H46M39S
+        (wait, {"pattern": "^PT[0-9]+H$"}, "PT1H", True),
+        (wait, {"pattern": "^PT[0-9]+H$"}, "PT24H", False),  # receives P1D
+        (secret, {"pattern": "^k-"}, "k-1", True),
+        (secret, {"pattern": "^k-"}, "x-1", False),
+        (data, {"pattern": "^k-"}, "k-1", True),
+        (opaque, {"pattern": "^a"}, "a", False),
+        (opaque, {"enum": ["a"]}, "a", False),
+        (opaque, {"type": "string"}, "a", False),
+    ],
+)
+def test_an_object_is_checked_as_written_and_as_its_text(
+    function: Any, rule: Any, value: Any, allowed: bool
+) -> None:
+    name = next(iter(inspect.signature(function).parameters))
+    assert is_allowed(function, name, rule, {name: value}) is allowed
+
+
+def test_a_value_that_cannot_be_read_is_refused_with_its_reason() -> None:
+    tool = agents.function_tool(opaque, strict_mode=False)
+    rules = {"params": {"opaque": {"v": {"type": "string"}}}}
+    error = explain(tool, {"v": "a"}, tool_rules=rules, tool_providers=None).error
+    assert isinstance(error, ToolInputError)
+    assert error.reason == "v: it receives a value of type Opaque, which rules cannot read"
+
+
+@pytest.mark.parametrize(
+    ("path", "rule", "written"),
+    [("v.text", {"pattern": "^[0-9]+$"}, {"text": "012"}), ("v.number", AT_MOST_50, {"number": 12})],
+)
+def test_a_number_counts_as_it_was_written(path: str, rule: Any, written: Any) -> None:
+    assert is_allowed(numbers, path, rule, {"v": written})
+    assert not is_allowed(numbers, path, {"enum": ["x"]}, {"v": written})
+
+
+@pytest.mark.filterwarnings("ignore:.*is not JSON serializable")
+def test_an_object_that_no_rule_is_about_and_a_default_refuse_nothing() -> None:
+    assert is_allowed(opaque, "note", {"maxLength": 5}, {"v": "a", "note": "b"})
+    assert is_allowed(opaque_default, "v", AT_MOST_50, {"note": "a"})
+    assert is_allowed(text_default, "v", AT_MOST_50, {})
+    assert not is_allowed(text_default, "v", AT_MOST_50, {"v": "600"})
+
+
+@pytest.mark.parametrize("path", ["v", "most"])
+def test_a_limit_holds_for_any_type_under_each_name(path: str) -> None:
+    assert is_allowed(renamed_any, path, AT_MOST_50, {"most": 5})
+    for value in ("600", [600], {"a": 600}, True):
+        assert not is_allowed(renamed_any, path, AT_MOST_50, {"most": value})
+    assert not is_allowed(renamed_any, f"{path}.limit", AT_MOST_50, {"most": '{"limit": 600}'})
+
+
+@pytest.mark.anyio
+async def test_what_is_received_is_checked_in_another_process_as_well() -> None:
+    rule = {"pattern": "^https://([^/]+[.])+good[.]example/(a|b)*$"}
+    rules = {"params": {"fetch": {"url": rule}}}
+    tool = agents.function_tool(fetch, strict_mode=False)
+    for host, passes in (("evil.test\\.good.example", False), ("a.good.example", True)):
+        answer = await call(tool, rules, {"url": f"https://{host}/{'ab' * 900}"})
+        assert ("[E15]" in answer) is not passes
 
 
 class Checked(BaseModel):

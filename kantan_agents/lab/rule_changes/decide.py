@@ -93,7 +93,7 @@ def _decide_elsewhere(
     """Decide in a process that can be ended: during a match, this one cannot be interrupted."""
     decision = _ask_worker(task_of(rules, tool, read), tool)
     for one in received if decision.allowed else ():
-        refusal = _ask_worker(task_of(rules, tool, one, received=True), tool)
+        refusal = _ask_worker(task_of(rules, tool, one, written=read), tool)
         if not refusal.allowed:
             return refusal
     return decision

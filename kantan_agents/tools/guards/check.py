@@ -112,9 +112,9 @@ async def _decide_both(
         readings = received_arguments(rules, tool, parsed)
     for received in readings:
         if not is_dense and is_quick(rules, tool, received):
-            refusal = decide_received(rules, tool, received)
+            refusal = decide_received(rules, tool, received, parsed)
         else:
-            away = await _decide_in_subprocess(rules, tool, received, received=True)
+            away = await _decide_in_subprocess(rules, tool, received, written=parsed)
             refusal, decision = None if away.allowed else away, attrs.evolve(decision, awaited=True)
         if refusal is not None:
             return attrs.evolve(refusal, awaited=decision.awaited)
@@ -132,14 +132,18 @@ def _is_dense(text: str) -> bool:
 
 
 async def _decide_in_subprocess(
-    rules: ToolRules, tool: ToolFacts, arguments: str | Mapping[str, Any], *, received: bool = False
+    rules: ToolRules,
+    tool: ToolFacts,
+    arguments: str | Mapping[str, Any],
+    *,
+    written: Mapping[str, Any] | None = None,
 ) -> Decision:
     """Decide in a separate process, for decisions that may take milliseconds or seconds.
 
     A thread would block the event loop, because the validator holds the interpreter lock. This is rare, for
     example a long text and a large pattern. Starting Python takes a tenth of a second, but does not block.
     """
-    task = task_of(rules, tool, arguments, received=received)
+    task = task_of(rules, tool, arguments, written=written)
     await anyio.lowlevel.checkpoint()  # the code before has used up the time of this step
     try:
         return decision_of(json.loads(await run_worker(PROGRAM, json.dumps(task).encode())), tool)
