@@ -6,22 +6,27 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-OWNER_ONLY = 0o600
+_OWNER_ONLY = 0o600
 
-_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_FLAGS = os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
-def open_private(path: str | os.PathLike[str]) -> int:
+def open_private(path: str | os.PathLike[str], flags: int = os.O_WRONLY | os.O_EXCL) -> int:
     """Create the file at ``path``, which only its owner may read and write, and return its descriptor.
 
     The umask cannot add permissions, and there is no moment at which others may read the file. Windows
-    ignores the mode.
+    ignores the mode. Every file with contents that the library creates is created here.
+
+    Args:
+        path: The file.
+        flags: Flags of ``os.open`` beside those that create a file. Without ``O_EXCL`` an existing file is
+            opened and keeps its mode.
 
     Raises:
         FileExistsError: The file exists.
         OSError: It cannot be created.
     """
-    return os.open(path, _FLAGS, OWNER_ONLY)
+    return os.open(path, flags | _FLAGS, _OWNER_ONLY)
 
 
 def create_private(path: Path) -> None:

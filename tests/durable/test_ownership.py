@@ -243,6 +243,7 @@ def test_names_of_queues_may_be_any_text(url: str) -> None:
         ("sqlite://", "it must be sqlite:///PATH or postgresql://"),
         ("sqlite:///", "it is in memory"),
         ("sqlite:///:memory:", "it is in memory"),
+        ("sqlite:///file:runs.sqlite3?uri=true", "it must be sqlite:///PATH"),
         ("mysql://host/name", "it must be sqlite:///PATH"),
         (3, "it must be sqlite:///PATH"),
     ],

@@ -157,7 +157,7 @@ def test_long_words_are_read_like_short_ones() -> None:
         "$(echo git) push",
         "gi$@t push",
         "git -c alias.p=push p",
-        "python -c 'subprocess.run([\"git\", \"push\"])'",
+        'python -c \'subprocess.run(["git", "push"])\'',
         "git rebase --exec 'git push'",
         "docker exec name git push",
         "git.exe push",

@@ -15,6 +15,7 @@ from agents import set_trace_processors, trace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kantan_agents.lab import Case, Dataset
 from kantan_agents.support.private_files import create_private, open_private
 from kantan_agents.tools.retrieval.retrievers.vector_cache import VectorCache
 from kantan_agents.traces.recorder import SQLiteRecorder
@@ -96,6 +97,17 @@ def test_only_the_owner_may_read_a_new_vector_cache(tmp_path: Path) -> None:
     cache.write({b"key": np.ones(2, dtype="float32").tobytes()})
     assert cache.read([b"key"])
     assert modes(tmp_path) == {"vectors.db": 0o600}
+
+
+@pytest.mark.parametrize("name", ["cases.jsonl", "cases.csv"])
+@pytest.mark.usefixtures("_umask")
+def test_only_the_owner_may_read_new_cases(name: str, tmp_path: Path) -> None:
+    dataset = Dataset("d", [Case("Hi.", id="1")])
+    dataset.save(tmp_path / name)
+    assert modes(tmp_path) == {name: 0o600}
+    (tmp_path / name).chmod(0o644)
+    dataset.save(tmp_path / name)
+    assert modes(tmp_path) == {name: 0o644}
 
 
 @given(mask=st.integers(0, 0o777).map(lambda mask: mask & ~0o700))

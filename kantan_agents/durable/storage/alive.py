@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from kantan_agents.durable.storage.database import RunDatabase
 from kantan_agents.errors import DurableDatabaseError
+from kantan_agents.support.private_files import open_private
 
 try:
     import fcntl
@@ -70,7 +71,7 @@ class _Files:
         path = self._directory / executor
         try:
             self._directory.mkdir(mode=0o700, parents=False, exist_ok=True)
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+            descriptor = open_private(path, os.O_RDWR)
         except OSError as error:
             reason = f"the lock of this process cannot be made in {self._directory}: {error.strerror}"
             raise DurableDatabaseError(database=self._shown, reason=reason) from error

@@ -7,10 +7,12 @@ import sqlite3
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kantan_agents.errors import DurableDatabaseError
+from kantan_agents.support.private_files import create_private
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -153,6 +155,16 @@ class RunDatabase:
             self.url, connect_args={"timeout": _BUSY_SECONDS, "check_same_thread": False}
         )
 
+        @sqlalchemy.event.listens_for(engine, "do_connect")
+        def create(_dialect: Any, _record: Any, arguments: Any, _options: Any) -> None:
+            if (path := str(arguments[0])) != ":memory:":
+                try:
+                    create_private(Path(path))
+                except OSError as error:
+                    raise sqlite3.OperationalError(
+                        f"unable to open database file: {error.strerror}"
+                    ) from error
+
         @sqlalchemy.event.listens_for(engine, "connect")
         def prepare(connection: Any, _record: Any) -> None:
             # A transaction that reads first and then writes could otherwise fail although it waits.
@@ -182,7 +194,9 @@ def _close_own(close: Callable[[], None], process: int) -> None:
 
 
 def _checked_url(url: Any) -> str:
-    if not isinstance(url, str) or not url.startswith(("sqlite:///", "postgresql://", "postgres://")):
+    known = ("sqlite:///", "postgresql://", "postgres://")
+    # SQLite, not this library, would create the file of `sqlite:///file:PATH?uri=true`.
+    if not isinstance(url, str) or not url.startswith(known) or url.startswith("sqlite:///file:"):
         shown = url.split("://")[0] if isinstance(url, str) else type(url).__name__
         reason = "it must be sqlite:///PATH or postgresql://HOST/NAME"
         raise DurableDatabaseError(database=repr(shown), reason=reason)

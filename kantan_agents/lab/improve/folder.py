@@ -13,7 +13,7 @@ from typing import Final
 import attrs
 
 from kantan_agents.errors import WorkingFolderError
-from kantan_agents.support.private_files import OWNER_ONLY
+from kantan_agents.support.private_files import open_private
 from kantan_agents.support.replace_file import replace_file
 
 JOURNAL: Final = "journal.jsonl"
@@ -102,7 +102,7 @@ class Folder:
         for what, content in contents.items():
             place = self.path / FILES[what]
             try:
-                replace_file(place, content, is_private=True)
+                replace_file(place, content)
             except OSError as error:
                 raise WorkingFolderError(path=str(place), reason=error.strerror or str(error)) from error
 
@@ -118,9 +118,8 @@ class Folder:
         except ImportError:  # Windows
             yield
             return
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
         try:
-            descriptor = os.open(self.path / _LOCK, flags, OWNER_ONLY)
+            descriptor = open_private(self.path / _LOCK, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
         except OSError as error:
             raise WorkingFolderError(path=str(self.path), reason=error.strerror or str(error)) from error
         with open(descriptor, "ab") as file:  # noqa: PTH123 - of a descriptor

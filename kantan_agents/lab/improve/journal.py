@@ -21,14 +21,12 @@ from anyio.to_thread import run_sync
 from kantan_agents.errors import WorkingFolderError
 from kantan_agents.lab.improve.rated import Rated
 from kantan_agents.lab.replay.cohort import Skipped
-from kantan_agents.support.private_files import OWNER_ONLY
+from kantan_agents.support.private_files import open_private
 
 _FORMAT: Final = "kantan_agents improve"
 _VERSION: Final = 1
-_FLAGS: Final = (
-    os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-)
 _NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_APPEND: Final = os.O_WRONLY | os.O_APPEND | _NO_LINK
 _READ: Final = os.O_RDONLY | _NO_LINK
 _CHANGE: Final = os.O_RDWR | _NO_LINK
 _BEGINNING: Final = b'{"cases": {'
@@ -242,7 +240,7 @@ def _append(path: Path, data: Mapping[str, Any]) -> None:
     line = json.dumps(data, ensure_ascii=True, sort_keys=True, default=str) + "\n"
     try:
         # For its owner only, and never through a link that somebody else has put there.
-        with _writing, open(os.open(path, _FLAGS, OWNER_ONLY), "ab") as file:  # noqa: PTH123 - with a mode
+        with _writing, open(open_private(path, _APPEND), "ab") as file:  # noqa: PTH123 - with a mode
             file.write(line.encode())
             file.flush()
             os.fsync(file.fileno())

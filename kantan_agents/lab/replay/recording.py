@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +12,7 @@ import attrs
 from typing_extensions import Self
 
 from kantan_agents.errors import IncompleteRecordError, NotReplayableError, RecordingFileError
+from kantan_agents.support.replace_file import replace_file
 from kantan_agents.traces.capture import RunRecord
 from kantan_agents.traces.capture.checking import check_types
 from kantan_agents.traces.capture.reading import UnknownVersionError, run_record
@@ -135,20 +135,15 @@ class Recording:
 
         The same recording always gives the same file: indented JSON with one value in a line, fit for a git
         repository. It has what the database has: secrets are masked, everything else is there in clear text.
+        A new file is for its owner only.
 
         Raises:
             RecordingFileError: E91, the file cannot be written.
         """
         text = json.dumps(self.to_dict(), indent=2, ensure_ascii=False, default=_plain)
-        place = Path(path)
-        part = place.with_name(f".{place.name}.{os.getpid()}") if place.name else place
         try:
-            part.write_text(f"{text}\n", encoding="utf-8", errors="surrogatepass")
-            part.replace(place)
+            replace_file(Path(path), f"{text}\n".encode(errors="surrogatepass"))
         except OSError as error:
-            if part != place:
-                with suppress(OSError):
-                    part.unlink(missing_ok=True)
             raise RecordingFileError(path=str(path), reason=error.strerror or str(error)) from error
 
     @classmethod

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from kantan_agents.core.templating import KEY_VARIABLE
 from kantan_agents.errors import ApprovalStateError, InvalidOptionError
+from kantan_agents.support.private_files import open_private
 from kantan_agents.traces import registry
 
 Key = bytes | str
@@ -115,7 +116,7 @@ def _problem(status: os.stat_result) -> str | None:
 def _make(path: Path) -> None:
     """Make the key file; it appears complete or not at all, and never replaces a file."""
     temporary = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _SAFELY, 0o600)
+    descriptor = open_private(temporary)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(secrets.token_bytes(_FILE_BYTES))

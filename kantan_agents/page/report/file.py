@@ -66,7 +66,7 @@ def write_run_report(
     place = Path(checked_path("path", path))
     page = report_page([run if redact is None else _masked(run, redact) for run in runs])
     try:
-        replace_file(place, page.encode(), is_private=True)
+        replace_file(place, page.encode())
     except OSError as error:
         raise FileArgumentError(path=str(path), reason=error.strerror or str(error)) from error
 

@@ -49,6 +49,7 @@ def test_a_kept_recording_is_read_replayed_and_written_unchanged(path: Path, tmp
     replay(path, KINDS[path.stem.removesuffix(".streamed")](False).agent)
     recording.save(tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == path.read_bytes()
+    assert os.name == "nt" or (tmp_path / "again.json").stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.anyio

@@ -84,7 +84,8 @@ class Dataset:
         """Write the cases to a file, which is replaced if it exists; ``load`` reads them back.
 
         The same cases always give the same bytes, in a ``.jsonl`` file one case a line with sorted keys, fit
-        for a git repository. A CSV file can only have cases whose values are all texts.
+        for a git repository. A CSV file can only have cases whose values are all texts. A new file is for its
+        owner only.
 
         Raises:
             DatasetFileError: E100, the file cannot be written, or a CSV file cannot hold a case.

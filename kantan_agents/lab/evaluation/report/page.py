@@ -61,7 +61,7 @@ def write_report(
     place = Path(checked_path("path", path))
     page = comparison_page(comparison, a, b, cases)
     try:
-        replace_file(place, page.encode(), is_private=True)
+        replace_file(place, page.encode())
     except OSError as error:
         raise FileArgumentError(path=str(path), reason=error.strerror or str(error)) from error
 

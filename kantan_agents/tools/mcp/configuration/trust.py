@@ -62,7 +62,7 @@ class TrustRecord:
             self.folder.mkdir(mode=_OWNER_ONLY, parents=True, exist_ok=True)
             # A new file each time, so that the mode of an older one does not stay.
             self._file(source.path).unlink(missing_ok=True)
-            replace_file(self._file(source.path), json.dumps(record).encode(), is_private=True)
+            replace_file(self._file(source.path), json.dumps(record).encode())
         except OSError as error:
             reason = error.strerror or str(error)
             raise MCPTrustRecordError(path=str(self.folder), reason=reason) from error

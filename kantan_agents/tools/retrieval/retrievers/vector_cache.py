@@ -66,7 +66,6 @@ class VectorCache:
             return
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            create_private(self._path)
             with self._opened() as file, file:
                 file.executemany(statement, rows)
         except (sqlite3.Error, OSError) as error:
@@ -74,6 +73,7 @@ class VectorCache:
 
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
+        create_private(self._path)
         with closing(sqlite3.connect(self._path, timeout=_BUSY_SECONDS)) as file:
             if _application_id(file) != _APPLICATION_ID:
                 file.execute("BEGIN IMMEDIATE")  # several processes may create the table at the same time
