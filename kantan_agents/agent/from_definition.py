@@ -183,7 +183,8 @@ def rules_of(definition: AgentDefinition) -> ToolRules:
     """Return the tool filter of a definition as rules. Remarks about entries of the filter are logged."""
     grants = grants_of(definition)
     for remark in grants.remarks:
-        _log.warning("tools of an agent", agent=definition.name, path=str(definition.path), remark=remark)
+        problem = f"agent {definition.name!r}: {remark}"
+        _log.warning(problem, agent=definition.name, path=str(definition.path), remark=remark)
     return grants.rules
 
 

@@ -33,6 +33,10 @@ _KEY_AND_VALUE = re.compile(r"\w+:(?!\*$)")
 _TASK_NAME = {name.casefold(): name for name in TASK_NAMES}
 _PARENTHESES = re.compile(r"[()]")
 _EVERY = "*"
+_ONLY_DELEGATION = (
+    "tools: only delegation is allowed, so the agents that are delegated to have no tools: they get at most "
+    "those that are allowed here; list the tools that they need"
+)
 
 
 @attrs.frozen
@@ -41,7 +45,8 @@ class Grants:
 
     Attributes:
         rules: The rules.
-        remarks: Entries that could not be translated exactly, each with the rule used instead.
+        remarks: Entries that could not be translated exactly, each with the rule used instead, and a list
+            that leaves no tools to the agents that are delegated to.
     """
 
     rules: ToolRules
@@ -67,6 +72,8 @@ def grants_for(tools: ToolFilter, disallowed: tuple[str, ...] = ()) -> Grants:
     """
     remarks: list[str] = []
     allow = _allowed(tools, remarks) if isinstance(tools, tuple) else None
+    if allow and all(_tool_of(rule) in TASK_NAMES for rule in allow):
+        remarks.append(_ONLY_DELEGATION)
     deny = _denied(disallowed, remarks)
     if allow is None and not deny:
         return Grants(NO_RULES)
@@ -76,8 +83,11 @@ def grants_for(tools: ToolFilter, disallowed: tuple[str, ...] = ()) -> Grants:
 
 def named_tools(entry: str) -> list[str]:
     """Return the tools in an entry of ``tools``, by name or pattern; none if it grants nothing."""
-    rules = _allow_rules(entry, [])
-    return [parse_call_pattern(rule).tool if is_call_pattern(rule) else rule for rule in rules]
+    return [_tool_of(rule) for rule in _allow_rules(entry, [])]
+
+
+def _tool_of(rule: str) -> str:
+    return parse_call_pattern(rule).tool if is_call_pattern(rule) else rule
 
 
 def _allowed(entries: tuple[str, ...], remarks: list[str]) -> list[str]:

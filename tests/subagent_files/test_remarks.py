@@ -98,6 +98,24 @@ def test_entries_of_tools_that_grant_nothing_are_remarked() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("line", "is_remarked"),
+    [
+        ("tools: Task", True),
+        ("tools: [Agent]", True),
+        ("tools: Task(tester, writer)", True),
+        ("tools: Task, Read", False),
+        ("tools: Task, mcp__files", False),
+        ("tools: '*'", False),
+        ("tools: []", False),
+        ("disallowedTools: Task", False),
+    ],
+)
+def test_a_list_that_leaves_subagents_without_tools_is_remarked(line: str, is_remarked: bool) -> None:
+    found = [message for _, message in remarks(line)]
+    assert any("only delegation is allowed" in message for message in found) is is_remarked
+
+
 @given(definitions)
 def test_every_key_with_content_that_limits_elsewhere_is_remarked(definition: AgentDefinition) -> None:
     found = {remark.key for remark in remarks_of(definition)}

@@ -22,6 +22,7 @@ from kantan_agents.agent.delegation.child import (
     child_context,
     next_delegation,
 )
+from kantan_agents.agent.delegation.lost_tools import warn_of_lost_tools
 from kantan_agents.agent.delegation.parent import Parent, parent_of
 from kantan_agents.agent.delegation.tool_interface import (
     PARAMETERS,
@@ -191,6 +192,7 @@ class DelegationTask:
         self, definition: AgentDefinition, parent: Parent, prompt: str, wrapper: Any, delegation: Delegation
     ) -> str:
         child = self._children.child(definition, parent)
+        warn_of_lost_tools(child, definition, delegation)
         usage = UsageCollector()
         token = next_delegation.set(delegation)
         try:
