@@ -16,6 +16,7 @@ from kantan_agents.agent.bridge.model_answers import usage_of_call
 from kantan_agents.core.interception import Middleware, ModelCall, ModelNext
 from kantan_agents.errors import code_of
 from kantan_agents.models.structured import json_data
+from kantan_agents.models.structured.parsing.reasoning import reply_in
 from kantan_agents.models.structured.requests.forms import Mode
 
 _UNREADABLE = "E40"
@@ -138,5 +139,5 @@ def unusable_reply(error: Exception, calls: Calls) -> JudgeReply | None:
         items = calls.response.output if calls.response is not None else []
         text = "".join(ItemHelpers.extract_text(item) or "" for item in items)
     attempts = [getattr(attempt, "text", None) for attempt in getattr(error, "attempts", ())]
-    all_texts = "\n".join(one for one in attempts if isinstance(one, str)) or None
+    all_texts = "\n".join(reply_in(one) for one in attempts if isinstance(one, str)) or None
     return JudgeReply(text or None, all_texts=all_texts, calls=calls)

@@ -9,6 +9,7 @@ from functools import lru_cache
 import attrs
 
 from kantan_agents.errors import InvalidOptionError
+from kantan_agents.models.structured.parsing.reasoning import reply_in
 from kantan_agents.support.arguments import checked_int
 
 DEFAULT_TAG = "MOVEMENT"
@@ -35,7 +36,8 @@ def find_tag(content: str, count: int, tag: str = DEFAULT_TAG) -> int | None:
     """Return the number in the last valid tag in ``content``, without calling a model.
 
     The case of letters does not matter. Full-width brackets and colons, and the digits of any script are
-    accepted. The last tag counts because agents often quote the list of all tags first.
+    accepted. The last tag counts because agents often quote the list of all tags first. Tags in reasoning
+    (``<think>...</think>`` and the like) do not count.
 
     Args:
         content: The output of an agent.
@@ -56,7 +58,7 @@ def read_tags(content: str, count: int, tag: str) -> TagMatch:
     """Return the last tag with a number from 1 to ``count``, or the reason why no tag is valid."""
     step, out_of_range = None, None
     wanted = _folded(tag)
-    for match in _pattern(len(tag)).finditer(content):
+    for match in _pattern(len(tag)).finditer(reply_in(content)):
         name, sign, digits = match.groups()
         if _folded(name.strip(_GAP)) != wanted:
             continue

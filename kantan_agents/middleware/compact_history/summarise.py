@@ -20,6 +20,7 @@ from kantan_agents.middleware.compact_history.tool_results import cut_text
 from kantan_agents.models.named_model import check_configured
 from kantan_agents.models.origin import name_of
 from kantan_agents.models.resolve import resolve_model
+from kantan_agents.models.structured.parsing.reasoning import reply_in
 from kantan_agents.support.log import get_logger
 
 INSTRUCTIONS = """\
@@ -146,7 +147,7 @@ async def summary_of(items: Sequence[Any], earlier: str | None, *, ask: Ask, mos
     space = max(window - most - _OVERHEAD, _LEAST_PART)
     for part in parts_of(transcript_of(items), space, _PARTS):
         before = "" if earlier is None else f"Summary of what was before:\n\n{earlier}\n\n"
-        answer = await ask(instructions, f"{before}The part of the conversation:\n\n{part}")
+        answer = reply_in(await ask(instructions, f"{before}The part of the conversation:\n\n{part}"))
         if not answer.strip():
             raise NoSummaryError("the answer has no text")
         earlier = _fitting(answer.strip(), most)

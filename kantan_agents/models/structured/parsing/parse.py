@@ -10,6 +10,7 @@ from typing import Any
 
 import attrs
 
+from kantan_agents.models.structured.parsing.reasoning import reply_in
 from kantan_agents.models.structured.parsing.strict_json import NOTHING, decode_at, unescape
 from kantan_agents.models.structured.parsing.tolerant import Found, Partial, tolerant_values
 from kantan_agents.models.structured.parsing.tolerant_tokens import TokenSource
@@ -29,6 +30,7 @@ def parse_structured_output(
 ) -> dict[str, Any] | None:
     """Return the JSON object in a model's reply, or None if it contains no object.
 
+    Reasoning that the server left in the reply (``<think>...</think>`` and the like) is not part of it.
     Three steps look for strictly valid JSON: the whole text; a block between code fences; the part from the
     first brace to the last. If they find nothing, a tolerant parser accepts what models actually send:
     several objects, trailing commas, other quotes and brackets, comments, Python literals, missing ends. It
@@ -65,7 +67,7 @@ def parsed_values(text: str, *, arrays: bool = False) -> Iterator[Any]:
         The objects (or arrays) of the three strict steps, then those of the tolerant parser, each in order of
         appearance; a ``Partial`` if part of a value had to be omitted.
     """
-    return _values(text, "{[" if arrays else "{", is_inner=False)
+    return _values(text, "{[" if arrays else "{")
 
 
 @attrs.frozen
@@ -96,13 +98,19 @@ class _Head:
 
 def _values(text: str, openers: str, *, is_inner: bool = False) -> Iterator[Any]:
     heads = [_Head.of(text, opener) for opener in openers]
+    if not any(head.is_all(text) for head in heads):
+        if not is_inner and (inner := _text_in_string(text)) is not None:
+            yield from _values(inner, openers, is_inner=True)
+            return
+        reply = reply_in(text)
+        if reply is not text:
+            text = reply
+            heads = [_Head.of(text, opener) for opener in openers]
     known: dict[int, int] = {}  # start and end of each yielded value
     for start, end, value in _specified(text, heads):
         if start not in known:
             known[start] = end
             yield value
-    if not is_inner and (inner := _text_in_string(text)) is not None:
-        yield from _values(inner, openers, is_inner=True)
     source = TokenSource(
         text, broken=[head.start for head in heads if head.value is NOTHING and head.end > 0]
     )

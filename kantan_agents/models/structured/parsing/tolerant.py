@@ -42,7 +42,6 @@ _START_STEPS = 8
 _BARE_KEY = re.compile(r"[\w$][\w$.-]*")
 _ELISION = re.compile(r"\.\.\.|…")
 _UNREADABLE = re.compile(r'[^,，{}｛｝\[\]［］"“”＂\n]*')
-_THINK = re.compile(r"<think(?:ing)?>")
 
 
 class _Open:
@@ -218,10 +217,23 @@ class _Reader:
         return NOTHING if self._too_deep or value is NOTHING else Partial(value)
 
 
+def value_at(source: TokenSource, start: int) -> tuple[Any, int]:
+    """Return the value at a bracket, a ``Partial`` or ``NOTHING``, and where to search for the next one.
+
+    Raises:
+        BudgetSpentError: The budget of ``source`` is spent.
+    """
+    value, pos = source.json_at(start, MAX_DEPTH)
+    if value is NOTHING:
+        source.spend(_START_STEPS)
+        value, pos = _Reader(source, start).read()
+    return value, pos
+
+
 def tolerant_values(
     source: TokenSource, openers: str, known: Mapping[int, int] | None = None
 ) -> Iterator[Found]:
-    """Find the values that begin with one of two brackets, in order, those in think blocks last.
+    """Find the values that begin with one of two brackets, in order.
 
     Args:
         source: The reply.
@@ -231,72 +243,17 @@ def tolerant_values(
     Yields:
         Each value or ``Partial``, until the budget of ``source`` is spent.
     """
-    finder = _Finder(source, openers, known or {})
+    ends = sorted((known or {}).items())
+    pos = 0
     try:
-        yield from finder.answers()
-        yield from finder.thoughts()
-    except BudgetSpentError:
-        return
-
-
-class _Finder:
-    """Finds the objects, or the arrays, of a reply."""
-
-    def __init__(self, source: TokenSource, openers: str, known: Mapping[int, int]) -> None:
-        self._source = source
-        self._openers = openers
-        self._known = sorted(known.items())
-        self._blocks: list[tuple[int, int]] = []
-        self._before_block_end: list[Found] = []
-
-    def answers(self) -> Iterator[Found]:
-        """Yield the values outside think blocks."""
-        text = self._source.text
-        first = self._source.find("<think", 0)
-        block_end = -1
-        if self._source.find("</think", 0) < first:  # some servers omit the opening tag
-            block_end = max(text.rfind("</think>", 0, first), text.rfind("</thinking>", 0, first))
-        for found in self._between(0, self._source.end, skip_thoughts=True):
-            if found[1] <= block_end:
-                self._before_block_end.append(found)
-            else:
-                yield found
-
-    def thoughts(self) -> Iterator[Found]:
-        """Yield the values in the think blocks that ``answers`` skipped."""
-        yield from self._before_block_end
-        for begin, end in self._blocks:
-            yield from self._between(begin, end, skip_thoughts=False)
-
-    def _between(self, pos: int, stop: int, *, skip_thoughts: bool) -> Iterator[Found]:
-        source, openers = self._source, self._openers
-        while True:
+        while (start := min(source.find(opener, pos) for opener in openers)) < source.end:
             source.spend(1)
-            start = min(source.find(openers[0], pos), source.find(openers[1], pos))
-            if skip_thoughts and (tag := source.find("<think", pos)) < start:
-                pos = self._after_thought(tag)
+            index = bisect_right(ends, start, key=itemgetter(0)) - 1
+            if index >= 0 and ends[index][1] > start:
+                pos = ends[index][1]
                 continue
-            if start >= stop:
-                return
-            if (after := self._end_of_known(start)) > start:
-                pos = after
-                continue
-            value, pos = source.json_at(start, MAX_DEPTH)
-            if value is NOTHING:
-                source.spend(_START_STEPS)
-                value, pos = _Reader(source, start).read()
+            value, pos = value_at(source, start)
             if value is not NOTHING:
                 yield start, pos, value
-
-    def _after_thought(self, tag: int) -> int:
-        """Remember the think block at an index, and return its end."""
-        match = _THINK.match(self._source.text, tag)
-        if match is None:
-            return tag + 1
-        end = self._source.find("</think", match.end())
-        self._blocks.append((match.end(), end))
-        return end
-
-    def _end_of_known(self, start: int) -> int:
-        index = bisect_right(self._known, start, key=itemgetter(0)) - 1
-        return self._known[index][1] if index >= 0 else start
+    except BudgetSpentError:
+        return

@@ -1,0 +1,148 @@
+"""Where the reasoning in a model's reply ends: servers often leave it in the text, before the answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, Final
+
+from kantan_agents.models.structured.parsing.tolerant import Partial, value_at
+from kantan_agents.models.structured.parsing.tolerant_tokens import OPENERS, BudgetSpentError, TokenSource
+
+_SQUARE = r"\["
+_MOST_MARKS = 2_000
+_MOST_BRACKETS = 200_000  # each may begin a mark, and takes up to a quarter of a microsecond
+
+REASONING_TAGS: Final = {
+    "think": "think",
+    "thinking": "think",
+    "thought": "think",
+    "thoughts": "think",
+    "reasoning": "reasoning",
+    "reflection": "reflection",
+    "scratchpad": "scratchpad",
+    "scratch_pad": "scratchpad",
+    "analysis": "analysis",
+}
+"""The tags around reasoning, and by which name of a tag each is closed; any prefix and attributes count."""
+REASONING_MARKS: Final = (
+    (r"\[think(?:ing)?\]", r"\[/think(?:ing)?\]"),
+    (r"◁think▷", r"◁/think▷"),
+    (
+        r"<\|channel\|>(?:analysis|commentary)",
+        r"<\|channel\|>final(?:[^<]{0,100}(?:<\|constrain\|>[^<]{0,100})?<\|message\|>)?",
+    ),
+    (r"<\|channel>thought", r"<channel\|>"),
+    (r"<\|begin_of_thought\|>", r"<\|end_of_thought\|>"),
+    (r"<\|start_thinking\|>", r"<\|end_thinking\|>"),
+    (r"<\|inner_prefix\|>", r"<\|inner_suffix\|>"),
+    (r"<unused94>thought", r"<unused95>"),
+)
+"""Patterns of the other marks before and after reasoning."""
+
+
+def _marks_with(bracket: str) -> str:
+    marks = [
+        (f"{kind}{number}", mark)
+        for number, pair in enumerate(REASONING_MARKS)
+        for kind, mark in zip(("open", "close"), pair, strict=True)
+    ]
+    return "|".join(f"(?P<{name}>{mark[len(bracket) :]})" for name, mark in marks if mark.startswith(bracket))
+
+
+# Sorted by the first character, because compiled code then looks for nothing else.
+_MARK = re.compile(
+    rf"<(?:(?P<end>/)?(?:[\w.-]{{1,30}}:)?(?P<tag>{'|'.join(REASONING_TAGS)})(?:\s[^<>]{{0,300}})?(?<!/)>"
+    rf"|{_marks_with('<')})|\[(?:{_marks_with(_SQUARE)})|◁(?:{_marks_with('◁')})",
+    re.IGNORECASE,
+)
+# The channels of gpt-oss, if a server has removed the marks and left the names.
+_BARE_CHANNELS = ("analysis", "commentary")
+_BARE_FINAL = "assistantfinal"
+
+
+def reply_in(text: str) -> str:
+    """Return the part of a model's reply that is not reasoning.
+
+    It follows the last mark that closes reasoning, whether or not a mark opens it, because many servers omit
+    the opening one. Reasoning that never closes is no reply. A mark in a string of JSON belongs to the JSON.
+
+    Every reader of a reply calls this first. The time is linear in the length of the text.
+    """
+    if text.lstrip().startswith(_BARE_CHANNELS) and (final := text.rfind(_BARE_FINAL)) >= 0:
+        text = text[final + len(_BARE_FINAL) :]
+    if sum(map(text.count, "<[◁")) > _MOST_BRACKETS:
+        return ""
+    marks = list(islice(_MARK.finditer(text), _MOST_MARKS))
+    if not marks:
+        return text
+    if len(marks) == _MOST_MARKS:
+        return ""
+    start, end = _bounds(TokenSource(text), marks)
+    return text[start:end]
+
+
+def _bounds(source: TokenSource, marks: list[re.Match[str]]) -> tuple[int, int]:
+    """Return where the reply starts and ends."""
+    start, pos = 0, 0
+    left = iter(marks)
+    for mark in left:
+        if mark.start() < pos:
+            continue
+        if (after := _end_of_json_with(mark, source, pos)) is not None:
+            pos = after
+            continue
+        form, closes = _kind(mark)
+        closing = mark if closes else _closing(form, left)
+        if closing is None:
+            return start, mark.start()
+        start = pos = closing.end()
+    return start, source.end
+
+
+def _closing(form: str, marks: Iterator[re.Match[str]]) -> re.Match[str] | None:
+    """Return the next mark that closes a form, or one that nothing has opened."""
+    inside: set[str] = set()
+    for mark in marks:
+        other, closes = _kind(mark)
+        if closes and other not in inside:
+            return mark
+        if other != form:
+            inside.add(other)
+    return None
+
+
+def _kind(mark: re.Match[str]) -> tuple[str, bool]:
+    """Return the form that a mark belongs to, and whether it closes."""
+    if (tag := mark["tag"]) is not None:
+        return REASONING_TAGS[tag.lower()], mark["end"] is not None
+    name = str(mark.lastgroup)
+    return name.removeprefix("open").removeprefix("close"), name.startswith("close")
+
+
+def _end_of_json_with(mark: re.Match[str], source: TokenSource, pos: int) -> int | None:
+    """Return the end of the JSON that begins at ``pos`` or later and has a mark in a string, or None."""
+    try:
+        source.spend(1)
+        while (start := min(source.find(bracket, pos) for bracket in OPENERS)) < mark.start():
+            value, pos = value_at(source, start)
+            if pos > mark.start() and any(mark[0] in text for text in _strings(value)):
+                return pos
+    except BudgetSpentError:  # from here on, every mark counts
+        pass
+    return None
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Partial):
+        yield from _strings(value.value)
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield key
+            yield from _strings(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _strings(inner)
