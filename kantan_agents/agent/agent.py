@@ -158,6 +158,8 @@ class Agent(SDKView, ToolInspection, Queueing, Generic[OutputT_co]):
     arm_of: Callable[[], Agent[Any] | None] | None = None
     """A reference to the agent whose rollout this one is an arm of; None for every other agent."""
 
+    _background = background_loop  # while the interpreter exits, this module may have lost the name
+
     _definition: AgentDefinition | None = None
     _fixed_stages: tuple[Any, ...] = ()
     """Stages outside of its ``middleware``, which a clone keeps: those of a delegation."""
@@ -490,8 +492,9 @@ class Agent(SDKView, ToolInspection, Queueing, Generic[OutputT_co]):
             RunInCollectorError: E25, the garbage collector calls it, in ``__del__`` for example.
             InterpreterExitError: E26, the interpreter exits before the run has ended.
         """
+        self._background.check_exit()
         share_sqlite_tracers()
-        return background_loop.run(lambda: self.run_async(input, context, **runner_options))
+        return self._background.run(lambda: self.run_async(input, context, **runner_options))
 
     def check_model(self) -> None:
         """Raise the error of a missing key or URL now, not in the first run. A service calls it at startup.

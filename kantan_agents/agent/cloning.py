@@ -9,19 +9,6 @@ import agents
 
 from kantan_agents.agent.options import check_options, checked_items
 
-ASSIGNABLE = (
-    "name",
-    "handoffs",
-    "allow_env",
-    "history",
-    "metadata",
-    "on_rule_violation",
-    "output_dest",
-    "runner",
-    "strict",
-)
-"""Options that are attributes of an Agent and take effect when they are assigned."""
-
 
 def changed_options(agent: Any, given: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of a changed copy.
@@ -35,8 +22,7 @@ def changed_options(agent: Any, given: Mapping[str, Any], changes: Mapping[str, 
         InvalidOptionError: E75, an Agent has no option of this name.
     """
     check_options(changes, [*given, *agents.Agent.__dataclass_fields__])
-    now = {name: getattr(agent, name) for name in ASSIGNABLE}
-    options = {**given, **now, **changes}
+    options = {**given, **changes}
     if "tools" in changes:
         # Those of `agent.tools` without their guards: the copy guards them for itself.
         as_given = agent._sdk_agent.as_given

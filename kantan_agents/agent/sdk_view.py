@@ -11,7 +11,7 @@ import agents
 from agents.tool import default_tool_error_function
 
 from kantan_agents.agent.bridge import SDKAgent, link_handoffs
-from kantan_agents.agent.options import check_options
+from kantan_agents.agent.options import check_options, checked_items
 from kantan_agents.errors import FixedOptionError
 from kantan_agents.tools.coerce import agent_as_tool
 
@@ -150,16 +150,22 @@ class SDKView(_SDKType):
             message = f"{type(self).__name__!r} object has no attribute {attribute!r}"
             raise AttributeError(message, name=attribute, obj=self)
 
+        def __setattr__(self, name: str, value: object) -> None:
+            own = self.__dict__
+            if "_sdk_agent" in own:
+                if name == "handoffs":
+                    own["_given"][name] = value = checked_items(name, value)
+                elif name in own["_given"] or name in _SDK_FIELDS:
+                    _check_own(self, name)
+            object.__setattr__(self, name, value)
+
         def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
             # pickle refuses an object whose `__class__` is not its class.
             return (_blank, (type(self),), self.__dict__)
 
 
 class _Field:
-    """A field of the SDK's agent: it can be read, but not assigned once the Agent has been created.
-
-    A subclass may keep a value of its own under the name of a field, if it sets it before it calls
-    ``__init__``: programs do that whose class is older than the field.
+    """A field of the SDK's agent, read from an Agent. A subclass may have an attribute of this name.
 
     Args:
         name: Its name.
@@ -175,28 +181,47 @@ class _Field:
     def __get__(self, agent: Any, kind: type[Any] | None = None) -> Any:
         if agent is None:
             return self
-        own = vars(agent)
-        if self._name in own:
-            return own[self._name]
-        if "_sdk_agent" in own:
+        if "_sdk_agent" in vars(agent):
             return self._read(agent)
         raise AttributeError(self._name)
 
-    def __set__(self, agent: Any, value: object) -> None:
-        own = vars(agent)
-        if "_sdk_agent" in own and self._name not in own:
-            error = FixedOptionError(option=self._name, agent=agent.name)
-            if _of_subclass(agent):
-                own_attribute = f"An attribute {self._name} of {type(agent).__name__} itself"
-                error.__notes__ = [f"{own_attribute} must be set before super().__init__(), or be renamed."]
-            raise error
-        own[self._name] = value
 
+_SDK_FIELDS = frozenset(agents.Agent.__dataclass_fields__)
+_STORED = frozenset(
+    {
+        "allow_env",
+        "history",
+        "metadata",
+        "name",
+        "on_mcp_failure",
+        "on_rule_violation",
+        "output_dest",
+        "pipeline",
+        "runner",
+        "strict",
+    }
+)
+"""Options that an Agent stores under their own names, apart from ``handoffs``, which may be assigned."""
 
-for _name in agents.Agent.__dataclass_fields__.keys() - {"name", "handoffs"}:  # an Agent has these itself
+for _name in _SDK_FIELDS - {"name", "handoffs"}:
     setattr(SDKView, _name, _Field(_name, attrgetter(f"_sdk_agent.{_name}")))
 setattr(SDKView, "instructions", _Field("instructions", attrgetter("_instructions")))  # noqa: B010
 setattr(SDKView, "tools", _Field("tools", lambda agent: tuple(agent._sdk_agent.guarded_tools)))  # noqa: B010
+
+
+def _check_own(agent: Any, name: str) -> None:
+    """Check that an option to be assigned is an attribute of a subclass: E67.
+
+    A subclass may have a value of its own under the name of an option, if it sets it before it calls
+    ``__init__``: programs do that whose class is older than the option.
+    """
+    if name in vars(agent) and name not in _STORED:
+        return
+    error = FixedOptionError(option=name, agent=agent.name)
+    if _of_subclass(agent):
+        own_attribute = f"An attribute {name} of {type(agent).__name__} itself"
+        error.__notes__ = [f"{own_attribute} must be set before super().__init__(), or be renamed."]
+    raise error
 
 
 def _of_subclass(agent: SDKView) -> bool:

@@ -234,10 +234,10 @@ class RunInCollectorError(KantanAgentsError):
 
 
 class InterpreterExitError(KantanAgentsError):
-    """A sync run was cancelled because the interpreter exits."""
+    """A sync run was cancelled, or not started, because the interpreter exits."""
 
     code = "E26"
     template = (
-        "The run was cancelled because the interpreter is exiting; "
-        "wait for the threads that run agents before the program ends"
+        "The run was cancelled or not started because the interpreter is exiting; "
+        "run agents before the program ends, not in a finalizer, and wait for the threads that run them"
     )

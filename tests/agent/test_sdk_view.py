@@ -6,11 +6,13 @@ import asyncio
 import copy
 import dataclasses
 import functools
+import inspect
 import pickle
 from collections.abc import Callable
 from typing import Any
 
 import agents
+import msgspec
 import pytest
 from agents import GuardrailFunctionOutput, RunHooks, Runner, RunState
 from agents.extensions.handoff_prompt import prompt_with_handoff_instructions
@@ -18,7 +20,7 @@ from agents.realtime import RealtimeAgent
 from agents.voice import SingleAgentVoiceWorkflow
 
 from kantan_agents import Agent, Prompt, agent_of, task_tool
-from kantan_agents.errors import FixedOptionError
+from kantan_agents.errors import FixedOptionError, InvalidOptionError
 from kantan_agents.subagent_files import AgentDefinition
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from tests.conftest import TraceDB
@@ -235,9 +237,10 @@ def test_the_options_can_be_read_as_on_an_agent_of_the_sdk() -> None:
     assert (agent.hooks, agent.output_type, agent.input_guardrails) == (None, None, [])
 
 
-@pytest.mark.parametrize(
-    "option", ["instructions", "model", "model_settings", "tools", "hooks", "output_type"]
-)
+OPTIONS = {*inspect.signature(Agent).parameters, *agents.Agent.__dataclass_fields__} - {"sdk_agent_options"}
+
+
+@pytest.mark.parametrize("option", sorted(OPTIONS - {"handoffs"}))
 def test_assigning_an_option_says_how_to_change_it(option: str) -> None:
     agent = Agent("a", "x")
     with pytest.raises(FixedOptionError) as caught:
@@ -247,6 +250,22 @@ def test_assigning_an_option_says_how_to_change_it(option: str) -> None:
         f"[kantan-agents][E67] {option} of agent 'a' cannot be assigned; create the agent with it, or a "
         f"changed copy: agent.clone({option}=...)"
     )
+
+
+async def test_hand_offs_may_be_assigned_and_are_checked_as_those_that_are_given() -> None:
+    other = Agent("other", "x")
+    agent = Agent("a", "x", model=ScriptedModel([say("1"), say("2")]))
+    await agent.run_async("hi")
+    given = [other]
+    agent.handoffs = given
+    given.clear()
+    await agent.run_async("hi")
+    assert [len(call.handoffs) for call in agent.sdk_agent.model.calls] == [0, 1]
+    assert msgspec.json.decode(agent.recorded_options)["handoffs"] == ["other"]
+    assert agent.clone().handoffs == [other]
+    with pytest.raises(InvalidOptionError, match="handoffs: must be a list"):
+        agent.handoffs = "other"  # type: ignore[assignment]
+    assert agent.handoffs == [other]
 
 
 async def test_a_subclass_keeps_what_it_sets_under_the_name_of_an_option_before_it_creates_the_agent() -> (

@@ -6,6 +6,7 @@ import asyncio
 import atexit
 import gc
 import os
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -13,7 +14,7 @@ from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from kantan_agents.agent.running.call import CLEANUP_SECONDS, Call
-from kantan_agents.errors import RunInCollectorError
+from kantan_agents.errors import InterpreterExitError, RunInCollectorError
 from kantan_agents.support.log import get_logger
 from kantan_agents.tools.mcp.blocked_loops import blocking
 
@@ -37,12 +38,27 @@ _in_thread = threading.local()
 gc.callbacks.extend((_phases.pop, _phases.__setitem__, _in_thread.__setattr__))
 
 
+def _check_exit(
+    is_finalizing: Callable[[], bool] = sys.is_finalizing,
+    error: InterpreterExitError = InterpreterExitError(),  # noqa: B008
+) -> None:
+    """Raise E26 if the interpreter has ended its threads and is removing modules.
+
+    A thread that is started then never begins on Python 3.11 and older, and is refused by newer ones. Modules
+    may have lost their names, so this uses none.
+    """
+    if is_finalizing():
+        raise error
+
+
 class BackgroundLoop:
     """One event loop on a daemon thread, started on first use.
 
     It runs until the process ends, so HTTP connections are reused from one sync run to the next. A forked
     child starts its own.
     """
+
+    check_exit = staticmethod(_check_exit)
 
     def __init__(self) -> None:
         # Reentrant: a signal handler may run an agent while its own thread is starting the loop.
@@ -62,6 +78,7 @@ class BackgroundLoop:
             RunInCollectorError: E25, the garbage collector is running in this thread.
             InterpreterExitError: E26, the interpreter exits before ``function`` is done.
         """
+        self.check_exit()
         if _is_collecting():
             raise RunInCollectorError
         blocked = asyncio._get_running_loop()  # None instead of an exception in the usual case

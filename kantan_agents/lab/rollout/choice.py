@@ -11,7 +11,6 @@ from weakref import ref
 from agents import RunState
 
 from kantan_agents.agent.bridge.paused_runs import chosen_in, context_of, continue_with, owner_in
-from kantan_agents.agent.cloning import ASSIGNABLE
 from kantan_agents.agent.per_run import limited
 from kantan_agents.agent.running.chosen_arm import ChosenArm, for_states
 from kantan_agents.errors import MissingUnitError
@@ -156,9 +155,8 @@ class ArmChooser:
                 made = self._made.get(arm)
                 if made is None:
                     made = self._made[arm] = self._created(arm)
-        for option in ASSIGNABLE:  # what was assigned to the agent since
-            if getattr(made, option) is not getattr(control, option):
-                setattr(made, option, getattr(control, option))
+        if made.handoffs != control.handoffs:  # the only option that can change
+            made.handoffs = control.handoffs
         return made
 
     def _created(self, arm: int) -> Any:

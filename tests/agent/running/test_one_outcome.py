@@ -113,8 +113,7 @@ async def outcome_of_task(task: asyncio.Task[Any]) -> str:
 
 
 def with_note(records: Records, agent: Agent) -> Agent:
-    agent.pipeline = agent.pipeline.prepend(("note", records.note))
-    return agent
+    return agent.clone(middleware=[("note", records.note), *agent.inherited["middleware"]])
 
 
 HOW = ("inside", "at once", "soon", "twice")

@@ -199,9 +199,9 @@ def test_a_run_that_the_end_of_the_loop_cancels_says_so() -> None:
     assert caught.value.code == "E26"
 
 
-def run_script(preloaded: Preloaded, body: str) -> tuple[int, list[str], str]:
+def run_script(preloaded: Preloaded, body: str, **options: Any) -> tuple[int, list[str], str]:
     code = textwrap.dedent(PREAMBLE) + textwrap.dedent(body)
-    status, out, err = finish(preloaded.popen(["-W", "ignore", "-c", code], encoding="utf-8"))
+    status, out, err = finish(preloaded.popen(["-W", "ignore", "-c", code], encoding="utf-8", **options))
     return status, out.splitlines(), err
 
 
@@ -310,6 +310,36 @@ def test_a_thread_may_run_an_agent_while_the_interpreter_exits(preloaded: Preloa
         """,
     )
     assert ended == (0, ["done x"], "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", ["", "new_agent().run('hi')"])
+@pytest.mark.parametrize("place", ["globals()", "vars(builtins)", "vars(sys)", "vars(portal)"])
+def test_a_finalizer_while_the_interpreter_exits_may_not_run_an_agent(
+    preloaded: Preloaded, first: str, place: str
+) -> None:
+    ended = run_script(
+        preloaded,
+        f"""
+        import builtins
+        from kantan_agents.agent.running import portal
+
+        class Finalized:
+            def __init__(self):
+                self.agent, self.write, self.text = new_agent(), os.write, str
+
+            def __del__(self):
+                try:
+                    self.agent.run("hi")
+                except ValueError as error:
+                    self.write(1, self.text(error).encode() + b"\\n")
+
+        {first}
+        {place}["kept"] = Finalized()
+        """,
+        thorough=True,  # the interpreter removes its modules
+    )
+    assert ended == (0, [str(InterpreterExitError())], "")
 
 
 def test_a_tool_may_fork_and_the_child_may_run_an_agent(preloaded: Preloaded) -> None:

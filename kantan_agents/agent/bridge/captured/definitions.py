@@ -46,7 +46,7 @@ _PLAIN_OPTIONS: Final = (
     "tool_use_behavior",
     "reset_tool_choice",
 )
-_known_options: WeakKeyDictionary[Any, msgspec.Raw] = WeakKeyDictionary()
+_known_options: WeakKeyDictionary[Any, tuple[list[Any], msgspec.Raw]] = WeakKeyDictionary()
 
 
 def jsonable(value: Any) -> Any:
@@ -158,16 +158,17 @@ def output_data(schema: Any, mode: str) -> dict[str, Any]:
 
 
 def recorded_options(agent: Any, given: Mapping[str, Any]) -> msgspec.Raw:
-    """Return the options of an agent that shape its requests, as JSON; computed once for each agent.
+    """Return the options of an agent that shape its requests, as JSON; new when its hand-offs change.
 
     Args:
         agent: The Agent.
         given: Its options by name.
     """
     known = _known_options.get(agent)
-    if known is None:
-        known = _known_options[agent] = msgspec.Raw(encode(_options_data(given)))
-    return known
+    if known is None or known[0] != given["handoffs"]:
+        known = list(given["handoffs"]), msgspec.Raw(encode(_options_data(given)))
+        _known_options[agent] = known
+    return known[1]
 
 
 def _options_data(given: Mapping[str, Any]) -> dict[str, Any]:
