@@ -23,6 +23,7 @@ from kantan_agents.traces.metadata import JUDGE_SPAN, RECOVERY_SPAN, RUN_SPAN, S
 from kantan_agents.traces.registry import Main, main_recorder, recorders
 
 _OUTPUT_MODE = object()
+_HAS_FINAL_SPAN = object()
 _log = get_logger("kantan_agents.tracing")
 
 
@@ -31,7 +32,8 @@ class RunTrace:
 
     The run's metadata must be complete on entry. It becomes the metadata of the trace. Inside an open trace
     it is recorded on a ``custom`` span named ``agent_run``, so that it is never lost (spec 4). An error is
-    recorded and propagates. The trace is closed in any case.
+    recorded and propagates. The trace is closed in any case. For readers, a run with a trace of its own has
+    ended if its final span is recorded, so it is recorded here, without content, if no stage has done so.
     """
 
     # Not a generator: every unfinished run would keep its frame in memory.
@@ -66,8 +68,12 @@ class RunTrace:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         try:
+            run = self._run
             if error is not None:
                 self._record_failure(error)
+            elif not (self._is_inside or _HAS_FINAL_SPAN in run.state):
+                with _final_span(run):
+                    pass
         finally:
             capture, self._run.capture = self._run.capture, None
             captured = capture.finished(error) if capture is not None else None
@@ -151,6 +157,7 @@ def record_stop(run: Run) -> None:
 
 
 def _final_span(run: Run, given: Any = None, answer: Any = None, config: Any = None) -> Span[Any]:
+    run.state[_HAS_FINAL_SPAN] = True
     data = GenerationSpanData(run.agent.name, given, answer, config)
     return get_trace_provider().create_span(data, disabled=_disabled(run))
 

@@ -93,10 +93,10 @@ class TestPrompts:
         outcome = kantan_agents("traces", "prompts", "--db", str(shop.path))
         assert (outcome.code, outcome.stderr) == (0, "")
         head, *rows = outcome.stdout.splitlines()
-        assert head.split()[:6] == ["prompt", "version", "runs", "failed", "rate", "score"]
+        assert head.split()[:7] == ["prompt", "version", "runs", "failed", "unfinished", "rate", "score"]
         cells = {tuple(row.split()[:2]): row.split() for row in rows}
-        assert cells["support", "v1"][2:6] == ["1", "0", "0.0%", "0.20"]
-        assert cells["support", "v2"][2:6] == ["3", "1", "33.3%", "0.90"]
+        assert cells["support", "v1"][2:7] == ["1", "0", "0", "0.0%", "0.20"]
+        assert cells["support", "v2"][2:7] == ["3", "1", "0", "33.3%", "0.90"]
         assert ("answer-quality", "v1") in cells
 
     def test_versions_side_by_side(self, kantan_agents: Any, shop: Recorded) -> None:

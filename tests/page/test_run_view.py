@@ -221,6 +221,23 @@ def test_damaged_rows_show_what_there_is(page: Page, tmp_path: Path) -> None:
             expect(page.get_by_role("treeitem")).to_have_count(2)
 
 
+@pytest.mark.slow
+def test_a_run_that_goes_on_is_shown_as_it_goes_on_until_it_has_ended(page: Page, tmp_path: Path) -> None:
+    with open_sample(tmp_path / "t.db") as database:
+        trace = database.trace("trace_going_on", {"agent_run_id": "1", "agent_name": "a"})
+        database.tool(trace, "one", parent="turn")
+        with served(traces_app(database.path)) as address:
+            page.goto(f"{address}/#/run/{trace}")
+            status = page.locator("main .unfinished")
+            expect(status).to_have_text("unfinished")
+            database.tool(trace, "two", parent="turn")  # perhaps before the page has looked once
+            expect(page.get_by_role("treeitem")).to_have_count(2)
+            expect(status).to_have_count(1)
+            database.span(trace, output="the answer")
+            expect(page.locator("main .ok")).to_have_text("ok")
+            expect(page.locator("main")).to_contain_text("the answer")
+
+
 def test_a_very_long_text_is_sent_when_it_is_asked_for(client: TestClient, tmp_path: Path) -> None:
     with open_sample(tmp_path / "t.db") as database:
         trace = database.run("x" * 20_000_000)

@@ -8,12 +8,14 @@ from typing import Any
 import agents
 import attrs
 import pytest
-from agents import trace
+from agents import function_tool, trace
 from kantan_llm.tracing.analysis import find_failed_judges, group_failed_by_bucket
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from kantan_agents import RUBRIC, Agent, Prompt, judge
+from kantan_agents.agent.stages import DEFAULT_STAGES
+from kantan_agents.core.pipeline import Next, Pipeline, Run
 from kantan_agents.testing import (
     OfflineServer,
     Reply,
@@ -359,3 +361,36 @@ async def test_an_error_of_a_metadata_function_is_recorded_and_propagates_unchan
         await agent.run_async("my question")
     assert caught.value.kantan_run.metadata["agent_name"] == "a"
     assert len(traces.traces(keywords=["my question"], has_error=True)) == 1
+
+
+@function_tool(needs_approval=True)
+def pay() -> str:
+    """Pay."""
+    return "paid"
+
+
+async def answer_at_once(run: Run, _call_next: Next) -> None:
+    run.result = "cached"
+
+
+WITHOUT_RECORD = Pipeline(DEFAULT_STAGES).without("emit_metadata")
+
+
+@pytest.mark.parametrize(
+    ("options", "given"),
+    [
+        ({"tools": [pay]}, "Pay!"),
+        ({"middleware": [answer_at_once]}, None),
+        ({"pipeline": WITHOUT_RECORD}, None),
+    ],
+    ids=["waits for an approval", "a stage ends it", "no stage records it"],
+)
+async def test_a_run_that_ended_without_an_answer_has_a_final_span(
+    traces: Any, options: Any, given: str | None
+) -> None:
+    model = (
+        ScriptedModel([[function_call("pay", {}, call_id="c")]]) if "tools" in options else replying("done")
+    )
+    await Agent("a", "b", model=model, **options).run_async("Pay!")
+    (final,) = traces.spans(span_type="generation", name=None)
+    assert (final.parent_id, final.input, final.output, final.error) == (None, given, None, None)

@@ -47,7 +47,11 @@ MetaOption = Annotated[
 ]
 ErrorsOption = Annotated[
     Optional[bool],  # noqa: UP045
-    typer.Option("--errors/--no-errors", help="Runs that an error ended, or other runs.", show_default=False),
+    typer.Option(
+        "--errors/--no-errors",
+        help="Runs that an error ended, or that ended without one.",
+        show_default=False,
+    ),
 ]
 FailedSpansOption = Annotated[
     bool,

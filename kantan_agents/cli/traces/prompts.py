@@ -50,7 +50,8 @@ def _tokens_per_run(stats: PromptStats) -> str:
 _FACTS = (
     _Fact("runs", "runs", lambda stats: count_text(stats.runs)),
     _Fact("failures", "failed", lambda stats: count_text(stats.failures)),
-    _Fact("failure rate", "rate", lambda stats: rate_text(stats.failures, stats.runs)),
+    _Fact("unfinished", "unfinished", lambda stats: count_text(stats.unfinished)),
+    _Fact("failure rate", "rate", lambda stats: rate_text(stats.failures, stats.runs - stats.unfinished)),
     _Fact("mean score", "score", _score),
     _Fact("verdicts", None, lambda stats: count_text(stats.scores)),
     _Fact("tokens a run", "tokens/run", _tokens_per_run),
@@ -64,7 +65,10 @@ _IN_A_ROW = [fact for fact in _FACTS if fact.column]
 COLUMNS = (
     Column("prompt"),
     Column("version"),
-    *(Column(str(fact.column), right=True, named=True) for fact in _IN_A_ROW),
+    *(
+        Column(str(fact.column), right=True, named=True, drop=int(fact.column == "unfinished"))
+        for fact in _IN_A_ROW
+    ),
 )
 
 
@@ -96,7 +100,7 @@ def stats_data(stats: PromptStats) -> dict[str, Any]:
         **attrs.asdict(stats),
         "text": stats.text,
         "prompt_id": stats.prompt_id,
-        "failure_rate": stats.failures / stats.runs if stats.runs else None,
+        "failure_rate": stats.failure_rate,
         "tokens_per_run": stats.total_tokens / stats.runs if stats.runs else None,
         "first_run": iso_time(stats.first_run),
         "last_run": iso_time(stats.last_run),

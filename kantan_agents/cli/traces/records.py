@@ -81,11 +81,9 @@ def status(trace: TraceSummary) -> Text:
 
     A run that recovered ended well, although something inside it has failed, such as a tool.
     """
-    if trace.error is not None:
+    if trace.status == "failed":
         return cell(trace.error or "failed", BAD)
-    if trace.ended_at is None:
-        return cell("unfinished", NOTICE)
-    return cell("recovered", NOTICE) if trace.failed_spans else cell("ok", GOOD)
+    return cell(trace.status, GOOD if trace.status == "ok" else NOTICE)
 
 
 def trace_data(trace: StoredTrace) -> dict[str, Any]:

@@ -46,6 +46,7 @@ def _prompt(name: str, versions: Iterable[PromptStats]) -> dict[str, Any]:
         "versions": len(listed),
         "runs": sum(one.runs for one in listed),
         "failures": sum(one.failures for one in listed),
+        "unfinished": sum(one.unfinished for one in listed),
         "last_run": last and last.isoformat(),
     }
 
@@ -55,6 +56,7 @@ def _version(stats: PromptStats) -> dict[str, Any]:
         "version": stats.prompt_version,
         "runs": stats.runs,
         "failures": stats.failures,
+        "unfinished": stats.unfinished,
         "scores": stats.scores,
         "mean_score": stats.mean_score,
         "tokens": stats.total_tokens / stats.runs if stats.runs else None,

@@ -37,21 +37,12 @@ def run_row(trace: TraceSummary) -> dict[str, Any]:
         "seconds": trace.duration,
         "tokens": trace.total_tokens,
         "spans": trace.spans,
-        "status": _status(trace),
+        "status": trace.status,
         "error": trace.error and trace.error[:_MOST],
         "input": trace.input and question_in(trace.input)[:_MOST],
         "output": trace.output and trace.output[:_MOST],
         "score": (trace.rubric or {}).get("score"),
     }
-
-
-def _status(trace: TraceSummary) -> str:
-    """Return ``failed``, ``unfinished``, ``recovered`` or ``ok``, as ``kantan-agents traces list`` does."""
-    if trace.error is not None:
-        return "failed"
-    if trace.ended_at is None:
-        return "unfinished"
-    return "recovered" if trace.failed_spans else "ok"
 
 
 def choices(path: Path) -> dict[str, list[str]]:

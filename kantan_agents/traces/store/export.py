@@ -46,7 +46,7 @@ def as_plain_data(trace: StoredTrace) -> dict[str, Any]:
     plain: dict[str, Any] = attrs.asdict(summary, recurse=False)
     plain["metadata"] = dict(summary.metadata)
     plain["rubric"] = summary.rubric and dict(summary.rubric)
-    plain["duration"] = summary.duration
+    plain |= {"duration": summary.duration, "status": summary.status}
     plain |= {key: summary.metadata.get(key) for key in _FROM_METADATA}
     # The spans have this key below; their number has another one.
     plain["span_count"] = plain.pop("spans")

@@ -17,7 +17,7 @@ import attrs
 from kantan_llm.tracing import SpanRecord
 
 from kantan_agents.traces.metadata import JUDGE_SPAN, RUN_SPAN
-from kantan_agents.traces.store.runs import AgentRun, TraceRuns
+from kantan_agents.traces.store.runs import AgentRun, TraceRuns, runs_of_trace
 from kantan_agents.traces.store.span_records import LIGHT_COLUMNS, light_span, mapping_of, parse_time
 from kantan_agents.traces.store.used_tokens import TOKENS, used_tokens, whole_number
 from kantan_agents.traces.store.verdicts import named_by
@@ -61,7 +61,7 @@ class RunFigures:
         is_judge: Whether it is a run of a ``judge_agent``, whose recorded prompt is the judged one.
         started_at: Its start; None if no span of it is recorded yet.
         failed: Whether an error ended it.
-        microseconds: Its duration; None unless it ended with an answer.
+        microseconds: Its duration; None unless it ended without an error.
         tokens: The tokens of its own model calls, by kind.
     """
 
@@ -71,6 +71,11 @@ class RunFigures:
     failed: bool
     microseconds: int | None
     tokens: Mapping[str, int]
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether it has not ended, or its process was killed."""
+        return not self.failed and self.microseconds is None
 
 
 @attrs.frozen
@@ -126,9 +131,20 @@ def _of_chosen(connection: sqlite3.Connection) -> Iterator[TraceFigures]:
         metadata = mapping_of(metadata_json)
         of_trace = spans.get(trace_id, [])
         runs = TraceRuns(metadata, of_trace)
+        if runs.own is not None and not _has_ended(connection, trace_id, metadata, extent):
+            extent[1] = None
         figures = tuple(_figures_of_runs(runs, of_trace, metadata, extent))
         verdicts = tuple(_verdicts(runs, metadata, rubrics.get(trace_id, ())))
         yield TraceFigures(trace_id, position, figures, verdicts)
+
+
+def _has_ended(
+    connection: sqlite3.Connection, trace_id: str, metadata: Mapping[str, Any], extent: Sequence[Any]
+) -> bool:
+    """Return the same as ``TraceRuns.has_ended``, which few traces need the spans for."""
+    if extent[2] is not None or "agent_run_id" in metadata:
+        return extent[2] is not None
+    return runs_of_trace(connection, trace_id, metadata).has_ended
 
 
 def _one(connection: sqlite3.Connection, query: str, **values: Any) -> list[Any]:
@@ -160,7 +176,7 @@ def _figures_of_runs(
             else mapping_of(metadata.get("usage_total"))
         )
         if run.span is None:
-            yield _of_trace(run, metadata, extent, used)
+            yield _of_trace(run, extent, used)
         else:
             failed = bool(run.span.error)
             start, end = run.span.started_at, run.span.ended_at
@@ -168,16 +184,12 @@ def _figures_of_runs(
             yield RunFigures(run.prompt, run.is_judge, start, failed, took, _by_kind(used))
 
 
-def _of_trace(
-    run: AgentRun, metadata: Mapping[str, Any], extent: Sequence[Any], used: Mapping[str, Any]
-) -> RunFigures:
+def _of_trace(run: AgentRun, extent: Sequence[Any], used: Mapping[str, Any]) -> RunFigures:
     """Return the figures of the run that a trace was opened for."""
     first, last, ending = extent
     start, end = parse_time(first), parse_time(last)
     failed = ending == _FAILED
-    # A run of this library without its final span is still running or was killed.
-    answered = not failed and (ending is not None or "agent_run_id" not in metadata)
-    took = _microseconds(start, end) if answered else None
+    took = None if failed else _microseconds(start, end)
     return RunFigures(run.prompt, run.is_judge, start, failed, took, _by_kind(used))
 
 

@@ -46,7 +46,7 @@ class Filters:
         metadata: Values by key, including agent, prompt and version.
         tool: Name of a tool that was called.
         has_error: Whether a span has an error.
-        has_failed: Whether an error ended the run.
+        has_failed: Whether an error ended the run, or it ended without one.
         has_refusal: Whether the tool rules refused a call.
         rubric_below: A verdict has a score below this.
         started_from: Earliest start of a span.

@@ -33,7 +33,8 @@ from kantan_agents.traces.store.used_tokens import TOKENS
 _UNCHANGED = f"NOT EXISTS (SELECT 1 FROM main.{CHANGED} c WHERE c.trace_id = {{table}}.trace_id)"  # noqa: S608
 _GROUPS = f"""SELECT r.prompt, r.version, COUNT(*), SUM(r.failed), SUM(r.input_tokens), SUM(r.output_tokens),
 SUM(r.total_tokens), MIN(r.started_at), MAX(r.started_at), json_group_array(r.microseconds),
-MIN((SELECT t.rowid FROM main.traces t WHERE t.id = r.trace_id))
+MIN((SELECT t.rowid FROM main.traces t WHERE t.id = r.trace_id)),
+SUM(CASE WHEN r.failed = 0 AND r.microseconds IS NULL THEN 1 ELSE 0 END)
 FROM main.{RUN_FIGURES} r WHERE r.prompt IS NOT NULL AND r.is_judge = 0
 AND (:prompt IS NULL OR r.prompt = :prompt) AND {_UNCHANGED.format(table="r")}
 GROUP BY r.prompt, r.version"""  # noqa: S608
@@ -55,9 +56,10 @@ class PromptReader(SearchService):
         A run counts once, for the prompt of the agent that was started, whether it has its own trace or is
         inside an open trace or another run. The agents that it is handed off to belong to it. Its tokens are
         those of its own model calls, without the runs inside it. It failed if an error ended it; a tool error
-        that it recovered from is not a failure. Latencies are those of runs that ended with an answer, by
-        nearest rank. A verdict counts for the answer that the judge's ``judged_trace_id`` names, if that
-        trace is in the file. Without this key, it counts for the run that contains it.
+        that it recovered from is not a failure. A run that has not ended is neither a success nor a failure.
+        Latencies are those of runs that ended without an error, by nearest rank. A verdict counts for the
+        answer that the judge's ``judged_trace_id`` names, if that trace is in the file. Without this key, it
+        counts for the run that contains it.
 
         Args:
             prompt: Name of the prompt; None for all.
@@ -134,6 +136,7 @@ class _Group:
     position: _Position = _NOWHERE
     runs: int = 0
     failures: int = 0
+    unfinished: int = 0
     tokens: dict[str, int] = attrs.Factory(lambda: dict.fromkeys(TOKENS, 0))
     microseconds: list[int] = attrs.Factory(list)
     scores: list[float] = attrs.Factory(list)
@@ -144,6 +147,7 @@ class _Group:
         self.position = min(position, self.position)
         self.runs += 1
         self.failures += run.failed
+        self.unfinished += run.is_unfinished
         for kind, used in run.tokens.items():
             self.tokens[kind] += used
         if run.microseconds is not None:
@@ -212,12 +216,13 @@ def _kept_groups(connection: sqlite3.Connection, prompt: str | None) -> dict[Pro
     """Return the totals of the figures that are kept."""
     groups: dict[PromptVersion, _Group] = {}
     for name, version, *row in connection.execute(_GROUPS, {"prompt": prompt}).fetchall():
-        runs, failures, *used, first, last, microseconds, position = row
+        runs, failures, *used, first, last, microseconds, position, unfinished = row
         (place,) = connection.execute(_PLACE, (name, version, position)).fetchone()
         groups[name, version] = _Group(
             position=(position, place),
             runs=runs,
             failures=failures,
+            unfinished=unfinished,
             tokens=dict(zip(TOKENS, used, strict=True)),
             microseconds=[took for took in json.loads(microseconds) if took is not None],
             first=parse_time(first),
@@ -242,6 +247,7 @@ def _stats(prompt: PromptVersion, group: _Group, texts: PromptTexts) -> PromptSt
         prompt_version=version,
         runs=group.runs,
         failures=group.failures,
+        unfinished=group.unfinished,
         scores=len(group.scores),
         mean_score=math.fsum(group.scores) / len(group.scores) if group.scores else None,
         **group.tokens,

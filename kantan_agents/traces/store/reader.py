@@ -77,7 +77,8 @@ class TraceReader(PromptReader):
             version: Version of the prompt; short for ``prompt_version``.
             tool: Name of a tool that the model called.
             has_error: Whether a span of the trace has an error, including errors that the run recovered from.
-            has_failed: Whether an error ended the run, so that the summary has an ``error``.
+            has_failed: Whether an error ended the run, or it ended without one. A run that has not ended is
+                neither.
             has_refusal: Whether the tool rules refused a call in the trace.
             rubric_below: A verdict in the trace has a score below this.
             started_from: A span of the trace started then or later.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
 from kantan_llm.tracing import SpanRecord
@@ -74,12 +74,14 @@ class TraceSummary:
         metadata: The trace's metadata, with the standard keys of ``docs/metadata.md``. If the user opened
             the trace around a single run, the run's metadata too.
         started_at: Start of the first span, in UTC; None if there is no span yet.
-        ended_at: End of the last span so far, in UTC.
+        ended_at: End of the last span, in UTC; None if the run has not ended, or its process was killed.
         spans: Number of spans so far.
         input: The user's input, as recorded on the final ``generation`` span; without that span, the first
             input found.
-        output: The final answer from the same span; without that span, the last output found.
-        error: Message of the error that ended the run; without a final span, the first error found.
+        output: The final answer from the same span; None if the run has not ended. Without that span, as in
+            traces of the SDK alone, the last output found.
+        error: Message of the error that ended the run; None if it has not ended. Without a final span, the
+            first error found.
         failed_spans: Number of spans with an error, including errors that the run recovered from.
         rubric: The verdict, if the trace has one.
         input_tokens: Sum over the model calls.
@@ -104,8 +106,22 @@ class TraceSummary:
     total_tokens: int
 
     @property
+    def status(self) -> Literal["ok", "recovered", "failed", "unfinished"]:
+        """How the run ended.
+
+        ``"failed"``: an error ended it. ``"unfinished"``: it has not ended, or its process was killed.
+        ``"recovered"``: it ended well, although something in it has failed, such as a tool. ``"ok"``: it
+        ended well.
+        """
+        if self.error is not None:
+            return "failed"
+        if self.ended_at is None:
+            return "unfinished"
+        return "recovered" if self.failed_spans else "ok"
+
+    @property
     def duration(self) -> float | None:
-        """Seconds from the first start to the last end; None if no span has ended."""
+        """Seconds from the first start to the last end; None if the run has not ended."""
         if self.started_at is None or self.ended_at is None:
             return None
         return (self.ended_at - self.started_at).total_seconds()
@@ -161,6 +177,7 @@ class PromptStats:
         prompt_version: Its version; None for plain text instructions.
         runs: Number of runs; 0 if only verdicts are left.
         failures: Number of failed runs.
+        unfinished: Number of runs that have not ended, or whose process was killed.
         scores: Number of verdicts on these runs.
         mean_score: Mean of the scores; None without verdicts.
         input_tokens: Sum over the runs.
@@ -190,6 +207,13 @@ class PromptStats:
     last_run: datetime | None
     texts: int = 0
     prompts: Sequence[PromptRecord] = ()
+    unfinished: int = 0
+
+    @property
+    def failure_rate(self) -> float | None:
+        """The proportion of the runs that ended which failed; None if none has ended."""
+        ended = self.runs - self.unfinished
+        return self.failures / ended if ended else None
 
     @property
     def text(self) -> str | None:

@@ -16,6 +16,7 @@ NO_RECORD: Final = (
     "run {}: it has no record: the process ended before it was written, the run keeps its content out of "
     "traces, record_requests was off, or it was recorded by an earlier version"
 )
+INSIDE_OPEN: Final = "run {}: what it is inside of has not ended, or its process was killed"
 READING_ERRORS: Final = (
     AttributeError,
     LookupError,

@@ -65,6 +65,32 @@ class TraceRuns:
         self.all = (*([self.own] if self.own else ()), *inner)
         self._by_span = {run.span_id: run for run in inner}
         self._parents = {span.span_id: span.parent_id for span in spans}
+        self._has_final = any(is_final(span) and span.parent_id is None for span in spans)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether all runs in the trace have ended: every reader of a run's status asks here.
+
+        A run of this library ends with its final span. Other traces have none: those of the SDK alone, and
+        those that the user opened. Spans are stored when they end, so a span inside one that is not stored
+        says that the outer one is still open, or that its process was killed.
+        """
+        if self.own is not None and (self._has_final or "agent_run_id" in self.own.metadata):
+            return self._has_final
+        return bool(self._parents) and {*self._parents.values()} <= {None, *self._parents}
+
+    def inside_open(self) -> list[AgentRun]:
+        """Return the runs that have ended inside a span that has not."""
+        return [run for run in self.all if self._is_inside_open(run.span_id)]
+
+    def _is_inside_open(self, span_id: str | None) -> bool:
+        seen = set()
+        while span_id is not None and span_id not in seen:  # only a damaged file has a cycle
+            if span_id not in self._parents:
+                return True
+            seen.add(span_id)
+            span_id = self._parents[span_id]
+        return False
 
     def around(self, span_id: str | None) -> AgentRun | None:
         """Return the innermost run that a span belongs to; None if it belongs to no run."""
@@ -80,12 +106,22 @@ class TraceRuns:
         """Return the runs that are not inside another run."""
         if self.own:
             return [self.own]
-        return [run for run in self.all if run.span and self.around(run.span.parent_id) is None]
+        open_ones = self.inside_open()
+        return [
+            run
+            for run in self.all
+            if run.span and run not in open_ones and self.around(run.span.parent_id) is None
+        ]
 
 
 def is_run(metadata: Mapping[str, Any]) -> bool:
     """Return whether a trace with this ``metadata`` was opened for a run of an agent."""
     return isinstance(metadata.get("agent_run_id"), str) or isinstance(metadata.get("prompt_name"), str)
+
+
+def is_final(span: SpanRecord) -> bool:
+    """Return whether a span looks like the final span of a run; spans of model calls have other parents."""
+    return span.span_type == "generation" and span.name is None
 
 
 def traces_with_inner_runs(connection: sqlite3.Connection) -> set[str]:

@@ -11,8 +11,8 @@ from kantan_llm.tracing import SpanRecord, TraceRecord
 from kantan_agents.traces.metadata import JUDGE_SPAN
 from kantan_agents.traces.store.plain_summaries import read_plain
 from kantan_agents.traces.store.records import StoredTrace, TraceSummary
-from kantan_agents.traces.store.run_records import missing_of, read_runs
-from kantan_agents.traces.store.runs import TraceRuns
+from kantan_agents.traces.store.run_records import INSIDE_OPEN, missing_of, read_runs
+from kantan_agents.traces.store.runs import AgentRun, TraceRuns, is_final
 from kantan_agents.traces.store.span_records import (
     KantanSearch,
     in_utc,
@@ -44,9 +44,16 @@ def read_trace(connection: sqlite3.Connection, trace_id: str) -> StoredTrace | N
     spans = in_utc(search.get_spans_by_trace(trace_id))
     summary = summarise(trace, spans)
     runs, unreadable = read_runs(connection, trace_id)
-    run_ids = [run.metadata.get("agent_run_id") for run in TraceRuns(mapping_of(trace.metadata), spans).all]
-    missing = missing_of(runs, [str(run_id) for run_id in run_ids if run_id], unreadable)
+    in_trace = TraceRuns(mapping_of(trace.metadata), spans)
+    missing = missing_of(runs, _ids_of(in_trace.all), unreadable)
+    if not in_trace.has_ended:
+        missing += map(INSIDE_OPEN.format, _ids_of(in_trace.inside_open()))
     return StoredTrace(summary, tuple(spans), tuple(runs), tuple(missing))
+
+
+def _ids_of(runs: Iterable[AgentRun]) -> list[str]:
+    run_ids = [run.metadata.get("agent_run_id") for run in runs]
+    return [str(run_id) for run_id in run_ids if run_id]
 
 
 def read_summaries(connection: sqlite3.Connection, trace_ids: Sequence[str]) -> list[TraceSummary]:
@@ -78,22 +85,25 @@ def _record(row: sqlite3.Row) -> TraceRecord:
     return TraceRecord(trace_id, workflow_name or "", group_id, *times, metadata=parse_json(metadata_json))
 
 
-def has_failed(connection: sqlite3.Connection, trace_id: str) -> bool:
-    """Return whether an error ended the run of a trace; that is, whether its summary has an error."""
+def has_failed(connection: sqlite3.Connection, trace_id: str) -> bool | None:
+    """Return whether an error ended the run of a trace; None if it has not ended, or does not exist."""
     row = connection.execute("SELECT metadata_json FROM all_traces WHERE id = ?", (trace_id,)).fetchone()
     if row is None:
-        return False
+        return None
     spans = light_spans(connection, trace_id, texts=False)
-    return _input_output_error(TraceRuns(mapping_of(row["metadata_json"]), spans), spans)[2] is not None
+    runs = TraceRuns(mapping_of(row["metadata_json"]), spans)
+    if _input_output_error(runs, spans)[2] is not None:
+        return True
+    return False if runs.has_ended else None
 
 
 def ended_as_wanted(
     connection: sqlite3.Connection, trace_ids: Iterator[str], failed: bool | None
 ) -> Iterator[str]:
-    """Return the traces that failed, or those that did not; which error ended a run is not found by SQL."""
+    """Return the traces that failed, or that ended without an error, which SQL cannot tell apart."""
     if failed is None:
         return trace_ids
-    return (trace_id for trace_id in trace_ids if failed == has_failed(connection, trace_id))
+    return (trace_id for trace_id in trace_ids if has_failed(connection, trace_id) is failed)
 
 
 def summarise(trace: TraceRecord, spans: Sequence[SpanRecord]) -> TraceSummary:
@@ -109,7 +119,7 @@ def summarise(trace: TraceRecord, spans: Sequence[SpanRecord]) -> TraceSummary:
         group_id=trace.group_id,
         metadata=_with_single_run(metadata, runs),
         started_at=utc(trace.started_at),
-        ended_at=utc(trace.ended_at),
+        ended_at=utc(trace.ended_at) if runs.has_ended else None,
         spans=len(spans),
         input=input_text,
         output=output_text,
@@ -127,11 +137,6 @@ def is_verdict(span: SpanRecord) -> bool:
     return span.span_type == "custom" and span.name == JUDGE_SPAN
 
 
-def is_final(span: SpanRecord) -> bool:
-    """Return whether a span looks like the final span of a run; spans of model calls have other parents."""
-    return span.span_type == "generation" and span.name is None
-
-
 def _input_output_error(
     runs: TraceRuns, spans: Sequence[SpanRecord]
 ) -> tuple[str | None, str | None, str | None]:
@@ -145,9 +150,11 @@ def _input_output_error(
     if finals:
         return finals[0].input, finals[-1].output, _first_error(finals)
     by_start = sorted((span for span in spans if span.started_at), key=lambda span: str(span.started_at))
-    inputs = [span.input for span in by_start if span.input is not None]
+    given = next((span.input for span in by_start if span.input is not None), None)
+    if not runs.has_ended:  # the last output is a step, and the run may recover from an error
+        return given, None, None
     outputs = [span.output for span in spans if span.output is not None]
-    return next(iter(inputs), None), next(reversed(outputs), None), _first_error(spans)
+    return given, next(reversed(outputs), None), _first_error(spans)
 
 
 def _with_single_run(metadata: Mapping[str, Any], runs: TraceRuns) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import anyio
 import pytest
-from agents import Usage, trace
+from agents import Usage, function_tool, trace
 
 from benchmarks.overhead import FakeModel
 from kantan_agents import (
@@ -20,10 +20,11 @@ from kantan_agents import (
     judge_agent,
     record_traces,
 )
+from kantan_agents.core.pipeline import Next, Run
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.lab.evaluation import Case, Dataset, evaluate_async, evaluator
 from kantan_agents.lab.rollout import record_score, record_score_async, status, status_async
-from kantan_agents.testing import ModelStep, ScriptedModel, assistant_message
+from kantan_agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
 from kantan_agents.traces.database_url import as_place
 from kantan_agents.traces.registry import flush_all
 from kantan_agents.traces.store.connection import changing
@@ -269,6 +270,27 @@ async def test_a_clock_that_jumps_back_gives_no_latency(path: Path) -> None:
     found = status("support")
     assert sum(arm.units for arm in found.arms) == 4
     assert {arm.latency_p50 for arm in found.arms} == {None}
+
+
+@function_tool(needs_approval=True)
+def pay() -> str:
+    """Pay."""
+    return "paid"
+
+
+async def answer_at_once(run: Run, _call_next: Next) -> None:
+    run.result = "cached"  # type: ignore[assignment]
+
+
+async def test_a_run_that_ends_without_an_answer_of_a_model_does_not_hang(path: Path) -> None:
+    calling = ScriptedModel(lambda _: [function_call("pay", {}, call_id="c")])
+    choice = rollout(guards={"error": 0.1})
+    for options in ({"model": calling, "tools": [pay]}, {"middleware": [answer_at_once]}):
+        await runs(support(choice, **options), range(10))
+        found = status("support")
+        assert [arm.failed for arm in found.arms] == [0.0, 0.0]
+        assert sum(arm.units for arm in found.arms) == 10
+        assert {one.units for one in found.guards} != {0}  # nothing waits for their end
 
 
 async def test_the_status_is_json(path: Path) -> None:

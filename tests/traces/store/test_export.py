@@ -40,6 +40,7 @@ async def test_a_trace_is_one_flat_dict_with_its_spans(traces: Any) -> None:
         "started_at": summary.started_at.isoformat(),
         "ended_at": summary.ended_at.isoformat(),
         "duration": summary.duration,
+        "status": "ok",
         "span_count": len(trace.spans),
         "input": "q",
         "output": summary.output,

@@ -188,7 +188,7 @@ def test_an_unfinished_run_has_no_latency_and_no_failure(db: SampleDatabase, sto
 
 def test_traces_of_other_programs_with_a_prompt_name_count(db: SampleDatabase, store: TraceStore) -> None:
     trace_id = db.trace(metadata={"prompt_name": "lab", "prompt_version": 3})
-    db.span(trace_id, "response", seconds=4, parent="x", usage={"input_tokens": 1, "output_tokens": 2})
+    db.span(trace_id, "response", seconds=4, usage={"input_tokens": 1, "output_tokens": 2})
     (stats,) = store.prompts()
     assert (stats.prompt_version, stats.latency_p50, stats.total_tokens) == ("3", 4.0, 3)
 

@@ -30,9 +30,10 @@ function allPrompts(prompts) {
     count(prompt.versions),
     count(prompt.runs),
     count(prompt.failures),
+    count(prompt.unfinished),
     time(prompt.last_run),
   ]);
-  return table("Prompts", ["Name", "Versions", "Runs", "Failed", "Last run"], rows);
+  return table("Prompts", ["Name", "Versions", "Runs", "Failed", "Unfinished", "Last run"], rows);
 }
 
 async function showVersions(root, name, query, signal) {
@@ -59,13 +60,14 @@ function statistics(name, versions) {
     h("a", { href: address(["runs"], { prompt: name, version: one.version }) }, inline(label(one.version))),
     count(one.runs),
     count(one.failures),
+    count(one.unfinished),
     one.mean_score === null ? "" : `${one.mean_score.toFixed(2)} (${count(one.scores)})`,
     one.tokens === null ? "" : count(Math.round(one.tokens)),
     duration(one.latency_p50),
     duration(one.latency_p95),
     time(one.last_run),
   ]);
-  const heads = ["Version", "Runs", "Failed", "Score (verdicts)", "Tokens a run", "Median", "95 %", "Last run"];
+  const heads = ["Version", "Runs", "Failed", "Unfinished", "Score (verdicts)", "Tokens a run", "Median", "95 %", "Last run"];
   return table("Versions", heads, rows);
 }
 

@@ -113,11 +113,11 @@ function say(text) {
 
 /** Show a run that is not finished again whenever the file has changed. */
 function follow(root, id, signal) {
-  let version = null;
+  let version = null; // what was added before the first look is not known
   const timer = setInterval(async () => {
     try {
       const found = (await get("version", {}, signal)).version;
-      if (version !== null && found !== version) {
+      if (found !== version) {
         const data = await get(`run/${encodeURIComponent(id)}`, {}, signal);
         shown.board = draw(root, data, chosenIn(shown.board));
         if (data.status !== "unfinished") clearInterval(timer);
