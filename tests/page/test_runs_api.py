@@ -41,7 +41,7 @@ QUESTIONS = ["Where is order 102", "Where is order 101", "Where is order 100"]
     ("query", "expected"),
     [
         ("words=refund", ["Please refund 7"]),
-        ("words=order%20100", ["Where is order 100"]),
+        ("words=refund%20please", ["Please refund 7"]),
         ('words="is%20order%20101"', ["Where is order 101"]),
         ("agent=judge", ["Is it kind?"]),
         ("prompt=help&version=v2&limit=1", ["Please refund 7"]),
