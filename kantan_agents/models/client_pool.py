@@ -28,6 +28,7 @@ from kantan_agents.models.http_pools import (
 from kantan_agents.models.origin import register_origin
 from kantan_agents.models.stream_usage import AskingChatModel
 from kantan_agents.models.tls import tls_settings, trusted_certificates
+from kantan_agents.models.whole_streams import check_streams
 
 OPENAI = "openai"
 _PREFIXES = ("OPENAI_",)
@@ -76,6 +77,7 @@ def _own_client(client: AsyncOpenAI) -> None:
         url = str(client.base_url)
         reclaim_connections(http_client, url)
         report_answer_headers(http_client)
+        check_streams(http_client)
         _fail_across_loops(http_client, url)
 
 

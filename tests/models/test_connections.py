@@ -66,4 +66,4 @@ def test_a_client_gets_each_hook_once_and_keeps_its_own() -> None:
         sdk_model(bundle)
         sdk_model(bundle)
     assert http.event_hooks["response"][0] is mine
-    assert len(http.event_hooks["response"]) == len(set(http.event_hooks["response"])) == 3
+    assert len(http.event_hooks["response"]) == len(set(http.event_hooks["response"])) == 4

@@ -40,7 +40,7 @@ def test_every_form_of_the_documentation_is_recognized(opening: str, closing: st
 def test_the_documentation_has_every_form() -> None:
     named = {mark.strip("</>").lower() for pair in MARKS for mark in pair}
     assert set(REASONING_TAGS) <= named
-    assert len(REASONING_MARKS) == 8  # rows of the table that have no tags; "assistantfinal" is no mark
+    assert len(REASONING_MARKS) == 8  # rows of the table that have no tags; "assistantfinal" is not a mark
 
 
 @pytest.mark.parametrize(

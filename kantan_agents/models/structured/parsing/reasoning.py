@@ -66,7 +66,7 @@ def reply_in(text: str) -> str:
     """Return the part of a model's reply that is not reasoning.
 
     It follows the last mark that closes reasoning, whether or not a mark opens it, because many servers omit
-    the opening one. Reasoning that never closes is no reply. A mark in a string of JSON belongs to the JSON.
+    the opening one. Reasoning that never closes is not a reply. A mark in a JSON string belongs to the JSON.
 
     Every reader of a reply calls this first. The time is linear in the length of the text.
     """
