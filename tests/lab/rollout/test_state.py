@@ -38,7 +38,9 @@ from tests.lab.rollout.trial import V1, V2, rollout
 @pytest.fixture(params=["file", "postgres"])
 def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     is_file = request.param == "file"
-    path = as_place(str(tmp_path / "traces.db") if is_file else request.getfixturevalue("postgres_url"))
+    path = as_place(
+        str(tmp_path / "traces.db") if is_file else request.getfixturevalue("postgres_traces_url")
+    )
     prepare_database(path)
     return path
 

@@ -36,7 +36,7 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture(params=["file", "postgres"])
 def path(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
     is_file = request.param == "file"
-    place = str(tmp_path / "traces.db") if is_file else request.getfixturevalue("postgres_url")
+    place = str(tmp_path / "traces.db") if is_file else request.getfixturevalue("postgres_traces_url")
     recorder = record_traces(place)
     yield as_place(place)
     recorder.shutdown()

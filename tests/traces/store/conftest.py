@@ -24,7 +24,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def db(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SampleDatabase]:
     """A database with the library's indexes, one without, as kantan-llm creates it, and one in Postgres."""
     if request.param == "postgres":
-        url = request.getfixturevalue("postgres_url")
+        url = request.getfixturevalue("postgres_traces_url")
         with open_server_sample(tmp_path / "shadow.sqlite3", url) as server:
             yield server
         return

@@ -13,7 +13,7 @@ from kantan_agents import TraceStore, record_traces
 @pytest.fixture(params=["file", "postgres"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[TraceStore]:
     is_file = request.param == "file"
-    path = str(tmp_path / "traces.sqlite3") if is_file else request.getfixturevalue("postgres_url")
+    path = str(tmp_path / "traces.sqlite3") if is_file else request.getfixturevalue("postgres_traces_url")
     recorder = record_traces(path)
     yield TraceStore(path)
     recorder.shutdown()
