@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -84,17 +85,34 @@ print(json.dumps([outcomes, {" ".join(given): run(*given) for given in needs}]))
 """
 
 NAMES = """
-import json
-import kantan_agents, kantan_agents.lab, kantan_agents.page, kantan_agents.testing
+import contextlib, importlib, inspect, io, json, pkgutil, pydoc, typing
+import kantan_agents
+from kantan_agents.errors import ExtraMissingError
 
-messages = {}
-for package in (kantan_agents, kantan_agents.lab, kantan_agents.page, kantan_agents.testing):
-    for name in package.__all__:
-        try:
-            getattr(package, name)
-        except kantan_agents.errors.ExtraMissingError as error:
-            messages.setdefault(error.extra, []).append(name)
-print(json.dumps(messages))
+def packages():
+    yield kantan_agents
+    for found in pkgutil.walk_packages(kantan_agents.__path__, "kantan_agents."):
+        if found.ispkg and not found.name.startswith("kantan_agents.cli"):
+            with contextlib.suppress(ExtraMissingError):
+                yield importlib.import_module(found.name)
+
+missing = {}
+for package in packages():
+    exported = getattr(package, "__all__", ())
+    exec(f"from {package.__name__} import *", {})
+    assert all(hasattr(package, name) for name in exported)
+    pydoc.render_doc(package)
+    for name, value in inspect.getmembers(package):
+        if type(value).__name__ != "MissingName":
+            continue
+        assert not isinstance(1, value) and "extra is missing" in inspect.getdoc(value)
+        assert typing.get_args(value | None)[0].__name__ == name
+        for use in (value, lambda: value.of_class, lambda: type("Mine", (value,), {})):
+            try:
+                use()
+            except ExtraMissingError as error:
+                missing.setdefault(error.extra, []).append(f"{package.__name__}.{name}")
+print(json.dumps(missing))
 """
 
 RETRIEVAL = """
@@ -159,12 +177,15 @@ def test_a_command_that_needs_an_extra_says_so_in_one_line(commands: Any) -> Non
     ]
 
 
-def test_only_names_of_features_with_an_extra_cannot_be_loaded(folder: Path) -> None:
-    missing = json.loads(run(folder, NAMES))
+def test_every_name_is_there_and_those_of_an_extra_say_so_when_they_are_used(folder: Path) -> None:
+    missing = {extra: Counter(names) for extra, names in json.loads(run(folder, NAMES)).items()}
     assert set(missing) == {"lab", "otel", "page"}
-    assert {"Rollout", "evaluate", "improve"} < set(missing["lab"])
-    assert {"StatusJudge", "replay", "what_if"}.isdisjoint(missing["lab"])
-    assert (missing["otel"], missing["page"]) == (["OtelExporter"], ["traces_app"])
+    lab = {name.removeprefix("kantan_agents.lab.") for name in missing["lab"]}
+    assert {"kantan_agents.Rollout", "evaluate", "improve"} < lab
+    assert lab.isdisjoint({"StatusJudge", "replay", "what_if"})
+    assert {"kantan_agents.OtelExporter", "kantan_agents.traces.telemetry.OtelStats"} < set(missing["otel"])
+    assert set(missing["page"]) == {"kantan_agents.page.traces_app"}
+    assert {uses for names in missing.values() for uses in names.values()} == {3}
 
 
 def test_tool_retrieval_needs_its_extra_unless_the_provider_searches(folder: Path) -> None:

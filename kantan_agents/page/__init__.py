@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from kantan_agents.support.extras import require_extra
+from kantan_agents.support.package_names import lazy_names
 
 if TYPE_CHECKING:
     from kantan_agents.page.app import traces_app
@@ -12,15 +12,5 @@ if TYPE_CHECKING:
 __all__ = ["traces_app"]
 
 
-def __getattr__(name: str) -> Any:
-    # On first use: `traces open` listens, and starts the browser, before the page is imported.
-    if name == "traces_app":
-        require_extra("page")
-        from kantan_agents.page.app import traces_app
-
-        return traces_app
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+# On first use: `traces open` listens, and starts the browser, before the page is imported.
+__getattr__, __dir__ = lazy_names(__name__, {"kantan_agents.page.app": ("traces_app",)})

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 
 def lazy_names(
@@ -15,7 +15,8 @@ def lazy_names(
     """Return ``__getattr__`` and ``__dir__`` of a package that imports its modules on first use.
 
     Importing a module of the package then does not import its neighbours, which may need the SDK. Type
-    checkers read the same names from imports under ``TYPE_CHECKING``.
+    checkers read the same names from imports under ``TYPE_CHECKING``. A name whose extra is missing is a
+    ``MissingName``.
 
     Args:
         package: ``__name__`` of the package.
@@ -27,16 +28,57 @@ def lazy_names(
         home = home_of.get(name)
         if home is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module = import_module(home)
+        try:
+            module = import_module(home)
+        except ImportError as error:
+            from kantan_agents.errors import ExtraMissingError
+
+            if isinstance(error, ExtraMissingError):
+                return MissingName(name, package, error)
+            raise
         # A subpackage may be callable, and be the function of its own name.
         value = module if home == f"{package}.{name}" and callable(module) else getattr(module, name)
-        setattr(sys.modules[package], name, value)
+        if not isinstance(value, MissingName):  # the extra may be installed later, in a notebook
+            setattr(sys.modules[package], name, value)
         return value
 
     def __dir__() -> list[str]:  # noqa: N807
         return sorted({*vars(sys.modules[package]), *home_of})
 
     return __getattr__, __dir__
+
+
+class MissingName(type):
+    """What a package has under a public name whose extra is missing: a class that fails when it is used.
+
+    So ``from kantan_agents import *``, ``hasattr`` and ``pydoc`` work in a plain install.
+
+    Args:
+        name: The name.
+        package: ``__name__`` of the package.
+        error: The error of each use.
+    """
+
+    _error: Exception
+
+    def __new__(cls, name: str, package: Any, error: Any) -> MissingName:
+        """Create the class, or refuse to create a subclass, which has bases instead of a package."""
+        if not isinstance(package, str):
+            raise package[0]._error
+        return super().__new__(cls, name, (), {"__module__": package, "__doc__": str(error), "_error": error})
+
+    def __init__(cls, *_: object) -> None:
+        """Do nothing: everything is in the class."""
+
+    def __call__(cls, *_: object, **__: object) -> NoReturn:
+        """Raise the error of the missing extra."""
+        raise cls._error
+
+    def __getattr__(cls, name: str) -> NoReturn:
+        """Raise the error of the missing extra; for a name that introspection asks for, there is none."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise cls._error
 
 
 def make_callable(package: str) -> None:

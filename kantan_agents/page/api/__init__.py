@@ -2,6 +2,10 @@
 
 from starlette.routing import BaseRoute
 
+from kantan_agents.support.extras import require_extra
+
+require_extra("page")
+
 from kantan_agents.page.api import comparisons, differences, labels, one_run, prompts, runs
 
 

@@ -7,11 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import attrs
-from opentelemetry.sdk.trace import ReadableSpan
-from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 
 from kantan_agents.errors import SpansNotSentError
+from kantan_agents.support.extras import extra
 from kantan_agents.support.log import get_logger
+
+with extra("otel"):
+    from opentelemetry.sdk.trace import ReadableSpan
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 
 _log = get_logger("kantan_agents.telemetry")
 
