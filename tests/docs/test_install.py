@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
+import pytest
+
 from benchmarks.install_size import IMPORTS, PLAIN, SDK
 from kantan_agents.errors import ExtraMissingError
 from kantan_agents.support.extras import EXTRAS
@@ -28,3 +33,19 @@ def test_what_every_extra_brings_is_measured() -> None:
     assert extras == set(EXTRAS) - OTHER_NAMES
     measured = [code_spans(first)[0] for first, *_ in rows(PAGE.section("What an install brings"))]
     assert sorted(measured) == sorted(f"{PLAIN}[{name}]" for name in extras)
+
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+# Of an error, for those who have installed the library: an extra of the installed version.
+MESSAGE = re.compile(r"An extra is missing .*pip install \"kantan-agents\[[^]]*\]\"")
+OLDER = "`pip install kantan-agents` without a clone installs the older version 0.1.3 from PyPI"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_page_installs_from_a_clone(path: Path) -> None:
+    text = MESSAGE.sub("", path.read_text("utf-8")).replace(OLDER, "")
+    assert not re.findall(r"(?:pip|uv) (?:install|add)\b[^`&\n]*\bkantan[-_]agents(?![/.\w]).*", text)
+
+
+def test_the_page_says_why() -> None:
+    assert OLDER in PAGE.text
