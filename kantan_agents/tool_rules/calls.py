@@ -34,6 +34,7 @@ from kantan_agents.tool_rules.wrappers import SEPARATOR
 _FORM = re.compile(r"(?P<tool>[^()]+)\((?P<argument>.*)\)", re.DOTALL)
 _ANY = "*"
 _PREFIX = ":*"
+_ANY_PATH = "**"
 
 # Characters that chain, redirect or nest commands in sh, bash, zsh, fish, PowerShell or cmd. They count
 # within quotes as well: the shell is unknown, and a quote in one shell is an ordinary character in another.
@@ -69,18 +70,21 @@ class CallPattern:
     argument: str
     form: str
 
-    def grants(self, values: list[str], fold: Fold | None = None, kind: str = COMMAND) -> bool:
+    def grants(
+        self, values: list[str], fold: Fold | None = None, kind: str = COMMAND, roots: tuple[str, ...] = ()
+    ) -> bool:
         """Return whether all ``values`` are covered; a prefix never covers a chained command.
 
         Args:
             values: The values of the parameter in the call.
             fold: Maps equivalent values to the same value.
             kind: What the values are: ``"command"``, ``"path"`` or ``"domain"``.
+            roots: The absolute paths of the folder that paths are relative to.
         """
         if not self._is_about(kind):
             return False
         if kind == PATH:
-            return bool(values) and all(grants_path(self._path, value) for value in values)
+            return bool(values) and all(grants_path(self.path, value, roots) for value in values)
         if kind == DOMAIN:
             return bool(values) and all(grants_domain(self.argument, value) for value in values)
         return bool(values) and all(
@@ -88,7 +92,9 @@ class CallPattern:
             for value in values
         )
 
-    def denies(self, values: list[str], fold: Fold | None = None, kind: str = COMMAND) -> bool:
+    def denies(
+        self, values: list[str], fold: Fold | None = None, kind: str = COMMAND, roots: tuple[str, ...] = ()
+    ) -> bool:
         """Return whether one of ``values``, or a command contained in one, is covered.
 
         Several values may also be the words of one command, so they are checked joined as well. A denied
@@ -98,11 +104,12 @@ class CallPattern:
             values: The values of the parameter in the call.
             fold: Maps equivalent values to the same value.
             kind: What the values are: ``"command"``, ``"path"`` or ``"domain"``.
+            roots: The absolute paths of the folder that paths are relative to.
         """
         if not self._is_about(kind):
             return True
         if kind == PATH:
-            return any(denies_path(self._path, value) for value in values)
+            return any(denies_path(self.path, value, roots) for value in values)
         if kind == DOMAIN:
             return any(denies_domain(self.argument, value) for value in values)
         if fold is not None and any(self._is_equivalent_to(value, fold) for value in values):
@@ -118,9 +125,14 @@ class CallPattern:
             return self.form == DOMAIN
         return self.form != DOMAIN and (kind == PATH or self.form != PATH)
 
-    @property
-    def _path(self) -> str:
-        return {"any": "**", "prefix": f"{self.argument}/**"}.get(self.form, self.argument)
+    @cached_property
+    def path(self) -> str:
+        """The pattern for the paths that it covers."""
+        if self.form in ("any", PATH):
+            return _ANY_PATH if self.form == "any" else self.argument
+        # As it is written: in a path, two blanks are not one.
+        written = self.entry.partition("(")[2].rpartition(")")[0].strip().removeprefix(_PATH_PREFIX)
+        return f"{written[: -len(_PREFIX)].rstrip()}/{_ANY_PATH}" if self.form == "prefix" else written
 
     def _is_equivalent_to(self, value: str, fold: Fold) -> bool:
         return self.form == "exact" and fold(value) == fold(self.argument)
@@ -172,7 +184,7 @@ def parse_call_pattern(entry: str) -> CallPattern:
     elif tool.casefold() in _DOMAIN_TOOLS and argument.startswith(DOMAIN_PREFIX):
         return CallPattern(entry, tool, _checked(entry, checked_domain, argument), DOMAIN)
     elif tool.casefold() in _PATH_TOOLS and _is_path(argument):
-        path = argument.removeprefix(_PATH_PREFIX)
+        path = match["argument"].strip().removeprefix(_PATH_PREFIX)
         _checked(entry, check_path_pattern, path)
         return CallPattern(entry, tool, path, PATH)
     elif argument.endswith(_PREFIX):

@@ -32,6 +32,7 @@ class ToolFacts:
         kind: What ``parameter`` is: ``"command"``, ``"path"`` or ``"domain"``.
         canonical: Returns a path or an address as it is compared: relative to the root of the tool, or the
             host. It returns None for a value that the tool refuses.
+        roots: The absolute paths of the root of a tool of files.
     """
 
     names: tuple[str, ...]
@@ -45,6 +46,7 @@ class ToolFacts:
     origin: Origin | None = attrs.field(default=None, eq=False, repr=False)
     kind: str = COMMAND
     canonical: Callable[[str], str | None] | None = attrs.field(default=None, eq=False, repr=False)
+    roots: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -205,11 +207,11 @@ def _decide_entries(
     texts = tool.texts(arguments) if denied or only_some else None
     for call in denied:
         # A call without a text to match may be one that is denied.
-        if texts is None or call.denies(texts, tool.fold, tool.kind):
+        if texts is None or call.denies(texts, tool.fold, tool.kind, tool.roots):
             return _refused(tool, "deny", call.entry)
     if only_some:
         for call in rules.allowed_calls(tool.names, tool.origin):
-            if texts is not None and call.grants(texts, tool.fold, tool.kind):
+            if texts is not None and call.grants(texts, tool.fold, tool.kind, tool.roots):
                 return Decision(allowed=True, key="allow", entry=call.entry)
         return _refused(tool, "allow", None)
     return decision

@@ -1,20 +1,31 @@
 """Matches paths and hosts with the patterns of ``Read(src/**)`` and ``WebFetch(domain:example.com)``.
 
-Paths are relative to the root of the tool. ``*`` and ``?`` match within one step, ``**`` matches any number
-of steps. There are no sets of characters and no escapes, so ``[`` is an ordinary character. In deny, a
-pattern without a slash covers the name at any depth, and what covers a folder covers all that is in it. The
-time is linear in the length of the path for each step of the pattern.
+Paths are relative to the root of the tool; ``//srv/app/src/**`` and ``file:///srv/app/src/**`` are absolute.
+``*`` and ``?`` match within one step, ``**`` matches any number of steps. There are no sets of characters
+and no escapes, so ``[`` is an ordinary character. In deny, a pattern without a slash covers the name at any
+depth, what covers a folder covers all that is in it, and ``/src`` may be absolute or relative to the root.
+The time is linear in the length of the path for each step of the pattern.
 """
 
 from __future__ import annotations
 
+import posixpath
 import re
 import unicodedata
+from functools import lru_cache
+from ipaddress import AddressValueError, IPv4Address, IPv6Address
+from urllib.parse import unquote
 
 _ANY_STEPS = "**"
 DOMAIN_PREFIX = "domain:"
 _HOST = re.compile(r"(?:\*\.)?[^\s*/:@?#\[\]]+|\[?[0-9a-fA-F:.]+\]?")
+_NAME = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
+_NUMBER = re.compile(r"(?:[0-9]+|0x[0-9a-f]*)")
+_LONGEST_NAME = 253
 _SUBDOMAINS = "*."
+_DRIVE = re.compile(r"(?:file:/*)?[A-Za-z]:[/\\]")
+_FILE_URL = re.compile(r"file:(?://[^/]*)?(?=/)", re.IGNORECASE)
+_HERE = re.compile(r"(?:\./)+(?=/)")
 
 
 def is_path_pattern(argument: str) -> bool:
@@ -29,24 +40,80 @@ def check_path_pattern(argument: str) -> None:
         ValueError: No path inside the root of a tool can match it.
     """
     steps = argument.split("/")
-    if not argument or argument.startswith(("~", "//")) or "\\" in argument or ".." in steps:
-        raise ValueError("must be a path below the root of the tool, without '..', '~' and backslashes")
+    is_other = argument.startswith("~") or _DRIVE.match(argument) is not None
+    if not argument or is_other or "\\" in argument or ".." in steps:
+        raise ValueError(
+            "must be a path below the root of the tool, without '..', '~', drives and backslashes; "
+            "an absolute path begins with //"
+        )
 
 
-def grants_path(pattern: str, path: str) -> bool:
-    """Return whether a pattern of allow covers a path."""
-    return _matches(_steps(pattern), _steps(path))
+def grants_path(pattern: str, path: str, roots: tuple[str, ...] = ()) -> bool:
+    """Return whether a pattern of allow covers a path.
+
+    Args:
+        pattern: The pattern. With one slash in front, it is relative to the root.
+        path: The path, relative to the root.
+        roots: The absolute paths of the root.
+    """
+    absolute = _absolute(pattern)
+    if absolute is None:
+        return _matches(_steps(pattern), _steps(path))
+    return any(_matches(_steps(absolute), _steps(f"{root}/{path}")) for root in roots)
 
 
-def denies_path(pattern: str, path: str) -> bool:
+def denies_path(pattern: str, path: str, roots: tuple[str, ...] = ()) -> bool:
     """Return whether a pattern of deny covers a path or a folder above it, ignoring case.
 
-    A file system may take two spellings of a name for the same file.
+    A file system may take two spellings of a name for the same file. So each way to read the pattern counts.
+    Arguments as for ``grants_path``.
     """
-    steps, wanted = _steps(_folded(path)), _steps(_folded(pattern))
-    if "/" not in pattern.rstrip("/"):
-        wanted = [_ANY_STEPS, *wanted]
-    return any(_matches(wanted, steps[:end]) for end in range(len(steps) + 1))
+    return any(
+        _matches([*wanted, _ANY_STEPS], _steps(_folded(f"{root}/{path}")))
+        for root, wanted in _denied(pattern, roots)
+    )
+
+
+@lru_cache(maxsize=1024)
+def _denied(pattern: str, roots: tuple[str, ...]) -> list[tuple[str, list[str]]]:
+    """Return the steps of each reading of a pattern, with the folder that they begin at."""
+    relative = _steps(_folded(pattern))
+    found = [("", relative if "/" in pattern.rstrip("/") else [_ANY_STEPS, *relative])]
+    text = _HERE.sub("", pattern.replace("\\", "/"), count=1)
+    for root in roots:
+        # An absolute path replaces the root in `join`; steps such as `..` are resolved.
+        whole = posixpath.normpath(posixpath.join(root, _absolute(text) or text))
+        found.append((root, _steps(_folded(whole))))
+    return found
+
+
+def is_outside(pattern: str, roots: tuple[str, ...], *, grants: bool) -> bool:
+    """Return whether a pattern matches nothing below the roots, as far as it is not relative to them.
+
+    Args:
+        pattern: The pattern.
+        roots: The absolute paths of the roots of some tools.
+        grants: Whether it is a pattern of allow, where one slash in front does not make it absolute.
+    """
+    absolute = _absolute(pattern)
+    if absolute is None:
+        return False
+    steps = _steps(_folded(absolute))
+    beginnings = [steps[:end] for end in range(len(steps) + 1)]
+    if not grants:
+        beginnings.append([*steps, _ANY_STEPS])  # a folder above the root
+    return not any(_matches(one, _steps(_folded(root))) for root in roots for one in beginnings)
+
+
+def _absolute(pattern: str) -> str | None:
+    """Return the path that a pattern can only mean as an absolute one, else None."""
+    found = _FILE_URL.match(pattern)
+    if found is not None:
+        return unquote(pattern[found.end() :])
+    if pattern == "~" or pattern.startswith("~/"):
+        home = posixpath.expanduser(pattern)
+        return home if home.startswith("/") else None
+    return pattern[1:] if pattern.startswith("//") else None
 
 
 def _folded(text: str) -> str:
@@ -96,11 +163,36 @@ def checked_domain(argument: str) -> str:
         ValueError: It is not ``domain:`` with one host, such as ``example.com`` or ``*.example.com``.
     """
     host = argument.removeprefix(DOMAIN_PREFIX).strip()
-    if not argument.startswith(DOMAIN_PREFIX) or _HOST.fullmatch(host) is None:
-        raise ValueError("must name one host, such as domain:example.com or domain:*.example.com")
-    if not host.isascii():
+    is_host = argument.startswith(DOMAIN_PREFIX) and _HOST.fullmatch(host) is not None
+    if is_host and not host.isascii():
         raise ValueError("must name the host in its ASCII form, such as domain:xn--bcher-kva.example")
-    return host.lower().rstrip(".")
+    subdomains = _SUBDOMAINS if host.startswith(_SUBDOMAINS) else ""
+    known = canonical_host(host.removeprefix(subdomains).strip("[]").lower()) if is_host else None
+    if known is None:
+        raise ValueError("must name one host, such as domain:example.com or domain:*.example.com")
+    return f"{subdomains}{known}"
+
+
+def canonical_host(host: str) -> str | None:
+    """Return a host, in lower case and ASCII, as it is compared; None for anything else."""
+    if ":" in host:
+        try:
+            address = IPv6Address(host)
+        except AddressValueError:
+            return None
+        if getattr(address, "scope_id", None) is not None:
+            return None
+        return str(address.ipv4_mapped or address)
+    host = host.removesuffix(".")
+    if len(host) > _LONGEST_NAME or _NAME.fullmatch(host) is None:
+        return None
+    if _NUMBER.fullmatch(host.rpartition(".")[2]):
+        # `http://2130706433` and `http://0x7f.1` are 127.0.0.1 to a system, and names to rules.
+        try:
+            return str(IPv4Address(host))
+        except AddressValueError:
+            return None
+    return host
 
 
 def grants_domain(pattern: str, host: str) -> bool:

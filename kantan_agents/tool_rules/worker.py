@@ -66,7 +66,10 @@ def task_of(
         "names": tool.names,
         "parameter": tool.parameter,
         "schema": dict(tool.schema),
+        "kind": tool.kind,
+        "roots": tool.roots,
         "folded": _folded(rules, tool, arguments),
+        "canonical": _canonical(tool, arguments),
         "arguments": text,
         "written": written,
         "knows_received": tool.received is not None,
@@ -80,6 +83,14 @@ def _folded(rules: ToolRules, tool: ToolFacts, arguments: str | Mapping[str, Any
     calls = (*rules.denied_calls(tool.names), *rules.allowed_calls(tool.names, tool.origin))
     texts = texts_to_match(arguments.get(tool.parameter)) if calls and tool.parameter is not None else None
     return {text: tool.fold(text) for text in (*(call.argument for call in calls), *(texts or ()))}
+
+
+def _canonical(tool: ToolFacts, arguments: str | Mapping[str, Any]) -> dict[str, str | None] | None:
+    """Return the results of ``tool.canonical``, which another process cannot call either."""
+    if tool.canonical is None or tool.parameter is None or isinstance(arguments, str):
+        return None
+    texts = texts_to_match(arguments.get(tool.parameter)) or []
+    return {text: tool.canonical(text) for text in ("", *texts)}
 
 
 def decide(task: dict[str, Any]) -> dict[str, Any]:
@@ -96,7 +107,17 @@ def decide(task: dict[str, Any]) -> dict[str, Any]:
     fold = folded.__getitem__ if folded is not None else None
     # What the function receives is decided about in a task of its own.
     received = _no_readings if task["knows_received"] else None
-    tool = ToolFacts(tuple(task["names"]), task["parameter"], task["schema"], fold=fold, received=received)
+    canonical = task["canonical"]
+    tool = ToolFacts(
+        tuple(task["names"]),
+        task["parameter"],
+        task["schema"],
+        fold=fold,
+        received=received,
+        kind=task["kind"],
+        canonical=None if canonical is None else canonical.__getitem__,
+        roots=tuple(task["roots"]),
+    )
     rules = ToolRules.parse(task["rules"], folds_denials=task["folds_denials"])
     try:
         arguments = parse_arguments(tool.name, task["arguments"])

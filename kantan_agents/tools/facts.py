@@ -92,6 +92,7 @@ def declare_match(
     parameter: str,
     kind: Literal["path", "domain"],
     canonical: Callable[[str], str | None],
+    roots: tuple[str, ...] = (),
 ) -> None:
     """Declare that the pattern of ``Tool(param pattern)`` rules is that of a path or of a host.
 
@@ -104,11 +105,12 @@ def declare_match(
             and ``""`` for the root itself, or a host in lower case and ASCII. It returns None for a value
             that the tool refuses; an entry of deny then covers the call, and one of allow does not. It must
             not block.
+        roots: The absolute paths of the root, for entries with absolute paths.
     """
     rule_parameter(parameter)(tool)
     for place in (tool, implementation_of(tool)):
         if place is tool or inspect.isfunction(place):
-            setattr(place, _MATCHED, (kind, canonical))
+            setattr(place, _MATCHED, (kind, canonical, roots))
 
 
 def declare_names(tool: FunctionTool, names: tuple[str, ...], fold: Callable[[str], str]) -> None:
@@ -169,7 +171,7 @@ def _function_facts(tool: FunctionTool, around: Surroundings | None) -> ToolFact
         own = _name_on_server(tool)
         names += (own, *names_in_rules(server, own))
         origin = origin_of(server, own, tool.name, getattr(tool, _AROUND, around))
-    kind, canonical = _matched(tool)
+    kind, canonical, roots = _matched(tool)
     return ToolFacts(
         tuple(dict.fromkeys(names)),
         _pattern_parameter(tool, schema),
@@ -179,6 +181,7 @@ def _function_facts(tool: FunctionTool, around: Surroundings | None) -> ToolFact
         received=received_by(tool),
         kind=kind,
         canonical=canonical,
+        roots=roots,
     )
 
 
@@ -233,9 +236,9 @@ def _declared(tool: FunctionTool) -> str | None:
     return mark
 
 
-def _matched(tool: FunctionTool) -> tuple[str, Callable[[str], str | None] | None]:
+def _matched(tool: FunctionTool) -> tuple[str, Callable[[str], str | None] | None, tuple[str, ...]]:
     found = _mark_on(tool, _MATCHED) if _names_declared else None
-    return (COMMAND, None) if found is None else found
+    return (COMMAND, None, ()) if found is None else found
 
 
 def _mark_on(tool: FunctionTool, name: str) -> Any:

@@ -6,6 +6,7 @@ import posixpath
 import re
 from typing import Any
 
+import attrs
 import pytest
 from agents import FunctionTool, function_tool
 from hypothesis import given
@@ -16,7 +17,7 @@ from kantan_agents.errors import InvalidToolRulesError
 from kantan_agents.subagent_files import AgentDefinition
 from kantan_agents.subagent_files.grants import grants_of
 from kantan_agents.tool_rules import ToolFacts, ToolRules, decide_call
-from kantan_agents.tool_rules.paths_and_hosts import denies_path, grants_path
+from kantan_agents.tool_rules.paths_and_hosts import denies_path, grants_path, is_outside
 from kantan_agents.tools.facts import declare_match, facts_of
 
 _STEPS = st.sampled_from(["a", "b", "ab", "A", "x.py", ".env", "é"])
@@ -33,6 +34,7 @@ def below_root(path: str) -> str | None:
 
 
 READ = ToolFacts(("Read",), "file_path", kind="path", canonical=below_root)
+ROOTED = attrs.evolve(READ, roots=("/private/srv/my app", "/srv/my app"))
 PLAIN = ToolFacts(("Read",), "file_path")
 
 
@@ -95,6 +97,109 @@ def test_deny_covers_what_is_below_or_refused(entry: str, covered: list[str], ot
     assert [path for path in others if denied(entry, path)] == []
 
 
+@pytest.mark.parametrize("root", ["/srv/my app", "/private/srv/my app"])
+@pytest.mark.parametrize(
+    "form", ["{}", "/{}", "file://{}", "FILE://localhost{}", "path:{}", "path:/{}", "./{}"]
+)
+@pytest.mark.parametrize(
+    ("rest", "covered", "others"),
+    [
+        ("/secrets/**", ["secrets/k", "SECRETS/a/b"], ["src/a", "x/secrets/k"]),
+        ("/secrets", ["secrets/k", "secrets"], ["secrets2", "src"]),
+        ("/*.key", ["a.key"], ["x/a.key"]),
+        ("/**/*.key", ["a.key", "x/a.KEY"], ["a.txt"]),
+        ("", ["a", "x/y"], []),
+    ],
+)
+def test_deny_resolves_an_absolute_path_against_the_root(
+    root: str, form: str, rest: str, covered: list[str], others: list[str]
+) -> None:
+    entry = f"Read({form.format(root)}{rest})"
+    assert [path for path in covered if not denied(entry, path, ROOTED)] == []
+    assert [path for path in others if denied(entry, path, ROOTED)] == []
+
+
+@pytest.mark.parametrize(
+    ("entry", "covered", "others"),
+    [
+        ("Read(/srv/**)", ["a"], []),  # holds the root
+        ("Read(/srv/my app/../my app/k)", ["k"], ["x/k"]),
+        ("Read(../my app/k)", ["k"], ["x"]),
+        ("Read(x/../secrets/k)", ["secrets/k"], ["x"]),
+        ("Read(secrets\\k)", ["secrets/k"], ["k"]),
+        ("Read(file:///srv/my%20app/k)", ["k"], ["x"]),
+        ("Read(/my  file)", ["my  file"], ["my file"]),  # two blanks
+        ("R*(path:/srv/my app/k)", ["k"], ["x"]),
+        ("Read(/srv/my app/k:*)", ["k/a"], ["x"]),
+        ("Read(/srv/my apps/**)", ["srv/my apps/x"], ["a"]),
+        ("Read(//home/**)", ["home/a"], ["a"]),
+        ("Read(/home/**)", ["home/a"], ["a"]),
+    ],
+)
+def test_deny_reads_a_path_in_each_way_that_it_may_be_meant(
+    entry: str, covered: list[str], others: list[str]
+) -> None:
+    assert [path for path in covered if not denied(entry, path, ROOTED)] == []
+    assert [path for path in others if denied(entry, path, ROOTED)] == []
+
+
+def test_a_path_below_the_home_folder_is_resolved(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/srv")
+    assert denied("Read(~/my app/k)", "k", ROOTED) and not denied("Read(~/my app/k)", "x", ROOTED)
+
+
+@pytest.mark.parametrize(
+    ("entry", "covered", "others"),
+    [
+        ("Read(//srv/my app/src/**)", ["src/a"], ["a", "srv/my app/src/a"]),
+        ("Read(file:///srv/my app/src/a)", ["src/a"], ["a"]),
+        ("Read(/src/**)", ["src/a"], ["x/src/a"]),
+        ("Read(/srv/my app/src/**)", ["srv/my app/src/a"], ["src/a"]),  # relative: allow takes one meaning
+        ("Read(//srv/**)", ["a", "x/y"], []),
+        ("Read(//srv/*)", [""], ["a"]),
+        ("Read(//home/**)", [], ["a", "home/a"]),
+    ],
+)
+def test_allow_takes_a_path_as_absolute_only_with_two_slashes(
+    entry: str, covered: list[str], others: list[str]
+) -> None:
+    assert [path for path in covered if not granted(entry, path, ROOTED)] == []
+    assert [path for path in others if granted(entry, path, ROOTED)] == []
+
+
+@given(_patterns, _paths)
+def test_a_root_changes_nothing_for_a_relative_pattern(pattern: str, path: str) -> None:
+    entry = f"Read(path:{pattern})"
+    for decide in (granted, denied):
+        assert decide(entry, path, READ) == decide(entry, path, ROOTED)
+
+
+@given(_patterns, _paths)
+def test_an_absolute_pattern_denies_and_grants_what_the_relative_one_grants(pattern: str, path: str) -> None:
+    absolute = f"Read(path://srv/my app/{pattern})"
+    assert granted(absolute, path, ROOTED) == granted(f"Read(path:{pattern})", path, ROOTED)
+    assert denied(absolute, path, ROOTED) == denied(f"Read(path:./{pattern}/.)", path, ROOTED)
+
+
+@pytest.mark.parametrize(
+    ("entry", "grants", "denies"),
+    [
+        ("//srv/my app/**", False, False),
+        ("//srv/*/k", False, False),
+        ("//srv/**/k", False, False),
+        ("//srv", True, False),
+        ("//home/**", True, True),
+        ("//srv/my apps/**", True, True),
+        ("file:///etc/passwd", True, True),
+        ("/home/**", False, False),
+        ("src/**", False, False),
+    ],
+)
+def test_an_absolute_pattern_may_be_outside_of_the_root(entry: str, grants: bool, denies: bool) -> None:
+    assert is_outside(entry, ROOTED.roots, grants=True) is grants
+    assert is_outside(entry, ROOTED.roots, grants=False) is denies
+
+
 def test_without_a_path_the_call_is_about_the_root() -> None:
     rules = ToolRules.parse({"allow": ["Read(**)"]})
     assert decide_call(rules, READ, {}).allowed
@@ -131,11 +236,34 @@ def test_a_host_is_granted_exactly_and_denied_with_its_subdomains(
 
 
 @pytest.mark.parametrize(
+    ("entry", "host"),
+    [
+        ("WebFetch(domain:[::1])", "::1"),
+        ("WebFetch(domain:0:0:0:0:0:0:0:1)", "::1"),
+        ("WebFetch(domain:2001:DB8::1)", "2001:db8::1"),
+        ("WebFetch(domain:[::ffff:127.0.0.1])", "127.0.0.1"),
+        ("WebFetch(domain:Example.COM.)", "example.com"),
+    ],
+)
+def test_a_host_is_compared_in_one_spelling(entry: str, host: str) -> None:
+    fetch = attrs.evolve(FETCH, canonical=lambda url: url)
+    assert granted(entry, host, fetch) and denied(entry, host, fetch)
+
+
+@pytest.mark.parametrize(
     ("entry", "problem"),
     [
         ("Read(../x/**)", "must be a path below the root of the tool"),
         ("Read(~/x*)", "must be a path below the root of the tool"),
         ("Read(path:)", "must be a path below the root of the tool"),
+        ("Read(//srv/../x/**)", "must be a path below the root of the tool"),
+        ("Read(C:/x/**)", "must be a path below the root of the tool"),
+        ("Read(path:C:\\x)", "must be a path below the root of the tool"),
+        ("Read(file:///C:/x/**)", "must be a path below the root of the tool"),
+        ("WebFetch(domain:127.1)", "must name one host"),
+        ("WebFetch(domain:a..b)", "must name one host"),
+        ("WebFetch(domain:a!b.example)", "must name one host"),
+        ("WebFetch(domain::::)", "must name one host"),
         ("WebFetch(domain:a b)", "must name one host"),
         ("WebFetch(domain:https://a/)", "must name one host"),
         ("WebFetch(domain:*)", "must name one host"),

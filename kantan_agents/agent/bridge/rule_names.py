@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import aclosing
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -20,11 +20,13 @@ from kantan_agents.subagent_files.grants import TASK_NAMES
 from kantan_agents.support.log import get_logger
 from kantan_agents.support.nearest import nearest
 from kantan_agents.tool_rules import DEFINITION, EXPLICIT, NO_RULES, RuleLayers, ToolFacts, ToolRules
+from kantan_agents.tool_rules.calls import is_call_pattern, parse_call_pattern
 from kantan_agents.tool_rules.globs import is_glob
 from kantan_agents.tool_rules.known_parameters import declares
 from kantan_agents.tool_rules.names import EVERY
 from kantan_agents.tool_rules.origins import SERVER_PREFIX
 from kantan_agents.tool_rules.parameters import parse_path
+from kantan_agents.tool_rules.paths_and_hosts import is_outside
 
 _CHECKED = "_kantan_checked_rules"
 _WARNED = "_kantan_warned_names"
@@ -116,6 +118,10 @@ async def _problems(rules: ToolRules, agent: str, reach: Reach) -> AsyncGenerato
                 reach.covers(name, grants=grants) or (name != entry and not grants and reach.covers(entry))
             ):
                 yield f"{key}: {_described(entry, agent, reach)}", _is_certain(name, reach)
+            elif is_call_pattern(entry) and (
+                problem := _outside(entry, reach.tools_named(name), grants=grants)
+            ):
+                yield f"{key}: {problem}", True
             if is_glob(name) or number % _AT_ONCE == _AT_ONCE - 1:
                 await anyio.lowlevel.checkpoint()  # there may be thousands of names
     for name, parameters in rules.params.items():
@@ -141,6 +147,15 @@ def _problems_of_file(rules: ToolRules, agent: str, reach: Reach) -> Iterator[st
                 is_wrong = name not in TASK_NAMES and alone.denying(known) is None
             if is_wrong and _may_be_wrong(name, reach) and near_name(name, reach) is not None:
                 yield f"{key}: {_described(entry, agent, reach)}"
+
+
+def _outside(entry: str, tools: Iterable[ToolFacts], *, grants: bool) -> str | None:
+    """Return a sentence about an absolute path in an entry that is not below the root of any tool."""
+    roots = [tool.roots for tool in tools if tool.roots]
+    path = parse_call_pattern(entry).path
+    if not roots or not is_outside(path, tuple(chain(*roots)), grants=grants):
+        return None
+    return f"{entry!r} matches no path: the root of the tool is {roots[0][0]!r}"
 
 
 def _may_be_wrong(name: str, reach: Reach) -> bool:

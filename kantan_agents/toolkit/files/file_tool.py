@@ -31,5 +31,5 @@ def file_tool(
         needs_approval=needs_approval,
         failure_error_function=answer_of_toolkit,
     )
-    declare_match(tool, parameter, "path", root.relative)
+    declare_match(tool, parameter, "path", root.relative, root.names)
     return tool

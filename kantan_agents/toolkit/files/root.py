@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +33,14 @@ class Root:
         given: Its path as the user wrote it, made absolute.
         device: The file system that it is on.
         folds_names: Whether that file system knows a file by several spellings of its name.
+        names: The absolute paths by which rules may name the folder.
     """
 
     path: str
     given: str
     device: int
     folds_names: bool = False
+    names: tuple[str, ...] = ()
 
     @classmethod
     def at(cls, root: Any) -> Root:
@@ -59,7 +62,9 @@ class Root:
         except (OSError, ValueError, RuntimeError) as error:
             reason = f"must be a folder that exists, not {text!r}"
             raise InvalidOptionError(option="root", reason=reason) from error
-        return cls(str(real), os.path.abspath(text), device, folds_names)  # noqa: PTH100 - keeps no "..", too
+        given = os.path.abspath(text)  # noqa: PTH100 - keeps no "..", too
+        names = tuple(dict.fromkeys((str(real), given, *_through_links(str(real)))))
+        return cls(str(real), given, device, folds_names, names)
 
     def relative(self, path: str) -> str | None:
         """Return a path relative to the root, as rules compare it; None if it leaves the root.
@@ -98,6 +103,15 @@ def _below(base: str, path: str) -> str | None:
         return ""
     prefix = base if base == "/" else f"{base}/"
     return path[len(prefix) :] if path.startswith(prefix) else None
+
+
+def _through_links(path: str) -> Iterator[str]:
+    """Yield a path through the links in `/`, such as ``/tmp`` for ``/private/tmp`` on macOS."""
+    for link in Path("/").iterdir():
+        if link.is_symlink():
+            rest = _below(os.path.realpath(link), path)
+            if rest is not None:
+                yield f"{link}/{rest}".rstrip("/")
 
 
 def _folds_names(root: Path) -> bool:

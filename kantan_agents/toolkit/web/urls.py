@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from ipaddress import AddressValueError, IPv4Address, IPv6Address
-
 import httpx
 
 from kantan_agents.errors import URLRefusedError
+from kantan_agents.tool_rules.paths_and_hosts import canonical_host
 
 _LONGEST = 4000
-_NAME = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
-_NUMBER = re.compile(r"(?:[0-9]+|0x[0-9a-f]*)")
-_LONGEST_NAME = 253
 _HIGHEST_PORT = 65_535
 
 
@@ -51,28 +46,7 @@ def _read(text: str) -> tuple[str, httpx.URL | None]:
         return "its port is not one", None
     if url.userinfo:
         return "it must not hold a user name or password", None
-    host = _canonical(given)
+    host = canonical_host(given)
     if host is None:
         return "its host is not a name or an address", None
     return "", url if host == given else url.copy_with(host=host)
-
-
-def _canonical(host: str) -> str | None:
-    if ":" in host:
-        try:
-            address = IPv6Address(host)
-        except AddressValueError:
-            return None
-        if getattr(address, "scope_id", None) is not None:
-            return None
-        return str(address.ipv4_mapped or address)
-    host = host.removesuffix(".")
-    if len(host) > _LONGEST_NAME or _NAME.fullmatch(host) is None:
-        return None
-    if _NUMBER.fullmatch(host.rpartition(".")[2]):
-        # `http://2130706433` and `http://0x7f.1` are 127.0.0.1 to a system, and names to rules.
-        try:
-            return str(IPv4Address(host))
-        except AddressValueError:
-            return None
-    return host

@@ -103,7 +103,7 @@ async def _decide_both(
     if not is_dense and is_quick(rules, tool, parsed):
         decision = decide_written(rules, tool, parsed)
     else:
-        decision = await _decide_in_subprocess(rules, tool, parsed if tool.fold is not None else written)
+        decision = await _decide_in_subprocess(rules, tool, parsed if _compares_here(tool) else written)
     if not decision.allowed:
         return decision
     if is_dense:
@@ -123,7 +123,11 @@ async def _decide_both(
 
 def _needs_arguments_here(rules: ToolRules, tool: ToolFacts) -> bool:
     """Return whether functions of the tool must see the arguments; another process cannot call them."""
-    return tool.fold is not None or (tool.received is not None and rules.checks(tool.names) is not None)
+    return _compares_here(tool) or (tool.received is not None and rules.checks(tool.names) is not None)
+
+
+def _compares_here(tool: ToolFacts) -> bool:
+    return tool.fold is not None or tool.canonical is not None
 
 
 def _is_dense(text: str) -> bool:

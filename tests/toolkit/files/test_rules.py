@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kantan_agents import Agent, task_tool
+from kantan_agents.errors import InvalidToolRulesError
 from kantan_agents.subagent_files import AgentDefinition
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from kantan_agents.toolkit import toolkit
+from kantan_agents.toolkit.files.root import Root
 
 Call = tuple[str, dict[str, Any]]
 
@@ -80,6 +83,68 @@ async def test_grep_and_glob_show_what_may_be_read(
     assert lines == [f"{path}:needle of {path}" for path in wanted]
     assert sorted(line for line in glob.split("\n") if not line.startswith("[")) == wanted
     assert (NOTICE in grep) == (NOTICE in glob) == (len(wanted) < 4)
+
+
+@pytest.mark.parametrize(
+    "form", ["{}/secrets/**", "/{}/secrets", "file://{}/secrets/b.txt", "path:{}/secrets"]
+)
+@pytest.mark.parametrize("key", ["deny", "disallowedTools"])
+async def test_an_entry_with_an_absolute_path_holds_for_each_tool(root: Path, form: str, key: str) -> None:
+    entries = [f"{tool}({form.format(root)})" for tool in ("Read", "Write", "MultiEdit")]
+    path = {"file_path": "secrets/b.txt"}
+    changed = {"old_string": "needle", "new_string": "x"}
+    file = AgentDefinition("a", "does a", system_prompt="Read.", disallowed_tools=tuple(entries))
+    found = await answers(
+        root,
+        {"deny": entries} if key == "deny" else {},
+        ("Read", path),
+        ("Write", {**path, "content": "x"}),
+        ("Edit", {**path, **changed}),
+        ("MultiEdit", {**path, "edits": [changed]}),
+        ("Grep", {"pattern": "secrets/b"}),
+        ("Read", {"file_path": "src/secrets/key.txt"}),
+        definition=file if key != "deny" else None,
+    )
+    assert "needle of secrets" not in "".join(found)
+    assert [answer.startswith("[kantan-agents][E8]") for answer in found[:2]] == [True, True]
+    assert "needle of src/secrets/key.txt" in found[-1]
+    assert (root / "secrets/b.txt").read_text() == "needle of secrets/b.txt\n"
+
+
+async def test_an_entry_about_paths_outside_of_the_root_is_an_error_for_a_strict_agent(
+    root: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    rules: dict[str, Any] = {"tool_rules": {"deny": ["Read(//etc/**)"], "allow": [f"Read(/{root}/src/**)"]}}
+    problem = f"deny: 'Read(//etc/**)' matches no path: the root of the tool is '{root}'"
+    model = ScriptedModel([[assistant_message("done")]])
+    await Agent("a", "x", model=model, tools=toolkit(root)).run_async("go", dict(rules))
+    assert [problem] == [one for record in caplog.records for one in getattr(record, "problems", [])]
+    with pytest.raises(InvalidToolRulesError, match=re.escape(problem)):
+        await Agent("a", "x", model=model, tools=toolkit(root), strict=True).run_async("go", dict(rules))
+
+
+@pytest.mark.parametrize(
+    ("rules", "is_written"),
+    [
+        ({"deny": ["Write(secrets/**)"]}, True),
+        ({"allow": ["Write(src/**)"]}, True),
+        ({"deny": ["Write(src/**)"]}, False),
+        ({"allow": ["Write(docs/**)"]}, False),
+    ],
+)
+@pytest.mark.slow  # starts a process
+async def test_a_path_is_checked_in_another_process_as_well(
+    root: Path, rules: dict[str, Any], is_written: bool
+) -> None:
+    content = "1,2\n" * 3000  # so many values that they are checked elsewhere
+    (answer,) = await answers(root, rules, ("Write", {"file_path": "src/new.csv", "content": content}))
+    assert (root / "src/new.csv").exists() is is_written, answer
+
+
+def test_a_root_is_known_by_its_path_with_and_without_links(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    assert set(Root.at(tmp_path / "link").names) >= {f"{tmp_path}/real", f"{tmp_path}/link"}
 
 
 async def test_ls_and_a_named_file_are_no_way_around(root: Path) -> None:
