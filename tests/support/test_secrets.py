@@ -99,6 +99,7 @@ PEM = "-----BEGIN {0}PRIVATE KEY-----\n{1}\n{2}\n-----END {0}PRIVATE KEY-----"
         "\\n{}",
         "{},",
         "export K={}",
+        "key_{}",
     ],
 )
 def test_a_token_is_found_by_its_format(kind: str, around: str) -> None:
@@ -142,6 +143,10 @@ NAMED = [
     "[('Authorization', 'Bearer {}')]",
     "[(b'authorization', b'{}')]",
     "proxy-authorization: {}",
+    "Authorization: Bearer: {}",
+    "Bearer: {}",
+    "bearer={}",
+    '{{"bearer": "{}"}}',
     "curl --api-key {} -v",
     "curl --api-key={} -v",
     'curl -H "Authorization: Bearer {}" https://example.com',
@@ -212,6 +217,8 @@ def test_a_value_is_found_by_its_name_in_any_spelling_and_quoting(text: str) -> 
         ("Basic dXNlcjpwYXNz", "Basic ***"),
         ("eyJhbGciOiJub25lIn0.eyJzdWIiOiI0MiJ9", "eyJ***"),
         ("xo" + "xb-34532454-e039d02840a0b9379c", "xoxb-***"),
+        ("s" + f"k-{VALUE}.{VALUE}", "sk-***"),
+        ("s" + f"k-AB1.{VALUE}.", "sk-***."),
         ("AK" + "IAZZZZZZZZZZZZZZZZ", "AKIA***"),
     ],
 )
@@ -261,6 +268,7 @@ def test_a_value_in_data_is_found_by_its_key(data: Any) -> None:
 HARMLESS = [
     "The password is required. Never share your password or your API key with anyone.",
     "She is the bearer of this letter; a bearer certificates office has Basic knowledge of it.",
+    "Bearer: responsible for all of it. The bearer: whoever has it. sk-learn.preprocessing.StandardScaler",
     "The secret: keep it simple. A secret to success: work.",
     "def login(username: str, password: str) -> Token: ...",
     "def connect(self, password=None, *, token: Optional[str] = None): ...",

@@ -28,7 +28,11 @@ class Format(NamedTuple):
 
 FORMATS = (
     Format(
-        "OpenAI, Anthropic, OpenRouter and DeepSeek API key", "sk-", r"[A-Za-z0-9_-]{9,}[A-Za-z0-9_]", "sk-"
+        "OpenAI, Anthropic, OpenRouter and DeepSeek API key",
+        "sk-",
+        r"(?:[A-Za-z0-9_-]{9,}[A-Za-z0-9_](?:\.[A-Za-z0-9_-]*[A-Za-z0-9_])*"
+        r"|(?=[A-Za-z_.-]{0,64}[0-9])[A-Za-z0-9_.-]{9,}[A-Za-z0-9_])",
+        "sk-",
     ),
     Format("Stripe key", "[sr]k_(?:live|test|prod)_", "[A-Za-z0-9]{10,}", "[sr]k_(?:live|test|prod)_"),
     Format("Stripe webhook secret", "whsec_", "[A-Za-z0-9+/=]{16,}", "whsec_"),
@@ -112,13 +116,14 @@ FORMATS = (
 
 # JSON inside a text escapes a line end with two characters and others with six. The last of them is a letter
 # or digit, and a token may follow directly.
-BOUNDARY = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrtbf])|(?<=\\u[0-9A-Fa-f]{4}))"
+BOUNDARY = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=\\u[0-9A-Fa-f]{4}))"
 
 
 _ANY = "|".join(f"(?:{entry.prefix})(?P<r{number}>{entry.rest})" for number, entry in enumerate(FORMATS))
 
-TOKEN = re.compile(f"{BOUNDARY}(?:{_ANY})")
-"""Matches all formats; the last group is the part to mask."""
+# Where a web token begins and does not end as one, none begins up to the end of the row.
+TOKEN = re.compile(f"{BOUNDARY}(?:{_ANY}|eyJ[A-Za-z0-9_-]+)")
+"""Matches all formats; the last group is the part to mask. Without a group, the text is not a token."""
 
 NEXT_TOKEN = re.compile(_ANY)
 """Matches a token directly after another one."""

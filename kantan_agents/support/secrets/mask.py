@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 
+from kantan_agents.support.secrets.names import MASK
 from kantan_agents.support.secrets.scan import may_contain_secret, scan
-
-MASK = "***"
 
 # What kantan-llm masks, in its form. A word also begins after an escape sequence: in JSON inside a text, a
 # line end is two characters, and the last is a letter.
 _WORD = r"(?:\b|(?<=\\[nrtbf])|(?<=\\u[0-9A-Fa-f]{4}))"
 _OF_KANTAN_LLM = (
-    (re.compile(rf"{_WORD}sk-[A-Za-z0-9_-]{{10,}}\b"), "sk-***"),
+    (re.compile(rf"(?:{_WORD}|(?<=_))sk-[A-Za-z0-9_-]{{10,}}(?:\.[A-Za-z0-9_-]+)*\b"), "sk-***"),
     (re.compile(rf"{_WORD}Bearer\s+[A-Za-z0-9._-]{{10,}}\b"), "Bearer ***"),
     (re.compile(rf"{_WORD}api_key\s*[:=]\s*([A-Za-z0-9._-]{{6,}})\b", re.IGNORECASE), "api_key=***"),
 )

@@ -31,6 +31,7 @@ _NAMES: tuple[tuple[Kind, str], ...] = (
     ("secret", "secret"),
     ("key", f"(?:{_OWNER}|bearer){_JOIN}token"),
     ("token", "token"),
+    ("token", "bearer"),
 )
 NAME = "|".join(f"(?P<n{number}>{pattern})" for number, (_, pattern) in enumerate(_NAMES))
 KINDS: tuple[Kind, ...] = tuple(kind for kind, _ in _NAMES)
@@ -45,11 +46,15 @@ _TYPE_WORDS = (
 )
 _STAND_IN = re.compile(f"{_TYPE_WORDS}|key|passwd|password|secret|text|token|value", re.IGNORECASE)
 _NO_PASSWORD = re.compile(_TYPE_WORDS, re.IGNORECASE)
-_NO_VALUE = re.compile(r"[*.\u2022_#=-]+|.*\*\*\*.*|[Xx]{3,}|\$.*|<[^<>]*>|\{.*|%\(.*|%[A-Za-z_]+%|\[.*")
+_NO_VALUE = re.compile(r"[*.\u2022_#=-]+|[Xx]{3,}|\$.*|<[^<>]*>|\{.*|%\(.*|%[A-Za-z_]+%|\[.*")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_]*(?:\.[A-Za-z_]+)*")
 _CODE = re.compile(
     r"(?:os|self|cls|settings|config|cfg|env|environ|process|args|options|request|ctx|secrets)\.\w.*"
 )
+
+_RANDOM = re.compile(r"(?=[^\s\d]*\d)(?=[\W\d_]*[^\W\d_])\S+")
+
+MASK = "***"
 
 _LONG = 16
 _SHORTEST_KEY = 6
@@ -65,8 +70,7 @@ def secret_name(name: str) -> Kind | None:
 
 def kind_of(found: re.Match[str]) -> Kind:
     """Return the kind of the name in a match of ``NAME``."""
-    groups = found.groupdict()
-    return next(kind for number, kind in enumerate(KINDS) if groups[f"n{number}"] is not None)
+    return KINDS[int(str(found.lastgroup)[1:])]
 
 
 def is_secret_value(kind: Kind, value: str, *, quoted: bool = True, code: bool = False) -> bool:
@@ -97,7 +101,7 @@ def is_secret_value(kind: Kind, value: str, *, quoted: bool = True, code: bool =
 
 def is_placeholder(value: str) -> bool:
     """Return whether a value is empty, a mask, or a variable or template to be filled in."""
-    return not value or _NO_VALUE.fullmatch(value) is not None
+    return not value or MASK in value or _NO_VALUE.fullmatch(value) is not None
 
 
 def _is_code(value: str) -> bool:
@@ -105,4 +109,4 @@ def _is_code(value: str) -> bool:
 
 
 def _is_random(value: str) -> bool:
-    return not any(map(str.isspace, value)) and any(map(str.isdigit, value)) and any(map(str.isalpha, value))
+    return _RANDOM.fullmatch(value) is not None

@@ -30,8 +30,11 @@ class Secret(NamedTuple):
 
 
 _LONGEST_VALUE = 4096
+_JUDGED = 128
+"""A value is judged by this many characters, so that many names in one long value take linear time."""
 _LONGEST_ROW = 4096
 _LONGEST_OPTION = 72
+_MOST_ESCAPES = 256
 _SHORTEST_BEARER = 8
 _SHORTEST_WORD = 10
 
@@ -42,7 +45,8 @@ _SEPARATOR = re.compile(
     rf"(?:\*\*(?=[\s`]))?{_SPACE}{{0,8}}(?:b(?=\\*[\"']))?(?P<open>\\*[\"'`])?"
 )
 _SCHEME = re.compile(
-    r"(?:Bearer|Basic|Token|Bot|Digest|Negotiate|Api-?Key|Key|AWS4-HMAC-SHA256)\s{1,8}", re.IGNORECASE
+    r"(?:Bearer|Basic|Token|Bot|Digest|Negotiate|Api-?Key|Key|AWS4-HMAC-SHA256)(?::\s{0,8}|\s{1,8})",
+    re.IGNORECASE,
 )
 _BARE = re.compile(r"[!-~]*")
 _STOP = re.compile(r"[\"'`<>(){}\[\]\\|&]|[;,](?=\s|\Z|[\"'])|;(?=[A-Za-z ]{1,40}=)")
@@ -51,8 +55,8 @@ _AFTER_TEXT = re.compile(r"\s*(?:[,:]\s*\\*[\"']|,\s+[A-Za-z_]\w*\s*=|[)\]}]+(?:
 _OPTION = re.compile(r"(?:^|[\s\"'\[(,`]|\\[nrt])--?[A-Za-z0-9_.-]{0,64}\Z")
 _UNDECIDED = re.compile(r"(?:%3?|\*\*?|,\s{0,8}b?\\*|\\+)?\Z")
 _NUMBER = re.compile(r"-?[0-9.eE+-]+")
-_SPACED = re.compile(_SPACE)
-_DIGIT = re.compile(r"[0-9](?![0-9a-f]*\])")  # not that of a placeholder such as `[email_1]`
+_SPACED = re.compile(r"\s|\\[nrtf]")
+_DIGIT = re.compile(r"[0-9](?![0-9a-f]{0,16}\])")  # not that of a placeholder such as `[email_1]`
 _BEARER = re.compile(
     rf"{BOUNDARY}(?P<scheme>bearer|basic)(?P<space>\s{{1,8}})(?P<value>[A-Za-z0-9._~+/=-]*)", re.IGNORECASE
 )
@@ -74,7 +78,7 @@ def _needle() -> re.Pattern[str] | str:
     join, k = "[_.-]?", "[k\u212a]"
     keys = "secret|private|account|auth|client|encryption|signing|storage|subscription|service|master|access"
     keys += "|openai|anthropic"
-    names = f"ap[i\u0130\u0131]{join}{k}ey|(?:{keys}){join}key|authorization|secret|token"
+    names = f"ap[i\u0130\u0131]{join}{k}ey|(?:{keys}){join}key|authorization|secret|token|bearer"
     names = f"(?i:{names}|pass(?:word|wd|phrase)|pwd|[_-]pass)"
     signed = rf"{names}(?:\\*[\"'`]|\*\*?)?[\])]?{space}*(?:[:=]|%3[DdAa])"
     listed = rf"{names}\\*[\"']{space}*[,}}]"
@@ -136,7 +140,8 @@ def _merged(secrets: list[Secret]) -> list[Secret]:
 def _tokens(text: str, start: int, *, whole: bool) -> Iterator[Secret | int]:  # noqa: ARG001
     found = TOKEN.search(text, start)
     while found is not None:
-        yield Secret(found.start(found.lastgroup or 0), found.end(), found.start())
+        if found.lastgroup is not None:
+            yield Secret(found.start(found.lastgroup), found.end(), found.start())
         found = NEXT_TOKEN.match(text, found.end()) or TOKEN.search(text, found.end())
 
 
@@ -205,6 +210,7 @@ def _pem_keys(text: str, start: int, *, whole: bool) -> Iterator[Secret | int]:
 
 def _named(text: str, start: int, *, whole: bool) -> Iterator[Secret | int]:
     place = start
+    ends = _BareEnds(text)
     while (name := _NAMES.search(text, place)) is not None:
         place = name.end()
         between = _SEPARATOR.match(text, place)
@@ -216,7 +222,7 @@ def _named(text: str, start: int, *, whole: bool) -> Iterator[Secret | int]:
         scheme = _SCHEME.match(text, between.end())
         begin = between.end() if scheme is None else scheme.end()
         is_quoted = between["open"] is not None
-        end = _end_of_quoted(text, begin, between["open"]) if is_quoted else _end_of_bare(text, begin)
+        end = _end_of_quoted(text, begin, between["open"]) if is_quoted else ends.after(begin)
         if not whole and (end is None or end >= len(text) - 1):
             yield name.start()
             return
@@ -241,7 +247,12 @@ def _named(text: str, start: int, *, whole: bool) -> Iterator[Secret | int]:
             or _SPACED.search(between[0]) is not None
             or text[end : end + 1] in (")", ",")
         )
-        if is_secret_value(kind_of(name), _without_stars(text[begin:end]), quoted=sure, code=may_be_code):
+        if is_secret_value(
+            kind_of(name),
+            _without_stars(text[begin : min(end, begin + _JUDGED)]),
+            quoted=sure,
+            code=may_be_code,
+        ):
             is_number = not is_quoted and between["quote"] is not None and _NUMBER.fullmatch(text, begin, end)
             yield Secret(begin, end, name.start(), between["quote"] if is_number else "")
             place = end
@@ -264,11 +275,27 @@ def _assigns(text: str, name: re.Match[str], between: re.Match[str]) -> bool:
     return is_apart and _OPTION.search(before) is not None
 
 
-def _end_of_bare(text: str, begin: int) -> int:
-    found = _BARE.match(text, begin, begin + _LONGEST_VALUE)
-    end = found.end() if found is not None else begin
-    stop = _STOP.search(text, begin, min(end + 1, len(text)))
-    return min(end, stop.start()) if stop is not None else end
+class _BareEnds:
+    """Finds the ends of values without quotes. Values may overlap; each character is read once.
+
+    Args:
+        text: The text.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._begin = self._row = self._stop = -1
+
+    def after(self, begin: int) -> int:
+        """Return the end of the value at ``begin``."""
+        if not self._begin <= begin < self._row:
+            found = _BARE.match(self._text, begin)
+            self._begin, self._row = begin, found.end() if found is not None else begin
+            self._stop = -1
+        if begin > self._stop:
+            stop = _STOP.search(self._text, begin, min(self._row + 1, len(self._text)))
+            self._stop = self._row if stop is None else min(stop.start(), self._row)
+        return min(self._stop, begin + _LONGEST_VALUE)
 
 
 def _end_of_quoted(text: str, begin: int, opened: str) -> int | None:
@@ -278,7 +305,8 @@ def _end_of_quoted(text: str, begin: int, opened: str) -> int | None:
     line = text.find("\n", begin, limit)
     place = text.find(sign, begin, line if line >= 0 else limit)
     while place >= 0:
-        escapes = place - len(text[begin:place].rstrip("\\")) - begin
+        before = text[max(begin, place - _MOST_ESCAPES) : place]
+        escapes = len(before) - len(before.rstrip("\\"))
         if escapes % (2 * (depth + 1)) == depth:
             return place - depth
         place = text.find(sign, place + 1, line if line >= 0 else limit)
