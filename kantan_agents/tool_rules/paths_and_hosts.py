@@ -23,7 +23,8 @@ _NAME = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
 _NUMBER = re.compile(r"(?:[0-9]+|0x[0-9a-f]*)")
 _LONGEST_NAME = 253
 _SUBDOMAINS = "*."
-_DRIVE = re.compile(r"(?:file:/*)?[A-Za-z]:[/\\]")
+_ELSEWHERE = re.compile(r"~|(?:file:/*)?[A-Za-z]:[/\\]|\$(?:HOME|PWD)\b|\$\{")
+_CHOICE = re.compile(r"\{[^{}]*,[^{}]*\}")
 _FILE_URL = re.compile(r"file:(?://[^/]*)?(?=/)", re.IGNORECASE)
 _HERE = re.compile(r"(?:\./)+(?=/)")
 
@@ -40,12 +41,13 @@ def check_path_pattern(argument: str) -> None:
         ValueError: No path inside the root of a tool can match it.
     """
     steps = argument.split("/")
-    is_other = argument.startswith("~") or _DRIVE.match(argument) is not None
-    if not argument or is_other or "\\" in argument or ".." in steps:
+    if not argument or _ELSEWHERE.match(argument) is not None or "\\" in argument or ".." in steps:
         raise ValueError(
-            "must be a path below the root of the tool, without '..', '~', drives and backslashes; "
-            "an absolute path begins with //"
+            "must be a path below the root of the tool, without '..', '~', variables, drives and "
+            "backslashes; an absolute path begins with //"
         )
+    if _CHOICE.search(argument) is not None:
+        raise ValueError("would match braces in a path; write one entry for each of the alternatives")
 
 
 def grants_path(pattern: str, path: str, roots: tuple[str, ...] = ()) -> bool:

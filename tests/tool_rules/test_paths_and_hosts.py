@@ -71,6 +71,7 @@ def denied(entry: str, value: Any, tool: ToolFacts = READ) -> bool:
         ),
         ("Read(notes.txt)", ["notes.txt", "x/../notes.txt"], ["src/notes.txt"]),
         ("Read(src/[a])", ["src/[a]"], ["src/a"]),
+        ("Read({{name}}/$id*)", ["{{name}}/$id.ts"], ["name/id.ts"]),
     ],
 )
 def test_an_entry_of_allow_covers_paths(entry: str, covered: list[str], others: list[str]) -> None:
@@ -260,6 +261,9 @@ def test_a_host_is_compared_in_one_spelling(entry: str, host: str) -> None:
         ("Read(C:/x/**)", "must be a path below the root of the tool"),
         ("Read(path:C:\\x)", "must be a path below the root of the tool"),
         ("Read(file:///C:/x/**)", "must be a path below the root of the tool"),
+        ("Read($HOME/x/**)", "must be a path below the root of the tool"),
+        ("Read(path:${PWD}/x)", "must be a path below the root of the tool"),
+        ("Read(**/*.{key,pem})", "write one entry for each of the alternatives"),
         ("WebFetch(domain:127.1)", "must name one host"),
         ("WebFetch(domain:a..b)", "must name one host"),
         ("WebFetch(domain:a!b.example)", "must name one host"),
