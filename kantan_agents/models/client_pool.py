@@ -19,6 +19,7 @@ from openai import AsyncOpenAI, DefaultAsyncHttpxClient, OpenAIError
 
 from kantan_agents.errors import ClientLoopError
 from kantan_agents.models.answer_headers import report_answer_headers
+from kantan_agents.models.chat_results import show_results
 from kantan_agents.models.connections import PerLoop
 from kantan_agents.models.http_pools import (
     close_idle_connections,
@@ -61,9 +62,10 @@ def sdk_model(bundle: AsyncClientBundle) -> Model:
 def own_connections(model: object) -> None:
     """Make the client of an SDK model usable on each event loop and after cancelled requests; count it.
 
-    The client of a model that another one wraps is treated alike. A model without an OpenAI client is left
-    unchanged.
+    A model of the chat completions API also shows the images of results. The client of a model that another
+    one wraps is treated alike. A model without an OpenAI client is left unchanged.
     """
+    show_results(model)
     client = getattr(model, "_client", None)  # by the attribute: a stand-in for a model has it as well
     if isinstance(client, AsyncOpenAI):
         _own_client(client)
@@ -87,6 +89,7 @@ def _own_wrapped(model: object, depth: int = _WRAPPED) -> None:
         if isinstance(value, AsyncOpenAI):
             _own_client(value)
         elif isinstance(value, Model) and depth:
+            show_results(value)
             _own_wrapped(value, depth - 1)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from agents import Model, OpenAIChatCompletionsModel, OpenAIResponsesModel
 from openai import APIStatusError
 
+from kantan_agents.models.chat_results import ChatModel
 from kantan_agents.models.origin import ModelOrigin, origin_of
 from kantan_agents.models.protocol import ProviderModel
 from kantan_agents.support.log import get_logger
@@ -67,15 +68,15 @@ def stream_with_usage(
     return _asked(model, settings, open_stream)
 
 
-class AskingChatModel(OpenAIChatCompletionsModel):
+class AskingChatModel(ChatModel):
     """The SDK's model of the chat completions API, for a client of kantan-llm: it asks for usage by itself.
 
     So it does in runs of the SDK's own ``Runner`` too. It has the names of the SDK's class, because the SDK
     orders agents by them when it stores a paused run.
     """
 
-    __module__ = OpenAIChatCompletionsModel.__module__
-    __qualname__ = OpenAIChatCompletionsModel.__qualname__
+    __module__ = ChatModel.__module__
+    __qualname__ = ChatModel.__qualname__
 
     @classmethod
     def adopt(cls, model: Model) -> None:

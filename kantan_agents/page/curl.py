@@ -13,18 +13,18 @@ from agents import (
     Model,
     ModelSettings,
     ModelTracing,
-    OpenAIChatCompletionsModel,
     OpenAIResponsesModel,
 )
 from openai import AsyncOpenAI
 
 from kantan_agents.errors import InvalidOptionError
+from kantan_agents.models.chat_results import ChatModel
 from kantan_agents.traces.capture import ModelCallRecord, ToolDefinition
 from kantan_agents.traces.capture.model_calls import OutputRequest
 
 _APIS: Final[dict[str, Any]] = {
     "responses": OpenAIResponsesModel,
-    "chat completions": OpenAIChatCompletionsModel,
+    "chat completions": ChatModel,
 }
 _KEYS: Final = {"openai": "OPENAI_API_KEY"}
 _OTHER_KEY: Final = "API_KEY"

@@ -1,0 +1,103 @@
+"""Images and files in the results of tools, for the chat completions API, whose results hold text only.
+
+The SDK omits them there. They are sent in a message of the user after the results, which the API allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any
+
+from agents import ModelResponse, OpenAIChatCompletionsModel
+
+_RESULT = "function_call_output"
+_TEXT = "input_text"
+_NOT_TEXT = ("input_image", "input_file", "input_audio")
+
+
+def results_as_text(items: Any) -> Any:
+    """Return the input of a request with text results; what else they hold is in a message after them.
+
+    Args:
+        items: The SDK's input items, which are not changed, or a text.
+    """
+    if isinstance(items, str) or not any(map(_has_media, items)):
+        return items
+    changed: list[Any] = []
+    shown: list[dict[str, Any]] = []
+    for item in items:
+        if _has_media(item):
+            changed.append(_as_text(item, shown))
+            continue
+        if shown and not _is_result(item):
+            changed.append({"role": "user", "content": shown})
+            shown = []
+        changed.append(item)
+    return [*changed, {"role": "user", "content": shown}] if shown else changed
+
+
+def _is_result(item: Any) -> bool:
+    return isinstance(item, Mapping) and item.get("type") == _RESULT
+
+
+def _has_media(item: Any) -> bool:
+    output = item.get("output") if _is_result(item) else None
+    return isinstance(output, list) and any(map(_is_media, output))
+
+
+def _is_media(part: Any) -> bool:
+    return isinstance(part, Mapping) and part.get("type") in _NOT_TEXT
+
+
+def _as_text(item: Mapping[str, Any], shown: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return a result whose images and files have been moved to ``shown``."""
+    output: list[Any] = []
+    for part in item["output"]:
+        if not _is_media(part):
+            output.append(part)
+            continue
+        number = 1 + len(shown) // 2
+        kind = part["type"].removeprefix("input_")
+        output.append({"type": _TEXT, "text": f"[{kind} {number}: in the message after the results]"})
+        # A model must not take it for something that the user has sent.
+        shown.append({"type": _TEXT, "text": f"[{kind} {number}, from the result of a tool]"})
+        shown.append(dict(part))
+    return {**item, "output": output}
+
+
+class ChatModel(OpenAIChatCompletionsModel):
+    """The SDK's model of the chat completions API, which shows images and files of results to the model.
+
+    It has the names of the SDK's class, because the SDK orders agents by them when it stores a paused run.
+    """
+
+    __module__ = OpenAIChatCompletionsModel.__module__
+    __qualname__ = OpenAIChatCompletionsModel.__qualname__
+
+    async def get_response(
+        self, system_instructions: str | None, input: Any, *args: Any, **kwargs: Any
+    ) -> ModelResponse:
+        """Call the model."""
+        return await super().get_response(system_instructions, results_as_text(input), *args, **kwargs)
+
+    def stream_response(
+        self, system_instructions: str | None, input: Any, *args: Any, **kwargs: Any
+    ) -> AsyncIterator[Any]:
+        """Call the model and stream its response."""
+        return super().stream_response(system_instructions, results_as_text(input), *args, **kwargs)
+
+
+def show_results(model: object) -> None:
+    """Make a model of the chat completions API show the images and files of results; no other is changed."""
+    kind = type(model)
+    if issubclass(kind, OpenAIChatCompletionsModel) and not issubclass(kind, ChatModel):
+        with suppress(TypeError):  # a subclass whose instances have another layout
+            model.__class__ = _showing(kind)
+
+
+@lru_cache(maxsize=256)
+def _showing(kind: type[OpenAIChatCompletionsModel]) -> Any:
+    names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
+    return type(kind.__name__, (ChatModel, kind), names)
