@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from http import HTTPStatus
 from importlib.resources import files
 from typing import Final
@@ -21,9 +21,10 @@ from kantan_agents.errors import InvalidOptionError
 from kantan_agents.lab.replay.experiment.prices import Prices
 from kantan_agents.page.api import routes
 from kantan_agents.page.guard import HEADERS, RequestGuard
-from kantan_agents.page.state import PageState
+from kantan_agents.page.state import PageState, store_at
 from kantan_agents.support.arguments import shown
 from kantan_agents.support.log import get_logger
+from kantan_agents.support.request_checks import host_check
 from kantan_agents.traces.store import TraceStore
 
 Authorize = Callable[[HTTPConnection], bool | Awaitable[bool]]
@@ -40,6 +41,7 @@ def traces_app(
     store: TraceStore | str | os.PathLike[str],
     *,
     authorize: Authorize | None = None,
+    hosts: Sequence[str] | None = None,
     may_label: bool = True,
     prices: Mapping[str, tuple[float, float]] | None = None,
     secret: str | None = None,
@@ -52,10 +54,15 @@ def traces_app(
     Everything that it shows is text, whatever a model, a tool or a file says.
 
     Args:
-        store: The trace database, or its path.
+        store: The trace database, or its path or URL. It may be created later, for example by a recorder of
+            the service: until then, the page is empty.
         authorize: Called with each request, as a starlette ``HTTPConnection``; a request for which it does
-            not return True is refused with status 403, also if it raises. By default everybody may see the
-            page who can reach it, so give it in a service that others can reach.
+            not return True is refused with status 403, also if it raises. Without it everybody may see the
+            page who can reach it under one of its host names.
+        hosts: The host names of the page, such as ``["traces.example"]``, each for all ports or with one; a
+            request with another ``Host`` is refused. By default any with ``authorize``, and without it only
+            those of this machine, such as ``localhost`` and ``127.0.0.1``: a site that somebody visits can
+            lead its own name there.
         may_label: Whether labels may be given in the page.
         prices: For each model, the prices of a million input and output tokens. With them the page shows what
             runs have cost; cached tokens count as others.
@@ -65,13 +72,17 @@ def traces_app(
 
     Raises:
         InvalidOptionError: E75, an argument is invalid.
-        TraceDatabaseError: E60, the file does not exist or is not a trace database.
+        TraceDatabaseError: E60, the file is not a trace database, or its directory does not exist.
     """
     if authorize is not None and not callable(authorize):
         raise InvalidOptionError(option="authorize", reason=f"must be a function, not {shown(authorize)}")
-    opened = store if isinstance(store, TraceStore) else TraceStore(store)
+    opened = store if isinstance(store, TraceStore) else store_at(store)
     state = PageState(opened, Prices.of(prices), may_label, _checked_secret(secret))
-    return guarded_app(state, Middleware(RequestGuard, authorize=_decided(authorize)))
+    accepts_host = host_check(hosts, only_loopback=authorize is None)
+    guard = Middleware(
+        RequestGuard, authorize=_decided(authorize), accepts_host=accepts_host, follows_links=True
+    )
+    return guarded_app(state, guard)
 
 
 def guarded_app(state: PageState, *middleware: Middleware) -> Starlette:

@@ -17,7 +17,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kantan_agents.support.log import get_logger
-from kantan_agents.support.request_checks import has_other_origin, says_other_site
+from kantan_agents.support.request_checks import has_one_host, has_other_origin, says_other_site
 
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -36,6 +36,7 @@ HEADERS: Final = {
 }
 """The headers of every response, whatever it says."""
 
+_OTHER_HOST: Final = "refused: this page has another host name; traces_app(hosts=[...]) gives it one"
 _OTHER_SITE: Final = "refused: the request comes from another site"
 _POLICY_VIOLATION: Final = 1008
 
@@ -50,19 +51,23 @@ class RequestGuard:
     Args:
         app: The application behind it.
         authorize: Whether a request may see the page.
-        hosts: The values of ``Host`` that are accepted, in lower case. None accepts any, in a service that
-            checks them itself; links on other sites may then lead to the page.
+        accepts_host: Whether a value of ``Host`` is accepted. None accepts any, in a service that decides by
+            ``authorize`` who may see the page.
+        follows_links: Whether links on other sites may lead to the page.
     """
 
     def __init__(
         self,
         app: ASGIApp,
         authorize: Callable[[HTTPConnection], Awaitable[bool]],
-        hosts: frozenset[str] | None = None,
+        accepts_host: Callable[[str], bool] | None,
+        *,
+        follows_links: bool,
     ) -> None:
         self._app = app
         self._authorize = authorize
-        self._hosts = hosts
+        self._accepts_host = accepts_host
+        self._follows_links = follows_links
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
@@ -81,12 +86,10 @@ class RequestGuard:
         await self._app(scope, receive, _guarded(send))
 
     def _refusal(self, connection: HTTPConnection) -> str | None:
-        # Two headers of one name are refused: nobody knows which of them a proxy uses.
-        hosts = [host.lower() for host in connection.headers.getlist("host")]
-        if self._hosts is not None and (len(hosts) != 1 or hosts[0] not in self._hosts):
-            return "refused: this page has another host name"
+        if not has_one_host(connection.headers.getlist, self._accepts_host):
+            return _OTHER_HOST
         if says_other_site(connection.headers.getlist):
-            return None if self._hosts is None and _follows_a_link(connection) else _OTHER_SITE
+            return None if self._follows_links and _follows_a_link(connection) else _OTHER_SITE
         if has_other_origin(connection.headers.getlist):
             return _OTHER_SITE
         return None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import socket
-from ipaddress import ip_address
 from typing import Final
 from urllib.parse import quote
 
@@ -13,6 +12,7 @@ import attrs
 
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.support.arguments import shown
+from kantan_agents.support.request_checks import is_remote
 
 LOOPBACK: Final = "127.0.0.1"
 _HTTP: Final = 80
@@ -58,20 +58,16 @@ class ListeningPlace:
         bare = {_bracketed(name) for name in names} if self.port == _HTTP else set()
         return frozenset({self._netloc(name) for name in names} | bare)
 
+    def accepts(self, host: str) -> bool:
+        """Return whether a value of ``Host`` leads here."""
+        return self.hosts is None or host.lower() in self.hosts
+
     @property
     def _is_any(self) -> bool:
         return self.host in ("", "0.0.0.0", "::")  # noqa: S104 - compared, not bound
 
     def _netloc(self, host: str) -> str:
         return f"{_bracketed(host)}:{self.port}"
-
-
-def is_remote(host: str) -> bool:
-    """Return whether other machines may reach a host: anything but a loopback address and ``localhost``."""
-    try:
-        return not ip_address(host).is_loopback
-    except ValueError:
-        return host.lower() != "localhost"
 
 
 def listen(host: str, port: int) -> ListeningPlace:

@@ -30,7 +30,12 @@ def local_app(state: PageState, place: ListeningPlace, token: str, ticket: str |
     """
     return guarded_app(
         state,
-        Middleware(RequestGuard, authorize=_everybody, hosts=place.hosts),
+        Middleware(
+            RequestGuard,
+            authorize=_everybody,
+            accepts_host=place.accepts,
+            follows_links=place.hosts is None,
+        ),
         Middleware(TokenGate, token=token, cookie=f"kantan_agents_{place.port}", ticket=ticket),
     )
 

@@ -2,13 +2,73 @@
 
 from __future__ import annotations
 
+import os
 import secrets
+import weakref
+from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
 
 import attrs
 
+from kantan_agents.errors import TraceDatabaseError
 from kantan_agents.lab.replay.experiment.prices import Prices
 from kantan_agents.page.data.signed_data import token_of
+from kantan_agents.traces.database_url import as_place
+from kantan_agents.traces.registry import flush_recorders
+from kantan_agents.traces.schema import make_tables
 from kantan_agents.traces.store import TraceStore
+from kantan_agents.traces.store.connection import is_to_come, reading
+
+
+class StoreToCome(TraceStore):
+    """A store that reads an empty database until there is one at its place.
+
+    A service often makes the page before its recorder has created the file.
+
+    Args:
+        place: Where the database is going to be.
+    """
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+        self._is_there = False
+        folder = Path(mkdtemp(prefix="kantan_agents_"))
+        weakref.finalize(self, rmtree, folder, ignore_errors=True)
+        self._empty = folder / "nothing_recorded_yet.sqlite3"
+        make_tables(self._empty)
+        super().__init__(place)
+
+    @property
+    def path(self) -> Path:
+        """The database, or the empty one. Not for the event loop: it is looked for."""
+        if not self._is_there:
+            flush_recorders(self._place)  # a new recorder may be creating it
+            try:
+                with reading(self._place, by_trace=False, keep_wal=True):
+                    self._is_there = True
+            except TraceDatabaseError:
+                if is_to_come(self._place):
+                    return self._empty
+        return self._place
+
+    @path.setter
+    def path(self, place: Path) -> None:
+        self._place = place
+
+
+def store_at(place: str | os.PathLike[str]) -> TraceStore:
+    """Return the store of a database, which may be created later.
+
+    Raises:
+        TraceDatabaseError: E60, there is something else.
+    """
+    try:
+        return TraceStore(place)
+    except TraceDatabaseError:
+        if not is_to_come(as_place(place)):
+            raise
+    return StoreToCome(as_place(place))
 
 
 @attrs.frozen

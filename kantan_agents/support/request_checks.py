@@ -1,15 +1,19 @@
-"""Whether a server of this library may answer a request: by its bearer token and the site that sent it."""
+"""Whether a server of this library may answer a request: by its token, its host name and its origin."""
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Callable, Sequence
+from ipaddress import ip_address
 from typing import Final
 
 from kantan_agents.errors import InvalidOptionError
+from kantan_agents.support.arguments import shown
 
 SHORTEST_TOKEN: Final = 16
 _BEARER: Final = "bearer "
+_HOST: Final = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?")
 _OWN_SITE: Final = frozenset({"same-origin", "none"})  # "none": the address was typed
 
 
@@ -40,6 +44,65 @@ def checked_token(token: str, option: str = "token") -> str:
     else:
         return token
     raise InvalidOptionError(option=option, reason=reason)
+
+
+def is_remote(host: str) -> bool:
+    """Return whether other machines may reach a host: anything but a loopback address and ``localhost``."""
+    try:
+        return not ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() != "localhost"
+
+
+def host_check(hosts: Sequence[str] | None, *, only_loopback: bool) -> Callable[[str], bool] | None:
+    """Return whether a value of the header ``Host`` is accepted, as a function; None if every value is.
+
+    A page on another site can send requests to this machine under a name that it resolves to 127.0.0.1, and
+    read the answers: to the browser, they are its own.
+
+    Args:
+        hosts: The names that are accepted, each for all ports or with a port.
+        only_loopback: Whether those of this machine alone are accepted if ``hosts`` is None.
+
+    Raises:
+        InvalidOptionError: E75, ``hosts`` is not a list of names as they are in the header.
+    """
+    if hosts is None:
+        return _is_loopback if only_loopback else None
+    if isinstance(hosts, str) or not isinstance(hosts, Sequence) or not hosts:
+        reason = f"must be a list of host names, not {shown(hosts)}"
+        raise InvalidOptionError(option="hosts", reason=reason)
+    for host in hosts:
+        if not isinstance(host, str) or _HOST.fullmatch(host.lower()) is None:
+            reason = (
+                f"{shown(host)} is not a host name, such as 'traces.example', '[::1]' or 'localhost:8000'"
+            )
+            raise InvalidOptionError(option="hosts", reason=reason)
+    known = frozenset(host.lower() for host in hosts)
+    return lambda host: host.lower() in known or _name_of(host) in known
+
+
+def _is_loopback(host: str) -> bool:
+    name = _name_of(host)
+    return name is not None and not is_remote(name.strip("[]"))
+
+
+def _name_of(host: str) -> str | None:
+    found = _HOST.fullmatch(host.lower())
+    return None if found is None else found["name"]
+
+
+def has_one_host(values: Callable[[str], Sequence[str]], accepts: Callable[[str], bool] | None) -> bool:
+    """Return whether a request names one host that is accepted.
+
+    Two headers of one name are refused: nobody knows which of them a proxy uses.
+
+    Args:
+        values: Returns the values of a header.
+        accepts: From ``host_check``.
+    """
+    found = values("host")
+    return accepts is None or (len(found) == 1 and accepts(found[0]))
 
 
 def says_other_site(values: Callable[[str], Sequence[str]]) -> bool:

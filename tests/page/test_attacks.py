@@ -128,7 +128,7 @@ def test_a_failure_is_logged_and_has_the_headers_too(
         raise ZeroDivisionError(SECRET)
 
     monkeypatch.setattr(TraceStore, "path", property(broken), raising=False)
-    with TestClient(traces_app(store), raise_server_exceptions=False) as client:
+    with TestClient(traces_app(store), base_url=BASE, raise_server_exceptions=False) as client:
         answer = client.get("/api/labels")
     assert (answer.status_code, answer.text) == (500, "the page has failed: ZeroDivisionError")
     assert {name: answer.headers.get(name) for name in HEADERS} == HEADERS

@@ -122,6 +122,54 @@ def test_a_change_needs_the_token_of_the_opened_page(client: TestClient, token: 
     assert answer.status_code == 403
 
 
+ANY = lambda _: True
+
+
+@pytest.mark.parametrize(
+    ("options", "host", "is_accepted"),
+    [
+        ({}, "127.0.0.1:8000", True),
+        ({}, "localhost", True),
+        ({}, "LOCALHOST:8000", True),
+        ({}, "[::1]:8000", True),
+        ({}, "127.8.9.10", True),
+        ({}, "evil.example:8000", False),
+        ({}, "127.0.0.1.evil.example", False),
+        ({}, "localhost.evil.example:8000", False),
+        ({}, "127.0.0.1:8000@evil.example", False),
+        ({}, "127.0.0.1, evil.example", False),
+        ({}, "127.0.0.1:", False),
+        ({}, "192.168.0.7:8000", False),
+        ({}, "0.0.0.0:8000", False),
+        ({}, "testserver", False),
+        ({}, "", False),
+        ({"authorize": ANY}, "ops.example", True),
+        ({"authorize": ANY, "hosts": ["ops.example"]}, "evil.example", False),
+        ({"hosts": ["ops.example"]}, "ops.example", True),
+        ({"hosts": ["Ops.Example"]}, "OPS.example:8443", True),
+        ({"hosts": ["ops.example"]}, "127.0.0.1", False),
+        ({"hosts": ["ops.example:8443"]}, "ops.example:8443", True),
+        ({"hosts": ["ops.example:8443"]}, "ops.example:8444", False),
+        ({"hosts": ("ops.example", "[fd00::7]")}, "[fd00::7]:80", True),
+    ],
+)
+def test_a_mounted_page_is_there_under_its_names_only(
+    store: TraceStore, options: dict[str, Any], host: str, is_accepted: bool
+) -> None:
+    headers = {"host": host, "sec-fetch-site": "same-origin", "origin": f"http://{host}"}
+    with TestClient(traces_app(store, **options)) as client:
+        for path in ("/", "/api/runs", "/static/main.js"):
+            answer = client.get(path, headers=headers)
+            assert answer.status_code == (200 if is_accepted else 403)
+            assert is_accepted or "secret" not in answer.text
+
+
+@pytest.mark.parametrize("hosts", ["ops.example", [], [""], ["http://ops.example"], ["a b"], ["::1"], [7], 7])
+def test_names_must_be_as_in_the_header(store: TraceStore, hosts: Any) -> None:
+    with pytest.raises(InvalidOptionError, match="hosts"):
+        traces_app(store, hosts=hosts)
+
+
 @pytest.mark.parametrize("allowed", [False, None, 1, "yes", "raise"])
 def test_whoever_is_not_clearly_authorized_is_refused(store: TraceStore, allowed: Any) -> None:
     def authorize(_request: Any) -> Any:
@@ -185,7 +233,7 @@ def test_a_ticket_lets_in_once(store: TraceStore) -> None:
 def test_processes_with_one_secret_accept_each_others_windows(store: TraceStore) -> None:
     secret = "a-secret-of-all-workers"
     apps = traces_app(store, secret=secret), traces_app(store, secret=secret), traces_app(store)
-    opened, other, foreign = (TestClient(app) for app in apps)
+    opened, other, foreign = (TestClient(app, base_url="http://127.0.0.1") for app in apps)
     found = re.search(r'content="([0-9a-f]{64})"', opened.get("/").text)
     assert found is not None
     headers = {"X-Kantan-Token": found[1]}

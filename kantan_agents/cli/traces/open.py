@@ -54,8 +54,8 @@ def open_page(
     """
     require_extra("page")
     store = open_store(path)
-    from kantan_agents.page.listening import is_remote, listen
-    from kantan_agents.support.request_checks import checked_token
+    from kantan_agents.page.listening import listen
+    from kantan_agents.support.request_checks import checked_token, is_remote
 
     if token is None and is_remote(host):
         reason = (

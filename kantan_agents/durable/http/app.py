@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, suppress
 from http import HTTPStatus
 from typing import Any, Final
@@ -25,7 +25,7 @@ from kantan_agents.errors import InvalidOptionError, KantanAgentsError
 from kantan_agents.support.arguments import shown
 from kantan_agents.support.log import get_logger
 from kantan_agents.support.packed_json import packed_json
-from kantan_agents.support.request_checks import checked_token
+from kantan_agents.support.request_checks import checked_token, host_check
 
 _ERRORS: Final = {HTTPStatus.NOT_FOUND: "not_found", HTTPStatus.METHOD_NOT_ALLOWED: "method_not_allowed"}
 
@@ -39,7 +39,7 @@ _QUIET_SECONDS: Final = 15.0
 _MORE_COME: Final = ("queued", "running")
 
 
-def approvals_app(runs: Management, *, token: str | None) -> Starlette:
+def approvals_app(runs: Management, *, token: str | None, hosts: Sequence[str] | None = None) -> Starlette:
     """Return routes to look at durable runs and to answer the calls that wait for people.
 
         app.mount("/durable", approvals_app(runs, token=os.environ["APPROVALS_TOKEN"]))
@@ -59,6 +59,9 @@ def approvals_app(runs: Management, *, token: str | None) -> Starlette:
         runs: The durable runs, started or not.
         token: What each request must send as ``Authorization: Bearer``, 16 or more ASCII characters. None
             lets everybody in who can reach the routes: then the service around them must decide who may.
+        hosts: The host names of the routes, such as ``["ops.example"]``, each for all ports or with one; a
+            request with another ``Host`` is refused. By default any with a token, and without one only those
+            of this machine, such as ``localhost``: a site that somebody visits can lead its own name there.
 
     Raises:
         InvalidOptionError: E75, an argument is invalid.
@@ -66,6 +69,7 @@ def approvals_app(runs: Management, *, token: str | None) -> Starlette:
     if not isinstance(runs, Management):
         raise InvalidOptionError(option="runs", reason=f"must be a DurableRuns, not {shown(runs)}")
     known = None if token is None else checked_token(token)
+    accepts_host = host_check(hosts, only_loopback=known is None)
     app = Starlette(
         routes=[
             Route("/approvals", list_approvals, methods=["GET"]),
@@ -74,7 +78,7 @@ def approvals_app(runs: Management, *, token: str | None) -> Starlette:
             Route("/runs/{run}", show_run, methods=["GET"]),
             Route("/runs/{run}/events", stream_events, methods=["GET"]),
         ],
-        middleware=[Middleware(Gate, token=known)],
+        middleware=[Middleware(Gate, token=known, accepts_host=accepts_host)],
         exception_handlers={
             KantanAgentsError: of_library,
             HTTPException: _of_starlette,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Final
 
@@ -11,7 +12,13 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kantan_agents.durable.http.answers import HEADERS, refused
-from kantan_agents.support.request_checks import bearer_of, has_other_origin, is_token, says_other_site
+from kantan_agents.support.request_checks import (
+    bearer_of,
+    has_one_host,
+    has_other_origin,
+    is_token,
+    says_other_site,
+)
 
 _POLICY_VIOLATION: Final = 1008
 
@@ -22,11 +29,13 @@ class Gate:
     Args:
         app: The application behind it.
         token: What each request must send; None lets all in.
+        accepts_host: From ``host_check``.
     """
 
-    def __init__(self, app: ASGIApp, token: str | None) -> None:
+    def __init__(self, app: ASGIApp, token: str | None, accepts_host: Callable[[str], bool] | None) -> None:
         self._app = app
         self._token = token
+        self._accepts_host = accepts_host
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
@@ -40,6 +49,9 @@ class Gate:
 
     def _refusal(self, connection: HTTPConnection) -> Response | None:
         headers = connection.headers
+        if not has_one_host(headers.getlist, self._accepts_host):
+            reason = "these routes have another host name; approvals_app(hosts=[...]) gives them one"
+            return refused("other_host", reason, HTTPStatus.FORBIDDEN)
         if self._token is not None:
             # Two headers are refused: nobody knows which of them a proxy has looked at.
             given = [bearer_of(value) for value in headers.getlist("authorization")]

@@ -63,11 +63,13 @@ async def _runs(request: Request) -> Any:
 
 
 async def _version(request: Request) -> Any:
-    return {"version": await run_sync(file_version, state_of(request).store.path)}
+    store = state_of(request).store
+    return {"version": await run_sync(lambda: file_version(store.path))}
 
 
 async def _choices(request: Request) -> Any:
-    return await run_sync(choices, state_of(request).store.path)
+    store = state_of(request).store
+    return await run_sync(lambda: choices(store.path))
 
 
 ROUTES = [

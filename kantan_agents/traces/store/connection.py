@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 
 from kantan_agents.errors import TraceDatabaseError
 from kantan_agents.traces.database_url import PostgresUrl, url_of
-from kantan_agents.traces.schema import may_write
+from kantan_agents.traces.schema import check_owner, may_write
 from kantan_agents.traces.store.kept_connections import KeptConnections
 from kantan_agents.traces.store.tables import check_tables, create_views, prepare
 
@@ -186,6 +186,35 @@ def _server(url: PostgresUrl, wait: float) -> sqlite3.Connection:
         connection.close()
         raise
     return as_sqlite(connection)
+
+
+def is_to_come(path: Path) -> bool:
+    """Return whether a recorder can create a trace database at a place that has none, or is just doing so.
+
+    Args:
+        path: A place at which ``reading`` has found no trace database.
+    """
+    try:
+        url = url_of(path)
+        if url is not None:
+            return _has_no_tables(url)
+        if not path.exists():
+            return path.parent.is_dir()
+        check_file(path)
+        mode = "mode=ro" if _size(path, "-wal") else _IMMUTABLE  # neither leaves a file beside it
+        with closing(_connect(path, mode, _READ_WAIT_SECONDS)) as connection:
+            check_owner(connection)
+    except (sqlite3.Error, OSError, TraceDatabaseError):
+        return False
+    return True
+
+
+def _has_no_tables(url: PostgresUrl) -> bool:
+    from kantan_agents.traces.postgres.connection import connect
+    from kantan_agents.traces.postgres.schema import version_of
+
+    with closing(connect(url, wait=_READ_WAIT_SECONDS)) as connection:
+        return version_of(connection) is None
 
 
 def check_path(path: Path) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 import pytest
 import uvicorn
+from starlette.testclient import TestClient
 
 from kantan_agents.durable import DurableRuns, approvals_app
 from kantan_agents.errors import InvalidOptionError
@@ -163,6 +164,27 @@ def test_requests_of_other_sites_are_refused_also_without_a_token(shop: Shop) ->
         assert (form.status_code, form.json()["error"]["code"]) == (415, "media_type")
         large = client.post("/approvals/r/c", json={"answer": "approve", "by": "x" * 1_000_001})
         assert large.status_code == 413
+
+
+@pytest.mark.parametrize(
+    ("options", "host", "status"),
+    [
+        ({"token": None}, "127.0.0.1:8000", 200),
+        ({"token": None}, "evil.example:8000", 403),
+        ({"token": None, "hosts": ["ops.example"]}, "ops.example", 200),
+        ({"token": None, "hosts": ["ops.example"]}, "127.0.0.1:8000", 403),
+        ({"token": TOKEN}, "ops.example", 200),
+        ({"token": TOKEN, "hosts": ["ops.example"]}, "evil.example", 403),
+    ],
+)
+def test_the_routes_are_there_under_their_names_only(
+    shop: Shop, options: dict[str, Any], host: str, status: int
+) -> None:
+    headers = {**HEADERS, "host": host, "origin": f"http://{host}", "sec-fetch-site": "same-origin"}
+    with TestClient(approvals_app(DurableRuns(shop.database), **options)) as client:
+        answer = client.get("/approvals", headers=headers)
+    assert answer.status_code == status
+    assert status == 200 or answer.json()["error"]["code"] == "other_host"
 
 
 def test_errors_are_json(shop: Shop) -> None:
