@@ -22,7 +22,8 @@ class ToolFacts:
     Attributes:
         names: All names of the tool, starting with the one the model sees.
         parameter: The parameter that ``Tool(param pattern)`` is matched with, None if there is none.
-        schema: JSON Schema of its parameters.
+        schema: JSON Schema of its parameters; empty if only names are known. Then rules are JSON Schema and
+            no more: a value that a keyword cannot check keeps it. ``schema_of`` makes one for other tools.
         guessed: Whether only the name is known.
         fold: Maps equivalent values of the parameter, such as two spellings of a name, to the same value;
             None if only equal values are equivalent.
@@ -103,6 +104,11 @@ class Decision:
         if self.key is None:
             return "no rule is about it"
         return f"{self.key}: {self.entry}" if self.entry is not None else f"{self.key} has no entry for it"
+
+
+def schema_of(parameter: str | None) -> dict[str, Any]:
+    """Return the schema of a tool that declares none, with its only parameter if it is known."""
+    return {"type": "object"} if parameter is None else {"type": "object", "properties": {parameter: {}}}
 
 
 _MICROSECONDS_AT_ONCE = 2500

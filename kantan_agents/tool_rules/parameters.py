@@ -113,8 +113,10 @@ class ParameterChecks:
         A tool that declares a number also accepts the text ``"500"``, and some tools accept the text
         ``'{"limit": 500}'`` as an object. ``maximum`` ignores texts, so such values would bypass it. The
         types are therefore checked at every step of the path. Where the tool declares none, the types that
-        the rule can check are permitted.
+        the rule can check are permitted. An empty schema says that nothing is known about the tool.
         """
+        if not schema:
+            return None
         declared = self._declared_by(schema)
         for steps, rule in self._rule_paths:
             types = first_of_other_type(

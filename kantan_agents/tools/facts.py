@@ -21,6 +21,7 @@ from kantan_agents.core.interception import ToolCall
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.tool_rules import ToolFacts
 from kantan_agents.tool_rules.calls import COMMAND
+from kantan_agents.tool_rules.decide import schema_of
 from kantan_agents.tools.received_arguments import received_by
 from kantan_agents.tools.server_names import (
     Surroundings,
@@ -147,10 +148,11 @@ def facts_of(tool: Any, around: Surroundings | None = None) -> ToolFacts:
     if isinstance(tool, HostedMCPTool):
         label = label_of(tool)
         names = (tool.name, *names_of_server(label))
-        return ToolFacts(tuple(dict.fromkeys(names)), origin=hosted_origin(label, None, around))
+        origin = hosted_origin(label, None, around)
+        return ToolFacts(tuple(dict.fromkeys(names)), schema=schema_of(None), origin=origin)
     aliases = (alias for kind, known in _ALIASES if isinstance(tool, kind) for alias in known)
     parameter = next((name for kind, name in _PARAMETERS if isinstance(tool, kind)), None)
-    return ToolFacts(tuple(dict.fromkeys((tool.name, *aliases))), parameter)
+    return ToolFacts(tuple(dict.fromkeys((tool.name, *aliases))), parameter, schema_of(parameter))
 
 
 def check_declaration(tool: FunctionTool) -> None:
@@ -164,7 +166,7 @@ def check_declaration(tool: FunctionTool) -> None:
 
 
 def _function_facts(tool: FunctionTool, around: Surroundings | None) -> ToolFacts:
-    schema = tool.params_json_schema
+    schema = tool.params_json_schema or schema_of(None)
     names = [tool.name, tool.qualified_name, *getattr(tool, _NAMES, ())]
     origin, server = None, server_of(tool)
     if server is not None:

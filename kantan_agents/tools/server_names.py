@@ -14,6 +14,7 @@ from typing import Any
 import attrs
 
 from kantan_agents.tool_rules import Origin, ToolFacts
+from kantan_agents.tool_rules.decide import schema_of
 from kantan_agents.tool_rules.globs import is_glob
 from kantan_agents.tool_rules.names import CACHED_NAMES
 from kantan_agents.tool_rules.origins import SERVER_PREFIX, SHOWN_PREFIX
@@ -122,7 +123,8 @@ def hosted_mcp_facts(label: str, called: str, around: Surroundings | None = None
         around: The other tools of the agent.
     """
     names = (called, *names_in_rules(label, called), HOSTED)
-    return ToolFacts(tuple(dict.fromkeys(names)), origin=hosted_origin(label, called, around))
+    origin = hosted_origin(label, called, around)
+    return ToolFacts(tuple(dict.fromkeys(names)), schema=schema_of(None), origin=origin)
 
 
 def _unclaimed(server: str, names: Iterable[str], around: Surroundings) -> dict[str, str]:

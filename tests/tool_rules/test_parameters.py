@@ -19,6 +19,7 @@ from kantan_agents.errors import (
 )
 from kantan_agents.testing.strategies import json_values
 from kantan_agents.tool_rules import Decision, ParameterChecks, ToolFacts, ToolRules, decide_call
+from kantan_agents.tool_rules.decide import schema_of
 from kantan_agents.tool_rules.keywords import TYPES
 from kantan_agents.tool_rules.parameters import parse_path
 
@@ -220,13 +221,27 @@ def test_patterns_are_those_of_ecma_script(pattern: str, text: str, kept: bool) 
 @pytest.mark.parametrize(
     "rule", [{"minLength": 9}, {"maxLength": 0}, {"pattern": "^x"}, {"minimum": 9}, {"maximum": -9}]
 )
-def test_a_keyword_is_kept_only_by_null_and_by_values_that_it_can_check(
-    rule: dict[str, Any], value: Any
+def test_a_keyword_ignores_values_of_another_type(rule: dict[str, Any], value: Any) -> None:
+    assert keeps(rule, value)
+
+
+@pytest.mark.parametrize("value", [True, [0], {"a": "b"}])
+@pytest.mark.parametrize(
+    ("rule", "other"),
+    [
+        *((rule, 5) for rule in ({"minLength": 9}, {"maxLength": 0}, {"pattern": "^x"})),
+        *((rule, "500") for rule in ({"minimum": 9}, {"maximum": -9})),
+    ],
+)
+def test_a_tool_with_a_schema_gets_only_values_that_a_keyword_can_check(
+    rule: dict[str, Any], other: Any, value: Any
 ) -> None:
-    decision = decided("value", rule, {"value": value})
-    assert decision.allowed == (value is None)
-    assert value is None or isinstance(decision.error, ToolParameterTypeError)
-    assert keeps({"type": ["null", "boolean", "array", "object"], **rule}, value), "the rule alone decides"
+    for schema in (schema_of(None), schema_of("value")):
+        for one in (value, other):
+            assert broken("value", rule, {"value": one}, schema).code == "E11"
+            typed = {"type": list(TYPES), **rule}
+            assert decided("value", typed, {"value": one}, schema).allowed, "the rule alone decides"
+        assert decided("value", rule, {"value": None}, schema).allowed
 
 
 def test_a_missing_parameter_breaks_no_rule() -> None:
@@ -263,19 +278,8 @@ def test_the_error_is_that_of_the_first_keyword_that_fails(keywords: dict[str, A
     if failing:
         assert type(decision.error) is PARAMETER_ERRORS[failing[0]]
         assert decision.entry == f"tool.value.{failing[0]}"
-    elif "type" not in keywords and not can_be_checked(keywords, value):
-        assert isinstance(decision.error, ToolParameterTypeError)
-        assert decision.entry == "tool.value"
     else:
         assert decision.allowed
-
-
-def can_be_checked(keywords: dict[str, Any], value: Any) -> bool:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if keywords.keys() & {"minimum", "maximum"}:
-        return value is None or is_number
-    is_about_text = bool(keywords.keys() & {"minLength", "maxLength", "pattern"})
-    return value is None or isinstance(value, str) or not is_about_text
 
 
 def test_the_first_rule_that_fails_is_named_first() -> None:
@@ -290,11 +294,11 @@ def test_the_first_rule_that_fails_is_named_first() -> None:
     [
         ("filter.limit", {"filter": {"limit": 3}}, {"filter": {"limit": 30}}),
         ("a.b.c", {"a": {"b": {"c": 0}}}, {"a": {"b": {"c": 11}}}),
-        ("ids[]", {"ids": [1, 2, None]}, {"ids": [1, 2, 11]}),
-        ("ids[][]", {"ids": [[], [1], None]}, {"ids": [[], [1, 11]]}),
-        ("rows[].id", {"rows": [{"id": 1}, {}, None]}, {"rows": [{"id": 1}, {"id": 11}]}),
-        ("filter.limit", {"filter": None}, {"filter.limit": 30}),
-        ("ids[]", {"ids": None}, {"ids[]": 30}),
+        ("ids[]", {"ids": [1, 2, "x"]}, {"ids": [1, 2, 11]}),
+        ("ids[][]", {"ids": [[], [1], 30]}, {"ids": [[], [1, 11]]}),
+        ("rows[].id", {"rows": [{"id": 1}, {}, 30]}, {"rows": [{"id": 1}, {"id": 11}]}),
+        ("filter.limit", {"filter": 30}, {"filter.limit": 30}),
+        ("ids[]", {"ids": 30}, {"ids[]": 30}),
         ("page[size]", {"page": {"size": 30}}, {"page[size]": 30}),
         ("$ref", {"a": 30}, {"$ref": 30}),
         ("名.前", {"名": {"前": 1}}, {"名": {"前": 30}}),

@@ -36,7 +36,10 @@ from typing_extensions import TypedDict
 from kantan_agents import Agent, explain
 from kantan_agents.errors import ToolInputError
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
+from kantan_agents.tool_rules import ToolFacts, ToolRules, decide_call
+from kantan_agents.tools.facts import facts_of
 from kantan_agents.tools.guards.functions import guard_function
+from kantan_agents.tools.server_names import hosted_mcp_facts
 
 
 class Pair(NamedTuple):
@@ -499,6 +502,27 @@ def test_an_object_that_no_rule_is_about_and_a_default_refuse_nothing() -> None:
     assert is_allowed(opaque_default, "v", AT_MOST_50, {"note": "a"})
     assert is_allowed(text_default, "v", AT_MOST_50, {})
     assert not is_allowed(text_default, "v", AT_MOST_50, {"v": "600"})
+
+
+async def unused(*_: Any) -> str:
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("facts", "name"),
+    [
+        (facts_of(agents.FunctionTool("t", "", {}, unused, strict_json_schema=False)), "v"),
+        (facts_of(agents.FunctionTool("t", "", {"type": "object"}, unused, strict_json_schema=False)), "v"),
+        (facts_of(agents.LocalShellTool(executor=unused)), "command"),
+        (facts_of(agents.CustomTool("t", "", on_invoke_tool=unused)), "input"),
+        (hosted_mcp_facts("files", "read"), "v"),
+    ],
+)
+def test_a_limit_holds_for_any_type_of_a_tool_that_declares_none(facts: ToolFacts, name: str) -> None:
+    rules = ToolRules.parse({"params": {facts.name: {name: {"pattern": "^ok$"}}}})
+    assert decide_call(rules, facts, {name: "ok"}).allowed
+    for value in (["rm -rf"], {"a": "rm"}, 5, True):
+        assert not decide_call(rules, facts, {name: value}).allowed
 
 
 @pytest.mark.parametrize("path", ["v", "most"])

@@ -179,8 +179,6 @@ def _is_certain(name: str, reach: Reach) -> bool:
 
 
 def _may_have(tool: ToolFacts, path: str) -> bool:
-    if not tool.schema:
-        return tool.parameter is None or parse_path(path)[0] == tool.parameter
     return declares(tool.schema, parse_path(path)) or declares(tool.schema, (path,))
 
 

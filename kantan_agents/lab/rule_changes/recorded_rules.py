@@ -12,6 +12,7 @@ from kantan_agents.lab.rule_changes.decide import Arguments
 from kantan_agents.subagent_files.names import name_key
 from kantan_agents.support.secrets import MASK
 from kantan_agents.tool_rules import Origin, RuleLayers, ToolFacts, ToolRules
+from kantan_agents.tool_rules.decide import schema_of
 from kantan_agents.traces.capture import RuleSet, ToolCallRecord
 from kantan_agents.traces.capture.canonical import canonical, ordered
 
@@ -103,7 +104,7 @@ def _facts(call: ToolCallRecord) -> ToolFacts:
     return ToolFacts(
         names=tuple(call.tool.names) or (call.tool.name,),
         parameter=call.parameter,
-        schema=call.tool.parameters or {},
+        schema=call.tool.parameters or schema_of(call.parameter),
         fold=name_key if call.folds else None,
         origin=None if call.origin is None else _origin(call.origin),
     )

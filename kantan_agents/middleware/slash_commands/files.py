@@ -15,6 +15,7 @@ from kantan_agents.subagent_files.grants import grants_for
 from kantan_agents.subagent_files.tool_lists import ALL
 from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules import ToolFacts
+from kantan_agents.tool_rules.decide import schema_of
 from kantan_agents.tools.commands import Command
 from kantan_agents.tools.skills import CommandFile
 from kantan_agents.tools.skills.limits import Choice, choice_in, choice_of, head_line
@@ -38,7 +39,7 @@ def command_of_file(file: CommandFile) -> Command:
 
 def facts_of_file(file: CommandFile) -> ToolFacts:
     """Return what the user rules need to know about a command: its name and its arguments."""
-    return ToolFacts((file.name,), ARGUMENTS)
+    return ToolFacts((file.name,), ARGUMENTS, schema_of(ARGUMENTS))
 
 
 def begin_with_file(run: Run, file: CommandFile, arguments: str, models: Mapping[str, Any]) -> None:

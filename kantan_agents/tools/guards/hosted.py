@@ -9,6 +9,7 @@ from typing import Any, cast
 from agents import HostedMCPTool
 
 from kantan_agents.tool_rules import RuleLayers, ToolFacts, ToolRules
+from kantan_agents.tool_rules.decide import schema_of
 from kantan_agents.tools.facts import facts_of, label_of
 from kantan_agents.tools.guards.guard import Rulebook, ToolGuard
 from kantan_agents.tools.server_names import ANY_TOOL, Surroundings, hosted_mcp_facts
@@ -114,4 +115,4 @@ def _hosted_facts(item: Any) -> ToolFacts | None:
     if kind == "mcp_call":
         return hosted_mcp_facts(str(item.server_label), str(item.name))
     names = _HOSTED_CALLS.get(kind)
-    return ToolFacts(names) if names else None
+    return ToolFacts(names, schema=schema_of(None)) if names else None
