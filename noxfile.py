@@ -115,6 +115,18 @@ def beside_frameworks(session: nox.Session, installer: str) -> None:
     session.run("python", "-I", "tests/beside_frameworks.py")
 
 
+def lowest_versions(session: nox.Session) -> None:
+    """Run the commands and some agents on the lowest versions that pyproject.toml allows."""
+    session.install("--resolution", "lowest-direct", "-r", "pyproject.toml", "--extra", "all")
+    session.install("--no-deps", ".")
+    session.run("python", "-I", "tests/lowest_versions.py")
+
+
+for _version in dict.fromkeys((*[*FOUND][:1], *[*FOUND][-1:])):
+    _name = f"lowest_versions-{_version}"
+    nox.session(python=FOUND[_version], name=_name, default=False)(lowest_versions)
+
+
 @nox.session(python=NEWEST, default=False)
 def package(session: nox.Session) -> None:
     """Build wheel and sdist, check them, and run the demo from the wheel in a clean environment."""
