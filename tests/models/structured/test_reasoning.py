@@ -18,7 +18,11 @@ from tests.docs.pages import ROOT, Page, code_spans, rows
 from tests.models.structured.invoices import DATA, TEXT, invoice_agent
 
 DRAFT = '```json\n{"number": "B-9", "items": []}\n```'
-TABLE = Page(ROOT / "docs/guides/structured-output.md").section("Parse a reply yourself")
+TABLE = (
+    Page(ROOT / "docs/guides/structured-output.md")
+    .section("Parse a reply yourself")
+    .partition("| Opens |")[2]
+)
 MARKS = [
     (opening, closing)
     for opens, closes, _ in rows(TABLE.replace("\\|", "|"))

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from kantan_agents.models.structured.parsing.parse import parse_structured_output, parsed_values
-from kantan_agents.models.structured.parsing.tolerant import tolerant_values
+from kantan_agents.models.structured.parsing.tolerant import Partial, tolerant_values
 from kantan_agents.models.structured.parsing.tolerant_tokens import MAX_DEPTH, MAX_STEPS, TokenSource
+from tests.docs.pages import ROOT, Page, code_spans, rows
 
 REPLIES: list[tuple[str, dict[str, Any] | None]] = [
     # Several objects, and other text with braces.
@@ -74,8 +75,15 @@ REPLIES: list[tuple[str, dict[str, Any] | None]] = [
     ('{# {"a": 1}', {"a": 1}),
     # Raw characters and escapes in strings.
     ('{"a": "one\ntwo\tthree\x01"}', {"a": "one\ntwo\tthree\x01"}),
-    (r'{"a": "\d+ \. C:\temp", }', {"a": "\\d+ \\. C:\temp"}),
-    (r"{'a': '\u3042\ud83d\ude00\n\u12'}", {"a": "あ😀\n\\u12"}),
+    (r'{"a": "\d+ \. C:\Users", }', {"a": "\\d+ \\. C:\\Users"}),
+    (r"{'a': '\u3042\ud83d\ude00\n'}", {"a": "あ😀\n"}),
+    (r"""{'a': 'say "hi"\n\'', 'b': '\d\''}""", {"a": 'say "hi"\n\'', "b": "\\d'"}),
+    (
+        r'{"a": "one\ntwo\tthree\r\nfour", "b": "D:\\temp",}',
+        {"a": "one\ntwo\tthree\r\nfour", "b": "D:\\temp"},
+    ),
+    (r'{"D:\work\build": {"b": 1}, "c": 2,}', {"c": 2}),
+    (r'{"a": {"b": "\frac", "c": 1},}', {"a": {"c": 1}}),
     ('{"code": "if (x) { y[0] }",}', {"code": "if (x) { y[0] }"}),
     ('{"html": "<think>a</think><b>{x}</b>",}', {"html": "<think>a</think><b>{x}</b>"}),
     # White space and brackets of other widths.
@@ -224,3 +232,19 @@ def test_a_long_reply_with_one_error_is_cheap() -> None:
     assert len(found["rows"]) == 50_000
     assert found["done"] is True
     assert source.spent < MAX_STEPS / 2
+
+
+PAGE = Page(ROOT / "docs/guides/structured-output.md").section("Parse a reply yourself")
+UNREADABLE = [
+    value
+    for written, _ in rows(PAGE.partition("| Written |")[2].partition("###")[0])
+    for value in code_spans(written)
+]
+
+
+@pytest.mark.parametrize("value", UNREADABLE)
+@pytest.mark.parametrize("wrong", ["{{'n': 1, 'a': {0}}}", '{{"n": 1, "a": {0},}}', '{{n: 1, "a": [{0}]}}'])
+def test_a_value_with_more_than_one_reading_is_omitted(value: str, wrong: str) -> None:
+    (found,) = parsed_values(wrong.format(value))
+    assert isinstance(found, Partial)  # so the model is asked again
+    assert found.value == {"n": 1}

@@ -13,6 +13,7 @@ import attrs
 
 from kantan_agents.models.structured.parsing.strict_json import NOTHING
 from kantan_agents.models.structured.parsing.tolerant_tokens import (
+    AMBIGUOUS,
     CLOSERS,
     COLONS,
     COMMAS,
@@ -52,7 +53,7 @@ class _Open:
     def __init__(self, opener: str) -> None:
         self.closers = OPENERS[opener]
         self.items: dict[str, Any] | list[Any] = {} if opener in "{｛" else []
-        self.key = ""
+        self.key: Any = ""
         self.separated = True  # a comma precedes the next member, or none is needed
         self.spoiled = False
 
@@ -62,7 +63,7 @@ class _Open:
         if isinstance(self.items, list):
             self.items.append(value)
             self.spoiled = self.spoiled or value is NOTHING
-        elif value is NOTHING:
+        elif value is NOTHING or self.key is AMBIGUOUS:
             self.items.pop(self.key, None)
             self.spoiled = True
         else:
@@ -174,7 +175,7 @@ class _Reader:
         char = source.text[here]
         if char in OPENERS:
             value, end = source.json_at(here, MAX_DEPTH - len(self._open))
-            if value is NOTHING:
+            if value is NOTHING or source.has_control(here, end):
                 source.spend(1)
                 self._open.append(_Open(char))
                 self._too_deep = self._too_deep or len(self._open) > MAX_DEPTH
@@ -183,6 +184,7 @@ class _Reader:
             value, end = source.string(here, in_object=in_object)
             if value is NOTHING:  # a string that is cut off is incomplete
                 raise _StopError(end, cut_off=end >= source.end)
+            value = NOTHING if value is AMBIGUOUS else value
         else:
             value, end = source.scalar(here, in_object=in_object)
             if value is NOTHING:

@@ -56,9 +56,22 @@ _PROSE = re.compile(rf"(?!(?:{'|'.join(_LITERALS)})(?![\w$]))[^\W\d_]")
 _ESCAPE = re.compile(
     r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)", re.DOTALL
 )
+# Valid, but nearly always the start of a word: \build, \frac, \right, \theta, C:\temp.
+_CONTROL = re.compile(
+    r"(?<!\\)(?:\\\\)*\\"
+    r"(?:[bf]|r(?!\\n)|(?:theta|times|text|tau|tfrac|tilde|top|to|nabla|neq?|neg|nu|not|notin)(?![a-z])"
+    r"|(?<=[\"'][A-Za-z]:\\)[nt])"
+)
+# What is not an escape in JSON, but is one in Python or JavaScript.
+_FOREIGN = re.compile(r"\\(?:[av0-7\n\r]|x[0-9a-fA-F]{2}|u\{|U[0-9a-fA-F]{8}|N\{)")
 _WORD = re.compile(r"\w")
+_AFTER = re.compile(r"[\s(\[{<:=,/>-]")  # what precedes a quotation
 _MAX_DIGITS = 4_000  # below Python's limit for converting text to int
 _STRICT_TRIES = 32  # the cost of a failed one grows with its position in the text
+
+
+AMBIGUOUS: Final = type(NOTHING)()
+"""The result for a value that can be read in more than one way."""
 
 
 class BudgetSpentError(Exception):
@@ -149,6 +162,10 @@ class TokenSource:
         self._tried_length -= end - pos
         return NOTHING, pos
 
+    def has_control(self, start: int, end: int) -> bool:
+        """Return whether a value contains an escape that is ambiguous in what needs repair."""
+        return _CONTROL.search(self.text, start, end) is not None
+
     def key(self, pos: int) -> tuple[Any, int]:
         """Return the quoted key at an index, and its end; ``NOTHING`` if it is not closed.
 
@@ -174,13 +191,14 @@ class TokenSource:
 
         Returns:
             The string and its end. ``NOTHING`` and the end of the text if no quote ends it; ``NOTHING`` and
-            ``pos`` + 1 if it seems to contain a key, so that its end is ambiguous.
+            ``pos`` + 1 if it seems to contain a key, so that its end is ambiguous. ``AMBIGUOUS`` and its end
+            if its quotes or escapes have more than one reading.
         """
         quote = QUOTES[self.text[pos]]
         place = self._closing(quote, pos + 1)
         while place < self.end:
             if self.ends_value(place + 1, in_object=in_object):
-                return self._unescaped(pos + 1, place), place + 1
+                return self._content(pos, place), place + 1
             if _KEY.match(self.text, place):
                 return NOTHING, pos + 1
             place = self._closing(quote, place + 1)
@@ -235,19 +253,65 @@ class TokenSource:
                 return place
             pos = place + 1
 
-    def _unescaped(self, start: int, end: int) -> str:
+    def _content(self, start: int, end: int) -> Any:
+        """Return the content of a string between two quotes."""
+        left = self.text[start]
+        marks = {left, QUOTES[left]}
+        if any(mark in self.text[start + 1 : end] for mark in marks):
+            self.spend((end - start) // 16)
+            if not _is_quotation(self.text[start + 1 : end], marks):
+                return AMBIGUOUS
+        return self._unescaped(start + 1, end)
+
+    def _unescaped(self, start: int, end: int) -> Any:
         body = self.text[start:end]
         if "\\" not in body:
             return body
+        if self.has_control(start, end):
+            return AMBIGUOUS
         if (value := unescape(body)) is not None:
             return value
         self.spend(body.count("\\"))
-        return _ESCAPE.sub(_character, body)
+        escapes = [match[0] for match in _ESCAPE.finditer(body) if match[0][1] not in QUOTES]
+        known = [escape for escape in escapes if unescape(escape) is not None]
+        if len(known) == len(escapes):
+            return _ESCAPE.sub(_character, body)
+        # A path or a pattern, in which backslashes are meant, unless one of them could be an escape.
+        if known or _FOREIGN.search(body):
+            return AMBIGUOUS
+        return _ESCAPE.sub(lambda escape: escape[0][1] if escape[0][1] in QUOTES else escape[0], body)
 
 
 def _character(escape: re.Match[str]) -> str:
     written = escape[0]
-    if written[1] in QUOTES:
-        return written[1]
-    value = unescape(written)
-    return written if value is None else value  # not a JSON escape, but part of a path or pattern
+    return written[1] if written[1] in QUOTES else str(unescape(written))
+
+
+def _is_quotation(body: str, marks: set[str]) -> bool:
+    """Return whether the unescaped quotes in a string can only be a quotation, an apostrophe or inches.
+
+    Otherwise they may be those of several strings: ``"a" + "b"``, ``\"\"\"a\"\"\"``.
+    """
+    places = [
+        match.start()
+        for match in re.finditer(rf"\\.|[{''.join(marks)}]", body, re.DOTALL)
+        if match[0] in marks
+    ]
+    if not places:
+        return True
+    if places[0] == 0:
+        return False
+    around = f"{body} "
+    loose = [
+        place for place in places if not (_WORD.match(body[place - 1]) and _WORD.match(around[place + 1]))
+    ]
+    if len(loose) < 2:  # noqa: PLR2004 - two strings have two quotes between them
+        return True
+    pairs = list(zip(loose[::2], loose[1::2], strict=False))
+    return len(loose) % 2 == 0 and all(
+        _AFTER.match(body[left - 1])
+        and re.search(r"\w", body[left + 1 : right])
+        and not body[left + 1].isspace()
+        and not body[right - 1].isspace()
+        for left, right in pairs
+    )
