@@ -24,6 +24,7 @@ class Execution:
         root_id: Id of the outermost run.
         id: Id of this attempt.
         attempt: Its number, from 1.
+        begun: What is stored of the run, as it was when it began.
         elapsed: Seconds since the first attempt began.
         task: The task that makes the run.
         is_lost: Whether the run does not belong to this attempt any more.
@@ -41,6 +42,7 @@ class Execution:
         self.id = uuid.uuid4().hex
         self.once = once
         self.attempt = 1
+        self.begun: Any = None
         self.elapsed = 0.0
         self.task: asyncio.Task[Any] | None = None
         self.is_lost = False

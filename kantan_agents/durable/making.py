@@ -51,8 +51,10 @@ class Making(Management):
         self._check_agent(run)
         check_context(run.context)
         check_session(run.agent.name, run.options.get("session"), durable.session)
-        stored = stored_run(run, may_leave_out=durable.reload is not None).to_json()
+        begun = stored_run(run, may_leave_out=durable.reload is not None)
+        stored = begun.to_json()
         execution = Execution(run.id, self._steps, durable.once)
+        execution.begun = begun
 
         async def live() -> str:
             token = current_execution.set(execution)

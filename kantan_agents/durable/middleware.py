@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any
+from typing import Any, ClassVar
 
+from kantan_agents.agent.running.new import is_inside
 from kantan_agents.core.interception import Middleware
 from kantan_agents.core.pipeline import Next, Run
 from kantan_agents.durable.engines.engine import Job
@@ -33,6 +34,9 @@ class Durable(Middleware):
     process ends, another one goes on with the run where it was. It needs a ``DurableRuns`` that is started
     and has the agent.
 
+    It is the outermost middleware of an agent, wherever it is in the list: input and context are stored as
+    they were given, and a run that goes on passes through the other middleware again.
+
     A call that had not ended is made again, with the same ``ToolCall.idempotency_key``. The tool rules are
     asked again about every call, also about those that were made.
 
@@ -46,6 +50,8 @@ class Durable(Middleware):
     Raises:
         InvalidOptionError: E75, an option has an invalid value.
     """
+
+    is_outermost: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -154,6 +160,7 @@ def queued_job(
         session=None if session is None else getattr(session, "session_id", str(session)),
         queue=queue,
         tenant=tenant,
+        is_nested=is_inside(),
     )
     return Job(
         new_run_id(),

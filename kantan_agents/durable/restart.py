@@ -46,7 +46,7 @@ class Restart:
         if agent is None:
             known = ", ".join(sorted(self._agents)) or "no agents"
             raise UnknownDurableAgentError(run_id=execution.root_id, agent=stored.agent, known=known)
-        execution.queue, execution.tenant = stored.queue, stored.tenant
+        execution.begun, execution.queue, execution.tenant = stored, stored.queue, stored.tenant
         durable = durable_of(agent) or Durable()
         options = {**stored.options, "run_config": RunConfig(**stored.config)}
         try:
@@ -63,7 +63,7 @@ class Restart:
         except Exception as error:
             reason = f"it cannot be begun again: {type(error).__name__}: {error}"
             raise StoredStepError(run_id=execution.root_id, step="begin", reason=reason) from error
-        token = next_identity.set(Identity(execution.root_id, execution.elapsed))
+        token = next_identity.set(Identity(execution.root_id, execution.elapsed, stored.is_nested))
         try:
             if stored.streamed:
                 async with agent.stream(given, context, **options) as streamed:

@@ -11,7 +11,7 @@ import attrs
 from agents import RunConfig, RunState
 
 from kantan_agents.core.context import RESERVED_KEYS
-from kantan_agents.core.interception import redacted_data
+from kantan_agents.core.interception import redacted_data, redacted_input
 from kantan_agents.core.pipeline import Run
 from kantan_agents.durable.step_bodies import dump, is_plain, load
 from kantan_agents.errors import NotStorableError
@@ -38,7 +38,7 @@ class StoredRun:
 
     Attributes:
         agent: Name of its agent.
-        input: A str or the SDK's input items; None for a run that is resumed.
+        input: A str or the SDK's input items, as given; None for a run that is resumed.
         state: The SDK's state of a run that is resumed, as JSON data.
         edits: Arguments that people have edited, by call id.
         waited_for: Id of the run that waited for approval and is resumed with the stored answers.
@@ -51,6 +51,7 @@ class StoredRun:
         streamed: Whether models stream their answers.
         queue: The queue that it was put into; None for one that was begun where it was asked for.
         tenant: Whose limits apply in the queue.
+        is_nested: Whether it was put into the queue inside another run or span: its input is not a command.
     """
 
     agent: str
@@ -67,10 +68,14 @@ class StoredRun:
     streamed: bool = False
     queue: str | None = None
     tenant: str | None = None
+    is_nested: bool = False
 
     def to_json(self) -> str:
         """Return it as JSON text."""
-        return dump(attrs.asdict(self, recurse=False))
+        body = attrs.asdict(self, recurse=False)
+        if not self.is_nested:
+            del body["is_nested"]  # of most runs, and unknown to earlier versions
+        return dump(body)
 
     @classmethod
     def of_json(cls, run_id: str, text: str) -> StoredRun:
@@ -103,6 +108,8 @@ def stored_run(run: Run, *, may_leave_out: bool) -> StoredRun:
         given = None
     elif isinstance(given, list):
         given = [_item(item) for item in given]
+    # First: the values that are found in it are stored with the context.
+    given = None if given is None else redacted_data(run, redacted_input(run, given))
     session = run.options.get("session")
     kept = kept_keys(run.agent)
     context = stored_context(
@@ -110,7 +117,7 @@ def stored_run(run: Run, *, may_leave_out: bool) -> StoredRun:
     )
     return StoredRun(
         agent=agent,
-        input=redacted_data(run, given),
+        input=given,
         state=redacted_data(run, state),
         edits=edits,
         **context,

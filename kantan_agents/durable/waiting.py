@@ -12,7 +12,7 @@ from kantan_agents.durable.engines.engine import Job, resumed_queue
 from kantan_agents.durable.execution import Execution
 from kantan_agents.durable.journal import inner_id
 from kantan_agents.durable.storage.approvals import ApprovalStore, WaitingRun
-from kantan_agents.durable.stored_run import StoredRun, stored_run
+from kantan_agents.durable.stored_run import StoredRun, kept_keys, stored_context
 from kantan_agents.middleware.approve.stored_runs import text_of
 from kantan_agents.middleware.approve.waiting_runs import pending
 
@@ -34,15 +34,21 @@ async def store_waiting(
     """
     key = await execution.call(approvals.key)
     calls = [_redacted(run, call) for call in pending(run.context)]
-    # Everything but the conversation, which the signed text has.
+    kept = kept_keys(run.agent)
+    left_out = stored_context(
+        run.agent.name,
+        run.context,
+        lambda data: redacted_data(run, data),
+        kept,
+        may_leave_out=may_leave_out,
+    )["left_out"]
+    begun: StoredRun = execution.begun
+    # Everything but the conversation, which the signed text has. Its options are those it was given: the
+    # middleware that changes them is called again.
     options = attrs.evolve(
-        stored_run(attrs.evolve(run, input=""), may_leave_out=may_leave_out),
-        context={},
-        permissions={},
-        queue=execution.queue,
-        tenant=execution.tenant,
+        begun, input=None, state=None, edits={}, context={}, permissions={}, left_out=left_out
     )
-    text = text_of(run.context, [key], options.left_out)
+    text = text_of(run.context, [key], left_out)
     waiting = WaitingRun(run.id, run.agent.name, text, options.to_json(), execution.queue, {})
     await execution.call(lambda: approvals.wait(waiting, calls))
 

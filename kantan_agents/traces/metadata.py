@@ -35,8 +35,10 @@ ROLLOUT_UNIT = "rollout_unit"
 """What identifies the unit without naming it: 16 hexadecimal digits."""
 NOT_DRAWN = "rollout_not_drawn"
 """Why the arm was not drawn."""
-CHOSEN_KEYS = (ROLLOUT, ARM, ARM_SHARE, ROLLOUT_UNIT, NOT_DRAWN)
-"""The keys of runs whose arm a rollout has chosen."""
+COMMAND_MODEL = "kantan_agents_command_model"
+"""Name of the model that the file of a command has chosen for a run."""
+CHOSEN_KEYS = (ROLLOUT, ARM, ARM_SHARE, ROLLOUT_UNIT, NOT_DRAWN, COMMAND_MODEL)
+"""The keys that say what was chosen for a run; one that goes on from a state keeps it."""
 
 JUDGE_PROMPT_ID = "judge_prompt_id"
 """Hash of the judge's own text, in the runs of a ``judge_agent``; their prompt is the one that they judge."""
@@ -66,7 +68,7 @@ def finite(value: Any, _around: tuple[int, ...] = ()) -> Any:
 
 
 def chosen_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of the metadata of a run that say what a rollout has chosen."""
+    """Return those of the metadata of a run that say what was chosen for it."""
     return {key: metadata[key] for key in CHOSEN_KEYS if key in metadata}
 
 

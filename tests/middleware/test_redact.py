@@ -17,7 +17,8 @@ from openai.types.responses import ResponseTextDeltaEvent
 from pydantic import BaseModel
 
 from kantan_agents import Agent
-from kantan_agents.core.interception import Middleware, ModelCall
+from kantan_agents.core.interception import Middleware, ModelCall, redacted_data
+from kantan_agents.core.pipeline import Next, Run
 from kantan_agents.errors import InvalidOptionError, RedactedContentBlockedError, StructuredOutputError
 from kantan_agents.middleware import Approve, Approved, Redact, resume, to_json
 from kantan_agents.middleware.redact.json_text import JsonRedaction, change_json
@@ -962,3 +963,18 @@ async def test_the_input_of_a_run_that_fails_before_its_first_stage_is_recorded_
         await agent.run_async("Write to ann@example.com, please.")
     assert len(traces.traces(keywords=["please"], has_error=True)) == 1
     assert not traces.traces(keywords=["ann@example.com"])
+
+
+async def test_what_was_put_back_leaves_the_run_with_its_placeholder() -> None:
+    left: list[Any] = []
+
+    async def outside(run: Run, call_next: Next) -> None:
+        await call_next(run)
+        left.append(redacted_data(run, run.context["result"].final_output))
+
+    model = ScriptedModel(["It is [secret_1]."])
+    agent = Agent("a", "Help.", model=model, middleware=[outside, Redact(restore=True)])
+    context = await agent.run_async("My password: hunter2345")
+    # Alone, the value does not look like a password.
+    assert context["result"].final_output == "It is hunter2345."
+    assert left == ["It is [secret_1]."]

@@ -24,7 +24,7 @@ class PausedContext(dict[str, Any]):
 
     Attributes:
         caller_context: The caller's own dict, used when the state is resumed in the same process.
-        chosen: What a rollout has chosen for the run: the keys of its metadata that say so.
+        chosen: What was chosen for the run, by a rollout or a command: the keys of its metadata that say so.
     """
 
     caller_context: dict[str, Any]
@@ -70,7 +70,7 @@ def continue_with(state: RunState[Any, Any], agent: Any) -> None:
 
 
 def chosen_in(state: RunState[Any, Any]) -> Mapping[str, Any]:
-    """Return what a rollout has chosen for a paused run; empty if the state does not say it."""
+    """Return what was chosen for a paused run; empty if the state does not say it."""
     context = getattr(getattr(state, "_context", None), "context", None)
     if isinstance(context, PausedContext):
         return context.chosen

@@ -71,7 +71,7 @@ def detach_result(result: Any, context: dict[str, Any], chosen: Mapping[str, Any
     Args:
         result: The result of a run.
         context: Its context.
-        chosen: What a rollout has chosen for the run; empty without one.
+        chosen: What was chosen for the run; empty if nothing was.
     """
     kind = result.__class__
     if kind is agents.RunResult:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 
 import attrs
@@ -10,15 +11,17 @@ import attrs
 
 @attrs.frozen
 class Identity:
-    """What a run keeps that goes on in another process.
+    """What a run keeps that goes on in another process, or is made again.
 
     Attributes:
-        run_id: Its id, 32 hexadecimal digits.
+        run_id: Its id, 32 hexadecimal digits; None for a new one.
         elapsed: Seconds since it was begun.
+        is_nested: Whether it was begun inside another run or span.
     """
 
-    run_id: str
+    run_id: str | None = None
     elapsed: float = 0.0
+    is_nested: bool = False
 
 
 @attrs.define
@@ -44,12 +47,25 @@ next_identity: ContextVar[Identity | InnerIdentities | None] = ContextVar(
 """What the next runs in this context are, if they were begun before."""
 
 
-def take_identity() -> Identity | None:
-    """Return what the run is that begins now, if it was begun before."""
+_NEW = Identity()
+
+
+def take_identity() -> Identity:
+    """Return what the run is that begins now."""
     given = next_identity.get()
     if given is None:
-        return None
+        return _NEW
     if isinstance(given, InnerIdentities):
         return given.take()
     next_identity.set(None)  # later runs are new ones
     return given
+
+
+@contextmanager
+def begun_inside() -> Iterator[None]:
+    """Let the next run count as begun inside another run or span: its input is not a command."""
+    token = next_identity.set(Identity(is_nested=True))
+    try:
+        yield
+    finally:
+        next_identity.reset(token)

@@ -70,14 +70,14 @@ def new_run(
         agent = chosen.agent
     if context is None:
         context = context_of(input) if isinstance(input, agents.RunState) else {}
-    given = take_identity()
-    run_id = new_run_id() if given is None else given.run_id
+    identity = take_identity()
+    run_id = identity.run_id or new_run_id()
     config, callers_provider = effective_run_config(options.pop("run_config", None), agent.provider_factory)
     metadata, failure = _metadata_of(agent, context, run_id, chosen)
     if config.trace_metadata:
         metadata = {**finite(config.trace_metadata), **metadata}
     run = Run(agent, input, context, run_id, options, config, metadata, callers_provider)
-    run.elapsed = 0.0 if given is None else given.elapsed
+    run.elapsed, run.is_nested = identity.elapsed, identity.is_nested
     pipeline = _wrapped(agent, run, chosen)
     _place(run)
     if agent.layers.metadata:
@@ -123,14 +123,18 @@ def _wrapped(agent: RunnableAgent, run: Run, chosen: ChosenArm | None) -> Pipeli
     return agent.pipeline.prepend(*inherited.stages)
 
 
-def _place(run: Run) -> None:
-    """Set what a new run is inside of: another run, a tool call, a replay.
+def is_inside() -> bool:
+    """Return whether a run that began now would be inside another run, perhaps of the SDK's own runner.
 
-    It may also be inside a run of the SDK's own runner. Any open span counts: guardrails, hooks and tools may
-    have opened one of any kind around the new run.
+    Any open span counts: guardrails, hooks and tools may have opened one of any kind around the new run.
     """
+    return current_run.get() is not None or agents.get_current_span() is not None
+
+
+def _place(run: Run) -> None:
+    """Set what a new run is inside of: another run, a tool call, a replay."""
     parent, playback = current_run.get(), current_playback.get()
-    run.is_nested = parent is not None or agents.get_current_span() is not None
+    run.is_nested = run.is_nested or is_inside()
     if parent is not None:
         call = current_tool_call.get()
         run.parent_run = parent.id

@@ -25,7 +25,7 @@ from kantan_agents.support.waiting import wait_for_end
 from kantan_agents.tools.guards.hosted import refuse_hosted_calls
 from kantan_agents.tools.guards.violations import forget_violation, pending_violation
 from kantan_agents.tools.listing import hidden_tool_called
-from kantan_agents.traces.metadata import chosen_metadata
+from kantan_agents.traces.metadata import COMMAND_MODEL, chosen_metadata
 
 
 @calls_next_last
@@ -73,7 +73,8 @@ async def call_sdk(run: Run, call_next: Next) -> None:
             active_agent.reset(turn)
             current_run.reset(token)
     run.on_failure(store(run.context, "result", run.result))
-    detach_result(run.result, run.context, {} if run.arm is None else chosen_metadata(run.metadata))
+    chosen = {} if run.arm is None and COMMAND_MODEL not in run.metadata else chosen_metadata(run.metadata)
+    detach_result(run.result, run.context, chosen)
     if run.events is not None:
         for approval in getattr(run.result, "interruptions", None) or ():
             await run.events.emit(ApprovalNeeded, **_asked(approval))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
 
@@ -26,7 +26,12 @@ class Middleware:
 
     One object serves all runs of an agent, also concurrent ones. Keep per-run state in ``run.state``, for
     example with the object itself as the key.
+
+    Attributes:
+        is_outermost: Whether it wraps the runs of its agent outside all others, wherever it is in the list.
     """
+
+    is_outermost: ClassVar[bool] = False
 
     async def run(self, run: Run, call_next: Next) -> None:
         """Wrap the whole run; ``await call_next(run)`` continues it."""
@@ -108,7 +113,13 @@ def layers_of(middleware: Iterable[Any]) -> Layers:
         named = getattr(value, "named_tools", None)
         if isinstance(named, NamedTools):
             named_tools.append(named)
+    stages.sort(key=_is_inside)
     return Layers(tuple(stages), tuple(model_calls), tuple(tool_calls), tuple(metadata), tuple(named_tools))
+
+
+def _is_inside(stage: Any) -> bool:
+    owner = getattr(stage[1] if isinstance(stage, tuple) else stage, "__self__", None)
+    return not (isinstance(owner, Middleware) and owner.is_outermost)
 
 
 def _levels(value: Any) -> list[str] | None:

@@ -205,9 +205,10 @@ def _begun_with(case: Case) -> str | None:
 
     A later turn repeats the earlier ones. So conversations without an id that begin alike count as one.
     """
-    if isinstance(case.input, str) or not case.input:
+    items = case.whole_input
+    if isinstance(items, str) or not items:
         return None
-    return f"begun with {content_hash(plain(case.input[0]))[:32]}"
+    return f"begun with {content_hash(plain(items[0]))[:32]}"
 
 
 def _other_version(case: Case | None, old: Prompt) -> str | None:

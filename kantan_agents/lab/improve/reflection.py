@@ -174,7 +174,7 @@ def question_of(
     parts = [f"The instructions of the agent:\n\n{fenced(text)}"]
     for number, (case, rated) in enumerate(runs, start=1):
         output = "(none)" if rated.output is None else _shown(rated.output)
-        parts.append(f"Run {number}, the input:\n\n{fenced(_shown(case.input))}")
+        parts.append(f"Run {number}, the input:\n\n{fenced(_shown(case.whole_input))}")
         parts.append(f"Run {number}, the output:\n\n{fenced(output)}")
         parts.append(f"Run {number}, what was wrong:\n\n{fenced(_cut(chr(10).join(rated.feedback)))}")
     rules = [f"- The new text has at most {limits.max_length:,} characters."]

@@ -80,5 +80,8 @@ async def record_again_async(
 
 
 def _values_read_by(recorded: RunRecord) -> dict[str, Any]:
-    values = ((path, value) for agent in recorded.agents for path, value in agent.context.items())
-    return {path: value for path, value in values if path not in RESERVED_KEYS}
+    values = {path: value for agent in recorded.agents for path, value in agent.context.items()}
+    if recorded.given_context is not None:  # what middleware has changed, it is going to change again
+        values = {path: value for path, value in values.items() if path not in recorded.agents[0].context}
+        values |= recorded.given_context
+    return {path: value for path, value in values.items() if path not in RESERVED_KEYS}

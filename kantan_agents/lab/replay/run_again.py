@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from agents import RunConfig, RunState
 from agents.memory import SessionABC
 
 from kantan_agents.agent import Agent
+from kantan_agents.agent.running.identity import begun_inside
 from kantan_agents.tool_rules import EXPLICIT
 from kantan_agents.traces.capture import RunRecord
 from kantan_agents.traces.capture.canonical import copied
@@ -18,7 +20,7 @@ from kantan_agents.traces.capture.canonical import copied
 async def run_again(
     agent: Agent[Any], recorded: RunRecord, context: dict[str, Any], options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Run an agent with the input and the options of a recorded run, streamed if that was.
+    """Run an agent with the input, as it was given, and the options of a recorded run, streamed if that was.
 
     Args:
         agent: The agent.
@@ -32,19 +34,20 @@ async def run_again(
     agent = agent.like_recorded(recorded)
     given = await _input_of(recorded, agent)
     chosen = {**recorded.options, **_session_of(recorded), **options}
-    if not recorded.is_streamed:
-        return await agent.run_async(given, context, **chosen)
-    async with agent.stream(given, context, **chosen) as stream:
-        async for _ in stream:
-            pass
-    return stream.context
+    with begun_inside() if recorded.is_nested else nullcontext():
+        if not recorded.is_streamed:
+            return await agent.run_async(given, context, **chosen)
+        async with agent.stream(given, context, **chosen) as stream:
+            async for _ in stream:
+                pass
+        return stream.context
 
 
 async def _input_of(recorded: RunRecord, agent: Agent[Any]) -> Any:
     if recorded.state is not None:
         state: dict[str, Any] = copied(recorded.state)
         return await RunState.from_json(agent.sdk_agent, state)
-    given = recorded.input
+    given = recorded.begins_with
     if given is None or isinstance(given, str):
         return given or ""
     return [copied(item) for item in given]
@@ -54,7 +57,18 @@ def _session_of(recorded: RunRecord) -> dict[str, Any]:
     """Return the session of a run that had one: with the items that were in it."""
     if not recorded.has_session:
         return {}
-    return {"session": _RecordedSession.of(recorded)}
+    return {"session": RecordedSession(earlier_items(recorded))}
+
+
+def earlier_items(recorded: RunRecord) -> list[Any]:
+    """Return what was in the session of a run: what its first request has before its input."""
+    if not recorded.has_session:
+        return []
+    first = recorded.model_calls[0].request.input if recorded.model_calls else ()
+    sent = recorded.input
+    own = 1 if sent is None or isinstance(sent, str) else len(sent)
+    before = [] if isinstance(first, str) else list(first)[: max(0, len(first) - own)]
+    return [copied(item) for item in before]
 
 
 def context_of(recorded: RunRecord, more: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -80,8 +94,8 @@ def untraced(config: Any) -> Any:
     return config
 
 
-class _RecordedSession(SessionABC):
-    """A session in memory with the items that were in it when the recorded run began.
+class RecordedSession(SessionABC):
+    """A session in memory with the items that were in it when a recorded run began.
 
     Args:
         items: The items.
@@ -90,17 +104,8 @@ class _RecordedSession(SessionABC):
     session_id = "replay"
     session_settings = None
 
-    def __init__(self, items: list[Any]) -> None:
-        self._items = items
-
-    @classmethod
-    def of(cls, recorded: RunRecord) -> _RecordedSession:
-        """Return the session of a run: what its first request has before the input of the run."""
-        first = recorded.model_calls[0].request.input if recorded.model_calls else ()
-        given = recorded.input
-        own = 1 if given is None or isinstance(given, str) else len(given)
-        before = [] if isinstance(first, str) else list(first)[: max(0, len(first) - own)]
-        return cls([copied(item) for item in before])
+    def __init__(self, items: Sequence[Any]) -> None:
+        self._items = list(items)
 
     async def get_items(self, limit: int | None = None) -> list[Any]:
         """Return the items, or the newest of them."""

@@ -50,12 +50,12 @@ class Redaction:
 
         Links to images and files are kept, because the provider must fetch them.
         """
-        if self.replacements is not None:
-            change_item(items, self._mark_placeholders)
+        self._mark_all(items)
         return change_sent_item(items, lambda text, field: self._text_or_json(text, field, where))
 
     def recorded(self, items: Any) -> Any:
         """Return redacted input as it is recorded, which includes its links."""
+        self._mark_all(items)
         return change_item(items, self._masking()._change)
 
     def answer(self, item: Any, *, is_json: bool) -> Any:
@@ -120,11 +120,22 @@ class Redaction:
 
     def restored_value(self, value: Any) -> Any:
         """Return data with the placeholders of this run replaced with their values."""
-        return change_value(value, lambda text, _: self.restored(text))
+        return change_value(value, lambda text, _: self._restored_whole(text))
+
+    def _restored_whole(self, text: str) -> str:
+        restored = self.restored(text)
+        if restored != text:
+            # Around an original, a rule may need what only the input had, as the name of a password.
+            self._redacted_whole[restored] = text
+        return restored
 
     def restored_json(self, text: str) -> str:
         """Return JSON text with the placeholders in its strings replaced with their values."""
         return change_json(text, lambda part, _: self.restored(part))
+
+    def _mark_all(self, items: Any) -> None:
+        if self.replacements is not None:
+            change_item(items, self._mark_placeholders)
 
     def _mark_placeholders(self, text: str, _field: str) -> str:
         self.placeholders.replace(text, self._mark_used)

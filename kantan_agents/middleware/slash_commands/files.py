@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from agents import RunConfig
+from agents import RunConfig, RunState
 
 from kantan_agents.agent.bridge import config_with_model
+from kantan_agents.agent.bridge.paused_runs import chosen_in
 from kantan_agents.core.interception import redacted_new_input
 from kantan_agents.core.pipeline import Run
 from kantan_agents.subagent_files import model_of
@@ -19,6 +20,7 @@ from kantan_agents.tool_rules.decide import schema_of
 from kantan_agents.tools.commands import Command
 from kantan_agents.tools.skills import CommandFile
 from kantan_agents.tools.skills.limits import Choice, choice_in, choice_of, head_line
+from kantan_agents.traces.metadata import COMMAND_MODEL
 
 COMMAND_LIMIT: Final = "command "
 """Begins the name of the limit that the tool lists of a command set."""
@@ -56,8 +58,7 @@ def begin_with_file(run: Run, file: CommandFile, arguments: str, models: Mapping
     """
     model = _model_of(file, models)
     if model is not None:
-        config: RunConfig = run.run_config
-        run.run_config = config_with_model(config, model)
+        _use_model(run, model, models)
     text = file.expand(arguments)
     if file.limits_tools:
         choice = choice_of(file)
@@ -69,12 +70,16 @@ def begin_with_file(run: Run, file: CommandFile, arguments: str, models: Mapping
     _log.info("command sent", command=file.name, agent=run.agent.name)
 
 
-def restore_limit(run: Run) -> None:
-    """Put a run that goes on from a ``RunState`` under the limit of the command that has begun it.
+def restore_command(run: Run, models: Mapping[str, Any]) -> None:
+    """Put a run that begins with what a command has sent, or goes on with it, under the limit of the command.
 
-    The first line of its input states the limit. A user who writes such a line only gets less.
+    Such a run is resumed from a ``RunState``, or made again from recorded items. The first line of its newest
+    input states the limit. A user who writes such a line only gets less. The state says the model.
     """
-    items = getattr(run.input, "_original_input", None)
+    model = chosen_in(run.input).get(COMMAND_MODEL) if isinstance(run.input, RunState) else None
+    if isinstance(model, str) and model in models:
+        _use_model(run, model, models)
+    items = getattr(run.input, "_original_input", run.input)
     for item in reversed(items) if isinstance(items, list) else ():
         if isinstance(item, dict) and item.get("role") == "user":
             choice = choice_in(item.get("content"), _KEY)
@@ -83,17 +88,25 @@ def restore_limit(run: Run) -> None:
             return
 
 
+def _use_model(run: Run, name: str, models: Mapping[str, Any]) -> None:
+    config: RunConfig = run.run_config
+    run.run_config = config_with_model(config, models[name])
+    run.metadata = {**run.metadata, COMMAND_MODEL: name}
+
+
 def _limit(run: Run, choice: Choice) -> None:
     rules = grants_for(ALL if choice.allowed is None else choice.allowed, choice.denied).rules
-    run.limits = (*run.limits, (f"{COMMAND_LIMIT}{choice.name}", rules))
+    limit = (f"{COMMAND_LIMIT}{choice.name}", rules)
+    if limit not in run.limits:  # a middleware may try the run again
+        run.limits = (*run.limits, limit)
 
 
-def _model_of(file: CommandFile, models: Mapping[str, Any]) -> Any:
+def _model_of(file: CommandFile, models: Mapping[str, Any]) -> str | None:
     if file.model is None:
         return None
     name = file.model.strip()
     if name in models:
-        return models[name]
+        return name
     if model_of(name) is not None:
         _log.info("model of a command not used", command=file.name, model=name)
     return None

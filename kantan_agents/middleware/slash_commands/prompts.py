@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import anyio
 import attrs
@@ -23,6 +23,9 @@ from kantan_agents.tools.mcp import mcp_prompt
 from kantan_agents.tools.mcp.offers import as_data, may_offer, reason_of
 from kantan_agents.tools.mcp.server_connections import ask_server, is_of_sdk
 from kantan_agents.tools.server_names import Surroundings, names_in_rules, origin_of, safe
+
+_FETCHED: Final = "prompt"
+"""The step of a durable run that keeps the messages of a prompt."""
 
 _log = get_logger("kantan_agents.commands")
 
@@ -76,9 +79,18 @@ async def begin_with_prompt(run: Run, prompt: ServerPrompt, command: str, argume
     Raises:
         PromptNotFetchedError: E39, the server does not return the prompt.
     """
-    fetch = partial(mcp_prompt, prompt.server, prompt.name, json.loads(arguments))
-    fetched = await ask_server(prompt.server, fetch, run.agent.name)
-    run.input = redacted_new_input(run, list(fetched.items), f"the prompt {command}")
+    kept = None if run.journal is None else run.journal.known(_FETCHED)
+    if kept is None:
+        fetch = partial(mcp_prompt, prompt.server, prompt.name, json.loads(arguments))
+        items = list((await ask_server(prompt.server, fetch, run.agent.name)).items)
+        if run.journal is not None:
+            await run.journal.keep(_FETCHED, {"items": items})
+    else:
+        items = kept["items"]
+    if run.capture is not None:
+        # A replay asks no server, so a run that makes this one again begins with the messages.
+        run.capture.begins_with(items)
+    run.input = redacted_new_input(run, items, f"the prompt {command}")
     _log.info("prompt sent", command=command, agent=run.agent.name)
 
 

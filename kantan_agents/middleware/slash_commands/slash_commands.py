@@ -20,7 +20,7 @@ from kantan_agents.errors import (
     InvalidOptionError,
 )
 from kantan_agents.middleware.slash_commands.calls import UserCall
-from kantan_agents.middleware.slash_commands.files import ARGUMENTS, begin_with_file, restore_limit
+from kantan_agents.middleware.slash_commands.files import ARGUMENTS, begin_with_file, restore_command
 from kantan_agents.middleware.slash_commands.permissions import (
     check_call,
     check_command,
@@ -132,8 +132,8 @@ class SlashCommands(Middleware):
         typed, _ = run.state.get(self, ("text", ""))
         if kind != typed:
             kind = "text"
-        if isinstance(run.input, RunState):
-            restore_limit(run)
+        if isinstance(run.input, RunState | list):
+            restore_command(run, self._models)
         if kind == "escaped":
             run.state[_LITERAL] = True  # a retry must not parse it as a command
             run.input = run.input[len(self._prefix) :]

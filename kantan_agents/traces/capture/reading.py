@@ -134,11 +134,12 @@ class _Reader:
             answers = [call.answer for call in calls if call.answer is not None]
             output = text_of_items(answers[-1].output) if answers else None
         parent_run, parent_call = data.get("parent") or (None, None)
+        sent, given = self._items(data.get("input")), data.get("given")
         return RunRecord(
             id=run_id,
             trace_id=trace_id,
             agent=data["agent"],
-            input=self._items(data.get("input")),
+            input=sent,
             output=output,
             error=_error(data.get("error")),
             outcome=data["outcome"],
@@ -161,6 +162,9 @@ class _Reader:
             missing=tuple(data.get("missing", ())),
             inner_runs=tuple(data.get("inner_runs", ())),
             arm=data.get("arm"),
+            given=sent if given is True else self._items(given),
+            given_context=data.get("given_context"),
+            is_nested=data.get("is_nested", False),
         )
 
     def _at(self, found: Any, otherwise: Any = None) -> Any:

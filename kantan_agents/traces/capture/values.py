@@ -79,7 +79,8 @@ class RunRecord:
         id: ``agent_run_id`` of the run.
         trace_id: Id of its trace.
         agent: Name of the agent that was run.
-        input: The user's input; None for a run that was resumed from a stored state.
+        input: The user's input as the run's middleware has left it: what was sent. None for a run that was
+            resumed from a stored state.
         output: The final output as JSON data; None if there is none.
         error: The error that ended the run.
         outcome: ``"finished"``, ``"failed"``, ``"cancelled"``, or ``"stopped"`` if the reader of its stream
@@ -100,6 +101,11 @@ class RunRecord:
         missing: What could not be recorded; empty if the record is complete.
         inner_runs: Ids of the runs of the same trace that began inside this one, each with its own record.
         arm: Name of its arm, if a ``Rollout`` has chosen one.
+        given: The user's input as it was given, before any middleware; None if that is not recorded, as by
+            earlier versions. A run that is made again begins with it.
+        given_context: The context values that the prompt of its agent reads, as they were before any
+            middleware; None if they are those of ``agents[0]``.
+        is_nested: Whether it began inside another run or span, so that its input is not a command.
     """
 
     id: str
@@ -125,6 +131,14 @@ class RunRecord:
     missing: Sequence[str] = ()
     inner_runs: Sequence[str] = ()
     arm: str | None = None
+    given: Items | None = None
+    given_context: Mapping[str, JSONValue] | None = None
+    is_nested: bool = False
+
+    @property
+    def begins_with(self) -> Items | None:
+        """The input that a run begins with that makes this one again; None as for ``input``."""
+        return self.input if self.given is None else self.given
 
     @property
     def is_complete(self) -> bool:

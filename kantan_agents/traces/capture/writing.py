@@ -44,6 +44,9 @@ def data_of(run: RunRecord) -> dict[str, Any]:
         "seconds": run.seconds,
         "outcome": run.outcome,
         "input": run.input,
+        "given": _given(run),
+        "given_context": run.given_context,
+        "is_nested": run.is_nested,
         "output": run.output,
         "error": None if run.error is None else attrs.asdict(run.error),
         "is_streamed": run.is_streamed,
@@ -63,7 +66,14 @@ def data_of(run: RunRecord) -> dict[str, Any]:
         "missing": list(run.missing),
         "inner_runs": list(run.inner_runs),
     }
-    return _without_defaults(data, "output")
+    kept = [name for name in ("given", "given_context") if getattr(run, name) is not None]
+    return _without_defaults(data, "output", *kept)
+
+
+def _given(run: RunRecord) -> Any:
+    if run.given is not None and canonical(run.given) == canonical(run.input):
+        return True  # as in most runs
+    return run.given
 
 
 def _model_call(call: ModelCallRecord, run: RunRecord) -> dict[str, Any]:
@@ -158,8 +168,9 @@ def with_shared_contents(data: Mapping[str, Any]) -> dict[str, Any]:
         return known.setdefault((kind, packed), Shared(kind, packed))
 
     own = _placed_run(data, place, long_items=True)
-    if isinstance(own.get("input"), (list, tuple)):
-        own["input"] = _items(own["input"])
+    for name in ("input", "given"):
+        if isinstance(own.get(name), (list, tuple)):
+            own[name] = _items(own[name])
     return own
 
 

@@ -76,9 +76,12 @@ class _Redaction:
             "run", {"type": "generation", "input": data.get("input"), "output": data.get("output")}
         )
         data["input"], data["output"] = given.get("input"), given.get("output")
+        if not isinstance(data.get("given"), bool | None):
+            before = self._span("given", {"type": "generation", "input": data["given"], "output": None})
+            data["given"] = before.get("input")
         data |= {
             name: self._custom(name, data[name])
-            for name in ("options", "rules", "state", "error", "listings")
+            for name in ("given_context", "options", "rules", "state", "error", "listings")
             if name in data
         }
         if self._missing:

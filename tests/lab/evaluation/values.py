@@ -27,6 +27,7 @@ def cases() -> st.SearchStrategy[Case]:
         expected=_VALUES,
         metadata=_MAPPINGS,
         conversation=_CONVERSATIONS,
+        earlier=st.lists(_MAPPINGS, max_size=1),
     )
 
 

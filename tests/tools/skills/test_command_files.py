@@ -166,6 +166,34 @@ async def test_a_resumed_run_is_under_the_limit_of_its_command(folder: Path) -> 
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize("stored", [False, True])
+async def test_a_resumed_run_has_the_model_of_its_command(folder: Path, stored: bool) -> None:
+    usual, fast = ScriptedModel(["Usual."]), ScriptedModel([call("sign"), call("sign"), "Fast."])
+    sign = function_tool(lambda: "signed", name_override="sign", needs_approval=True)
+    (folder / "contract.md").write_text("---\nmodel: fast\n---\nSign.", encoding="utf-8")
+    commands = SlashCommands({"allow": "*"}, files=CommandLoader(folder), models={"fast": fast})
+    agent = Agent("dev", "Help.", model=usual, tools=[sign], middleware=[commands])
+    context: Any = await agent.run_async("/contract")
+    for _ in range(2):
+        state = context["result"].to_state()
+        if stored:
+            state = await RunState.from_string(agent.sdk_agent, state.to_string())
+        state.approve(state.get_interruptions()[0])
+        context = await agent.run_async(state)
+    assert (context["result"].final_output, usual.calls) == ("Fast.", ())
+
+
+@pytest.mark.anyio
+async def test_what_a_command_has_sent_is_under_its_limit_when_it_is_given_as_items(folder: Path) -> None:
+    agent, model = agent_of(folder)
+    context: Any = await agent.run_async("/review 1")
+    model.enqueue("Done.")
+    await agent.run_async(context["result"].input)
+    first, again = model.calls
+    assert [tool.name for tool in first.tools] == [tool.name for tool in again.tools] == ["fill"]
+
+
+@pytest.mark.anyio
 async def test_user_rules_decide_by_the_name_and_tool_lists_of_the_agent_do_not(folder: Path) -> None:
     agent, _ = agent_of(folder, rules={"allow": ["commit"]})
     with pytest.raises(ToolNotAllowedError):

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import attrs
 import pytest
 from agents import ModelSettings, function_tool
 from pydantic import BaseModel
 
 from kantan_agents import Agent, Prompt
+from kantan_agents.core.pipeline import Next, Run
 from kantan_agents.testing import ScriptedModel, function_call
 from kantan_agents.traces.capture import RunRecord
 from kantan_agents.traces.capture.canonical import decode
@@ -76,3 +78,23 @@ async def test_records_of_all_kinds_of_runs_survive(recording: Recording) -> Non
         assert [call.request.hash for call in back(run).model_calls] == [
             call.request.hash for call in run.model_calls
         ]
+
+
+async def test_the_input_and_the_context_as_given_survive(recording: Recording) -> None:
+    async def change(run: Run, call_next: Next) -> None:
+        run.input.append({"role": "user", "content": "x" * 300})
+        run.context["n"] = run.context.get("n", 0) + 1
+        await call_next(run)
+
+    given: list[Any] = [{"role": "user", "content": "y" * 300}]
+    agent = Agent("a", "{{ $ctx.n }}", model=ScriptedModel(["Yes."]), middleware=[change])
+    await agent.run_async([*given])
+    run = recording.run()
+    assert (run.given, len(run.input or ()), run.given_context) == (tuple(given), 2, {})
+    assert run.agents[0].context == {"n": 1}
+    # None is what earlier versions have recorded.
+    for before in (run.given, run.input, "", None):
+        known = attrs.evolve(run, given=before)
+        assert back(known) == from_captured(known) == known
+        assert known.begins_with == (run.input if before is None else before)
+    assert data_of(attrs.evolve(run, given=run.input))["given"] is True

@@ -88,15 +88,26 @@ class RunCapture:
         self._listings: list[Any] = []
         self._listed: dict[str, bytes | None] = {}
         self._state: dict[str, Any] | None = None
-        if isinstance(run.input, RunState):
-            try:
+        self._given: str | list[bytes] | None = None
+        self._before: dict[str, bytes] = {}
+        self._options = {name: value for name, value in run.options.items() if _is_plain(value)}
+        try:
+            if isinstance(run.input, RunState):
                 self._state = _state_of(run.input)
-            except Exception as error:  # noqa: BLE001 - recording must not make a run fail
-                self.failed("the state that the run was resumed from", error)
+            else:
+                self.begins_with(run.input)
+                self._before = self._values_before()
+        except Exception as error:  # noqa: BLE001 - recording must not make a run fail
+            what = "state that the run was resumed from" if isinstance(run.input, RunState) else "given input"
+            self.failed(f"the {what}", error)
 
     def elapsed(self) -> float:
         """Return the seconds since the run began."""
         return perf_counter() - self._begun
+
+    def begins_with(self, given: Any) -> None:
+        """Capture the input that a run begins with that makes this one again; middleware may change it."""
+        self._given = _packed(given)
 
     def failed(self, what: str, error: Exception) -> None:
         """Note that something could not be captured."""
@@ -143,6 +154,13 @@ class RunCapture:
         self._values[name] = values
         if known is None and values:
             self._agents[name] = {**self._agents[name], "context": values}
+
+    def _values_before(self) -> dict[str, bytes]:
+        """Return the values that the template of the agent reads, as they are before any middleware."""
+        template = described_agent(self.run.agent, self.run.agent.instructions).template
+        if template is None or not isinstance(self.run.context, dict):
+            return {}
+        return {path: encode(value) for path, value in values_read(template, self.run.context).items()}
 
     def _encoded(self, value: Any) -> msgspec.Raw:
         """Return a value of any type as JSON, redacted as it leaves the run."""
@@ -259,6 +277,8 @@ class RunCapture:
         run = self.run
         if run.is_streamed:
             data["is_streamed"] = True
+        if run.is_nested:
+            data["is_nested"] = True
         if run.parent_run is not None:
             data["parent"] = [run.parent_run, run.parent_call]
         if self.inner_runs:
@@ -272,21 +292,29 @@ class RunCapture:
 
     def _add_input(self, data: dict[str, Any]) -> None:
         run = self.run
-        if run.options:
-            options = {name: value for name, value in run.options.items() if _is_plain(value)}
-            if options:
-                data["options"] = options
+        if self._options:
+            data["options"] = self._options
         if self._state is not None:
             data["state"] = self._encoded(self._state)
             return
-        given = redacted_input(run, user_input(run))
-        if isinstance(given, list):
-            packed = [encode(item) for item in given]
-            self.size += sum(map(len, packed))
-            given = [shared_item(item) for item in packed]
-        else:
-            self.size += len(given)
-        data["input"] = given
+        sent = _packed(redacted_input(run, user_input(run)))
+        data["input"] = self._items(sent)
+        given = self._given
+        if is_redacted(run) and given is not None:
+            # Not earlier: what the user has typed as a placeholder must be known first.
+            given = _packed(redacted_input(run, given if isinstance(given, str) else [*map(decode, given)]))
+        if given is not None:
+            data["given"] = True if given == sent else self._items(given)
+        before = {path: self._encoded(decode(packed)) for path, packed in self._before.items()}
+        if before != self._agents.get(run.agent.name, {}).get("context", {}):
+            data["given_context"] = before
+
+    def _items(self, packed: str | list[bytes]) -> Any:
+        if isinstance(packed, str):
+            self.size += len(packed)
+            return packed
+        self.size += sum(map(len, packed))
+        return [shared_item(item) for item in packed]
 
     def _add_end(self, data: dict[str, Any], error: BaseException | None) -> None:
         run = self.run
@@ -309,6 +337,10 @@ class RunCapture:
         packed = encode(value)
         self.size += len(packed)
         return msgspec.Raw(packed)
+
+
+def _packed(items: Any) -> Any:
+    return [encode(item) for item in items] if isinstance(items, list) else items
 
 
 def _outcome(run: Run, error: BaseException | None) -> str:

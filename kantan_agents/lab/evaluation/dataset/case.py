@@ -14,6 +14,8 @@ from kantan_agents.support.arguments import shown
 from kantan_agents.traces.capture.canonical import content_hash
 
 _ID_LENGTH: Final = 16
+NESTED: Final = "is_nested"
+"""In the metadata of a case: its run began inside another run or span, so its input is not a command."""
 
 
 @attrs.frozen(slots=False)
@@ -24,13 +26,14 @@ class Case:
     case.
 
     Attributes:
-        input: The user's input: a text, or a list of input items.
+        input: The user's input, as it is given to the agent: a text, or a list of input items.
         id: What names it in its dataset; by default the first 16 digits of its ``hash``.
         context: Values for the context of each run.
         expected: A reference output: a text, or JSON data for a structured output; None if there is none.
         metadata: Anything else about it, such as the ``trace_id`` of the run that it was made from.
         conversation: Id of the conversation that it is part of. Cases of one conversation are not
             independent: a split keeps them together, and a comparison treats them as one cluster.
+        earlier: Items of the conversation before the input. Each run gets them in a session.
 
     Raises:
         InvalidCaseError: E101, a value has the wrong type or is not JSON data.
@@ -42,6 +45,7 @@ class Case:
     expected: Any = None
     metadata: Mapping[str, Any] = attrs.field(factory=dict)
     conversation: str | None = None
+    earlier: Sequence[Mapping[str, Any]] = ()
 
     def __attrs_post_init__(self) -> None:
         name = self.id if isinstance(self.id, str) and self.id else _beginning(self.input)
@@ -51,6 +55,7 @@ class Case:
                 "context": _mapping(self.context, "context"),
                 "expected": json_copy(self.expected, "expected"),
                 "metadata": _mapping(self.metadata, "metadata"),
+                "earlier": _items(self.earlier, "earlier"),
             }
             _check_name(self.id, "id")
             _check_conversation(self.conversation)
@@ -63,16 +68,29 @@ class Case:
 
     @cached_property
     def hash(self) -> str:
-        """SHA-256 of its input, context and expected output, as 64 hex digits."""
-        return content_hash({"input": self.input, "context": self.context, "expected": self.expected})
+        """SHA-256 of its input, with the items before it, context and expected output, as 64 hex digits."""
+        data = {"input": self.input, "context": self.context, "expected": self.expected}
+        return content_hash({**data, "earlier": self.earlier} if self.earlier else data)
+
+    @property
+    def whole_input(self) -> str | Sequence[Mapping[str, Any]]:
+        """The whole conversation: the input, after the items before it if there are any."""
+        if not self.earlier:
+            return self.input
+        given = [{"role": "user", "content": self.input}] if isinstance(self.input, str) else self.input
+        return [*self.earlier, *given]
 
 
 def _input(value: Any) -> Any:
     if isinstance(value, str):
         return json_copy(value, "input")
+    return _items(value, "input", "a str or ")
+
+
+def _items(value: Any, place: str, other: str = "") -> Any:
     if isinstance(value, (list, tuple)) and all(isinstance(item, Mapping) for item in value):
-        return json_copy(value, "input")
-    raise NotJSONDataError(f"input must be a str or a list of dicts, not {shown(value)}")
+        return json_copy(value, place)
+    raise NotJSONDataError(f"{place} must be {other}a list of dicts, not {shown(value)}")
 
 
 def _mapping(value: Any, place: str) -> Any:

@@ -168,6 +168,8 @@ def _row(path: Path, case: Case) -> Mapping[str, str]:
         values["expected"] = case.expected
     if case.conversation is not None:
         values["conversation"] = case.conversation
+    if case.earlier:
+        values["earlier"] = case.earlier  # which is not a text
     for group, entries in (("context", case.context), ("metadata", case.metadata)):
         values |= {f"{group}.{name}": value for name, value in entries.items()}
     for reason in _obstacles(values):

@@ -60,9 +60,9 @@ class Dataset:
         """Read a dataset from a file: JSON Lines (``.jsonl``) or CSV (``.csv``, ``.tsv``).
 
         A line of JSON Lines is an object with ``input`` and, if needed, ``id``, ``context``, ``expected``,
-        ``metadata`` and ``conversation``. A CSV file has a header with ``input``, ``expected``, ``id``,
-        ``conversation``, ``context.NAME`` and ``metadata.NAME``; all its values are texts. Blank lines are
-        ignored. Nothing in a file is executed or used as a path.
+        ``metadata``, ``conversation`` and ``earlier``. A CSV file has a header with ``input``, ``expected``,
+        ``id``, ``conversation``, ``context.NAME`` and ``metadata.NAME``; all its values are texts. Blank
+        lines are ignored. Nothing in a file is executed or used as a path.
 
         Args:
             path: The file.
@@ -107,12 +107,13 @@ class Dataset:
     ) -> Self:
         """Return a dataset with a case for each recorded run that matches, the newest first.
 
-        Only runs that are not inside another run become cases. A case has the input of the run, after the
-        items of its session if it had one, the context values that its prompt has read, the tool rules of its
-        caller, and the output as ``expected``: what was answered then, not necessarily what should be. Its
-        ``metadata`` names the trace, the run and the prompt, has the recorded tokens and, if the run has
-        failed, the ``error``. Its ``conversation`` is the ``group_id`` of the trace. What was masked or
-        redacted in the database stays so.
+        Only runs that are not inside another run become cases. A case has the input of the run as it was
+        given, before any middleware, in ``earlier`` the items of its session if it had one, the context
+        values that its prompt reads, the tool rules of its caller, and the output as ``expected``: what was
+        answered then, not necessarily what should be. Its ``metadata`` names the trace, the run and the
+        prompt, and has the recorded tokens, if the run has failed the ``error``, and if middleware has
+        changed the input the one that was ``sent``. Its ``conversation`` is the ``group_id`` of the trace.
+        What was masked or redacted in the database stays so.
 
         Runs of experiments and of judges are left out, unless ``metadata`` asks for them. ``skipped`` has the
         traces that match and are not recorded completely, each with its reason.

@@ -16,7 +16,7 @@ from kantan_agents.support.nearest import nearest
 
 SEAL: Final = "kantan_agents_sealed"
 """The key in the first line of a sealed test set."""
-_KEYS: Final = ("context", "conversation", "expected", "id", "input", "metadata")
+_KEYS: Final = ("context", "conversation", "earlier", "expected", "id", "input", "metadata")
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
@@ -42,6 +42,8 @@ def _data(case: Case) -> dict[str, Any]:
         data["metadata"] = case.metadata
     if case.conversation is not None:
         data["conversation"] = case.conversation
+    if case.earlier:
+        data["earlier"] = case.earlier
     return data
 
 

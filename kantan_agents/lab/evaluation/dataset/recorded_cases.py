@@ -11,10 +11,11 @@ import attrs
 
 from kantan_agents.core.context import RESERVED_KEYS
 from kantan_agents.errors import EmptyDatasetError, InvalidCaseError, InvalidOptionError, KantanAgentsError
-from kantan_agents.lab.evaluation.dataset.case import Case
+from kantan_agents.lab.evaluation.dataset.case import NESTED, Case
 from kantan_agents.lab.evaluation.judge_keys import JUDGE_KEY
 from kantan_agents.lab.replay.cohort import Skipped
 from kantan_agents.lab.replay.recording import Recording
+from kantan_agents.lab.replay.run_again import earlier_items
 from kantan_agents.support.arguments import checked_int
 from kantan_agents.tool_rules import EXPLICIT
 from kantan_agents.traces.capture import RunRecord
@@ -252,6 +253,7 @@ def _case(
     verdict: Mapping[str, Any] | None,
 ) -> Case:
     root = recording.root
+    given, earlier = input_of(root)
     prompt = root.agents[0].prompt if root.agents else None
     answers = [call.answer for run in recording.runs for call in run.model_calls if call.answer is not None]
     metadata: dict[str, Any] = {
@@ -264,23 +266,29 @@ def _case(
         "output_tokens": sum(_count(answer.usage.get("output_tokens")) for answer in answers),
         "error": None if root.error is None else f"{root.error.type}: {root.error.message}",
         "score": None if verdict is None else verdict.get("score"),
+        "sent": None if root.given is None or root.given == root.input else root.input,
+        NESTED: root.is_nested or None,
     }
     return Case(
-        _input(root),
+        given,
         id=root.id,
         context=_context(root),
         expected=root.output,
         metadata={key: value for key, value in metadata.items() if value is not None},
         conversation=trace.summary.group_id or None,
+        earlier=earlier,
     )
 
 
-def _input(root: RunRecord) -> str | list[Mapping[str, Any]]:
-    """Return the input of a run; with a session, the whole conversation, as the model got it."""
-    given = root.input
-    if root.has_session and root.model_calls:
-        given = root.model_calls[0].request.input
-    return given if isinstance(given, str) else [*(given or ())]
+def input_of(root: RunRecord) -> tuple[str | list[Mapping[str, Any]], list[Any]]:
+    """Return the input of a run as it was given, and what was in its session before.
+
+    If it is not recorded as given: with a session, the whole conversation, as the model got it.
+    """
+    given, earlier = root.begins_with, earlier_items(root)
+    if root.given is None and root.has_session and root.model_calls:
+        given, earlier = root.model_calls[0].request.input, []
+    return given if isinstance(given, str) else [*(given or ())], earlier
 
 
 def _context(root: RunRecord) -> dict[str, Any]:
@@ -289,7 +297,9 @@ def _context(root: RunRecord) -> dict[str, Any]:
     A template finds a value under its whole path too. The rules are included because the run is going to be
     made again: a tool that they denied must not run then.
     """
-    read = root.agents[0].context if root.agents else {}
+    read = root.given_context
+    if read is None:
+        read = root.agents[0].context if root.agents else {}
     context = {path: copied(value) for path, value in read.items() if path not in RESERVED_KEYS}
     for name, rules in root.rules.layers:
         if name == EXPLICIT:

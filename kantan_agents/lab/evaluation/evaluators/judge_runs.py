@@ -60,7 +60,7 @@ def shown_to_judge(*parts: tuple[str, Any]) -> str:
 
 def parts_of(case: Case) -> list[tuple[str, Any]]:
     """Return the parts of a case that a judge sees: its input and, if there is one, the reference."""
-    parts: list[tuple[str, Any]] = [("The input of the agent", case.input)]
+    parts: list[tuple[str, Any]] = [("The input of the agent", case.whole_input)]
     if case.expected is not None:
         parts.append(("A reference output", case.expected))
     return parts

@@ -5,19 +5,22 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, Final
 
 from agents import RunConfig
 
 from kantan_agents.agent.running.drive import drive
+from kantan_agents.agent.running.identity import begun_inside
 from kantan_agents.agent.running.new import new_run
 from kantan_agents.core.pipeline import Run
+from kantan_agents.lab.evaluation.dataset.case import NESTED
 from kantan_agents.lab.evaluation.experiment.missing_runs import MissingRun
 from kantan_agents.lab.evaluation.experiment.results import CaseResult
 from kantan_agents.lab.evaluation.experiment.watching import Watch, current_watch
 from kantan_agents.lab.replay.experiment.prices import Prices
 from kantan_agents.lab.replay.playback import output_of
+from kantan_agents.lab.replay.run_again import RecordedSession
 from kantan_agents.support.secrets import mask
 from kantan_agents.traces.capture.canonical import copied
 from kantan_agents.traces.store.experiment_keys import EXPERIMENT_KEY
@@ -78,11 +81,14 @@ class CaseRunner:
         config = copy.copy(self._config)  # `replace` would read all type hints of the class
         config.trace_metadata = self._metadata(unit)
         options = {**self._options, "run_config": config}
+        if unit.case.earlier:
+            options["session"] = RecordedSession(copied(list(unit.case.earlier)))
         output: Any = None
         error: Exception | None = None
         run: Run | None = None
         start = time.perf_counter()
-        with self.watched() as watch:
+        is_nested = unit.case.metadata.get(NESTED)
+        with self.watched() as watch, begun_inside() if is_nested else nullcontext():
             try:
                 # As `run_async` does, but the run is known afterwards, and its trace.
                 run, pipeline = new_run(unit.variant.agent, given, context, options)

@@ -52,7 +52,12 @@ def _own(finished: FinishedCase) -> FinishedCase:
     """Return a run for one evaluator, which may change what it gets: others get copies of their own."""
     case = finished.case
     may_change = (finished.output, case.expected, case.input)
-    if not (case.context or case.metadata or any(isinstance(one, (dict, list)) for one in may_change)):
+    if not (
+        case.context
+        or case.metadata
+        or case.earlier
+        or any(isinstance(one, (dict, list)) for one in may_change)
+    ):
         return finished
     own = attrs.evolve(
         case,
@@ -60,6 +65,7 @@ def _own(finished: FinishedCase) -> FinishedCase:
         context=copied(dict(case.context)),
         expected=copied(case.expected),
         metadata=copied(dict(case.metadata)),
+        earlier=copied(list(case.earlier)),
     )
     return attrs.evolve(finished, case=own, output=copied(finished.output))
 

@@ -127,7 +127,10 @@ def _id_of(connection: sqlite3.Connection, evaluation: EvaluationRow) -> int:
 def _stored_case(case: Case, *, is_withheld: bool) -> Any:
     if is_withheld:
         case = Case("", case.id, conversation=case.conversation)
-    return mask_data(decode(encode_anything(attrs.asdict(case))), mask)
+    data = attrs.asdict(case)
+    if not case.earlier:
+        del data["earlier"]  # which earlier versions do not know
+    return mask_data(decode(encode_anything(data)), mask)
 
 
 def write_scores(

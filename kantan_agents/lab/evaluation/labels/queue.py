@@ -238,7 +238,7 @@ class LabelQueue:
                 return LabelItem(
                     place + 1,
                     case.id,
-                    case.input,
+                    case.whole_input,
                     case.context,
                     case.expected,
                     result.output,

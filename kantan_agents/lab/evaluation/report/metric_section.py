@@ -106,7 +106,7 @@ def _changed_case(one: ChangedCase, compared: MetricComparison, cases: Mapping[t
 def _given(case: Case | None) -> str:
     if case is None:
         return ""
-    parts = [("input", case.input)]
+    parts = [("input", case.whole_input)]
     if case.expected is not None:
         parts.append(("expected", case.expected))
     shown = "".join(f"<dt>{label}</dt><dd>{block(_as_text(value))}</dd>" for label, value in parts)

@@ -10,13 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import agents
+import attrs
 import pytest
 from agents import RunConfig, SQLiteSession
 from pydantic import BaseModel
 
 from kantan_agents import RUBRIC, Agent, Prompt, TraceStore, judge_agent
+from kantan_agents.core.pipeline import Next, Run
 from kantan_agents.errors import EmptyDatasetError, InvalidOptionError, TraceDatabaseError
 from kantan_agents.lab.evaluation import Dataset
+from kantan_agents.lab.evaluation.dataset.recorded_cases import input_of
+from kantan_agents.lab.replay import Recording
 from kantan_agents.middleware import Redact
 from kantan_agents.testing import ScriptedModel
 from kantan_agents.testing import ScriptedToolCall as Call
@@ -129,13 +133,26 @@ def test_a_case_of_a_run_with_a_session_has_the_whole_conversation(recorder: Rec
     asyncio.run(talk())
     recorder.recorder.force_flush()
     second, first = Dataset.from_traces(recorder.store)
-    assert [item.get("content") for item in _items(first.input)] == ["The capital of France?"]
-    assert [item["role"] for item in _items(second.input)] == ["user", "assistant", "user"]
-    assert _items(second.input)[-1]["content"] == "How large is it?"
+    assert (first.input, first.earlier) == ("The capital of France?", [])
+    assert (second.input, [item["role"] for item in second.earlier]) == (
+        "How large is it?",
+        ["user", "assistant"],
+    )
+    assert [*second.whole_input] == [*second.earlier, {"role": "user", "content": "How large is it?"}]
+    # Earlier versions have not recorded the input as it was given: the case is what it was.
+    record = Recording.from_trace(recorder.store, second.metadata["trace_id"]).root
+    assert input_of(attrs.evolve(record, given=None)) == ([*second.whole_input], [])
 
 
-def _items(given: Any) -> list[Any]:
-    return [{"role": "user", "content": given}] if isinstance(given, str) else given
+def test_a_case_has_what_was_given_and_what_was_sent(recorder: Recorder) -> None:
+    async def change(run: Run, call_next: Next) -> None:
+        run.input = f"Please: {run.input}"
+        run.context["language"] = "en"
+        await call_next(run)
+
+    recorder.run(support("Done.", middleware=[change]), "hi", {"user": {"name": "Ada"}})
+    (case,) = Dataset.from_traces(recorder.store)
+    assert (case.input, case.metadata["sent"], case.context) == ("hi", "Please: hi", {"user.name": "Ada"})
 
 
 def test_runs_whose_earlier_turns_only_the_provider_has_are_skipped(recorder: Recorder) -> None:

@@ -1,0 +1,87 @@
+"""Middleware that changes what a run begins with, and inputs for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from kantan_agents import CommandLoader, Middleware, SlashCommands
+from kantan_agents.core.pipeline import Next, Run
+from kantan_agents.middleware import Budget, CompactHistory, Deadline, LimitConcurrency, Redact, Retry
+
+INSTRUCTIONS: Final = "Help. It is visit {{ $ctx.visits }} of {{ $ctx.user.name }}."
+COMMANDS: Final = {
+    "review": "---\ndescription: Review\nallowed-tools: look\n---\nReview $1.\n",
+    "plain": "---\ndescription: Ask\nmodel: fast\n---\nAsk about $1.\n",
+}
+INPUTS: Final[tuple[Any, ...]] = (
+    "hi",
+    "//wipe notes",
+    "/review 12",
+    "/plain 12",
+    "/wipe notes",
+    "/unknown",
+    "I am aiko@example.com and not [email_1].",
+    [{"role": "user", "content": "hi"}, {"role": "user", "content": "/wipe notes"}],
+)
+
+
+async def please(run: Run, call_next: Next) -> None:
+    """Change a text."""
+    if isinstance(run.input, str):
+        run.input = f"Please: {run.input}"
+    await call_next(run)
+
+
+async def note(run: Run, call_next: Next) -> None:
+    """Add an item to the caller's own list, or to the text."""
+    item = {"role": "user", "content": "Note: it is urgent."}
+    if isinstance(run.input, list):
+        run.input.append(item)
+    elif isinstance(run.input, str) and not run.input.startswith("/"):
+        run.input = [{"role": "user", "content": run.input}, item]
+    await call_next(run)
+
+
+async def count(run: Run, call_next: Next) -> None:
+    """Count in the context, of which the template reads."""
+    run.context["visits"] = run.context.get("visits", 0) + 1
+    run.context.setdefault("user", {"name": "Aiko"})["name"] += "!"
+    await call_next(run)
+
+
+class LongAnswers(Middleware):
+    """Adds to an option."""
+
+    async def run(self, run: Run, call_next: Next) -> None:
+        run.options["max_turns"] = run.options.get("max_turns", 5) + 1
+        await call_next(run)
+
+
+def write_commands(folder: Path) -> CommandLoader:
+    """Write the files of the commands."""
+    for name, text in COMMANDS.items():
+        (folder / f"{name}.md").write_text(text, encoding="utf-8")
+    return CommandLoader(folder)
+
+
+def commands(loader: CommandLoader) -> SlashCommands:
+    """Return the commands; one names a model that files may not name, and so has no effect."""
+    return SlashCommands({"allow": ["wipe", "review", "plain"]}, files=loader)
+
+
+MIDDLEWARE: Final[dict[str, Callable[[CommandLoader], Any]]] = {
+    "commands": commands,
+    "please": lambda _: please,
+    "note": lambda _: note,
+    "count": lambda _: count,
+    "long": lambda _: LongAnswers(),
+    "redact": lambda _: Redact(),
+    "restore": lambda _: ("restore", Redact(restore=True, keep_in="originals")),
+    "compact": lambda _: CompactHistory(max_tokens=100_000),
+    "retry": lambda _: Retry(),
+    "budget": lambda _: Budget(max_model_calls=20),
+    "deadline": lambda _: Deadline(60),
+    "limit": lambda _: LimitConcurrency(2),
+}
