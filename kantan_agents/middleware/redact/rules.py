@@ -99,12 +99,13 @@ def _passes_luhn(digits: list[int]) -> bool:
     return (sum(digits[-1::-2]) + sum(number // 10 + number % 10 for number in doubled)) % 10 == 0
 
 
-_DATE = re.compile(r"\(?\d{1,2}[-. ]\d{1,2}[-. ]\d{4}(?!\d)")
+# A date, or the beginning of a UUID.
+_NO_PHONE = re.compile(r"(?!00)\(?\d{1,2}[-. ]\d{1,2}[-. ]\d{4}(?!\d)|\d{8}-\d{4}\Z")
 
 
 def phone_length(text: str) -> int:
-    """Return the length of ``text``, or 0 if it is a date."""
-    return 0 if _DATE.match(text) else len(text)
+    """Return the length of ``text``, or 0 if it is a date or part of an id."""
+    return 0 if _NO_PHONE.match(text) else len(text)
 
 
 def address_length(text: str) -> int:
@@ -278,15 +279,26 @@ _NO_WORD_AFTER = r"(?![A-Za-z0-9_])"
 _NO_NUMBER_BEFORE = (
     r"(?:(?<!\d[.,])|(?<=\d{8},)|(?<=\d[ -]\d{3},)|(?<=\d[ -]\d{4},)|(?<=\d-\d{3}\.)|(?<=\d-\d{4}\.))"
 )
-_NATIONAL = r"\(?0\d(?:[ .()-]{0,2}\d){7,9}"
+_NO_PART_BEFORE = f"{_NO_WORD_BEFORE}{_NO_NUMBER_BEFORE}"
+# The digits of a number. Behind its shortest length, a blank or dot in front of another number ends it; other
+# digits belong to it, up to its greatest length.
+_DIGIT = r"(?:[ .()-]{0,2}\d)"
+_ABROAD = r"(?:00|011)[ .-]?[1-9]"
+_ANOTHER = rf" (?:\+[1-9]|{_ABROAD}){_DIGIT}{{7}}| 0\d(?:(?! 00[1-9]){_DIGIT}){{7}}|\.0\d(?:-?\d){{7}}"
+_FURTHER = f"(?:(?!{_ANOTHER}){_DIGIT})"
+_ZERO = r"(?:\d{0,2}[ .()-]{0,2}0)?"  # behind a country code
 _PHONE = "|".join(
     (
-        r"(?<!\d)\+\d(?:[ .()-]{0,2}\d){6,14}(?!\d)",  # with country code
-        rf"{_NO_WORD_BEFORE}{_NO_NUMBER_BEFORE}{_NATIONAL}{_NO_WORD_AFTER}",
+        rf"(?<!\d)\+\d{_ZERO}{_DIGIT}{{6,9}}{_FURTHER}{{0,6}}(?!\d)",  # with country code
+        rf"{_NO_PART_BEFORE}{_ABROAD}{_ZERO}{_DIGIT}{{7,9}}{_FURTHER}{{0,5}}{_NO_WORD_AFTER}",
+        rf"{_NO_PART_BEFORE}\(?0\d{_DIGIT}{{7}}{_FURTHER}{{0,3}}{_NO_WORD_AFTER}",
+        # With a blank behind the 0.
+        rf"{_NO_PART_BEFORE}0[ -](?:\d{{2,4}}[ -]\d{{5,8}}|\d{{3}}(?:[ -]\d\d){{3}}){_NO_WORD_AFTER}",
         # Behind any number: no fraction and no group of thousands has hyphens.
         rf"(?<=\d[.,])0(?:\d{{1,4}}-\d{{1,4}}-\d{{4}}|\d{{3}}-\d{{3}}-\d{{3}}){_NO_WORD_AFTER}",
         rf"{_NO_WORD_BEFORE}(?:1[ .-])?\(?[2-9]\d{{2}}\)?[ .-]{{1,2}}\d{{3}}[ .-]\d{{4}}{_NO_WORD_AFTER}",
         rf"{_NO_WORD_BEFORE}1\d{{2}}[ -]\d{{4}}[ -]\d{{4}}{_NO_WORD_AFTER}",
+        rf"{_NO_WORD_BEFORE}1[38]00[ -]\d{{3}}[ -]\d{{3}}{_NO_WORD_AFTER}",
     )
 )
 # Digits between the letters a to f belong to an id or a hash.
@@ -300,7 +312,7 @@ SECRET = "secret"  # noqa: S105 - a name
 
 KINDS: Mapping[str, Rule] = {
     "email": EmailRule(),
-    "phone": SignsRule(_PHONE, _NUMBER_SIGNS, 50, phone_length),
+    "phone": SignsRule(_PHONE, _NUMBER_SIGNS, 100, phone_length),
     "card": SignsRule(_CARD, _NUMBER_SIGNS, 50, card_length),
     "ip": AddressRule(),
     SECRET: SecretRule(),

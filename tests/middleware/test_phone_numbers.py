@@ -1,0 +1,158 @@
+"""Which spellings of phone numbers ``Redact`` finds, with the numbers of the ``phonenumbers`` package."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import phonenumbers
+import pytest
+from phonenumbers import PhoneNumberFormat, PhoneNumberType
+
+from kantan_agents.middleware import Redact
+from tests.docs.pages import ROOT, Page
+
+# Fifty countries.
+COUNTRIES = [
+    country
+    for region in (
+        "US CA MX BR AR CL CO",
+        "GB IE DE AT CH FR BE NL IT ES PT SE NO DK FI PL CZ HU GR TR RU UA",
+        "IL AE IN CN JP KR TW HK SG TH ID MY PH VN SA AU NZ",
+        "ZA EG NG KE",
+    )
+    for country in region.split()
+]
+KINDS = (PhoneNumberType.FIXED_LINE, PhoneNumberType.MOBILE, PhoneNumberType.TOLL_FREE)
+
+# The documented name of each spelling, with the number of a mobile phone in France.
+SPELLINGS = {
+    "international": "+33 6 12 34 56 78",
+    "with hyphens": "+33-6-12-34-56-78",
+    "with dots": "+33.6.12.34.56.78",
+    "without blanks": "+33612345678",
+    "with `(0)`": "+33 (0)6 12 34 56 78",
+    "behind `00`": "0033 6 12 34 56 78",
+    "behind `00` and a blank": "00 33 6 12 34 56 78",
+    "behind `00`, without blanks": "0033612345678",
+    "behind `011`": "011 33 6 12 34 56 78",
+    "national, with a leading 0": "06 12 34 56 78",
+    "the same without blanks": "0612345678",
+    "national, otherwise": "(201) 555-0123",
+    "the same, without blanks": "2015550123",
+}
+RULE = Redact(rules="phone")
+
+
+def spellings(country: str) -> Iterator[tuple[str, str]]:
+    """Yield the spellings of the numbers of a country, each with its name."""
+    for kind in KINDS:
+        number = phonenumbers.example_number_for_type(country, kind)
+        if number is None:
+            continue
+        code = str(number.country_code)
+        international = phonenumbers.format_number(number, PhoneNumberFormat.INTERNATIONAL)
+        national = phonenumbers.format_number(number, PhoneNumberFormat.NATIONAL)
+        rest = international.removeprefix(f"+{code} ")
+        digits = re.sub(r"\D", "", international)
+        trunk = re.sub(r"\D", "", national)
+        yield "international", international
+        yield "with hyphens", international.replace(" ", "-")
+        yield "with dots", re.sub("[ -]", ".", international)
+        yield "without blanks", f"+{digits}"
+        if code != "1":
+            yield "with `(0)`", f"+{code} (0){rest}"
+        yield "behind `00`", f"00{code} {rest}"
+        yield "behind `00` and a blank", f"00 {code} {rest}"
+        yield "behind `00`, without blanks", f"00{digits}"
+        yield "behind `011`", f"011 {code} {rest}"
+        yield ("national, with a leading 0" if trunk.startswith("0") else "national, otherwise"), national
+        yield ("the same without blanks" if trunk.startswith("0") else "the same, without blanks"), trunk
+
+
+def is_found(text: str) -> bool:
+    return bool(RULE.masked(f"Call {text} now.") == "Call [phone] now.")
+
+
+def rates() -> dict[str, str]:
+    counts: dict[str, list[bool]] = {}
+    for country in COUNTRIES:
+        for name, text in spellings(country):
+            counts.setdefault(name, []).append(is_found(text))
+    return {name: f"{sum(found)} of {len(found)}" for name, found in counts.items()}
+
+
+@pytest.mark.slow
+def test_the_page_lists_the_rates_at_which_phone_numbers_are_found() -> None:
+    page = Page(ROOT / "docs" / "guides" / "ready-made-middleware.md").text
+    _, _, section = page.partition("### Phone numbers\n")
+    section = section[: section.index("\n## ")]
+    table = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| ")][2:]
+    assert {name: rate for name, _, rate in table} == rates()
+    assert {name: example.strip("`") for name, example, _ in table} == SPELLINGS
+
+
+@pytest.mark.parametrize("country", COUNTRIES)
+def test_every_number_with_a_country_code_is_found(country: str) -> None:
+    for name, text in spellings(country):
+        if text.startswith(("+", "00", "011 ")):
+            assert is_found(text), (name, text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "0044 20 7946 0958",
+            "0033 1 23 45 67 89",
+            "001 212 555 0123",
+            "00 81 3 1234 5678",
+            "0049 30 1234567",
+        ),
+        *(
+            "0049-30-1234567",
+            "00493012345678",
+            "011 44 20 7946 0958",
+            "0049 151 23456789",
+            "0086 138 1234 5678",
+        ),
+        *("+49 (0)30 1234567", "0 30 1234567", "030 1234567", "030 12345678", "0151 23456789", "+4930123456"),
+        *("+39 02 1234 5678", "+49 0151 23456789", "0 801 23 45 67"),
+    ],
+)
+def test_a_number_is_found_completely(text: str) -> None:
+    assert is_found(text)
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        ("030 123456", "030 654321"),
+        ("0033 1 23 45 67 89", "0033 1 23 45 67 80"),
+        ("+81 3 1234 5678", "+81 3 1234 5679"),
+        ("03-1234-5678", "090-1111-2222"),
+        ("0044.20.7946.0958", "0044.20.7946.0959"),
+        ("0044 20 7946 0958", "0044 20 7946 0959"),
+        ("020 7946 0958", "020 7946 0959"),
+        ("+44 20 7946 0958", "020 7946 0959"),
+    ],
+)
+def test_each_of_two_numbers_with_a_blank_between_them_is_found(numbers: tuple[str, str]) -> None:
+    assert RULE.masked(" ".join(numbers)) == "[phone] [phone]"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "01234567-8901-4234-8567-123456789012",
+        "01-02-2026 10:30",
+        "0 1 2 3 4 5 6 7 8 9",
+        "0 10 20 30 40 50",
+        "0 100 200 300 400",
+        "00:11:22:33:44:55",
+        "0000",
+        "007",
+    ],
+)
+def test_other_numbers_are_not_phone_numbers(text: str) -> None:
+    assert RULE.masked(text) == text
