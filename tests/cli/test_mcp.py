@@ -76,14 +76,36 @@ def test_a_server_that_the_user_configures_too_is_listed_as_not_used(
 
 
 def test_the_mistakes_of_a_file_are_exit_code_2(kantan_agents: Any, configured: Project) -> None:
-    configured.path.write_text('{"mcpServers": {"a b": {}}}')
+    configured.path.write_text('{"mcpServers": [], "mcpServer": {}}')
     for command in ("list", "check"):
         outcome = kantan_agents("mcp", command)
         assert outcome.code == 2
         assert "E181" in outcome.stderr
-        assert "mcpServers.a b: needs a command, or a url" in outcome.stderr
+        assert "mcpServers: must map names of servers to their configuration" in outcome.stderr
     assert kantan_agents("mcp", "trust", str(configured.path)).code == 2
     assert kantan_agents("mcp", "list", "--config", "missing.json").code == 2
+
+
+def test_a_mistake_in_one_server_leaves_the_others(kantan_agents: Any, configured: Project) -> None:
+    mistake = "mcpServers.a b: needs a command, or a url"
+    servers = json.loads(configured.path.read_text())["mcpServers"]
+    servers = {"a b": {}, **{name: {**one, "autoApprove": ["x"]} for name, one in servers.items()}}
+    configured.path.write_text(json.dumps({"mcpServers": servers}))
+    trusted = kantan_agents("mcp", "trust", str(configured.path))
+    assert (trusted.code, mistake in trusted.stdout) == (0, True)
+    outcome = kantan_agents("mcp", "list")
+    assert (outcome.code, outcome.stderr) == (2, "")
+    assert "has mistakes" in outcome.stdout
+    assert mistake in outcome.stdout.replace("\n", " ")
+    data = json.loads(kantan_agents("mcp", "list", "--json").stdout)["servers"]
+    assert [one["state"] for one in data][:2] == ["has mistakes", "ready"]
+    assert data[1]["remarks"][0].startswith("mcpServers.files.autoApprove: has no effect")
+    checked = json.loads(kantan_agents("mcp", "check", "--json").stdout)["servers"]
+    assert mistake in checked[-1]["error"]
+    assert checked[0]["error"] is None
+    assert kantan_agents("mcp", "check", "files").code == 0
+    refused = kantan_agents("mcp", "check", "a b")
+    assert (refused.code, "[E181]" in refused.stderr) == (2, True)
 
 
 def test_check_starts_nothing_of_a_file_that_is_not_trusted(kantan_agents: Any, configured: Project) -> None:

@@ -78,17 +78,22 @@ def check_servers(
         as_json: Whether to print JSON.
 
     Raises:
-        KantanAgentsError: E180, E181, a file cannot be used; E184, there is no such server.
+        KantanAgentsError: E180, E181, a file or the server cannot be used; E184, there is no such server.
         Exit: With code 1, a server cannot be used.
     """
     configuration = read_configuration(paths or None)
     names = None if name is None else [name]
     # Asked before the record is read for the last time.
     wanted = ConfiguredServers(configuration, names).names
+    broken = [
+        Checked(entry, error="; ".join(entry.mistakes))
+        for entry in configuration.entries
+        if name is None and entry.mistakes
+    ]
     ask_for_trust((entry for entry in configuration.entries if entry.name in wanted), configuration)
     servers = ConfiguredServers(configuration, names)
     with working(wide_terminal(stderr=True), "Starting servers ..."):
-        checked = anyio.run(_checked, servers, rules, seconds)
+        checked = [*anyio.run(_checked, servers, rules, seconds), *broken]
     if as_json:
         typer.echo(json_text({"servers": [_data(one) for one in checked]}))
     else:

@@ -11,6 +11,7 @@ import typer
 from rich.text import Text
 
 from kantan_agents.cli.terminal.console import ACCENT, BAD, GOOD, LABEL, NOTICE, wide_terminal
+from kantan_agents.cli.terminal.failures import EXIT_USAGE
 from kantan_agents.cli.terminal.plain import json_text
 from kantan_agents.cli.terminal.rows import Column, cell, line_width, print_lines, row_lines
 from kantan_agents.tools.mcp.configuration.configuration import Configuration, read_configuration
@@ -36,25 +37,30 @@ def list_servers(paths: Sequence[Path] | None, *, as_json: bool) -> None:
     """Print the configured servers.
 
     Raises:
-        MCPFileError, InvalidMCPConfigurationError: E180, E181, a file cannot be read, or has mistakes.
+        MCPFileError, InvalidMCPConfigurationError: E180, E181, a file cannot be read, or has mistakes outside
+            of its servers.
+        Exit: With code 2, a server has mistakes.
     """
     configuration = read_configuration(paths or None)
     record = TrustRecord.of_user()
     if as_json:
         typer.echo(json_text(as_data(configuration, record)))
-        return
-    if not configuration.entries:
+    elif configuration.entries:
+        console = wide_terminal()
+        width = line_width(console)
+        rows = [_row(entry, configuration, record) for entry in configuration.entries]
+        print_lines(console, row_lines(_COLUMNS, rows, width))
+        print_lines(console, _notes(configuration, record))
+    else:
         typer.echo(_NONE)
-        return
-    console = wide_terminal()
-    width = line_width(console)
-    rows = [_row(entry, configuration, record) for entry in configuration.entries]
-    print_lines(console, row_lines(_COLUMNS, rows, width))
-    print_lines(console, _notes(configuration, record))
+    if any(entry.mistakes for entry in configuration.entries):
+        raise typer.Exit(EXIT_USAGE)
 
 
 def state_of(entry: ServerEntry, configuration: Configuration, record: TrustRecord) -> str:
     """Return ``ready``, or the first reason that keeps a server from being started."""
+    if entry.mistakes:
+        return "has mistakes"
     if entry.is_disabled:
         return "disabled"
     if record.distrust(entry.source) is not None:
@@ -86,6 +92,8 @@ def _entry_data(entry: ServerEntry, configuration: Configuration, record: TrustR
         "is_disabled": entry.is_disabled,
         "missing": list(missing_variables(entry, os.environ, configuration.allow_env)),
         "state": state_of(entry, configuration, record),
+        "mistakes": list(entry.mistakes),
+        "remarks": list(entry.remarks),
     }
 
 
@@ -117,6 +125,8 @@ def _notes(configuration: Configuration, record: TrustRecord) -> Iterator[Text]:
     for entry in configuration.entries:
         for one in missing_variables(entry, os.environ, configuration.allow_env):
             yield cell(f"{entry.name}: {one}", BAD)
+    for path, remark in configuration.remarks:
+        yield cell(f"{path}: {remark}", NOTICE)
     for entry in configuration.shadowed:
         used = configuration.find(entry.name)
         if used is not None:

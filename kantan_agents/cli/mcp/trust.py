@@ -26,7 +26,8 @@ def trust_file(path: Path) -> None:
     """Record that the user trusts a file, and print what may be started now.
 
     Raises:
-        MCPFileError, InvalidMCPConfigurationError: E180, E181, the file cannot be read, or has mistakes.
+        MCPFileError: E180, the file cannot be read.
+        InvalidMCPConfigurationError: E181, it has mistakes outside of its servers.
         AgentFileError, InvalidDefinitionError: E30, E31, the same for a subagent file.
         MCPTrustRecordError: E185, the trust cannot be recorded.
         InvalidOptionError: E75, a subagent file configures no server.
@@ -87,6 +88,7 @@ def described(entries: Iterable[ServerEntry]) -> Iterator[str]:
     """
     for entry in entries:
         yield f"  {_whole_line(f'{entry.name}: {entry.shown}')}"
+        yield from (f"    {_whole_line(one)}" for one in (*entry.mistakes, *entry.remarks))
         details = {
             "cwd": entry.cwd or "",
             "env": " ".join(f"{name}={shown_value(name, value)}" for name, value in entry.env.items()),

@@ -77,7 +77,11 @@ def _servers_of(definition: AgentDefinition) -> list[Any]:
     usable = {entry.name for entry in entries}
     for name in wanted_servers(definition).names:
         if name not in usable:
-            sentence = f"mcpServers of agent {definition.name!r}: no MCP server {name!r} is configured"
+            known = servers.configuration.find(name)
+            reason = f"no MCP server {name!r} is configured"
+            if known is not None and known.mistakes:
+                reason = f"{known.source.path}: {'; '.join(known.mistakes)}"
+            sentence = f"mcpServers of agent {definition.name!r}: {reason}"
             typer.echo(f"warning: {one_line(sentence)}; the agent runs without it", err=True)
     ask_for_trust(entries, servers.configuration)
     return servers.for_definition(definition, known_only=True)

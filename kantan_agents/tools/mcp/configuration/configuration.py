@@ -17,7 +17,7 @@ class Configuration:
     """The configured servers.
 
     Attributes:
-        entries: The servers; each name occurs once.
+        entries: The servers, also those with mistakes; each name occurs once.
         shadowed: Servers that are not used, because a file of higher priority has the name.
         allow_env: Names of the variables that the user's own files allow to read.
         paths: The files that were read.
@@ -32,6 +32,13 @@ class Configuration:
     def names(self) -> tuple[str, ...]:
         """The names of the servers."""
         return tuple(entry.name for entry in self.entries)
+
+    @property
+    def remarks(self) -> tuple[tuple[Path, str], ...]:
+        """What is wrong with the servers, or has another meaning here, each with its file."""
+        return tuple(
+            (entry.source.path, one) for entry in self.entries for one in (*entry.mistakes, *entry.remarks)
+        )
 
     def find(self, name: str) -> ServerEntry | None:
         """Return the server of this name, or None."""
@@ -53,7 +60,7 @@ def read_configuration(
 
     Raises:
         MCPFileError: E180, a file cannot be read.
-        InvalidMCPConfigurationError: E181, a file has mistakes.
+        InvalidMCPConfigurationError: E181, a file has mistakes outside of its servers.
     """
     places = (
         find_files(cwd, environ)

@@ -22,6 +22,7 @@ from kantan_agents.errors import (
 )
 from kantan_agents.subagent_files import AgentDefinition
 from kantan_agents.support.arguments import checked_bool, checked_list, checked_path
+from kantan_agents.support.log import get_logger
 from kantan_agents.support.nearest import nearest
 from kantan_agents.tools.mcp.configuration.agent_file import wanted_servers
 from kantan_agents.tools.mcp.configuration.configuration import Configuration, read_configuration
@@ -29,6 +30,8 @@ from kantan_agents.tools.mcp.configuration.entry import ServerEntry
 from kantan_agents.tools.mcp.configuration.servers import make_server
 from kantan_agents.tools.mcp.configuration.trust import TrustRecord
 from kantan_agents.tools.mcp.configuration.variables import expand, missing_variables
+
+_log = get_logger("kantan_agents.mcp")
 
 
 def configured_servers(
@@ -51,7 +54,8 @@ def configured_servers(
         path: A file like ``.mcp.json`` or ``kantan-agents.toml``, or several, in order of priority. None
             searches as the command line does: the user's own configuration, then the working directory up to
             the root of the repository.
-        names: The servers that may be used. None means all that are not disabled.
+        names: The servers that may be used. None means all that are not disabled. A server with mistakes is
+            left out of them with a warning.
         allow_env: Names of the environment variables that references such as ``${GITHUB_TOKEN}`` may read,
             besides those in ``[mcp] allow_env`` of the user's ``kantan-agents.toml``.
         trusted: Whether you vouch for the files yourself. Otherwise a file that is not in the user's
@@ -59,7 +63,8 @@ def configured_servers(
 
     Raises:
         MCPFileError: E180, a file cannot be read.
-        InvalidMCPConfigurationError: E181, a file has mistakes; the error lists all of them.
+        InvalidMCPConfigurationError: E181, a file has mistakes outside of its servers, or one of the servers
+            in ``names`` has; the error lists all of them.
         UnknownMCPServerError: E184, no server has one of the ``names``.
         InvalidOptionError: E75, an argument has a wrong type.
     """
@@ -69,6 +74,8 @@ def configured_servers(
     allowed = frozenset(_texts("allow_env", allow_env))
     chosen = None if names is None else _texts("names", names)
     configuration = read_configuration(paths)
+    for file, remark in configuration.remarks:
+        _log.warning(f"MCP configuration {file}: {remark}")
     return ConfiguredServers(
         configuration, chosen, allow_env=allowed, trusted=checked_bool("trusted", trusted)
     )
@@ -102,7 +109,9 @@ class ConfiguredServers:
         self._record = TrustRecord.of_user() if record is None else record
         self._lock = threading.Lock()
         self._made: list[tuple[ServerEntry, MCPServer]] = []
-        self._usable = {entry.name: entry for entry in configuration.entries if not entry.is_disabled}
+        self._usable = {
+            entry.name: entry for entry in configuration.entries if not (entry.is_disabled or entry.mistakes)
+        }
         if names is not None:
             self._usable = {name: self._find(name) for name in names}
         self._entries = tuple(self._usable.values())
@@ -137,6 +146,7 @@ class ConfiguredServers:
 
         Raises:
             UnknownMCPServerError: E184, there is no such server, or it is disabled.
+            InvalidMCPConfigurationError: E181, it has mistakes.
             MCPNotTrustedError: E183, its file is not trusted.
             MCPVariablesError: E182, a variable that it needs is not set or not allowed.
         """
@@ -205,6 +215,8 @@ class ConfiguredServers:
         if usable is not None:
             return usable
         entry = self.configuration.find(name)
+        if entry is not None and entry.mistakes:
+            raise InvalidMCPConfigurationError(path=str(entry.source.path), problems=entry.mistakes)
         near = nearest(name, self._usable)
         hint = f"; the nearest name is {near!r}" if near else ""
         if entry is not None and entry.is_disabled:

@@ -85,6 +85,9 @@ class ServerEntry:
         start_seconds: How long it may take to start and to accept a connection.
         resources: Whether its resources are offered as two further tools.
         is_disabled: Whether it must not be used.
+        mistakes: Why it cannot be used, each with its place; it still has its name, so that no server of
+            another file takes its place.
+        remarks: What has another meaning here than in the program it was written for, each with its place.
     """
 
     name: str
@@ -100,10 +103,14 @@ class ServerEntry:
     start_seconds: float = START_SECONDS
     resources: bool = True
     is_disabled: bool = False
+    mistakes: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     @property
     def shown(self) -> str:
         """What it starts or connects to, without secrets, for a person who decides about it."""
+        if self.mistakes:
+            return "cannot be used"
         if self.transport != "stdio":
             return shown_url(self.url)
         return shlex.join((mask(self.command), *shown_arguments(self.args)))

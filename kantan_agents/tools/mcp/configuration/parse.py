@@ -21,7 +21,7 @@ from kantan_agents.tools.mcp.configuration.variables import reference_mistakes
 
 _LONGEST_NAME = 40  # with the names of its tools, within the 64 letters that providers accept
 _MOST_SERVERS = 1_000
-_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]*[A-Za-z0-9])?")
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 _LONGEST_SECONDS = 3600
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _VARIABLE = re.compile(r"[^=\x00-\x20\x7f]+")  # programs have names such as `ProgramFiles(x86)`
@@ -37,6 +37,14 @@ _TRANSPORTS: Final[Mapping[str, Transport]] = {
 _OF_ALL = frozenset({"type", "description", "disabled", "resources", "timeout_seconds", "start_seconds"})
 _OF_STDIO = frozenset({"command", "args", "env", "cwd"})
 _OF_HTTP = frozenset({"url", "headers"})
+# Keys of other programs.
+_READ_AS: Final[Mapping[str, str]] = {"serverUrl": "url", "httpUrl": "url", "transport": "type"}
+_APPROVALS = "has no effect: the program that runs the agent decides about approvals"
+_WITHOUT_EFFECT: Final[Mapping[str, str]] = {
+    "autoApprove": _APPROVALS,
+    "alwaysAllow": _APPROVALS,
+    "timeout": "has no effect: it is in seconds or in milliseconds; write timeout_seconds",
+}
 
 
 @attrs.frozen
@@ -44,12 +52,18 @@ class Parsed:
     """What a mapping of servers contains.
 
     Attributes:
-        entries: The servers without mistakes.
-        problems: Every mistake, each with its place.
+        entries: The servers, also those with mistakes.
+        fault: Why there are none, with its place.
     """
 
     entries: tuple[ServerEntry, ...]
-    problems: tuple[str, ...]
+    fault: str | None = None
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Every mistake, each with its place."""
+        mistakes = (mistake for entry in self.entries for mistake in entry.mistakes)
+        return (*(() if self.fault is None else (self.fault,)), *mistakes)
 
 
 def parse_servers(servers: Any, source: ServerSource, place: str) -> Parsed:
@@ -61,30 +75,47 @@ def parse_servers(servers: Any, source: ServerSource, place: str) -> Parsed:
         place: Its place in the file, such as ``mcpServers``.
     """
     if not isinstance(servers, Mapping):
-        return Parsed((), (f"{place}: must map names of servers to their configuration, {_not_a(servers)}",))
+        return Parsed((), f"{place}: must map names of servers to their configuration, {_not_a(servers)}")
     if len(servers) > _MOST_SERVERS:
-        return Parsed((), (f"{place}: has more than {_MOST_SERVERS} servers",))
+        return Parsed((), f"{place}: has more than {_MOST_SERVERS} servers")
     entries: list[ServerEntry] = []
-    problems: list[str] = []
     seen: dict[str, Any] = {}
     for name, options in servers.items():
         where = f"{place}.{name}"
+        read, remarks = _as_here(options)
         mistake = name_mistake(name)
         alike = seen.setdefault(_folded(name), name)
         if mistake is None and alike != name:
-            mistake = f"differs from {alike!r} only by case, - or _, so that people would confuse them"
+            mistake = f"differs from {alike!r} only by case or by . - _, so that people would confuse them"
         mistakes = [f"{where}: {mistake}"] if mistake else []
-        mistakes += [f"{where}{one}" for one in _mistakes_of(options)]
-        problems += mistakes
-        if not mistakes:
-            entries.append(_entry(name, options, source))
-    return Parsed(tuple(entries), tuple(problems))
+        mistakes += [f"{where}{one}" for one in _mistakes_of(read)]
+        if mistakes:
+            entries.append(ServerEntry(str(name), "stdio", source, mistakes=tuple(mistakes)))
+        else:
+            remarks = [f"{where}{one}" for one in remarks]
+            entries.append(attrs.evolve(_entry(name, read, source), remarks=tuple(remarks)))
+    return Parsed(tuple(entries))
+
+
+def _as_here(options: Any) -> tuple[Any, list[str]]:
+    """Return a configuration with the keys of this library, and a remark about each that it had instead."""
+    if not isinstance(options, Mapping):
+        return options, []
+    read, remarks = dict(options), []
+    for key in options:
+        if key in _WITHOUT_EFFECT:
+            del read[key]
+            remarks.append(f".{key}: {_WITHOUT_EFFECT[key]}")
+        elif key in _READ_AS and _READ_AS[key] not in read:
+            read[_READ_AS[key]] = read.pop(key)
+            remarks.append(f".{key}: read as {_READ_AS[key]}")
+    return read, remarks
 
 
 def name_mistake(name: Any) -> str | None:
     """Return why a server cannot have this name, or None if it can."""
     if not isinstance(name, str) or _NAME.fullmatch(name) is None:
-        return "a name must consist of letters, digits, - and _, and begin and end with a letter or digit"
+        return "a name must consist of letters, digits and . - _, and begin and end with a letter or digit"
     if len(name) > _LONGEST_NAME:
         return f"a name may have {_LONGEST_NAME} characters"
     if "__" in name:
@@ -93,7 +124,7 @@ def name_mistake(name: Any) -> str | None:
 
 
 def _folded(name: Any) -> str:
-    return str(name).lower().replace("-", "").replace("_", "")
+    return re.sub("[._-]", "", str(name).lower())
 
 
 def _entry(name: str, options: Mapping[str, Any], source: ServerSource) -> ServerEntry:

@@ -34,7 +34,7 @@ class ConfigurationFile:
 
     Attributes:
         source: The file.
-        entries: Its servers.
+        entries: Its servers, also those with mistakes.
         allow_env: Names of the variables that it allows to read; only the user's own file can have some.
     """
 
@@ -52,7 +52,7 @@ def read_file(path: Path, *, is_own: bool = False) -> ConfigurationFile:
 
     Raises:
         MCPFileError: E180, it is missing, not a regular file, larger than 1 MiB, or not UTF-8, JSON or TOML.
-        InvalidMCPConfigurationError: E181, it has mistakes; the error lists all of them.
+        InvalidMCPConfigurationError: E181, it has mistakes outside of its servers; the error lists all.
     """
     content = _content(path)
     real = Path(os.path.realpath(path))
@@ -66,6 +66,7 @@ def read_file(path: Path, *, is_own: bool = False) -> ConfigurationFile:
     else:
         file, problems = _from_json(*_parsed_json(text, path), source)
     if problems:
+        problems += [mistake for entry in file.entries for mistake in entry.mistakes]
         raise InvalidMCPConfigurationError(path=str(path), problems=problems)
     return file
 
@@ -124,7 +125,8 @@ def _from_json(data: Any, repeated: list[str], source: ServerSource) -> tuple[Co
     if _JSON_SERVERS not in data:
         return ConfigurationFile(source), [*problems, f"{_JSON_SERVERS}: is missing"]
     parsed = parse_servers(data[_JSON_SERVERS], source, _JSON_SERVERS)
-    return ConfigurationFile(source, parsed.entries), [*problems, *parsed.problems]
+    problems += [] if parsed.fault is None else [parsed.fault]
+    return ConfigurationFile(source, parsed.entries), problems
 
 
 def _parsed_toml(text: str, path: Path) -> dict[str, Any]:
@@ -151,7 +153,5 @@ def _from_toml(data: Mapping[str, Any], source: ServerSource) -> tuple[Configura
         problems.append("mcp.allow_env: must be a list of names of variables")
         names = []
     parsed = parse_servers(table.get("servers", {}), source, "mcp.servers")
-    return (
-        ConfigurationFile(source, parsed.entries, frozenset(names)),
-        [*problems, *parsed.problems],
-    )
+    problems += [] if parsed.fault is None else [parsed.fault]
+    return ConfigurationFile(source, parsed.entries, frozenset(names)), problems

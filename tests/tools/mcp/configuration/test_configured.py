@@ -53,6 +53,27 @@ def trusted(project: Project, **options: Any) -> ConfiguredServers:
     return configured_servers(project.path, trusted=True, **options)
 
 
+def test_a_server_with_mistakes_is_left_out_and_takes_no_name(
+    project: Project, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "first").mkdir()
+    first = tmp_path / "first" / ".mcp.json"
+    servers = {"files": {"comand": "x"}, "good": {"command": "y", "alwaysAllow": []}}
+    first.write_text(json.dumps({"mcpServers": servers}))
+    project.add("files", "good")
+    found = configured_servers([first, project.path], trusted=True)
+    assert "files" not in found.names  # not the one of the second file
+    assert "good" in found.names
+    remarks = [record.getMessage() for record in caplog.records if record.name == "kantan_agents.mcp"]
+    assert "mcpServers.files: needs a command, or a url" in remarks[0]
+    assert "mcpServers.good.alwaysAllow: has no effect" in remarks[2]
+    with pytest.raises(InvalidMCPConfigurationError, match="files: needs a command") as caught:
+        found["files"]
+    assert caught.value.path == str(first.resolve())
+    with pytest.raises(InvalidMCPConfigurationError):
+        configured_servers(first, names=["files"], trusted=True)
+
+
 def own(server: Any) -> ConfiguredServer:
     found = configured_server(server)
     assert found is not None

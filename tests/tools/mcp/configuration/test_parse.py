@@ -18,7 +18,7 @@ from kantan_agents.tools.mcp.configuration.parse import parse_servers
 from kantan_agents.tools.mcp.configuration.read_file import read_file
 
 SECRET = "s3cr3t-V4lue-0123456789"
-NAME_MISTAKE = "a name must consist of letters, digits, - and _, and begin and end with a letter or digit"
+NAME_MISTAKE = "a name must consist of letters, digits and . - _, and begin and end with a letter or digit"
 SOURCE = ServerSource(Path("/project/.mcp.json"), "0")
 
 
@@ -122,22 +122,78 @@ def test_a_mistake_is_named_with_its_place(server: Any, problem: str) -> None:
     assert [one for one in problems_of(server) if one.startswith(f"mcpServers.files{problem}")]
 
 
-@pytest.mark.parametrize("name", ["git_hub", "a", "A1", "x" * 40, "a-b-c"])
+@pytest.mark.parametrize("name", ["git_hub", "a", "A1", "x" * 40, "a-b-c", "a.b", "io.github.files"])
 def test_a_name_that_fits_into_the_names_of_tools_is_accepted(name: str) -> None:
     assert problems_of({"command": "x"}, name) == ()
 
 
-@pytest.mark.parametrize("name", ["", "a__b", "_a", "a_", "-a", "x" * 41, "ä", "a.b", "a/b", "a\nb"])
+@pytest.mark.parametrize("name", ["", "a__b", "_a", "a_", "-a", "x" * 41, "ä", ".a", "a.", "a/b", "a\nb"])
 def test_a_name_that_does_not_fit_is_refused(name: str) -> None:
     assert len(problems_of({"command": "x"}, name)) == 1
 
 
 def test_two_names_that_differ_only_by_case_or_separator_are_a_mistake() -> None:
-    servers = {"git-hub": {"command": "x"}, "GitHub": {"command": "y"}}
+    servers = {"git-hub": {"command": "x"}, "GitHub": {"command": "y"}, "git.hub": {"command": "z"}}
     parsed = parse_servers(servers, SOURCE, "mcpServers")
-    assert parsed.problems == (
-        "mcpServers.GitHub: differs from 'git-hub' only by case, - or _, so that people would confuse them",
-    )
+    why = "differs from 'git-hub' only by case or by . - _, so that people would confuse them"
+    assert parsed.problems == (f"mcpServers.GitHub: {why}", f"mcpServers.git.hub: {why}")
+
+
+def test_a_mistake_in_a_server_is_one_of_that_server_only(tmp_path: Path) -> None:
+    servers = {"bad name": {"command": "x"}, "good": {"command": "y"}, "worse": ["z"]}
+    bad, good, worse = read_file(written(tmp_path, {"mcpServers": servers})).entries
+    assert (bad.name, bad.mistakes) == ("bad name", (f"mcpServers.bad name: {NAME_MISTAKE}",))
+    assert (good.command, good.mistakes, good.remarks) == ("y", (), ())
+    assert (worse.name, worse.mistakes) == ("worse", ("mcpServers.worse: must be a configuration, not list",))
+
+
+OF_OTHERS: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
+    "Windsurf": (
+        {"serverUrl": "https://x.test/mcp"},
+        {"transport": "http", "url": "https://x.test/mcp"},
+        [".serverUrl: read as url"],
+    ),
+    "Gemini": (
+        {"httpUrl": "https://x.test/mcp", "timeout": 30_000},
+        {"transport": "http", "url": "https://x.test/mcp", "timeout_seconds": 60.0},
+        [".httpUrl: read as url", ".timeout: has no effect: it is in seconds or in milliseconds"],
+    ),
+    "Cline": (
+        {"command": "x", "autoApprove": ["a"], "alwaysAllow": ["b"], "timeout": 60, "disabled": False},
+        {"transport": "stdio", "command": "x"},
+        [".autoApprove: has no effect", ".alwaysAllow: has no effect", ".timeout: has no effect"],
+    ),
+    "a transport": (
+        {"transport": "sse", "url": "https://x.test/sse"},
+        {"transport": "sse", "url": "https://x.test/sse"},
+        [".transport: read as type"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OF_OTHERS)
+def test_keys_of_other_programs_are_accepted_with_a_remark(name: str) -> None:
+    options, values, remarks = OF_OTHERS[name]
+    (entry,) = parse_servers({"files": options}, SOURCE, "mcpServers").entries
+    assert {key: getattr(entry, key) for key in values} == values
+    assert entry.mistakes == ()
+    assert len(entry.remarks) == len(remarks)
+    for found, remark in zip(entry.remarks, remarks, strict=True):
+        assert found.startswith(f"mcpServers.files{remark}")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"url": "https://x.test/", "serverUrl": "https://y.test/"},
+        {"command": "x", "excludeTools": ["delete"]},
+        {"command": "x", "disabledTools": ["delete"]},
+        {"command": "x", "serverUrl": "https://x.test/"},
+    ],
+)
+def test_a_key_that_may_limit_or_contradict_is_a_mistake(options: dict[str, Any]) -> None:
+    (entry,) = parse_servers({"files": options}, SOURCE, "mcpServers").entries
+    assert len(entry.mistakes) == 1
 
 
 @pytest.mark.parametrize(
@@ -199,12 +255,10 @@ KEYS = st.sampled_from(
 @given(st.dictionaries(st.text(max_size=8), st.dictionaries(KEYS | st.text(max_size=8), VALUES) | VALUES))
 def test_any_data_gives_entries_or_mistakes_and_never_an_exception(servers: Any) -> None:
     parsed = parse_servers(servers, SOURCE, "mcpServers")
-    with_mistakes = {
-        name for name in servers for one in parsed.problems if one.startswith(f"mcpServers.{name}")
-    }
-    assert len(parsed.entries) + len(with_mistakes) >= len(servers)
+    assert [entry.name for entry in parsed.entries] == [*servers]
     for entry in parsed.entries:
-        assert bool(entry.command) is (entry.transport == "stdio")
+        assert all(one.startswith(f"mcpServers.{entry.name}") for one in entry.mistakes)
+        assert entry.mistakes or bool(entry.command) is (entry.transport == "stdio")
 
 
 @given(KEYS, st.sampled_from([SECRET, [SECRET], {SECRET: 1}, {"A": [SECRET]}, {"A": SECRET}]))
