@@ -70,6 +70,8 @@ def _as_text(item: Mapping[str, Any], shown: list[dict[str, Any]]) -> dict[str, 
 class ChatModel(OpenAIChatCompletionsModel):
     """The SDK's model of the chat completions API, which shows images and files of results to the model.
 
+    It also reads tool calls without an id; ``call_ids.py`` gives them one.
+
     It has the names of the SDK's class, because the SDK orders agents by them when it stores a paused run.
     """
 
@@ -87,6 +89,15 @@ class ChatModel(OpenAIChatCompletionsModel):
     ) -> AsyncIterator[Any]:
         """Call the model and stream its response."""
         return super().stream_response(system_instructions, results_as_text(input), *args, **kwargs)
+
+    async def _fetch_response(self, *args: Any, **kwargs: Any) -> Any:
+        # Private, but nothing else comes before the SDK makes its items, which must have a text as id. In a
+        # stream, the SDK itself reads a missing id as an empty one.
+        answer = await super()._fetch_response(*args, **kwargs)
+        for choice in getattr(answer, "choices", None) or ():
+            for call in getattr(choice.message, "tool_calls", None) or ():
+                call.id = call.id or ""
+        return answer
 
 
 def show_results(model: object) -> None:

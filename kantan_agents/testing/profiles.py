@@ -8,6 +8,7 @@ unchanged.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal
 
@@ -85,7 +86,7 @@ def _refusal(status: int, message: str, **details: Any) -> Reply:
 
 
 def _openai(body: Body) -> Reply | None:
-    refused = _wrong_id(body)
+    refused = _wrong_id(body) or _wrong_name(body)
     schema, strict = _schema(body)
     if refused is not None or _format_type(body) != "json_schema" or not strict:
         return refused
@@ -108,6 +109,44 @@ def _wrong_id(body: Body) -> Reply | None:
             message = f"Invalid '{name}': '{given}'. Expected an ID that begins with '{prefix}'."
             return _refusal(400, message, param=name, code="invalid_value")
     return None
+
+
+_NAME = r"^[a-zA-Z0-9_-]+$"
+_LONGEST_NAME = 64
+
+
+def _wrong_name(body: Body) -> Reply | None:
+    """Return the refusal of a request with a name of a tool that OpenAI does not accept."""
+    for place, given in _names_of_tools(body):
+        problem = None
+        if re.match(_NAME, given) is None:
+            problem = f"string does not match pattern. Expected a string that matches the pattern '{_NAME}'."
+        elif len(given) > _LONGEST_NAME:
+            problem = (
+                f"string too long. Expected a string with maximum length {_LONGEST_NAME}, "
+                f"but got a string with length {len(given)} instead."
+            )
+        if problem is not None:
+            return _refusal(400, f"Invalid '{place}': {problem}", param=place, code="invalid_value")
+    return None
+
+
+def _names_of_tools(body: Body) -> Iterator[tuple[str, str]]:
+    """Yield the names of tools in a request of either API, in its tools and its earlier calls."""
+    found: list[tuple[str, Any]] = []
+    for number, tool in enumerate(body.get("tools") or ()):
+        inner = "function" in tool and isinstance(tool["function"], Mapping)
+        place = f"tools[{number}].function.name" if inner else f"tools[{number}].name"
+        found.append((place, (tool["function"] if inner else tool).get("name")))
+    items = body.get("input")
+    for number, item in enumerate(items if isinstance(items, list) else ()):
+        if item.get("type") == "function_call":
+            found.append((f"input[{number}].name", item.get("name")))
+    for number, message in enumerate(body.get("messages") or ()):
+        for position, call in enumerate(message.get("tool_calls") or ()):
+            name = (call.get("function") or {}).get("name")
+            found.append((f"messages[{number}].tool_calls[{position}].function.name", name))
+    return ((place, name) for place, name in found if isinstance(name, str))
 
 
 _NOT_PERMITTED = ("default", "oneOf", "allOf", "not", "if", "minLength", "maxLength", "uniqueItems")

@@ -1,6 +1,6 @@
 """Tool rules as pure functions and values: which tools a run may use, and with which arguments."""
 
-from kantan_agents.tool_rules.arguments import parse_arguments, read_json
+from kantan_agents.tool_rules.arguments import MARKED_HALF, parse_arguments, read_json
 from kantan_agents.tool_rules.decide import (
     Decision,
     ToolFacts,
@@ -29,6 +29,7 @@ __all__ = [
     "DEFINITION",
     "DELEGATION",
     "EXPLICIT",
+    "MARKED_HALF",
     "NO_RULES",
     "USER",
     "Decision",

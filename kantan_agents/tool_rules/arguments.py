@@ -13,6 +13,9 @@ NON_OBJECT = "they are not a JSON object"
 
 # A surrogate without its other half is not a character, and JSON parsers treat it differently.
 _MAYBE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+MARKED_HALF = "\\u{d"
+"""Begins half of a surrogate pair in arguments; no parser accepts it, see ``models/whole_text.py``."""
+_NOT_UNICODE = "a text in them is not valid Unicode"
 
 
 def parse_arguments(tool_name: str, text: str) -> dict[str, Any]:
@@ -40,7 +43,12 @@ def read_json(text: str) -> Any:
             valid Unicode.
         RecursionError: The value is nested too deeply.
     """
-    value = _decoder.decode(text)
+    try:
+        value = _decoder.decode(text)
+    except json.JSONDecodeError as error:
+        if MARKED_HALF in text:
+            raise ValueError(_NOT_UNICODE) from error
+        raise
     if not text.isascii():
         _check_unicode(text)
     if "\\u" in text and _MAYBE_SURROGATE.search(text):
@@ -52,7 +60,7 @@ def _check_unicode(text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise ValueError("a text in them is not valid Unicode") from error
+        raise ValueError(_NOT_UNICODE) from error
 
 
 def _reason(error: Exception) -> str:

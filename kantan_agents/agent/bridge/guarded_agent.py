@@ -63,7 +63,10 @@ class RuledAgent(agents.Agent[Any]):
 
     @property
     def model(self) -> Any:
-        """Its model, in an ``ObservedModel`` while a run is active that is observed, captured or replayed."""
+        """Its model; in a run, in a wrapper that makes requests and answers fit (``models/ask_model.py``).
+
+        That is an ``ObservedModel`` if the run is observed, captured or replayed.
+        """
         # The SDK reads this property eight times a turn, so it must stay cheap.
         model, run = self.__dict__.get("model"), current_run.get()
         if run is None:
@@ -73,10 +76,9 @@ class RuledAgent(agents.Agent[Any]):
         known = run.observed.get(id(self)) if run.observed else None
         if known is not None and known[0] is model:
             return known[1]
-        if run.events or run.capture or run.tape or run.journal or run.model_calls or run.sends_once:
-            known = run.observed[id(self)] = model, observed(model, self)
-            return known[1]
-        return model
+        watched = run.events or run.capture or run.tape or run.journal or run.model_calls or run.sends_once
+        known = run.observed[id(self)] = model, observed(model, self) if watched else structured(model)
+        return known[1]
 
     @model.setter
     def model(self, model: Any) -> None:

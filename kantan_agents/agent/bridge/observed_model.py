@@ -30,6 +30,7 @@ from kantan_agents.agent.bridge.streamed_run import are_deltas_discarded
 from kantan_agents.agent.bridge.structured_requests import request_answer, stream_answer
 from kantan_agents.core.interception import ModelCall, active_agent, around_model_call
 from kantan_agents.core.pipeline import Run, current_run
+from kantan_agents.models.ask_model import ask_model
 from kantan_agents.models.model_wrapper import ModelWrapper
 from kantan_agents.models.structured.requests.fetch import Fetch
 from kantan_agents.models.structured.requests.request import Request
@@ -55,7 +56,7 @@ class ObservedModel(ModelWrapper):
         request = Request.as_given(args, kwargs)
         call = run.capture.model_call(active_agent.get() or self._agent.name, self.inner, request)
         try:
-            answer = await self.inner.get_response(*args, **kwargs)
+            answer = await ask_model(self.inner, args, kwargs)
         except BaseException as error:
             call.failed(error)
             raise

@@ -19,6 +19,7 @@ from kantan_agents.agent.bridge.structured_requests import (
     stream_answer,
 )
 from kantan_agents.core.pipeline import current_run
+from kantan_agents.models.ask_model import ask_model, stream_model
 from kantan_agents.models.model_wrapper import ModelWrapper
 from kantan_agents.models.structured.requests.agent_output import AgentOutput
 from kantan_agents.models.structured.requests.chain import Chain
@@ -44,13 +45,13 @@ class StructuredModel(ModelWrapper):
     async def get_response(self, *args: Any, **kwargs: Any) -> ModelResponse:
         """Call the model until an answer fits, within the limits of the output options."""
         if not _asks_for_output(args, kwargs):
-            return await self.inner.get_response(*args, **kwargs)
+            return await ask_model(self.inner, args, kwargs)
         attempt: NativeAttempt | None = None
         choice = self._native_choice(args, kwargs)
         if choice is not None:
             clear_failure()
             try:
-                answer = await self.inner.get_response(**kwargs)
+                answer = await ask_model(self.inner, (), kwargs)
             except REFUSALS as error:
                 attempt = NativeAttempt(choice, error)
             else:
@@ -81,7 +82,7 @@ class StructuredModel(ModelWrapper):
     def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
         """Call the model as ``get_response`` does, and stream each attempt."""
         if not _asks_for_output(args, kwargs):
-            return self.inner.stream_response(*args, **kwargs)
+            return stream_model(self.inner, args, kwargs)
         return self._events(Chain.of(Request.of(args, kwargs)))
 
     async def _events(self, chain: Chain) -> AsyncGenerator[Any, None]:

@@ -15,8 +15,8 @@ import attrs
 
 from kantan_agents.core.interception import capture_decision
 from kantan_agents.core.pipeline import current_run
-from kantan_agents.errors import KantanAgentsError, ToolNotAllowedError, ToolParameterError
-from kantan_agents.tool_rules import Decision, RuleLayers, ToolFacts, ToolRules
+from kantan_agents.errors import KantanAgentsError, ToolInputError, ToolNotAllowedError, ToolParameterError
+from kantan_agents.tool_rules import MARKED_HALF, Decision, RuleLayers, ToolFacts, ToolRules, parse_arguments
 from kantan_agents.tools.guards.check import check_layers
 from kantan_agents.tools.guards.violations import RuleViolation, RuleViolationPolicy, refuse
 from kantan_agents.tools.rules_in_force import NO_LAYERS, rules_in_force
@@ -116,9 +116,13 @@ class ToolGuard:
             return layers, Decision(allowed=False, key="is_enabled", error=disabled)
         try:
             layers = self.layers(getattr(wrapper, "context", None))
+            if isinstance(arguments, str) and MARKED_HALF in arguments:
+                parse_arguments(self.facts.name, arguments)
             if layers.permits_all:
                 return layers, None
             return await self._decide_by(layers, wrapper, arguments)
+        except ToolInputError as error:
+            return layers, Decision(allowed=False, key="params", entry=self.facts.name, error=error)
         except KantanAgentsError as error:  # the rules have become invalid during the run
             return layers, Decision(allowed=False, key="tool_rules", error=error)
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import attrs
 
+from kantan_agents.models.ask_model import ask_model, stream_model
+
 _PARAMETERS = ("system_instructions", "input", "model_settings", "tools")
 FURTHER = ("output_schema", "handoffs", "tracing")
 """The positional arguments of the SDK's ``stream_response`` after the four in ``_PARAMETERS``."""
@@ -67,21 +69,15 @@ class Request:
 
     def answer(self, model: Any) -> Any:
         """Call the model; return the awaitable of its answer."""
-        return model.get_response(
-            system_instructions=self.instructions,
-            input=self.input,
-            model_settings=self.settings,
-            tools=self.tools,
-            **self.options,
-        )
+        given = zip(_PARAMETERS, (self.instructions, self.input, self.settings, self.tools), strict=True)
+        return ask_model(model, (), {**dict(given), **self.options})
 
     def stream(self, model: Any) -> Any:
         """Call the model; return the stream of its events."""
         options = dict(self.options)
         further = [options.pop(name) for name in FURTHER]
-        return model.stream_response(
-            self.instructions, self.input, self.settings, self.tools, *further, **options
-        )
+        given = (self.instructions, self.input, self.settings, self.tools, *further)
+        return stream_model(model, given, options)
 
     def with_options(self, **changes: Any) -> Request:
         """Return the request with some of its options changed."""

@@ -1,0 +1,120 @@
+"""The one place where requests go to models; it makes requests and answers fit.
+
+Texts are made whole in both directions (``whole_text.py``), ids of tool calls unique (``call_ids.py``), and
+names of tools such as every provider accepts (``tool_names.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing
+from typing import Any, Final
+
+from agents import Model, ModelResponse
+
+from kantan_agents.models.call_ids import UniqueIds, ids_in, with_servers_ids
+from kantan_agents.models.model_wrapper import ModelWrapper
+from kantan_agents.models.tool_names import SentNames
+from kantan_agents.models.whole_text import WholeDeltas, whole_answer, whole_request
+
+_PARAMETERS: Final = (
+    "system_instructions",
+    "input",
+    "model_settings",
+    "tools",
+    "output_schema",
+    "handoffs",
+    "tracing",
+)
+"""The positional arguments of the SDK's ``stream_response``."""
+_ITEMS: Final = ("response.output_item.added", "response.output_item.done")
+_ENDS: Final = ("response.completed", "response.incomplete", "response.failed")
+
+
+async def ask_model(model: Model, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ModelResponse:
+    """Call a model with the arguments of the SDK's ``get_response``.
+
+    A wrapper gets and gives everything as it is: what it wraps is called here as well.
+    """
+    if isinstance(model, ModelWrapper):
+        return await model.get_response(*args, **kwargs)
+    exchange = _Exchange(model, args, kwargs)
+    answer = await model.get_response(**exchange.request)
+    answer.output = exchange.output(answer.output)
+    return answer
+
+
+def stream_model(model: Model, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> AsyncIterator[Any]:
+    """Call a model with the arguments of the SDK's ``stream_response``, see ``ask_model``."""
+    if isinstance(model, ModelWrapper):
+        return model.stream_response(*args, **kwargs)
+    return _events(model, args, kwargs)
+
+
+async def _events(
+    model: Model, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> AsyncGenerator[Any, None]:
+    exchange = _Exchange(model, args, kwargs)
+    deltas = WholeDeltas()
+    given = dict(exchange.request)
+    in_order = [given.pop(name) for name in _PARAMETERS if name in given]
+    source: Any = model.stream_response(*in_order, **given)
+    if not hasattr(source, "aclose"):
+        source = _closable(source)
+    async with aclosing(source) as events:
+        async for event in events:
+            if type(getattr(event, "delta", None)) is str:
+                ready = deltas.feed(event)
+                if ready is not None:
+                    yield ready
+                continue
+            for rest in deltas.rest():
+                yield rest
+            yield exchange.event(event)
+
+
+class _Exchange:
+    """One request and its answer.
+
+    Attributes:
+        request: The arguments for the model, by name.
+    """
+
+    def __init__(self, model: Model, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        given = {**dict(zip(_PARAMETERS, args, strict=False)), **kwargs}
+        items, tools, handoffs = given["input"], given["tools"], given.get("handoffs") or ()
+        self._ids = UniqueIds(model, ids_in(items))
+        self._names = names = SentNames(tools, handoffs)
+        self.request = {
+            **given,
+            "system_instructions": whole_request(given["system_instructions"]),
+            "input": whole_request(names.items(with_servers_ids(items, model))),
+            "model_settings": names.settings(given["model_settings"]),
+            "tools": names.tools(tools),
+        }
+        if handoffs:
+            self.request["handoffs"] = names.handoffs(handoffs)
+
+    def output(self, items: list[Any]) -> list[Any]:
+        """Return the output of the complete answer."""
+        return self._ids.items([self._names.own(item) for item in whole_answer(items)])
+
+    def event(self, event: Any) -> Any:
+        """Return an event of a stream that is no delta of a text."""
+        kind = getattr(event, "type", "")
+        if kind in _ITEMS:
+            item = self._names.own(whole_answer(event.item))
+            item = self._ids.streamed_item(item, is_complete=kind == _ITEMS[1])
+            return event if item is event.item else event.model_copy(update={"item": item})
+        if kind in _ENDS:
+            response = event.response
+            output = self.output(response.output)
+            if all(one is other for one, other in zip(output, response.output, strict=True)):
+                return event
+            return event.model_copy(update={"response": response.model_copy(update={"output": output})})
+        return whole_answer(event) if kind.endswith(".done") else event
+
+
+async def _closable(events: AsyncIterator[Any]) -> AsyncGenerator[Any, None]:
+    async for event in events:
+        yield event

@@ -1,0 +1,113 @@
+"""Makes the ids of a model's tool calls unique, and keeps the server's own for what goes back to it.
+
+Some servers repeat one id, take the tool's name for it, or send none. The SDK ends a run with an id that
+occurs twice, or takes the second call for the first and does not run it. A new id begins with that of the
+server, so that nothing has to be remembered: a stored conversation can go on in another process.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Any, Final
+
+from agents import Model
+
+from kantan_agents.core.pipeline import current_run
+from kantan_agents.models.origin import origin_of
+
+CALLS: Final = ("function_call", "custom_tool_call")
+"""Types of the items with which a model calls a tool of the application."""
+# The server's id; 4 digits that stand for the server; a number.
+_MADE: Final = re.compile(r"(.+)__k([0-9a-f]{4})_[0-9]+", re.DOTALL)
+_MARK: Final = "__k"
+_SEEN: Final = object()
+
+
+def ids_in(items: Any) -> set[str]:
+    """Return the ids of calls in the input of a request."""
+    given = items if isinstance(items, list) else ()
+    ids = (get(item, "call_id") for item in given)
+    return {one for one in ids if isinstance(one, str)}
+
+
+def with_servers_ids(items: Any, model: Model) -> Any:
+    """Return the input of a request with the ids that its server gave; those of other servers stay."""
+    if not isinstance(items, list):
+        return items
+    made = {one: found for one in ids_in(items) if _MARK in one and (found := _MADE.fullmatch(one))}
+    if not made:
+        return items
+    mine = _server(model)
+    old = {one: found[1] for one, found in made.items() if found[2] == mine}
+    return [_with_id(item, old[one]) if (one := get(item, "call_id")) in old else item for item in items]
+
+
+class UniqueIds:
+    """The ids of the calls in one answer.
+
+    Args:
+        model: The model that answers.
+        known: The ids in the request.
+    """
+
+    def __init__(self, model: Model, known: set[str]) -> None:
+        run = current_run.get()
+        # A run may leave old calls out of its requests, and the SDK still knows them.
+        self._of_run: set[str] = set() if run is None else run.state.setdefault(_SEEN, set())
+        self._model = model
+        self._known = known
+        self._begun: dict[Any, list[str]] = {}
+        self._streamed: dict[Any, list[str]] = {}
+
+    def items(self, output: Sequence[Any]) -> list[Any]:
+        """Return the output of the complete answer; calls whose items were streamed keep the ids they got."""
+        made = [self.item(item) for item in output]
+        self._of_run |= ids_in(made)
+        return made
+
+    def item(self, item: Any) -> Any:
+        """Return an item of the output with a unique id, if it is a call."""
+        if get(item, "type") not in CALLS:
+            return item
+        return self._with_unique(item, (self._streamed, self._begun))
+
+    def streamed_item(self, item: Any, *, is_complete: bool) -> Any:
+        """Return an item of a stream with the id that it gets in the complete answer as well."""
+        given = get(item, "call_id")
+        # A server may know the id only when the call is complete.
+        if get(item, "type") not in CALLS or not (is_complete or given):
+            return item
+        made = self._with_unique(item, (self._begun,) if is_complete else ())
+        kept = self._streamed if is_complete else self._begun
+        kept.setdefault(given, []).append(get(made, "call_id"))
+        return made
+
+    def _with_unique(self, item: Any, earlier: Sequence[dict[Any, list[str]]]) -> Any:
+        given = get(item, "call_id")
+        found = next((ids[given] for ids in earlier if ids.get(given)), None)
+        made = self._unique(given) if found is None else found.pop(0)
+        return item if made == given else _with_id(item, made)
+
+    def _unique(self, given: Any) -> str:
+        base = given if isinstance(given, str) and given.strip() else None
+        made, number = base, 0
+        while made is None or made in self._known or made in self._of_run:
+            number += 1
+            made = f"{'call_' if base is None else base + '__'}k{_server(self._model)}_{number}"
+        self._known.add(made)
+        return made
+
+
+def _server(model: Model) -> str:
+    return sha256(origin_of(model).base_url.encode()).hexdigest()[:4]
+
+
+def get(item: Any, name: str) -> Any:
+    """Return a field of an item, which is a dict or a model of pydantic; None if it has no such field."""
+    return item.get(name) if isinstance(item, dict) else getattr(item, name, None)
+
+
+def _with_id(item: Any, made: str) -> Any:
+    return {**item, "call_id": made} if isinstance(item, dict) else item.model_copy(update={"call_id": made})

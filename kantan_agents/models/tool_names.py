@@ -1,0 +1,108 @@
+"""Writes the names of tools as every provider accepts them, and reads them back in the answer.
+
+MCP servers name tools with dots, slashes and blanks, and as long as they like. OpenAI and Anthropic then
+refuse the whole request. Only the request has the other name: rules, records and stored runs have the own.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
+from hashlib import sha256
+from typing import Any, Final
+
+from agents import CustomTool, FunctionTool, Handoff
+
+from kantan_agents.models.call_ids import CALLS, get
+
+_LONGEST: Final = 64
+_ACCEPTED: Final = re.compile(rf"[A-Za-z0-9_-]{{1,{_LONGEST}}}")
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9_-]")
+_DIGITS: Final = 8
+
+
+class SentNames:
+    """The names in one request that are sent in another way.
+
+    Args:
+        tools: The tools of the request.
+        handoffs: Its hand-offs.
+    """
+
+    def __init__(self, tools: Iterable[Any], handoffs: Iterable[Any]) -> None:
+        names = [tool.name for tool in tools if isinstance(tool, (FunctionTool, CustomTool))]
+        names += [handoff.tool_name for handoff in handoffs if isinstance(handoff, Handoff)]
+        self._sent: dict[str, str] = {}
+        if all(map(_is_accepted, names)):
+            return
+        taken = set(names)
+        for name in dict.fromkeys(names):
+            if not _is_accepted(name):
+                self._sent[name] = _written(name, taken)
+                taken.add(self._sent[name])
+        self._own = {sent: name for name, sent in self._sent.items()}
+
+    def tools(self, tools: Sequence[Any]) -> Sequence[Any]:
+        """Return the tools, or copies with the names that are sent."""
+        return [_renamed(tool, "name", self._sent) for tool in tools] if self._sent else tools
+
+    def handoffs(self, handoffs: Sequence[Any]) -> Sequence[Any]:
+        """Return the hand-offs, or copies with the names that are sent."""
+        return [_renamed(one, "tool_name", self._sent) for one in handoffs] if self._sent else handoffs
+
+    def settings(self, settings: Any) -> Any:
+        """Return the model settings, with the name that is sent if they choose a tool."""
+        return _renamed(settings, "tool_choice", self._sent) if self._sent else settings
+
+    def items(self, items: Any) -> Any:
+        """Return the input items; an earlier call may be one of a tool that the request does not have."""
+        if not isinstance(items, list):
+            return items
+        odd = {
+            name
+            for item in items
+            if get(item, "type") in CALLS and isinstance(name := get(item, "name"), str)
+            if not _is_accepted(name)
+        }
+        if not odd:
+            return items
+        sent = {name: self._sent.get(name) or _written(name, ()) for name in odd}
+        return [
+            {**item, "name": sent[item["name"]]}
+            if isinstance(item, dict) and item.get("type") in CALLS and item.get("name") in sent
+            else item
+            for item in items
+        ]
+
+    def own(self, item: Any) -> Any:
+        """Return an item of an answer, with the tool's own name if it calls a tool."""
+        own = self._own.get(get(item, "name")) if self._sent and get(item, "type") in CALLS else None
+        if own is None:
+            return item
+        return {**item, "name": own} if isinstance(item, dict) else item.model_copy(update={"name": own})
+
+
+@lru_cache(maxsize=4096)
+def _is_accepted(name: str) -> bool:
+    return _ACCEPTED.fullmatch(name) is not None
+
+
+def _written(name: str, taken: Collection[str]) -> str:
+    """Return how a name is sent; with digits that stand for it if it is too long, or if another has it."""
+    written = _UNSAFE.sub("_", name)
+    if len(written) <= _LONGEST and written not in taken and written.strip("_"):
+        return written
+    digits = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
+    return f"{written[: _LONGEST - _DIGITS - 1]}_{digits}"
+
+
+def _renamed(value: Any, attribute: str, sent: Mapping[str, str]) -> Any:
+    given = getattr(value, attribute, None)
+    name = sent.get(given) if isinstance(given, str) else None
+    if name is None:
+        return value
+    made = copy.copy(value)
+    object.__setattr__(made, attribute, name)
+    return made

@@ -1,0 +1,155 @@
+"""Makes texts whole that have halves of surrogate pairs, which no request can carry.
+
+A model may answer with half of an emoji, or send the halves in two deltas of a stream. A tool may return a
+file name that is not UTF-8.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+from kantan_agents.tool_rules import MARKED_HALF
+
+_HALF: Final = re.compile("[\ud800-\udfff]")
+_PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+# An escape in JSON; group 1 is a half alone. The other alternatives are two halves, and any other escape.
+_ESCAPED: Final = re.compile(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u([dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
+)
+_MARKED: Final = re.compile(r"\\(?:u\{(d[89a-f][0-9a-f]{2})\}|.)", re.DOTALL)
+_FIRST_HALVES: Final = ("\ud800", "\udbff")
+_ARGUMENTS: Final = "arguments"
+
+
+def whole_text(text: str) -> str:
+    """Return a text with both halves of a pair as one character, and U+FFFD for a half alone."""
+    if _has_no_half(text):
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def marked_arguments(text: str) -> str:
+    r"""Return the JSON text of arguments with each half alone written as no parser accepts it: ``\u{d83d}``.
+
+    Another value must not reach the tool, and the SDK cannot even identify a call with a half in it. So the
+    call is refused with E10. ``sent_arguments`` gives what the model gets of it later.
+    """
+    if not text.isascii():
+        text = _mark_raw(text)
+    if "\\u" not in text:
+        return text
+    return _ESCAPED.sub(lambda found: f"\\u{{{found[1].lower()}}}" if found[1] else found[0], text)
+
+
+def sent_arguments(text: str) -> str:
+    """Return the arguments of an earlier call as JSON, with U+FFFD for each half that was marked."""
+    if not text.isascii():
+        text = whole_text(text)
+    return (
+        _MARKED.sub(lambda found: "\\ufffd" if found[1] else found[0], text) if MARKED_HALF in text else text
+    )
+
+
+def _mark_raw(text: str) -> str:
+    joined = _PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
+    return _HALF.sub(lambda half: f"\\u{{{ord(half[0]):04x}}}", joined)
+
+
+def whole_answer(value: Any) -> Any:
+    """Return parts of an answer with whole texts and marked arguments; the same object if all are."""
+    return _whole(value, marked_arguments)
+
+
+def whole_request(value: Any) -> Any:
+    """Return parts of a request with all texts whole; the same object if they are."""
+    return _whole(value, sent_arguments)
+
+
+def _whole(value: Any, arguments: Callable[[str], str]) -> Any:
+    try:
+        return value if _is_whole(value, arguments) else _made_whole(value, "", arguments)
+    except RecursionError:  # the client cannot send it either
+        return value
+
+
+def _has_no_half(text: str) -> bool:
+    try:
+        return text.isascii() or bool(text.encode())
+    except UnicodeEncodeError:
+        return False
+
+
+def _is_whole(value: Any, arguments: Callable[[str], str]) -> bool:
+    # Each request comes here with the whole conversation, so nothing is copied to find that nothing is wrong.
+    kind = type(value)
+    if kind is str:
+        return _has_no_half(value)
+    if kind is dict:
+        for key, item in value.items():
+            if not _is_whole(item, arguments) or not _is_whole(key, arguments):
+                return False
+        text = value.get(_ARGUMENTS)
+    elif kind is list:
+        return all(_is_whole(item, arguments) for item in value)
+    elif isinstance(value, BaseModel):
+        if not _is_whole(_fields_of(value), arguments):
+            return False
+        text = getattr(value, _ARGUMENTS, None)
+    else:
+        return True
+    return not isinstance(text, str) or arguments(text) == text
+
+
+def _made_whole(value: Any, key: Any, arguments: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return arguments(value) if key == _ARGUMENTS else whole_text(value)
+    if isinstance(value, list):
+        return [_made_whole(item, key, arguments) for item in value]
+    if isinstance(value, dict):
+        return {
+            _made_whole(name, "", arguments): _made_whole(item, name, arguments)
+            for name, item in value.items()
+        }
+    if isinstance(value, BaseModel):
+        fields = _fields_of(value)
+        made = {name: _made_whole(item, name, arguments) for name, item in fields.items()}
+        return value.model_copy(update=made)
+    return value
+
+
+def _fields_of(value: BaseModel) -> dict[str, Any]:
+    return {**vars(value), **(value.model_extra or {})}
+
+
+class WholeDeltas:
+    """Joins the halves that two deltas of a stream have; a half at the end of one waits for the next."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[tuple[Any, ...], tuple[Any, str]] = {}
+
+    def feed(self, event: Any) -> Any:
+        """Return the event of a delta with whole text; None if it has none yet."""
+        if event.delta.isascii() and not self._waiting:
+            return event
+        place = tuple(getattr(event, name, None) for name in ("type", "output_index", "content_index"))
+        text = self._waiting.pop(place, (None, ""))[1] + event.delta
+        if text and _FIRST_HALVES[0] <= text[-1] <= _FIRST_HALVES[1]:
+            self._waiting[place] = event, text[-1]
+            text = text[:-1]
+        return _with_delta(event, text) if text else None
+
+    def rest(self) -> Iterator[Any]:
+        """Yield an event for each half that waits in vain."""
+        while self._waiting:
+            _, (event, half) = self._waiting.popitem()
+            yield _with_delta(event, half)
+
+
+def _with_delta(event: Any, text: str) -> Any:
+    text = _mark_raw(text) if _ARGUMENTS in event.type else whole_text(text)
+    return event if text == event.delta else event.model_copy(update={"delta": text})
