@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
@@ -24,11 +25,11 @@ def _retries_off(model: Any) -> Iterator[None]:
     Clients of this library read the context variable for each request. For all other models the SDK does it:
     it copies an OpenAI client for each request, and sets the options of LiteLLM and any-llm.
     """
-    # Imported here: it imports the client's resources, see client_pool.
-    from kantan_agents.models.light_requests import sends_light_requests
-
     find = getattr(type(model), "current_model", None)  # of a NamedModel
-    is_own = sends_light_requests(model if find is None else find(model))
+    found = model if find is None else find(model)
+    # Not imported here, in a run: it takes half a second. Whoever creates clients of this library imports it.
+    light: Any = sys.modules.get("kantan_agents.models.light_requests")
+    is_own = light is not None and light.sends_light_requests(found)
     token = client_retries_off.set(True)
     try:
         with _sdk_switch()(not is_own):
