@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from kantan_agents.core.interception import TextRewriter
@@ -48,6 +48,12 @@ def change_json(text: str, change: Change) -> str:
         parts += (changer.passed(text[place : found.start()]), changer.changed(found[0]))
         place = found.end()
     return "".join((*parts, text[place:]))
+
+
+def strings_in(text: str) -> Iterator[str]:
+    """Yield the strings and numbers in valid JSON text, as ``change_json`` passes them on."""
+    for found in _TOKEN.finditer(text):
+        yield json.loads(found[0], strict=False) if found[0].startswith('"') else found[0]
 
 
 class _Changer:

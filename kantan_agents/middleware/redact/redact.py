@@ -122,7 +122,11 @@ class Redact(Middleware):
         original = run.input
         if isinstance(original, (str, list)):
             # The input of a blocked run is recorded in the trace too, so it is masked first.
-            run.input = redaction.masked().input(original, "") if self._mode == "block" else original
+            if self._mode == "block":
+                masked = redaction.masked()
+                await masked.ahead(original, "")
+                run.input = masked.input(original, "")
+            await redaction.ahead(original, "the input")
             run.input = redaction.input(original, "the input")
         await _redacted(redaction, call_next(run))
         if self._restore and not getattr(run.result, "interruptions", None):
@@ -131,7 +135,9 @@ class Redact(Middleware):
     async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
         """Redact the input of the model, its answer and its stream."""
         redaction = self._of(call.run)
+        await redaction.ahead(call.input, "the conversation")
         call.input = redaction.input(call.input, "the conversation")
+        await redaction.ahead(call.input, "the conversation")  # it is recorded
         schema = call.options.get("output_schema")
         is_json = schema is not None and not schema.is_plain_text()
         rewriters = call.rewriters
@@ -160,6 +166,7 @@ class Redact(Middleware):
         finally:
             if call.arguments != written:
                 call.arguments = written
+        await redaction.ahead(result, f"the result of {call.name}")
         return redaction.value(result, f"the result of {call.name}")
 
     def _of(self, run: Run) -> Redaction:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
+import anyio.lowlevel
 import attrs
 
 from kantan_agents.core.interception import TextRewriter
@@ -15,6 +16,7 @@ from kantan_agents.middleware.redact.json_text import (
     change_json,
     is_valid_json,
     looks_like_json,
+    strings_in,
 )
 from kantan_agents.middleware.redact.media import is_data_url
 from kantan_agents.middleware.redact.placeholders import Placeholders, Replacements
@@ -22,6 +24,9 @@ from kantan_agents.middleware.redact.rules import SECRET, Rule
 from kantan_agents.middleware.redact.text import TextRedaction
 from kantan_agents.middleware.redact.values import change_item, change_sent_item, change_value
 from kantan_agents.support.secrets import is_named_secret
+
+_LONG = 16_384
+_PIECE = 4_096
 
 
 @attrs.define(eq=False)
@@ -52,6 +57,41 @@ class Redaction:
         """
         self._mark_all(items)
         return change_sent_item(items, lambda text, field: self._text_or_json(text, field, where))
+
+    async def ahead(self, data: Any, where: str) -> None:
+        """Redact long texts in pieces, between which other tasks run; what follows finds the results.
+
+        Args:
+            data: A text, or lists and dicts of texts or API items.
+            where: Where it is.
+        """
+        texts: list[str] = []
+
+        def note(text: str, _field: str) -> str:
+            if text not in self._redacted_whole and not is_data_url(text):
+                texts.append(text)
+            return text
+
+        change_sent_item(data, note)
+        if sum(map(len, texts)) <= _LONG:
+            return
+        since = 0
+        for text in texts:
+            for part in strings_in(text) if looks_like_json(text) else (text,):
+                rewriter, done = self._rewriter(where), []
+                for place in range(0, len(part) if part not in self._redacted else 0, _PIECE):
+                    done.append(rewriter.feed(part[place : place + _PIECE]))
+                    since += len(part[place : place + _PIECE])
+                    if since >= _PIECE:
+                        await anyio.lowlevel.checkpoint()
+                        since = 0
+                if done:
+                    self._keep(part, "".join(done) + rewriter.end())
+
+    def _keep(self, text: str, changed: str) -> str:
+        # Unchanged text is cached as the same object, so that an identity check shows no change.
+        known = self._redacted[text] = text if changed == text else changed
+        return known
 
     def recorded(self, items: Any) -> Any:
         """Return redacted input as it is recorded, which includes its links."""
@@ -188,9 +228,7 @@ class Redaction:
         known = self._redacted.get(text)
         if known is None:
             rewriter = self._rewriter(where)
-            # Unchanged text is cached as the same object, so that an identity check shows no change.
-            changed = rewriter.feed(text) + rewriter.end()
-            known = self._redacted[text] = text if changed == text else changed
+            known = self._keep(text, rewriter.feed(text) + rewriter.end())
         return text if known == text else known
 
     def _rewriter(self, where: str) -> TextRedaction:

@@ -1,0 +1,53 @@
+"""A long text is redacted in pieces, between which other tasks run."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from kantan_agents.errors import RedactedContentBlockedError
+from kantan_agents.middleware.redact.placeholders import Placeholders, Replacements
+from kantan_agents.middleware.redact.redaction import Redaction
+from kantan_agents.middleware.redact.rules import make_rules
+
+LONG = "".join(f"Mail to a{number}@b.com, or token=x{number}y4z5w6v7u8t9s0r1. " for number in range(450))
+
+
+def redaction(*, blocks: bool = False) -> Redaction:
+    rules = make_rules(None, 128)
+    kept = Replacements("mask", b"", numbered=True, values={})
+    return Redaction(rules, Placeholders(list(rules)), None if blocks else kept)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "data",
+    [LONG, json.dumps({"text": LONG, "list": [LONG[:500]] * 3}), [{"role": "user", "content": LONG}]],
+    ids=["text", "json", "items"],
+)
+async def test_other_tasks_run_while_a_long_text_is_redacted_as_it_is_at_once(data: Any) -> None:
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await anyio.lowlevel.checkpoint()
+
+    in_pieces = redaction()
+    async with anyio.create_task_group() as group:
+        group.start_soon(count)
+        await in_pieces.ahead(data, "")
+        group.cancel_scope.cancel()
+    assert turns >= len(LONG) // 4_096
+    assert in_pieces.input(data, "") == redaction().input(data, "")
+
+
+@pytest.mark.anyio
+async def test_a_finding_in_a_long_text_ends_a_run_that_blocks() -> None:
+    with pytest.raises(RedactedContentBlockedError):
+        await redaction(blocks=True).ahead(LONG, "the input")
