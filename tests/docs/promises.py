@@ -596,6 +596,9 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "agent/running/test_unusual_callers.py::test_a_run_in_a_finalizer_that_the_collector_calls_is_refused",
             "agent/running/test_unusual_callers.py::test_a_run_in_a_collection_on_the_loops_own_thread_is_refused",
         ),
+        "in the finalizer (`__del__`) of an object that lives until the interpreter exits": (
+            "agent/running/test_unusual_callers.py::test_a_finalizer_while_the_interpreter_exits_may_not_run_an_agent",
+        ),
         "in an `atexit` handler, or in a thread while the interpreter exits": (
             "agent/running/test_sync_run.py::test_it_works_at_interpreter_exit_and_does_not_delay_it",
             "agent/running/test_unusual_callers.py::test_a_sync_tool_works_at_interpreter_exit",
@@ -1584,6 +1587,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "agents that the body of a tool runs": (
             "lab/replay/test_runs_inside.py::test_a_tool_that_runs_an_agent_is_answered_whole",
         ),
+        "the input": ("lab/test_run_again.py::test_an_escaped_text_is_not_run_as_a_command",),
         "your middleware, stages, renderers, guardrails and hooks": (
             "lab/replay/test_kinds_of_tools.py::test_guardrails_of_agents_run_again",
             "lab/replay/test_middleware.py::test_middleware_catches_the_errors_of_its_own_classes",

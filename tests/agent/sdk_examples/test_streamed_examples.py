@@ -424,8 +424,8 @@ async def test_an_example_of_the_sdk(example: Example) -> None:
 
 
 async def test_reasoning_gpt_oss_stream() -> None:
-    def chunk(**delta: str) -> dict[str, Any]:
-        choice = {"index": 0, "delta": delta, "finish_reason": None}
+    def chunk(finish_reason: str | None = None, **delta: str) -> dict[str, Any]:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
         return {
             "id": "c",
             "object": "chat.completion.chunk",
@@ -435,7 +435,8 @@ async def test_reasoning_gpt_oss_stream() -> None:
         }
 
     said: list[str] = []
-    with WireServer([Body(events=[chunk(reasoning="Recall."), chunk(content="A function.")])]) as server:
+    events = [chunk(reasoning="Recall."), chunk("stop", content="A function.")]
+    with WireServer([Body(events=events)]) as server:
         async with AsyncOpenAI(api_key="k", base_url=server.url) as client:
             model = AsyncClientBundle(client, "gpt-oss", "compat", server.url)
             async with Agent("Assistant", "Answer.", model=model).stream("?", raw_events=True) as run:

@@ -387,7 +387,7 @@ def test_without_opentelemetry_the_error_names_the_extra() -> None:
         "import sys; sys.modules['opentelemetry.sdk.trace'] = None\n"
         "import kantan_agents\n"
         "print(kantan_agents.trace_headers())\n"
-        "try: kantan_agents.OtelExporter\n"
+        "try: kantan_agents.OtelExporter()\n"
         "except kantan_agents.KantanAgentsError as error: print(error)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
