@@ -34,7 +34,7 @@ def delete(path: str) -> str:
 
 
 def import_everything() -> None:
-    """Import every module but those for pytest, which is no dependency."""
+    """Import every module but those for pytest, which is not installed."""
     for found in pkgutil.walk_packages(kantan_agents.__path__, "kantan_agents."):
         if found.name.rpartition(".")[2] not in {"__main__", "evaluated_test", "pytest_plugin"}:
             importlib.import_module(found.name)

@@ -27,7 +27,7 @@ def _retries_off(model: Any) -> Iterator[None]:
     """
     find = getattr(type(model), "current_model", None)  # of a NamedModel
     found = model if find is None else find(model)
-    # Not imported here, in a run: it takes half a second. Whoever creates clients of this library imports it.
+    # Not imported here, in a run: it takes half a second. `sdk_model`, which creates our clients, imports it.
     light: Any = sys.modules.get("kantan_agents.models.light_requests")
     is_own = light is not None and light.sends_light_requests(found)
     token = client_retries_off.set(True)

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from shutil import disk_usage
 from stat import S_ISDIR, S_ISREG
 
 from kantan_agents.errors import TraceDatabaseError
@@ -19,6 +20,9 @@ from kantan_agents.traces.store.tables import check_tables, create_views, prepar
 _READ_WAIT_SECONDS = 10.0
 _CHANGE_WAIT_SECONDS = 30.0
 _IMMUTABLE = "immutable=1"
+
+TRUNCATE_WAIT_MS = 50
+"""How long a writer may have to wait while the write-ahead log is truncated, if others still read it."""
 
 
 class ImmutableConnection(sqlite3.Connection):
@@ -113,6 +117,36 @@ def changing(path: Path, *, wait: float | None = None) -> Iterator[sqlite3.Conne
             yield connection
         finally:
             connection.close()
+
+
+def empty_log(path: Path) -> None:
+    """Move the pages in the write-ahead log to the file, if the disk has space for all of them.
+
+    Moving those that fit would take the space that is left and leave the log as large as it is. So would
+    closing the last connection, unless that one only reads.
+
+    Raises:
+        TraceDatabaseError: E60, the disk has too little space; nothing was moved.
+    """
+    check_file(path)
+    with (
+        sqlite_errors(path),
+        closing(_opened(path, "mode=ro", any_thread=False)),
+        changing(path) as connection,
+    ):
+        pages, size = (
+            connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size")
+        )
+        needed, free = pages * size - _stat(path).st_size, disk_usage(path.parent).free
+        if needed > free:
+            reason = (
+                f"the disk is full: {needed:,} bytes must be free to move the write-ahead log to the file, "
+                f"and {free:,} are; nothing was changed"
+            )
+            raise TraceDatabaseError(path=str(path), reason=reason)
+        # Pages that other connections read stay there.
+        connection.execute(f"PRAGMA busy_timeout = {TRUNCATE_WAIT_MS}")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
 @contextmanager

@@ -18,16 +18,13 @@ from kantan_agents.traces.record_tables import has_records, remove_unused
 from kantan_agents.traces.schema import make_indexes, make_tables
 from kantan_agents.traces.search_index import tables_by_trace
 from kantan_agents.traces.store.build_index import keep_after_deletion
-from kantan_agents.traces.store.connection import changing, reading, size_of
+from kantan_agents.traces.store.connection import TRUNCATE_WAIT_MS, changing, empty_log, reading, size_of
 from kantan_agents.traces.store.free_pages import INCREMENTAL, can_shrink, free_bytes, free_some
 from kantan_agents.traces.store.records import PruneResult
 from kantan_agents.traces.store.retention import PrunePlan, Retention, bytes_in_use, plan
 from kantan_agents.traces.store.steps import Pace, TransactionSteps
 
 Progress = Callable[[int, int], None]
-
-# How long a writer may have to wait while the log is truncated at the end, if others still read it.
-_TRUNCATE_WAIT_MS = 50
 
 # A trace may have more spans than one transaction deletes. The trace itself is deleted with its last spans:
 # an interrupted deletion leaves a trace that the same limits delete again.
@@ -56,6 +53,8 @@ def prune_traces(
 
         return prune_server(path, retention, progress or _ignore, dry_run=dry_run, vacuum=vacuum)
     before = size_of(path)
+    if not dry_run:
+        empty_log(path)
     planned = _plan(path, retention, dry_run=dry_run, vacuum=vacuum)
     if dry_run:
         changes = planned.shrinks and (planned.to_delete or planned.is_too_large)
@@ -152,7 +151,7 @@ class _Pruning:
         while self._frees and self.free_bytes():
             self._free()
         # The new pages are in the write-ahead log. Pages that other connections read stay there.
-        self._connection.execute(f"PRAGMA busy_timeout = {_TRUNCATE_WAIT_MS}")
+        self._connection.execute(f"PRAGMA busy_timeout = {TRUNCATE_WAIT_MS}")
         self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def free_bytes(self) -> int:

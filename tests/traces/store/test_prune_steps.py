@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from contextlib import closing
 from datetime import timedelta
 from itertools import accumulate
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kantan_agents.errors import TraceDatabaseError
 from kantan_agents.traces.recorder import SQLiteRecorder
 from kantan_agents.traces.schema import make_tables
-from kantan_agents.traces.store import TraceStore, steps
+from kantan_agents.traces.store import TraceStore, connection, steps
 from kantan_agents.traces.store.connection import changing
 from tests.programs import Preloaded
 from tests.traces.store.sample_database import Exported, SampleDatabase, open_sample
@@ -24,7 +27,8 @@ pytestmark = pytest.mark.file_only
 
 KILLED = """
 import os, signal, sys
-from kantan_agents.traces.store import TraceStore, steps
+from kantan_agents.errors import TraceDatabaseError
+from kantan_agents.traces.store import TraceStore, connection, steps
 
 steps.FIRST = steps.MOST = 3
 steps._HELD_SECONDS = 1e9
@@ -51,6 +55,32 @@ def test_a_file_that_the_library_creates_shrinks_in_steps(tmp_path: Path) -> Non
     recorder.shutdown()
     assert shrinks(tmp_path / "tables.db")
     assert shrinks(tmp_path / "recorded.db")
+
+
+@pytest.mark.parametrize("missing", [0, 1])
+def test_a_prune_without_space_for_the_log_names_the_bytes_and_leaves_the_file_as_it_is(
+    tmp_path: Path, missing: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "t.db"
+    make_tables(path)
+    with closing(sqlite3.connect(path)) as writer:  # its log stays while it is open
+        writer.execute("PRAGMA journal_mode = WAL")
+        writer.execute("PRAGMA wal_autocheckpoint = 0")
+        row = ("trace_x", "w", json.dumps("x" * 1_000_000))
+        writer.execute("INSERT INTO traces (id, workflow_name, metadata_json) VALUES (?, ?, ?)", row)
+        writer.commit()
+        log = Path(f"{path}-wal")
+        sizes = path.stat().st_size, log.stat().st_size
+        needed = count(path, "PRAGMA page_count") * count(path, "PRAGMA page_size") - sizes[0]
+        monkeypatch.setattr(connection, "disk_usage", lambda _: SimpleNamespace(free=needed - missing))
+        if missing:
+            with pytest.raises(TraceDatabaseError, match=f"{needed:,} bytes must be free"):
+                TraceStore(path).prune(keep=0)
+            assert (path.stat().st_size, log.stat().st_size) == sizes
+        else:
+            assert TraceStore(path).prune(keep=0).traces == 1
+            assert path.stat().st_size < needed
+            assert log.stat().st_size == 0
 
 
 def test_a_file_of_kantan_llm_keeps_its_size_until_a_vacuum_is_requested(tmp_path: Path) -> None:
