@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from operator import is_
 from typing import Any, Protocol
 
 import agents
@@ -41,7 +42,7 @@ class HandoffLinks:
     def update(self, agent: Linkable, sdk_agent: SDKAgent) -> Iterable[Linkable]:
         """Update ``sdk_agent.handoffs`` and return the Agents among the targets."""
         targets = list(agent.handoffs)
-        if targets != self.linked:
+        if not _are_same(targets, self.linked):
             sdk_agent.handoffs = [_sdk_handoff(target) for target in targets]
             self.linked = targets
         return [target for target in targets if _bare_sdk_agent(target) is not None]
@@ -54,7 +55,7 @@ def link_handoffs(start: Linkable) -> None:
         return  # the usual case
     # A run of another agent may have relinked one of them since: then all are walked again.
     if links.reached and all(
-        agent.handoff_links.linked is targets and agent.handoffs == targets
+        agent.handoff_links.linked is targets and _are_same(agent.handoffs, targets)
         for agent, targets in links.reached
     ):
         return
@@ -69,6 +70,11 @@ def link_handoffs(start: Linkable) -> None:
                 waiting.append(target)
         reached.append((agent, agent.handoff_links.linked))
     links.reached = tuple(reached)
+
+
+def _are_same(some: Sequence[Any], others: Sequence[Any]) -> bool:
+    # The SDK's agents are dataclasses, whose `==` compares their hand-offs, and never ends on a cycle.
+    return len(some) == len(others) and all(map(is_, some, others))
 
 
 def _sdk_handoff(target: Any) -> agents.Agent[Any] | Handoff[Any, Any]:

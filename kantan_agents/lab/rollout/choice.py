@@ -155,7 +155,8 @@ class ArmChooser:
                 made = self._made.get(arm)
                 if made is None:
                     made = self._made[arm] = self._created(arm)
-        if made.handoffs != control.handoffs:  # the only option that can change
+        # The only option that can change. By identity: `==` of the SDK's agents never ends on a cycle.
+        if [*map(id, made.handoffs)] != [*map(id, control.handoffs)]:
             made.handoffs = control.handoffs
         return made
 

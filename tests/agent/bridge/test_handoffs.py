@@ -75,6 +75,22 @@ async def test_cycles_work_and_the_starting_agent_is_rendered_again() -> None:
     repr(context["result"])
 
 
+async def test_a_cycle_of_the_sdks_agents_may_be_replaced_by_an_equal_one() -> None:
+    def cycle() -> agents.Agent[Any]:
+        one = agents.Agent[Any]("one")
+        one.handoffs.append(agents.Agent[Any]("two", handoffs=[one]))
+        return one
+
+    first, second = (
+        Agent(name, name, model=ScriptedModel([say("ok")] * 2), handoffs=[cycle()]) for name in "ab"
+    )
+    await first.run_async("hi")
+    await second.run_async("hi")
+    first.handoffs[:] = second.handoffs
+    await first.run_async("hi")
+    assert first.sdk_agent.handoffs == second.handoffs
+
+
 async def test_targets_linked_by_another_agents_run_are_followed() -> None:
     a, b, c, d = (Agent(name, name, model=ScriptedModel([say("ok")])) for name in "abcd")
     a.handoffs.append(b)

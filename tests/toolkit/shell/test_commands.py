@@ -90,8 +90,8 @@ async def test_of_long_output_the_beginning_and_the_end_are_shown(root: Path) ->
 async def test_a_command_that_takes_too_long_is_ended_and_shows_what_it_printed(
     root: Path, place: Any, mark: str
 ) -> None:
-    result = await call(bash(root, place), command=f"echo before; sleep {mark}", timeout=400)
-    assert "The command was ended: it took longer than 0.4 s." in result
+    result = await call(bash(root, place), command=f"echo before; sleep {mark}", timeout=1500)
+    assert "The command was ended: it took longer than 1.5 s." in result
     assert "before" in result
     assert processes_with(mark) == []
 
@@ -100,7 +100,7 @@ async def test_a_command_may_end_by_itself_when_it_is_asked_to(root: Path, place
     line = "trap 'echo goodbye; exit 0' TERM; echo hello; while true; do sleep 0.02; done"
     slow = ShellLimits(grace_seconds=20)
     with anyio.fail_after(15):
-        result = await call(bash(root, place, slow), command=line, timeout=400)
+        result = await call(bash(root, place, slow), command=line, timeout=1500)
     assert "goodbye" in result
 
 
