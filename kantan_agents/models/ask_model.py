@@ -83,12 +83,13 @@ class _Exchange:
     def __init__(self, model: Model, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         given = {**dict(zip(_PARAMETERS, args, strict=False)), **kwargs}
         items, tools, handoffs = given["input"], given["tools"], given.get("handoffs") or ()
-        self._ids = UniqueIds(model, ids_in(items))
+        ids = ids_in(items)
+        self._ids = UniqueIds(model, ids)
         self._names = names = SentNames(tools, handoffs)
         self.request = {
             **given,
             "system_instructions": whole_request(given["system_instructions"]),
-            "input": whole_request(names.items(with_servers_ids(items, model))),
+            "input": whole_request(names.items(with_servers_ids(items, ids, model))),
             "model_settings": names.settings(given["model_settings"]),
             "tools": names.tools(tools),
         }
@@ -100,7 +101,7 @@ class _Exchange:
         return self._ids.items([self._names.own(item) for item in whole_answer(items)])
 
     def event(self, event: Any) -> Any:
-        """Return an event of a stream that is no delta of a text."""
+        """Return an event of a stream that is not a delta of a text."""
         kind = getattr(event, "type", "")
         if kind in _ITEMS:
             item = self._names.own(whole_answer(event.item))

@@ -8,7 +8,7 @@ server, so that nothing has to be remembered: a stored conversation can go on in
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from hashlib import sha256
 from typing import Any, Final
 
@@ -28,15 +28,19 @@ _SEEN: Final = object()
 def ids_in(items: Any) -> set[str]:
     """Return the ids of calls in the input of a request."""
     given = items if isinstance(items, list) else ()
-    ids = (get(item, "call_id") for item in given)
+    ids = {item.get("call_id") if isinstance(item, dict) else get(item, "call_id") for item in given}
     return {one for one in ids if isinstance(one, str)}
 
 
-def with_servers_ids(items: Any, model: Model) -> Any:
-    """Return the input of a request with the ids that its server gave; those of other servers stay."""
-    if not isinstance(items, list):
-        return items
-    made = {one: found for one in ids_in(items) if _MARK in one and (found := _MADE.fullmatch(one))}
+def with_servers_ids(items: Any, ids: Collection[str], model: Model) -> Any:
+    """Return the input of a request with the ids that its server gave; those of other servers stay.
+
+    Args:
+        items: The input.
+        ids: What ``ids_in`` returns for it.
+        model: The model that it is for.
+    """
+    made = {one: found for one in ids if _MARK in one and (found := _MADE.fullmatch(one))}
     if not made:
         return items
     mine = _server(model)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
+from operator import attrgetter
 from typing import Any, Final
 
 from agents import CustomTool, FunctionTool, Handoff
@@ -21,6 +22,8 @@ _LONGEST: Final = 64
 _ACCEPTED: Final = re.compile(rf"[A-Za-z0-9_-]{{1,{_LONGEST}}}")
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_-]")
 _DIGITS: Final = 8
+_NAME: Final = attrgetter("name")
+_TOOL_NAME: Final = attrgetter("tool_name")
 
 
 class SentNames:
@@ -32,11 +35,11 @@ class SentNames:
     """
 
     def __init__(self, tools: Iterable[Any], handoffs: Iterable[Any]) -> None:
+        self._sent: dict[str, str] = {}
+        if all(map(_is_accepted, map(_NAME, tools))) and all(map(_is_accepted, map(_TOOL_NAME, handoffs))):
+            return
         names = [tool.name for tool in tools if isinstance(tool, (FunctionTool, CustomTool))]
         names += [handoff.tool_name for handoff in handoffs if isinstance(handoff, Handoff)]
-        self._sent: dict[str, str] = {}
-        if all(map(_is_accepted, names)):
-            return
         taken = set(names)
         for name in dict.fromkeys(names):
             if not _is_accepted(name):
@@ -63,8 +66,8 @@ class SentNames:
         odd = {
             name
             for item in items
-            if get(item, "type") in CALLS and isinstance(name := get(item, "name"), str)
-            if not _is_accepted(name)
+            if isinstance(item, dict) and item.get("type") in CALLS
+            if isinstance(name := item.get("name"), str) and not _is_accepted(name)
         }
         if not odd:
             return items

@@ -24,6 +24,7 @@ _ESCAPED: Final = re.compile(
 _MARKED: Final = re.compile(r"\\(?:u\{(d[89a-f][0-9a-f]{2})\}|.)", re.DOTALL)
 _FIRST_HALVES: Final = ("\ud800", "\udbff")
 _ARGUMENTS: Final = "arguments"
+_MOST_PARTS: Final = 1_000_000  # more are a cycle, or are made whole without a look
 
 
 def whole_text(text: str) -> str:
@@ -85,24 +86,25 @@ def _has_no_half(text: str) -> bool:
 
 
 def _is_whole(value: Any, arguments: Callable[[str], str]) -> bool:
-    # Each request comes here with the whole conversation, so nothing is copied to find that nothing is wrong.
-    kind = type(value)
-    if kind is str:
-        return _has_no_half(value)
-    if kind is dict:
-        for key, item in value.items():
-            if not _is_whole(item, arguments) or not _is_whole(key, arguments):
+    # Each request comes here with the whole conversation: so no function is called for a part.
+    waiting = [value]
+    for one in waiting:  # it grows
+        kind = type(one)
+        if kind is str:
+            if not one.isascii() and not _has_no_half(one):
                 return False
-        text = value.get(_ARGUMENTS)
-    elif kind is list:
-        return all(_is_whole(item, arguments) for item in value)
-    elif isinstance(value, BaseModel):
-        if not _is_whole(_fields_of(value), arguments):
+        elif kind is list:
+            waiting += one
+        elif kind is dict or isinstance(one, BaseModel):
+            fields = one if kind is dict else _fields_of(one)
+            waiting += fields
+            waiting += fields.values()
+            text = fields.get(_ARGUMENTS)
+            if type(text) is str and "\\u" in text and arguments(text) != text:
+                return False
+        if len(waiting) > _MOST_PARTS:
             return False
-        text = getattr(value, _ARGUMENTS, None)
-    else:
-        return True
-    return not isinstance(text, str) or arguments(text) == text
+    return True
 
 
 def _made_whole(value: Any, key: Any, arguments: Callable[[str], str]) -> Any:
