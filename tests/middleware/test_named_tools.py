@@ -386,9 +386,9 @@ async def test_a_policy_function_is_asked_for_each_name_of_a_servers_tool(
 
     def made() -> Agent:
         approve = Approve(lambda call: call.tool == name, reject if with_handler else None)
-        model = model_calling(("mcp_files__delete", {"value": "x"}))
         return Agent("a", "x", model=model, mcp_servers=[server], middleware=[approve], **PREFIXED)
 
+    model = model_calling(("mcp_files__delete", {"value": "x"}))
     context = await run_with(made(), "Go", streamed=streamed)
     assert server.called == []
     if with_handler:
