@@ -203,8 +203,12 @@ def test_agents_of_the_sdk_that_are_asked_at_once_get_their_own_answers_again() 
     assert isinstance(case.raised, KilledError)
     assert case.output == "Done: [\"helped one with ['saw one']\", \"helped two with ['saw two']\"]"
     assert sorted(case.effects) == ["look one", "look two", "look two"]
-    # The same for the call that was made again, and different for the other, although their ids are equal.
-    assert sorted(case.keys) == [("one", "c1/call_0"), ("two", "c2/call_0"), ("two", "c2/call_0")]
+    # The same for the call that was made again, although the server gave both one id.
+    (one, key), two, again = sorted(case.keys)
+    assert (one, two[0]) == ("one", "two")
+    assert key.startswith("c1/call_0")
+    assert two[1].startswith("c2/call_0")
+    assert again == two
 
 
 @pytest.mark.parametrize("name", ["agents_as_tools", "sdk_agents_as_tools"])

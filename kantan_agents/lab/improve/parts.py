@@ -193,19 +193,23 @@ def _of_trace(
         if case is None or reason is not None:
             made.append(Skipped(trace_id, reason or "its run cannot be a case"))
             continue
-        conversation = case.conversation or _begun_with(case) or (trace_id if len(own) > 1 else None)
+        conversation = (
+            case.conversation or _begun_with(case, recording.root) or (trace_id if len(own) > 1 else None)
+        )
         # The recorded output is what was answered, and not what should have been.
         case = attrs.evolve(case, expected=None, conversation=conversation)
         made.append(RecordedSource(case, recording.root, _used(recording, prices)))
     return made
 
 
-def _begun_with(case: Case) -> str | None:
-    """Return what identifies the conversation of a list of items: its first one; None for a single text.
+def _begun_with(case: Case, run: RunRecord) -> str | None:
+    """Return what identifies a conversation: its first item; None for a text without a session.
 
     A later turn repeats the earlier ones. So conversations without an id that begin alike count as one.
     """
     items = case.whole_input
+    if isinstance(items, str) and run.has_session:  # its first turn
+        items = [{"role": "user", "content": items}]
     if isinstance(items, str) or not items:
         return None
     return f"begun with {content_hash(plain(items[0]))[:32]}"

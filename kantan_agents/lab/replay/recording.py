@@ -14,6 +14,7 @@ from typing_extensions import Self
 from kantan_agents.errors import IncompleteRecordError, NotReplayableError, RecordingFileError
 from kantan_agents.support.replace_file import replace_file
 from kantan_agents.traces.capture import RunRecord
+from kantan_agents.traces.capture.canonical import copied
 from kantan_agents.traces.capture.checking import check_types
 from kantan_agents.traces.capture.reading import UnknownVersionError, run_record
 from kantan_agents.traces.capture.writing import data_of, with_contents_apart
@@ -181,3 +182,14 @@ def _run(data: Mapping[str, Any], trace_id: str, resolve: Callable[[int], Any]) 
 
 def _plain(value: Any) -> Any:
     return dict(value) if isinstance(value, Mapping) else list(value)
+
+
+def earlier_items(recorded: RunRecord) -> list[Any]:
+    """Return what was in the session of a run: what its first request has before its input."""
+    if not recorded.has_session:
+        return []
+    first = recorded.model_calls[0].request.input if recorded.model_calls else ()
+    sent = recorded.input
+    own = 1 if sent is None or isinstance(sent, str) else len(sent)
+    before = [] if isinstance(first, str) else list(first)[: max(0, len(first) - own)]
+    return [copied(item) for item in before]

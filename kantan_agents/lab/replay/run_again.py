@@ -12,6 +12,7 @@ from agents.memory import SessionABC
 
 from kantan_agents.agent import Agent
 from kantan_agents.agent.running.identity import begun_inside
+from kantan_agents.lab.replay.recording import earlier_items
 from kantan_agents.tool_rules import EXPLICIT
 from kantan_agents.traces.capture import RunRecord
 from kantan_agents.traces.capture.canonical import copied
@@ -58,17 +59,6 @@ def _session_of(recorded: RunRecord) -> dict[str, Any]:
     if not recorded.has_session:
         return {}
     return {"session": RecordedSession(earlier_items(recorded))}
-
-
-def earlier_items(recorded: RunRecord) -> list[Any]:
-    """Return what was in the session of a run: what its first request has before its input."""
-    if not recorded.has_session:
-        return []
-    first = recorded.model_calls[0].request.input if recorded.model_calls else ()
-    sent = recorded.input
-    own = 1 if sent is None or isinstance(sent, str) else len(sent)
-    before = [] if isinstance(first, str) else list(first)[: max(0, len(first) - own)]
-    return [copied(item) for item in before]
 
 
 def context_of(recorded: RunRecord, more: Mapping[str, Any] | None) -> dict[str, Any]:

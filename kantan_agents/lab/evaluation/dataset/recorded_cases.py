@@ -14,8 +14,7 @@ from kantan_agents.errors import EmptyDatasetError, InvalidCaseError, InvalidOpt
 from kantan_agents.lab.evaluation.dataset.case import NESTED, Case
 from kantan_agents.lab.evaluation.judge_keys import JUDGE_KEY
 from kantan_agents.lab.replay.cohort import Skipped
-from kantan_agents.lab.replay.recording import Recording
-from kantan_agents.lab.replay.run_again import earlier_items
+from kantan_agents.lab.replay.recording import Recording, earlier_items
 from kantan_agents.support.arguments import checked_int
 from kantan_agents.tool_rules import EXPLICIT
 from kantan_agents.traces.capture import RunRecord

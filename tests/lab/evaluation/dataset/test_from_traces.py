@@ -91,7 +91,7 @@ def test_structured_outputs_and_input_items_stay_data_and_survive_a_file(
     recorder.run(Agent("a", "Count.", model=ScriptedModel(['{"n": 3}']), output_type=Answer), items)
     recorder.run(Agent("a", "Hi", model=ScriptedModel(["half \ud83d"])), "日本")
     dataset = Dataset.from_traces(recorder.store)
-    assert [case.expected for case in dataset] == ["half \ud83d", {"n": 3}]
+    assert [case.expected for case in dataset] == ["half \ufffd", {"n": 3}]
     assert dataset.cases[1].input == items
     dataset.save(tmp_path / "cases.jsonl")
     assert Dataset.load(tmp_path / "cases.jsonl") == dataset
