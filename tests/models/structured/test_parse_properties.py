@@ -98,7 +98,7 @@ class Damage:
     def string(self, text: str) -> str:
         escaped = (
             "\\" + char
-            if char in ("\\", self.end)
+            if char in ("\\", self.quote, self.end)
             else f"\\u{ord(char):04x}"
             if char < " " and not self.raw
             else char
