@@ -23,6 +23,7 @@ from kantan_agents.tool_rules.wrappers import (
 
 _ENDS = re.compile(r"[;&|<>`\r\n(){}$]+")
 _CONTINUED = re.compile(r"\\\r?\n")
+_DOLLAR_OF_QUOTE = re.compile(r"""\$(?=["'])""")
 _QUOTED = re.compile(r""""(?:\\.|[^"\\])*"?|'[^']*'?|\\[ \t]""", re.DOTALL)
 _NO_LETTERS = re.compile(r"[\s;&|<>`(){}$]")
 _REDIRECTION = re.compile(r"\d{0,3}(?:&>>?|<<<|<<-?|[<>]&|<>|>>|>\||[<>])[ \t]*[^\s;&|<>`()]+")
@@ -38,7 +39,7 @@ def readings(text: str) -> Iterator[Reading]:
     (``<(rm x)``) or are left out (``>log rm x``). Variables either separate commands or are empty. The first
     reading is the simplest.
     """
-    texts = [_CONTINUED.sub("", text)]
+    texts = [_in_one_line(text)]
     texts += [_QUOTED.sub(lambda found: _NO_LETTERS.sub("_", found[0]), one) for one in texts]
     texts += [_REDIRECTION.sub(" ", one) for one in texts]
     texts += [_VARIABLE.sub(" ", one) for one in texts]
@@ -49,7 +50,12 @@ def readings(text: str) -> Iterator[Reading]:
 
 def without_quotes(text: str) -> str:
     """Return ``text`` without quotes and backslashes, and with continued lines joined."""
-    return _CONTINUED.sub("", text).replace("'", "").replace('"', "").replace("\\", "")
+    return _in_one_line(text).replace("'", "").replace('"', "").replace("\\", "")
+
+
+def _in_one_line(text: str) -> str:
+    # `$'push'` and `$"push"` are quotes too.
+    return _DOLLAR_OF_QUOTE.sub("", _CONTINUED.sub("", text))
 
 
 class Reading(NamedTuple):

@@ -133,6 +133,13 @@ def test_options_may_precede_each_word_of_a_denied_command(entry: str, command: 
 
 
 @pytest.mark.parametrize(
+    "command", ["git $'push'", 'git $"push"', "$'git' push", "sudo -u root git $'push'", "gi$'t' push"]
+)
+def test_quotes_with_a_dollar_are_quotes(command: str) -> None:
+    assert denied(command)
+
+
+@pytest.mark.parametrize(
     "command",
     [
         "sudo grep git push",
@@ -156,6 +163,9 @@ def test_long_words_are_read_like_short_ones() -> None:
         "X=push; git $X",
         "$(echo git) push",
         "gi$@t push",
+        "git $'pu\\x73h'",
+        "echo git push | bash",
+        "parallel git ::: push",
         "git -c alias.p=push p",
         'python -c \'subprocess.run(["git", "push"])\'',
         "git rebase --exec 'git push'",
