@@ -36,10 +36,10 @@ class SentNames:
 
     def __init__(self, tools: Iterable[Any], handoffs: Iterable[Any]) -> None:
         self._sent: dict[str, str] = {}
+        self._given = tools, handoffs
         if all(map(_is_accepted, map(_NAME, tools))) and all(map(_is_accepted, map(_TOOL_NAME, handoffs))):
             return
-        names = [tool.name for tool in tools if isinstance(tool, (FunctionTool, CustomTool))]
-        names += [handoff.tool_name for handoff in handoffs if isinstance(handoff, Handoff)]
+        names = _names_of(tools, handoffs)
         taken = set(names)
         for name in dict.fromkeys(names):
             if not _is_accepted(name):
@@ -71,7 +71,9 @@ class SentNames:
         }
         if not odd:
             return items
-        sent = {name: self._sent.get(name) or _written(name, ()) for name in odd}
+        # Never the name of another tool of this request: the model would take the call for one of that.
+        taken = {self._sent.get(name, name) for name in _names_of(*self._given)}
+        sent = {name: self._sent.get(name) or _written(name, taken) for name in odd}
         return [
             {**item, "name": sent[item["name"]]}
             if isinstance(item, dict) and item.get("type") in CALLS and item.get("name") in sent
@@ -85,6 +87,11 @@ class SentNames:
         if own is None:
             return item
         return {**item, "name": own} if isinstance(item, dict) else item.model_copy(update={"name": own})
+
+
+def _names_of(tools: Iterable[Any], handoffs: Iterable[Any]) -> list[str]:
+    names = [tool.name for tool in tools if isinstance(tool, (FunctionTool, CustomTool))]
+    return names + [handoff.tool_name for handoff in handoffs if isinstance(handoff, Handoff)]
 
 
 @lru_cache(maxsize=4096)

@@ -13,7 +13,7 @@ from typing import Any, Final
 from openai import APIConnectionError
 
 _ENDS: Final = {
-    "/chat/completions": re.compile(rb'"finish_reason"\s*:\s*"|data: ?\[DONE\]'),
+    "/chat/completions": re.compile(rb'"finish_reason"\s*:\s*"[^"]|(?:^|[\r\n])data: ?\[DONE\]'),
     "/responses": re.compile(rb'"type"\s*:\s*"(?:response\.(?:completed|failed|incomplete)|error)"'),
 }
 """By the end of a path: what a streamed answer contains when it is whole."""

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import attrs
-import pytest
 
 from kantan_agents.agent import Agent
 from kantan_agents.agent.running.portal import background_loop
@@ -20,9 +19,13 @@ from kantan_agents.errors import InvalidOptionError
 from kantan_agents.lab.evaluation import CaseResult, Dataset, Evaluation, evaluate
 from kantan_agents.lab.evaluation.experiment.evaluating import Evaluators, evaluators_of
 from kantan_agents.support.arguments import checked_number
+from kantan_agents.support.extras import extra
 from kantan_agents.testing.pass_rate import PassRate, is_failed_check, pass_rate, passes, shortfall
 from kantan_agents.testing.pytest_plugin import PASS_RATE
 from kantan_agents.traces.store import TraceStore
+
+with extra("testing"):
+    import pytest
 
 _TestT = TypeVar("_TestT", bound=Callable[..., Any])
 _MOST: Final = 10

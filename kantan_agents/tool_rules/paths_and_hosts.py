@@ -98,8 +98,8 @@ def is_outside(pattern: str, roots: tuple[str, ...], *, grants: bool) -> bool:
         grants: Whether it is a pattern of allow, where one slash in front does not make it absolute.
     """
     absolute = _absolute(pattern)
-    if absolute is None:
-        return False
+    if absolute is None:  # `/srv/app/x` in allow is /srv/app/srv/app/x, which nobody means
+        return grants and any(f"{pattern}/".startswith(f"{root}/") for root in roots if root != "/")
     steps = _steps(_folded(absolute))
     beginnings = [steps[:end] for end in range(len(steps) + 1)]
     if not grants:

@@ -89,6 +89,20 @@ async def test_a_chosen_tool_and_an_earlier_call_have_the_names_that_are_sent() 
     assert settings.tool_choice == "a.b"
 
 
+async def test_an_earlier_call_never_gets_the_name_of_another_tool() -> None:
+    earlier: list[Any] = [
+        {"type": "function_call", "call_id": "c", "name": "a.b", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c", "output": "x"},
+        {"role": "user", "content": "go on"},
+    ]
+    with OfflineServer(["done", "done"], profile="openai") as server:
+        for name in ("a_b", "a/b"):
+            await Agent("a", "x", model=server.bundle(), tools=[tool(name, [])]).run_async(earlier)
+    for request in server.requests:
+        assert request.body["tools"][0]["name"] == "a_b"
+        assert re.fullmatch("a_b_[0-9a-f]{8}", request.body["input"][0]["name"])
+
+
 @pytest.mark.parametrize(
     ("api", "name", "message"),
     [

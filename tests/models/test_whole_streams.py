@@ -62,6 +62,8 @@ TEXT = event("response.created", response={}) + event(
 BROKEN = {
     "after a part of the text": ("chat", sent(chunk(content="hel"))),
     "after a text about finish reasons": ("chat", sent(chunk(content=SAID))),
+    "after a text about end marks": ("chat", sent(chunk(content="say data: [DONE] now"))),
+    "after an empty finish reason": ("chat", sent(chunk("", content="hel"))),
     "in the arguments of a call": ("chat", sent(call('{"path": "/'))),
     "after the arguments of a call": ("chat", sent(call('{"path": "/"}'))),
     "before the first event": ("chat", sent("")),

@@ -28,6 +28,7 @@ from kantan_agents.traces.capture.canonical import decode
 from kantan_agents.traces.recorder.masking import mask_data
 from kantan_agents.traces.recorder.plain_json import encode_anything
 from kantan_agents.traces.store.connection import changing, transaction
+from kantan_agents.traces.store.tables import storable_text
 
 
 def open_evaluation(path: Path, name: str, body: Mapping[str, Any]) -> EvaluationRow:
@@ -85,12 +86,12 @@ def write_result(
     known = connection.execute(query, key).fetchone()
     if known is None:
         statement = f"INSERT INTO {CASES}(evaluation, case_id, case_hash, body) VALUES (?, ?, ?, ?)"  # noqa: S608
-        body = encode_anything(_stored_case(case, is_withheld=result.is_withheld))
+        body = _encoded(_stored_case(case, is_withheld=result.is_withheld))
         case_row = connection.execute(statement, (*key, body)).lastrowid
     else:
         case_row = known[0]
     same = (case_row, variant_hash, result.repeat)
-    stored = encode_anything(result.stored())
+    stored = _encoded(result.stored())
     values = (result.status, result.trace_id, result.is_withheld, stored)
     written = connection.execute(
         f"INSERT OR IGNORE INTO {RESULTS}(evaluation, case_row, variant_hash, repeat, "  # noqa: S608
@@ -108,6 +109,11 @@ def write_result(
     update = f"UPDATE {RESULTS} SET status = ?, trace_id = ?, withheld = ?, body = ? WHERE id = ?"  # noqa: S608
     connection.execute(update, (*values, number))
     return int(number)
+
+
+def _encoded(value: Any) -> str:
+    # One text with half a character must not end the whole evaluation.
+    return storable_text(encode_anything(value))
 
 
 def _id_of(connection: sqlite3.Connection, evaluation: EvaluationRow) -> int:

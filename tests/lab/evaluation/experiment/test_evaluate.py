@@ -162,6 +162,13 @@ def test_a_conversation_can_be_the_input_of_a_case(store: TraceStore) -> None:
     assert result.output == "2"
 
 
+def test_half_a_character_in_one_case_costs_no_other(store: TraceStore) -> None:
+    cases = Dataset("halves", [Case("half \ud83d"), Case("whole")])
+    agent = Agent("a", "Hi", model=ScriptedModel(lambda _: "ok"), tool_providers=None)
+    found = evaluate(agent, cases, [words], name="halves", store=store)
+    assert [one.status for one in found["a"].results] == ["finished"] * 2
+
+
 def test_a_structured_output_is_json_data_for_evaluators(store: TraceStore) -> None:
     from pydantic import BaseModel
 
