@@ -28,6 +28,8 @@ _QUOTED = re.compile(r""""(?:\\.|[^"\\])*"?|'[^']*'?|\\[ \t]""", re.DOTALL)
 _NO_LETTERS = re.compile(r"[\s;&|<>`(){}$]")
 _REDIRECTION = re.compile(r"\d{0,3}(?:&>>?|<<<|<<-?|[<>]&|<>|>>|>\||[<>])[ \t]*[^\s;&|<>`()]+")
 _VARIABLE = re.compile(r"\$(?:\{[^{}\s]*\}|[A-Za-z_]\w*|[0-9@*#?!$-])")
+# A part of a word: a variable, the output of a command, `{}` of find and xargs, a sign behind a backslash.
+_PART = re.compile(rf"{_VARIABLE.pattern}|\$\([^()]*\)|`[^`]*`|\{{\}}|\\[;&|<>()'\"]")
 # The command of an option in the same word: `su -c'git push'`, `env --split-string='git push'`.
 _ATTACHED = re.compile(r"(?<!\S)(-[A-Za-z]*?[cSxX]|--(?:(?:session-)?command|split-string|exec)=)(?=\S)")
 
@@ -36,13 +38,13 @@ def readings(text: str) -> Iterator[Reading]:
     """Yield each way in which a shell may read ``text``.
 
     Quotes either are ordinary characters or keep words together. Targets of redirections either are commands
-    (``<(rm x)``) or are left out (``>log rm x``). Variables either separate commands or are empty. The first
-    reading is the simplest.
+    (``<(rm x)``) or are left out (``>log rm x``). Variables separate commands, are empty, or are part of a
+    word, as are outputs of commands. The first reading is the simplest.
     """
     texts = [_in_one_line(text)]
     texts += [_QUOTED.sub(lambda found: _NO_LETTERS.sub("_", found[0]), one) for one in texts]
     texts += [_REDIRECTION.sub(" ", one) for one in texts]
-    texts += [_VARIABLE.sub(" ", one) for one in texts]
+    texts += [part.sub(to, one) for one in texts for part, to in ((_VARIABLE, " "), (_PART, "_"))]
     texts = [without_quotes(one) for one in dict.fromkeys(texts)]
     for one in dict.fromkeys((*texts, *(_ATTACHED.sub(r"\1 ", one) for one in texts))):
         yield Reading.make(_ENDS.sub(f" {SEPARATOR} ", one).split())

@@ -11,6 +11,7 @@ import dataclasses
 import enum
 import sys
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sized
+from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
@@ -183,6 +184,8 @@ class _JSONReader:
             return self.value(value.value, written)
         if written is not _MISSING and callable(getattr(value, "get_secret_value", None)):
             return self.value(value.get_secret_value(), written)
+        if isinstance(value, timedelta) and isinstance(written, (int, float)):
+            return value.total_seconds()  # a limit on a number is one on seconds
         text = _text_of(value)
         return written if _is_written(text, written) else text
 

@@ -142,6 +142,29 @@ def test_quotes_with_a_dollar_are_quotes(command: str) -> None:
 @pytest.mark.parametrize(
     "command",
     [
+        "PATH=$PATH:/x git push",
+        "env PATH=$HOME/bin:$PATH git push",
+        "A=$(echo z)/y git push",
+        "git -C $HOME/x push",
+        "git -C $(echo .) push",
+        "git -C `echo .` push",
+        "git --git-dir=$(echo .)/.git push",
+        "timeout $(echo 1)s git push",
+        "timeout -k $(echo 1) 5s git push",
+        "git -C x\\;y push",
+        "git -C it\\'s push",
+        "find . -exec git -C {} push \\;",
+        "xargs -I {} git -C {} push",
+        "echo $(git push)",
+    ],
+)
+def test_what_the_shell_fills_in_may_be_part_of_a_word(command: str) -> None:
+    assert denied(command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
         "sudo grep git push",
         "find . -name git push",
         "timeout 5 grep git push",

@@ -464,6 +464,9 @@ def test_a_pattern_holds_for_the_url_that_the_function_receives(
         (wait, {"pattern": "^PT[0-9]+S$"}, "PT9999S", False),  # receives PT2H46M39S
         (wait, {"pattern": "^PT[0-9]+H$"}, "PT1H", True),
         (wait, {"pattern": "^PT[0-9]+H$"}, "PT24H", False),  # receives P1D
+        (wait, {"type": "number", "maximum": 60}, 30, True),
+        (wait, {"type": "number", "maximum": 60}, 90, False),
+        (wait, {"type": "number", "maximum": 60}, "PT90S", False),
         (secret, {"pattern": "^k-"}, "k-1", True),
         (secret, {"pattern": "^k-"}, "x-1", False),
         (data, {"pattern": "^k-"}, "k-1", True),

@@ -279,7 +279,8 @@ _NO_WORD_AFTER = r"(?![A-Za-z0-9_])"
 _NO_NUMBER_BEFORE = (
     r"(?:(?<!\d[.,])|(?<=\d{8},)|(?<=\d[ -]\d{3},)|(?<=\d[ -]\d{4},)|(?<=\d-\d{3}\.)|(?<=\d-\d{4}\.))"
 )
-_NO_PART_BEFORE = f"{_NO_WORD_BEFORE}{_NO_NUMBER_BEFORE}"
+_NO_UUID_BEFORE = r"(?<![0-9A-Fa-f]{4}-)"
+_NO_PART_BEFORE = f"{_NO_WORD_BEFORE}{_NO_NUMBER_BEFORE}{_NO_UUID_BEFORE}"
 # The digits of a number. Behind its shortest length, a blank or dot in front of another number ends it; other
 # digits belong to it, up to its greatest length.
 _DIGIT = r"(?:[ .()-]{0,2}\d)"
@@ -293,7 +294,7 @@ _PHONE = "|".join(
         rf"{_NO_PART_BEFORE}{_ABROAD}{_ZERO}{_DIGIT}{{7,9}}{_FURTHER}{{0,5}}{_NO_WORD_AFTER}",
         rf"{_NO_PART_BEFORE}\(?0\d{_DIGIT}{{7}}{_FURTHER}{{0,3}}{_NO_WORD_AFTER}",
         # With a blank behind the 0.
-        rf"{_NO_PART_BEFORE}0[ -](?:\d{{2,4}}[ -]\d{{5,8}}|\d{{3}}(?:[ -]\d\d){{3}}){_NO_WORD_AFTER}",
+        rf"{_NO_PART_BEFORE}0[ -](?:\d{{2,4}}[ -]\d{{5,8}}|\d{{3}}(?:[ -]\d\d){{3}}){_NO_WORD_AFTER}(?!-)",
         # Behind any number: no fraction and no group of thousands has hyphens.
         rf"(?<=\d[.,])0(?:\d{{1,4}}-\d{{1,4}}-\d{{4}}|\d{{3}}-\d{{3}}-\d{{3}}){_NO_WORD_AFTER}",
         rf"{_NO_WORD_BEFORE}(?:1[ .-])?\(?[2-9]\d{{2}}\)?[ .-]{{1,2}}\d{{3}}[ .-]\d{{4}}{_NO_WORD_AFTER}",
