@@ -45,7 +45,7 @@ NEWEST = [*FOUND.values()][-1] if FOUND else None
 BESIDE = (
     "gunicorn",
     "ipykernel",
-    "litellm[proxy]",
+    "litellm[proxy]>=1.70",  # without a bound, uv goes back to one that downloads files
     "logfire",
     "nbclient",
     "openinference-instrumentation-openai-agents",
