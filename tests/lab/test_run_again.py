@@ -166,7 +166,7 @@ def test_an_escaped_text_is_not_run_as_a_command(loader: CommandLoader, way: Any
 @example(Drawn(["please"], "hi", in_session=True))
 @example(Drawn(["note"], INPUTS[-1]))
 @example(Drawn(["count"], "hi"))
-@settings(examples(15), suppress_health_check=[HealthCheck.too_slow])
+@settings(examples(15, 40), suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.builds(
         Drawn,
