@@ -17,7 +17,7 @@ from kantan_agents.models.model_wrapper import ModelWrapper
 from kantan_agents.models.tool_names import SentNames
 from kantan_agents.models.whole_text import WholeDeltas, whole_answer, whole_request
 
-_PARAMETERS: Final = (
+PARAMETERS: Final = (
     "system_instructions",
     "input",
     "model_settings",
@@ -57,7 +57,7 @@ async def _events(
     exchange = _Exchange(model, args, kwargs)
     deltas = WholeDeltas()
     given = dict(exchange.request)
-    in_order = [given.pop(name) for name in _PARAMETERS if name in given]
+    in_order = [given.pop(name) for name in PARAMETERS if name in given]
     source: Any = model.stream_response(*in_order, **given)
     if not hasattr(source, "aclose"):
         source = _closable(source)
@@ -81,7 +81,7 @@ class _Exchange:
     """
 
     def __init__(self, model: Model, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-        given = {**dict(zip(_PARAMETERS, args, strict=False)), **kwargs}
+        given = {**dict(zip(PARAMETERS, args, strict=False)), **kwargs}
         items, tools, handoffs = given["input"], given["tools"], given.get("handoffs") or ()
         ids = ids_in(items)
         self._ids = UniqueIds(model, ids)

@@ -155,9 +155,8 @@ def _outside(entry: str, tools: Iterable[ToolFacts], *, grants: bool) -> str | N
     path = parse_call_pattern(entry).path
     if not roots or not is_outside(path, tuple(chain(*roots)), grants=grants):
         return None
-    hint = (
-        "" if path.startswith(("//", "file:")) or not grants else "; an absolute path begins with two slashes"
-    )
+    is_absolute = not grants or path.startswith(("//", "file:", "~"))
+    hint = "" if is_absolute else "; an absolute path begins with two slashes"
     return f"{entry!r} matches no path: the root of the tool is {roots[0][0]!r}{hint}"
 
 

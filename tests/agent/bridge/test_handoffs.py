@@ -86,8 +86,10 @@ async def test_a_cycle_of_the_sdks_agents_may_be_replaced_by_an_equal_one() -> N
     )
     await first.run_async("hi")
     await second.run_async("hi")
+    options = first.recorded_options
     first.handoffs[:] = second.handoffs
     await first.run_async("hi")
+    assert first.recorded_options == options  # the hand-offs are equal, and not compared with `==`
     assert first.sdk_agent.handoffs == second.handoffs
 
 

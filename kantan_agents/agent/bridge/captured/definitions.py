@@ -165,7 +165,8 @@ def recorded_options(agent: Any, given: Mapping[str, Any]) -> msgspec.Raw:
         given: Its options by name.
     """
     known = _known_options.get(agent)
-    if known is None or known[0] != given["handoffs"]:
+    # By identity: `==` of the SDK's agents never ends on a cycle.
+    if known is None or [*map(id, known[0])] != [*map(id, given["handoffs"])]:
         known = list(given["handoffs"]), msgspec.Raw(encode(_options_data(given)))
         _known_options[agent] = known
     return known[1]

@@ -6,10 +6,9 @@ from typing import Any
 
 import attrs
 
-from kantan_agents.models.ask_model import ask_model, stream_model
+from kantan_agents.models.ask_model import PARAMETERS, ask_model, stream_model
 
-_PARAMETERS = ("system_instructions", "input", "model_settings", "tools")
-FURTHER = ("output_schema", "handoffs", "tracing")
+_PARAMETERS, FURTHER = PARAMETERS[:4], PARAMETERS[4:]
 """The positional arguments of the SDK's ``stream_response`` after the four in ``_PARAMETERS``."""
 
 
