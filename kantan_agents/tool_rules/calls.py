@@ -47,7 +47,7 @@ DOMAIN: Final = "domain"
 
 _PATH_TOOLS = frozenset({"read", "write", "edit", "multiedit", "glob", "grep", "ls"})
 _DOMAIN_TOOLS = frozenset({"webfetch"})
-_PATH_PREFIX = "path:"
+_PATH_PREFIX = re.compile(r"\s*path\s*:\s*", re.IGNORECASE)
 
 Fold = Callable[[str], str]
 Checked = TypeVar("Checked")
@@ -131,7 +131,7 @@ class CallPattern:
         if self.form in ("any", PATH):
             return _ANY_PATH if self.form == "any" else self.argument
         # As it is written: in a path, two blanks are not one.
-        written = self.entry.partition("(")[2].rpartition(")")[0].strip().removeprefix(_PATH_PREFIX)
+        written = _without_prefix(self.entry.partition("(")[2].rpartition(")")[0])
         return f"{written[: -len(_PREFIX)].rstrip()}/{_ANY_PATH}" if self.form == "prefix" else written
 
     def _is_equivalent_to(self, value: str, fold: Fold) -> bool:
@@ -184,7 +184,7 @@ def parse_call_pattern(entry: str) -> CallPattern:
     elif tool.casefold() in _DOMAIN_TOOLS and argument.startswith(DOMAIN_PREFIX):
         return CallPattern(entry, tool, _checked(entry, checked_domain, argument), DOMAIN)
     elif tool.casefold() in _PATH_TOOLS and _is_path(argument):
-        path = match["argument"].strip().removeprefix(_PATH_PREFIX)
+        path = _without_prefix(match["argument"])
         _checked(entry, check_path_pattern, path)
         return CallPattern(entry, tool, path, PATH)
     elif argument.endswith(_PREFIX):
@@ -211,12 +211,17 @@ def as_path_or_host(tool: str, argument: str) -> str:
     argument = argument.strip()
     if tool.strip().casefold() in _DOMAIN_TOOLS or _is_path(argument):
         return argument
-    return f"{_PATH_PREFIX}{argument}"
+    return f"path:{argument}"
 
 
 def _is_path(argument: str) -> bool:
     is_words = argument.endswith(_PREFIX)
-    return argument.startswith(_PATH_PREFIX) or (is_path_pattern(argument) and not is_words)
+    return _PATH_PREFIX.match(argument) is not None or (is_path_pattern(argument) and not is_words)
+
+
+def _without_prefix(argument: str) -> str:
+    found = _PATH_PREFIX.match(argument)
+    return argument[0 if found is None else found.end() :].strip()
 
 
 def _checked(entry: str, check: Callable[[str], Checked], argument: str) -> Checked:

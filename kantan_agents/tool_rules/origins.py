@@ -62,7 +62,8 @@ class Origin:
             return literal.startswith(prefix)
         server, separator, tool = entry[len(start) :].partition("__")
         named = prefix[len(start) : -2]
-        if not separator:
-            return fnmatchcase(named, server)
-        # A wildcard ends at `__`: `mcp__git*hub__read` lets no tool `x_hub__read` of a server `gitlab` in.
-        return "__" not in named and fnmatchcase(named, server) and fnmatchcase(name[len(prefix) :], tool)
+        # A wildcard ends at `__`: `mcp__git*hub__read` lets no tool `x_hub__read` of a server `gitlab` in,
+        # and `mcp__git*` no server `git__hub`.
+        if "__" in named or not fnmatchcase(named, server):
+            return False
+        return not separator or fnmatchcase(name[len(prefix) :], tool)

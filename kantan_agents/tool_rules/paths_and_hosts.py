@@ -26,6 +26,7 @@ _SUBDOMAINS = "*."
 _ELSEWHERE = re.compile(r"~|(?:file:/*)?[A-Za-z]:[/\\]|\$(?:HOME|PWD)\b|\$\{")
 _CHOICE = re.compile(r"\{[^{}]*,[^{}]*\}")
 _FILE_URL = re.compile(r"file:(?://[^/]*)?(?=/)", re.IGNORECASE)
+_OF_SYSTEMS = frozenset({"etc", "home", "proc", "root", "sys", "usr", "var", "Users", "private"})
 _HERE = re.compile(r"(?:\./)+(?=/)")
 
 
@@ -105,6 +106,18 @@ def is_outside(pattern: str, roots: tuple[str, ...], *, grants: bool) -> bool:
     if not grants:
         beginnings.append([*steps, _ANY_STEPS])  # a folder above the root
     return not any(_matches(one, _steps(_folded(root))) for root in roots for one in beginnings)
+
+
+def is_likely_outside(pattern: str, roots: tuple[str, ...]) -> bool:
+    """Return whether a pattern of deny is probably meant as an absolute path, and no root contains that.
+
+    Its first step is a folder above a root, or one that is usual in systems and rare in projects.
+    """
+    if not pattern.startswith("/") or pattern.startswith("//"):
+        return False
+    first = pattern.split("/")[1]
+    is_usual = first in _OF_SYSTEMS or any(root.startswith(f"/{first}/") for root in roots)
+    return is_usual and is_outside(f"/{pattern}", roots, grants=False)
 
 
 def _absolute(pattern: str) -> str | None:

@@ -17,7 +17,7 @@ from kantan_agents.errors import InvalidToolRulesError
 from kantan_agents.subagent_files import AgentDefinition
 from kantan_agents.subagent_files.grants import grants_of
 from kantan_agents.tool_rules import ToolFacts, ToolRules, decide_call
-from kantan_agents.tool_rules.paths_and_hosts import denies_path, grants_path, is_outside
+from kantan_agents.tool_rules.paths_and_hosts import denies_path, grants_path, is_likely_outside, is_outside
 from kantan_agents.tools.facts import declare_match, facts_of
 
 _STEPS = st.sampled_from(["a", "b", "ab", "A", "x.py", ".env", "é"])
@@ -90,6 +90,9 @@ def test_an_entry_of_allow_covers_paths(entry: str, covered: list[str], others: 
         ("Read(path:secrets)", ["secrets", "secrets/a/b", "x/secrets/a"], ["secrets2/a"]),
         ("Read(*.key)", ["a.key", "x/a.KEY", "a.key/x"], ["a.keys"]),
         ("Read(/*.key)", ["a.key"], ["x/a.key"]),
+        ("Read(path: .env)", [".env", "x/.env"], ["path: .env"]),
+        ("Read( Path :.env)", [".env"], ["a"]),
+        ("R*(path: .env)", [".env"], ["a"]),
         ("Read(docs)", ["docs/a"], ["src"]),
     ],
 )
@@ -199,6 +202,25 @@ def test_an_absolute_pattern_denies_and_grants_what_the_relative_one_grants(patt
 def test_an_absolute_pattern_may_be_outside_of_the_root(entry: str, grants: bool, denies: bool) -> None:
     assert is_outside(entry, ROOTED.roots, grants=True) is grants
     assert is_outside(entry, ROOTED.roots, grants=False) is denies
+
+
+@pytest.mark.parametrize(
+    ("entry", "is_likely"),
+    [
+        ("/etc/**", True),
+        ("/srv/my ap/.env", True),  # a root, misspelt
+        ("/srv/my app/.env", False),
+        ("/srv/*/.env", False),
+        ("/srv", False),
+        ("/docs/**", False),
+        ("//etc/**", False),  # outside for certain
+        ("etc/**", False),
+    ],
+)
+def test_a_pattern_of_deny_with_one_slash_may_be_meant_as_an_absolute_path(
+    entry: str, is_likely: bool
+) -> None:
+    assert is_likely_outside(entry, ROOTED.roots) is is_likely
 
 
 def test_without_a_path_the_call_is_about_the_root() -> None:

@@ -94,6 +94,9 @@ async def called_under(rules: Any, server: Server, *names: str, **options: Any) 
         ("evil", "x__read", "mcp__*__read"),
         ("evil", "x__read", "mcp__*__read(git:*)"),
         ("a__b", "read", "mcp__*__read"),
+        ("git__hub", "steal", "mcp__git*"),
+        ("git__hub", "steal", "mcp_git*"),
+        ("git__hub", "steal", "mcp__*"),
     ],
 )
 async def test_a_servers_own_name_that_claims_another_origin_does_not_count_for_allow(

@@ -26,7 +26,7 @@ from kantan_agents.tool_rules.known_parameters import declares
 from kantan_agents.tool_rules.names import EVERY
 from kantan_agents.tool_rules.origins import SERVER_PREFIX
 from kantan_agents.tool_rules.parameters import parse_path
-from kantan_agents.tool_rules.paths_and_hosts import is_outside
+from kantan_agents.tool_rules.paths_and_hosts import is_likely_outside, is_outside
 
 _CHECKED = "_kantan_checked_rules"
 _WARNED = "_kantan_warned_names"
@@ -119,9 +119,9 @@ async def _problems(rules: ToolRules, agent: str, reach: Reach) -> AsyncGenerato
             ):
                 yield f"{key}: {_described(entry, agent, reach)}", _is_certain(name, reach)
             elif is_call_pattern(entry) and (
-                problem := _outside(entry, reach.tools_named(name), grants=grants)
+                found := _outside(entry, reach.tools_named(name), grants=grants)
             ):
-                yield f"{key}: {problem}", True
+                yield f"{key}: {found[0]}", found[1]
             if is_glob(name) or number % _AT_ONCE == _AT_ONCE - 1:
                 await anyio.lowlevel.checkpoint()  # there may be thousands of names
     for name, parameters in rules.params.items():
@@ -149,15 +149,17 @@ def _problems_of_file(rules: ToolRules, agent: str, reach: Reach) -> Iterator[st
                 yield f"{key}: {_described(entry, agent, reach)}"
 
 
-def _outside(entry: str, tools: Iterable[ToolFacts], *, grants: bool) -> str | None:
-    """Return a sentence about an absolute path in an entry that is not below the root of any tool."""
+def _outside(entry: str, tools: Iterable[ToolFacts], *, grants: bool) -> tuple[str, bool] | None:
+    """Return a sentence about an absolute path that no root of a tool contains, and whether it is certain."""
     roots = [tool.roots for tool in tools if tool.roots]
-    path = parse_call_pattern(entry).path
-    if not roots or not is_outside(path, tuple(chain(*roots)), grants=grants):
-        return None
-    is_absolute = not grants or path.startswith(("//", "file:", "~"))
-    hint = "" if is_absolute else "; an absolute path begins with two slashes"
-    return f"{entry!r} matches no path: the root of the tool is {roots[0][0]!r}{hint}"
+    path, folders = parse_call_pattern(entry).path, tuple(chain(*roots))
+    if roots and is_outside(path, folders, grants=grants):
+        is_absolute = not grants or path.startswith(("//", "file:", "~"))
+        hint = "" if is_absolute else "; an absolute path begins with two slashes"
+        return f"{entry!r} matches no path: the root of the tool is {roots[0][0]!r}{hint}", True
+    if roots and not grants and is_likely_outside(path, folders):
+        return f"{entry!r} denies only {path[1:]!r} below the root of the tool, {roots[0][0]!r}", False
+    return None
 
 
 def _may_be_wrong(name: str, reach: Reach) -> bool:
