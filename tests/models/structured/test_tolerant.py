@@ -84,6 +84,14 @@ REPLIES: list[tuple[str, dict[str, Any] | None]] = [
     ),
     (r'{"D:\work\build": {"b": 1}, "c": 2,}', {"c": 2}),
     (r'{"a": {"b": "\frac", "c": 1},}', {"a": {"c": 1}}),
+    (r'{"a": "\tan x", "b": "\textbf{x}", "c": "x \nleq y", "d": "\rho", "e": "\u00zz", "f": 1,}', {"f": 1}),
+    (r'{"a": "in C:\temp\new", "b": "see D:\new", "c": "\\nas\temp", "d": 1,}', {"d": 1}),
+    (
+        r"""{"a": "more or\nless", "b": "a\tanchor", "c": "C:\\temp",}""",
+        {"a": "more or\nless", "b": "a\tanchor", "c": "C:\\temp"},
+    ),
+    (r'{"a": "Q:\nWhy?\nA:\nnext"', {"a": "Q:\nWhy?\nA:\nnext"}),
+    (r'{"a": "\tan", "b": "C:\new"}', {"a": "\tan", "b": "C:\new"}),
     ('{"code": "if (x) { y[0] }",}', {"code": "if (x) { y[0] }"}),
     ('{"html": "<think>a</think><b>{x}</b>",}', {"html": "<think>a</think><b>{x}</b>"}),
     # White space and brackets of other widths.

@@ -11,9 +11,9 @@ from typing import Any
 
 import attrs
 
+from kantan_agents.models.structured.parsing.escapes import AMBIGUOUS
 from kantan_agents.models.structured.parsing.strict_json import NOTHING
 from kantan_agents.models.structured.parsing.tolerant_tokens import (
-    AMBIGUOUS,
     CLOSERS,
     COLONS,
     COMMAS,

@@ -12,6 +12,7 @@ import re
 from collections.abc import Container
 from typing import Any, Final
 
+from kantan_agents.models.structured.parsing.escapes import AMBIGUOUS, has_control, unescape_damaged
 from kantan_agents.models.structured.parsing.strict_json import NOTHING, decode_at, depth_of, unescape
 
 MAX_STEPS: Final = 50_000
@@ -53,25 +54,10 @@ _KEY = re.compile(
 )
 _NEXT_MEMBER = re.compile(rf"""["'“”‘’＂}}｝,，….]|[\w$][\w$.-]{{0,100}}[{_SPACES}]{{0,100}}[:：]""")
 _PROSE = re.compile(rf"(?!(?:{'|'.join(_LITERALS)})(?![\w$]))[^\W\d_]")
-_ESCAPE = re.compile(
-    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)", re.DOTALL
-)
-# Valid, but nearly always the start of a word: \build, \frac, \right, \theta, C:\temp.
-_CONTROL = re.compile(
-    r"(?<!\\)(?:\\\\)*\\"
-    r"(?:[bf]|r(?!\\n)|(?:theta|times|text|tau|tfrac|tilde|top|to|nabla|neq?|neg|nu|not|notin)(?![a-z])"
-    r"|(?<=[\"'][A-Za-z]:\\)[nt])"
-)
-# What is not an escape in JSON, but is one in Python or JavaScript.
-_FOREIGN = re.compile(r"\\(?:[av0-7\n\r]|x[0-9a-fA-F]{2}|u\{|U[0-9a-fA-F]{8}|N\{)")
 _WORD = re.compile(r"\w")
 _AFTER = re.compile(r"[\s(\[{<:=,/>-]")  # what precedes a quotation
 _MAX_DIGITS = 4_000  # below Python's limit for converting text to int
 _STRICT_TRIES = 32  # the cost of a failed one grows with its position in the text
-
-
-AMBIGUOUS: Final = type(NOTHING)()
-"""The result for a value that can be read in more than one way."""
 
 
 class BudgetSpentError(Exception):
@@ -164,7 +150,7 @@ class TokenSource:
 
     def has_control(self, start: int, end: int) -> bool:
         """Return whether a value contains an escape that is ambiguous in what needs repair."""
-        return _CONTROL.search(self.text, start, end) is not None
+        return has_control(self.text, start, end)
 
     def key(self, pos: int) -> tuple[Any, int]:
         """Return the quoted key at an index, and its end; ``NOTHING`` if it is not closed.
@@ -272,19 +258,7 @@ class TokenSource:
         if (value := unescape(body)) is not None:
             return value
         self.spend(body.count("\\"))
-        escapes = [match[0] for match in _ESCAPE.finditer(body) if match[0][1] not in QUOTES]
-        known = [escape for escape in escapes if unescape(escape) is not None]
-        if len(known) == len(escapes):
-            return _ESCAPE.sub(_character, body)
-        # A path or a pattern, in which backslashes are meant, unless one of them could be an escape.
-        if known or _FOREIGN.search(body):
-            return AMBIGUOUS
-        return _ESCAPE.sub(lambda escape: escape[0][1] if escape[0][1] in QUOTES else escape[0], body)
-
-
-def _character(escape: re.Match[str]) -> str:
-    written = escape[0]
-    return written[1] if written[1] in QUOTES else str(unescape(written))
+        return unescape_damaged(body, QUOTES)
 
 
 def _is_quotation(body: str, marks: set[str]) -> bool:
