@@ -44,7 +44,7 @@ def test_every_form_of_the_documentation_is_recognized(opening: str, closing: st
 def test_the_documentation_has_every_form() -> None:
     named = {mark.strip("</>").lower() for pair in MARKS for mark in pair}
     assert set(REASONING_TAGS) <= named
-    assert len(REASONING_MARKS) == 8  # rows of the table that have no tags; "assistantfinal" is not a mark
+    assert len(REASONING_MARKS) == 9  # rows of the table that have no tags; "assistantfinal" is not a mark
 
 
 @pytest.mark.parametrize(
@@ -61,6 +61,17 @@ def test_the_documentation_has_every_form() -> None:
         ("a [analysis](url) of b", "a [analysis](url) of b"),
         ("a <think/> b", "a <think/> b"),
         ("analysis of b", "analysis of b"),
+        ("a <plan>b</plan> c", "a <plan>b</plan> c"),
+        # A sentence mentions a mark.
+        ("a, in the <analysis> section: b", "a, in the <analysis> section: b"),
+        ("a `<think>` and <scratchpad>.", "a `<think>` and <scratchpad>."),
+        ("a in the <analysis> form <think>b</think>c", "c"),
+        ("a in the <analysis> form b</analysis>c", "c"),
+        ("a in the <analysis> form b\n<think>c", "a in the <analysis> form b\n"),
+        ("Well. <think> The user", "Well. "),
+        ("a\n<think>\nso b", "a\n"),
+        ("<think> is `</think>` b", "` b"),
+        ("a ```</think>``` b", "``` b"),
         ('<think>{"a": "</think>b', "b"),
         # A mark in a string of JSON belongs to the JSON.
         ('{"a": "<think>b</think>"}', '{"a": "<think>b</think>"}'),

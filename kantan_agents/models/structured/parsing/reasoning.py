@@ -24,8 +24,14 @@ REASONING_TAGS: Final = {
     "scratchpad": "scratchpad",
     "scratch_pad": "scratchpad",
     "analysis": "analysis",
+    "antthinking": "think",
+    "inner_monologue": "inner_monologue",
 }
-"""The tags around reasoning, and by which name of a tag each is closed; any prefix and attributes count."""
+"""The tags around reasoning, and by which name of a tag each is closed.
+
+They may have any prefix, attributes, and what models add to the name (``think:opensource``,
+``think_never_used_51bc``). Tags that users may want in an answer, such as ``<plan>``, are left out.
+"""
 REASONING_MARKS: Final = (
     (r"\[think(?:ing)?\]", r"\[/think(?:ing)?\]"),
     (r"◁think▷", r"◁/think▷"),
@@ -38,6 +44,7 @@ REASONING_MARKS: Final = (
     (r"<\|start_thinking\|>", r"<\|end_thinking\|>"),
     (r"<\|inner_prefix\|>", r"<\|inner_suffix\|>"),
     (r"<unused94>thought", r"<unused95>"),
+    (r"<\|open\|>think<\|sep\|>", r"<\|close\|>think<\|sep\|>(?:\s{0,100}<\|open\|>response<\|sep\|>)?"),
 )
 """Patterns of the other marks before and after reasoning."""
 
@@ -53,7 +60,8 @@ def _marks_with(bracket: str) -> str:
 
 # Sorted by the first character, because compiled code then looks for nothing else.
 _MARK = re.compile(
-    rf"<(?:(?P<end>/)?(?:[\w.-]{{1,30}}:)?(?P<tag>{'|'.join(REASONING_TAGS)})(?:\s[^<>]{{0,300}})?(?<!/)>"
+    rf"<(?:(?P<end>/)?(?:[\w.-]{{1,30}}:)?(?P<tag>{'|'.join(REASONING_TAGS)})"
+    rf"(?:_never_used_\w{{1,40}}|:[\w.-]{{1,30}})?(?:\s[^<>]{{0,300}})?(?<!/)>"
     rf"|{_marks_with('<')})|\[(?:{_marks_with(_SQUARE)})|◁(?:{_marks_with('◁')})",
     re.IGNORECASE,
 )
@@ -67,6 +75,7 @@ def reply_in(text: str) -> str:
 
     It follows the last mark that closes reasoning, whether or not a mark opens it, because many servers omit
     the opening one. Reasoning that never closes is not a reply. A mark in a JSON string belongs to the JSON.
+    A sentence may mention a mark that opens reasoning, but not one that closes it, which may end a draft.
 
     Every reader of a reply calls this first. The time is linear in the length of the text.
     """
@@ -94,6 +103,8 @@ def _bounds(source: TokenSource, marks: list[re.Match[str]]) -> tuple[int, int]:
             pos = after
             continue
         form, closes = _kind(mark)
+        if not closes and _is_mentioned(mark):
+            continue
         closing = mark if closes else _closing(form, left)
         if closing is None:
             return start, mark.start()
@@ -111,6 +122,18 @@ def _closing(form: str, marks: Iterator[re.Match[str]]) -> re.Match[str] | None:
         if other != form:
             inside.add(other)
     return None
+
+
+def _is_mentioned(mark: re.Match[str]) -> bool:
+    """Return whether a mark is a word of a sentence: "in the <analysis> section", "the tag `<think>`"."""
+    text, start, end = mark.string, mark.start(), mark.end()
+    if text[start - 1 : start] in tuple("`\"'") and text[start - 1] == text[end : end + 1]:
+        return "``" not in (text[max(start - 2, 0) : start], text[end : end + 2])
+    is_behind_word = (
+        start > 1 and text[start - 1] == " " and (text[start - 2].isalnum() or text[start - 2] in ",;")
+    )
+    after = text[end : end + 2]
+    return is_behind_word and (after[:1] in tuple(",.;:)") or (after[:1] == " " and after[1:].islower()))
 
 
 def _kind(mark: re.Match[str]) -> tuple[str, bool]:
