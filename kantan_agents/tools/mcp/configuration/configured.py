@@ -54,8 +54,8 @@ def configured_servers(
         path: A file like ``.mcp.json`` or ``kantan-agents.toml``, or several, in order of priority. None
             searches as the command line does: the user's own configuration, then the working directory up to
             the root of the repository.
-        names: The servers that may be used. None means all that are not disabled. A server with mistakes is
-            left out of them with a warning.
+        names: The servers that may be used. None means all that are not disabled. A server with mistakes, or
+            whose variables are not set or not allowed, is left out of them with a warning.
         allow_env: Names of the environment variables that references such as ``${GITHUB_TOKEN}`` may read,
             besides those in ``[mcp] allow_env`` of the user's ``kantan-agents.toml``.
         trusted: Whether you vouch for the files yourself. Otherwise a file that is not in the user's
@@ -85,7 +85,8 @@ class ConfiguredServers:
     """Configured MCP servers; ``configured_servers`` returns them.
 
     Iterating over it gives a server object of the SDK for each, the same object every time. Whether a file is
-    trusted, and whether its variables are set and allowed, is checked when a server is taken.
+    trusted, and whether its variables are set and allowed, is checked when a server is taken. Without
+    ``names``, iterating leaves out a server whose variables are missing, with a warning.
 
     Leaving ``async with`` ends the connections of all servers. Without it, a connection ends with the event
     loop that made it: for ``agent.run``, when the process ends.
@@ -109,6 +110,7 @@ class ConfiguredServers:
         self._record = TrustRecord.of_user() if record is None else record
         self._lock = threading.Lock()
         self._made: list[tuple[ServerEntry, MCPServer]] = []
+        self._takes_all = names is None
         self._usable = {
             entry.name: entry for entry in configuration.entries if not (entry.is_disabled or entry.mistakes)
         }
@@ -136,7 +138,7 @@ class ConfiguredServers:
         return len(self._entries)
 
     def __iter__(self) -> Iterator[MCPServer]:
-        return iter([self._server(entry) for entry in self._entries])
+        return iter([self._server(entry) for entry in self._entries if not self._is_left_out(entry)])
 
     def __getitem__(self, name: str) -> MCPServer:
         """Return one server.
@@ -233,6 +235,13 @@ class ConfiguredServers:
             made = make_server(entry, expand(entry, os.environ))
             self._made.append((entry, made))
             return made
+
+    def _is_left_out(self, entry: ServerEntry) -> bool:
+        missing = missing_variables(entry, os.environ, self._allowed) if self._takes_all else ()
+        if missing:
+            error = MCPVariablesError(server=entry.name, path=str(entry.source.path), problems=missing)
+            _log.warning(f"{error}; the others are used without it")
+        return bool(missing)
 
     def _check(self, entry: ServerEntry) -> None:
         is_trusted = self._trusted or self._known_trusted.get(entry.source.path) == entry.source.digest

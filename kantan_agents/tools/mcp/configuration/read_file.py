@@ -7,7 +7,8 @@ import json
 import os
 import stat
 import sys
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ else:
 
 _MOST_BYTES = 1_048_576
 _JSON_SERVERS = "mcpServers"
+_REPEATED = ": appears several times"
 _OF_TOML = frozenset({"servers", "allow_env"})
 
 
@@ -64,7 +66,7 @@ def read_file(path: Path, *, is_own: bool = False) -> ConfigurationFile:
     if path.suffix == ".toml":
         file, problems = _from_toml(_parsed_toml(text, path), source)
     else:
-        file, problems = _from_json(*_parsed_json(text, path), source)
+        file, problems = _from_json(_parsed_json(text, path), source)
     if problems:
         problems += [mistake for entry in file.entries for mistake in entry.mistakes]
         raise InvalidMCPConfigurationError(path=str(path), problems=problems)
@@ -94,39 +96,55 @@ def _content(path: Path) -> bytes:
     return content
 
 
-def _parsed_json(text: str, path: Path) -> tuple[Any, list[str]]:
-    """Return the data, and the keys that appear several times in one object."""
-    repeated: list[str] = []
+class _Object(dict[str, Any]):
+    """An object of JSON, with the keys that appear several times in it."""
 
-    def read(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        data = dict(pairs)
-        if len(data) < len(pairs):
-            keys = [key for key, _ in pairs]
-            repeated.extend(key for key in data if keys.count(key) > 1)
-        return data
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        counts = Counter(key for key, _ in pairs) if len(self) < len(pairs) else {}
+        self.repeated = [key for key, count in counts.items() if count > 1]
 
+
+def _parsed_json(text: str, path: Path) -> Any:
     try:
-        return json.loads(text, object_pairs_hook=read), repeated
+        return json.loads(text, object_pairs_hook=_Object)
     except (ValueError, RecursionError) as error:
         # The position only: the rest of the message may quote the text.
         at = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
         raise MCPFileError(path=str(path), reason=f"it is not JSON{at}") from error
 
 
-def _from_json(data: Any, repeated: list[str], source: ServerSource) -> tuple[ConfigurationFile, list[str]]:
-    # A reader may have seen the first of two, and programs use the last.
-    problems = [f"{key}: appears several times in one object" for key in dict.fromkeys(repeated)]
-    if not isinstance(data, Mapping):
-        return ConfigurationFile(source), [*problems, f"must be an object with {_JSON_SERVERS}"]
+def _from_json(data: Any, source: ServerSource) -> tuple[ConfigurationFile, list[str]]:
+    if not isinstance(data, _Object):
+        return ConfigurationFile(source), [f"must be an object with {_JSON_SERVERS}"]
+    problems = [f"{key}{_REPEATED}" for key in data.repeated]
     for key in data:
         if key not in (_JSON_SERVERS, "$schema"):
             near = nearest(key, [_JSON_SERVERS])
             problems.append(f"{key}: is not known{f'; the nearest key is {near!r}' if near else ''}")
     if _JSON_SERVERS not in data:
         return ConfigurationFile(source), [*problems, f"{_JSON_SERVERS}: is missing"]
-    parsed = parse_servers(data[_JSON_SERVERS], source, _JSON_SERVERS)
+    servers = data[_JSON_SERVERS]
+    parsed = parse_servers(servers, source, _JSON_SERVERS)
     problems += [] if parsed.fault is None else [parsed.fault]
-    return ConfigurationFile(source, parsed.entries), problems
+    entries = tuple(
+        attrs.evolve(entry, mistakes=(*entry.mistakes, *_repeated(entry.name, servers)))
+        for entry in parsed.entries
+    )
+    return ConfigurationFile(source, entries), problems
+
+
+def _repeated(name: str, servers: _Object) -> Iterator[str]:
+    """Yield a mistake for each key of a server that appears several times, as its name may."""
+    # A reader may have seen the first of two, and programs use the last.
+    place, options = f"{_JSON_SERVERS}.{name}", servers[name]
+    if name in servers.repeated:
+        yield f"{place}{_REPEATED}"
+    if isinstance(options, _Object):
+        yield from (f"{place}.{key}{_REPEATED}" for key in options.repeated)
+        for outer, inner in options.items():
+            if isinstance(inner, _Object):
+                yield from (f"{place}.{outer}.{key}{_REPEATED}" for key in inner.repeated)
 
 
 def _parsed_toml(text: str, path: Path) -> dict[str, Any]:

@@ -220,13 +220,25 @@ def test_a_file_that_is_missing_or_a_folder_or_a_pipe_or_not_utf_8_is_e180(tmp_p
             read_file(tmp_path / name)
 
 
-def test_keys_that_appear_twice_are_a_mistake_because_a_reader_may_see_the_first_only(
-    tmp_path: Path,
+@pytest.mark.parametrize(
+    ("servers", "place"),
+    [
+        ('"files": {"command": "good", "command": "bad"}', "files.command"),
+        ('"files": {"command": "x", "env": {"A": "1", "A": "2"}}', "files.env.A"),
+        ('"files": {"command": "good"}, "files": {"command": "bad"}', "files"),
+    ],
+)
+def test_a_key_that_appears_twice_is_a_mistake_of_its_server_because_a_reader_may_see_the_first_only(
+    tmp_path: Path, servers: str, place: str
 ) -> None:
-    text = '{"mcpServers": {"files": {"command": "good", "command": "bad"}}}'
-    with pytest.raises(InvalidMCPConfigurationError) as caught:
-        read_file(written(tmp_path, text))
-    assert caught.value.problems == ("command: appears several times in one object",)
+    text = f'{{"mcpServers": {{{servers}, "other": {{"command": "x"}}}}}}'
+    mistakes = {entry.name: entry.mistakes for entry in read_file(written(tmp_path, text)).entries}
+    assert mistakes == {"files": (f"mcpServers.{place}: appears several times",), "other": ()}
+
+
+def test_a_file_that_has_servers_twice_is_a_mistake(tmp_path: Path) -> None:
+    with pytest.raises(InvalidMCPConfigurationError, match="mcpServers: appears several times"):
+        read_file(written(tmp_path, '{"mcpServers": {}, "mcpServers": {"files": {"command": "x"}}}'))
 
 
 @pytest.mark.parametrize("content", [[], "text", 1, None, {}, {"mcpServers": []}, {"mcpServers": None}])

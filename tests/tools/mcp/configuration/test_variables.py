@@ -74,7 +74,7 @@ def test_the_error_names_every_variable_and_how_to_allow_it_and_shows_no_value(
     monkeypatch.setenv("API_TOKEN", SECRET)
     monkeypatch.delenv("OTHER", raising=False)
     path = project.add("files", "good", env={"T": "${API_TOKEN}", "O": "${OTHER}"})
-    servers = configured_servers(path, trusted=True, allow_env=["OTHER"])
+    servers = configured_servers(path, names=["files"], trusted=True, allow_env=["OTHER"])
     with pytest.raises(MCPVariablesError) as caught:
         list(servers)
     message = str(caught.value)
@@ -82,6 +82,19 @@ def test_the_error_names_every_variable_and_how_to_allow_it_and_shows_no_value(
     assert "allow_env" in message
     assert SECRET not in message
     assert project.log("good") == []
+
+
+def test_of_all_servers_one_without_its_variables_is_left_out_with_a_warning(
+    project: Project, caplog: pytest.LogCaptureFixture
+) -> None:
+    project.add("unset", "good", env={"T": "${UNSET_TOKEN}"})
+    servers = configured_servers(project.add("files", "good"), trusted=True, allow_env=["UNSET_TOKEN"])
+    assert [server.name for server in servers] == ["files"]
+    (warned,) = [one.getMessage() for one in caplog.records if one.name == "kantan_agents.mcp"]
+    assert "MCP server unset of" in warned
+    assert "UNSET_TOKEN is not set (env.T)" in warned
+    with pytest.raises(MCPVariablesError):
+        servers["unset"]
 
 
 def test_the_users_own_file_allows_variables_also_for_a_file_that_is_named(
