@@ -13,6 +13,7 @@ from kantan_agents.errors import RedactedContentBlockedError
 from kantan_agents.middleware.redact.placeholders import Placeholders, Replacements
 from kantan_agents.middleware.redact.redaction import Redaction
 from kantan_agents.middleware.redact.rules import make_rules
+from kantan_agents.middleware.redact.text import TextRedaction
 
 LONG = "".join(f"Mail to a{number}@b.com, or token=x{number}y4z5w6v7u8t9s0r1. " for number in range(450))
 
@@ -51,3 +52,29 @@ async def test_other_tasks_run_while_a_long_text_is_redacted_as_it_is_at_once(da
 async def test_a_finding_in_a_long_text_ends_a_run_that_blocks() -> None:
     with pytest.raises(RedactedContentBlockedError):
         await redaction(blocks=True).ahead(LONG, "the input")
+
+
+class CountedRule:
+    """Finds nothing, and counts the characters that it gets."""
+
+    def __init__(self, *, is_certain: bool) -> None:
+        self.count = 0
+        self._is_certain = is_certain
+
+    def find(self, text: str, start: int, offset: int, *, whole: bool) -> tuple[list[Any], int]:
+        self.count += len(text) - start
+        return [], len(text) if whole or self._is_certain else start
+
+
+@pytest.mark.parametrize(
+    ("rule", "secrets"),
+    [(CountedRule(is_certain=False), {}), (CountedRule(is_certain=True), make_rules("secret", 128))],
+)
+def test_a_withheld_text_is_searched_few_times(rule: CountedRule, secrets: dict[str, Any]) -> None:
+    text = "-----BEGIN PRIVATE KEY-----" * 4_000
+    rules = {"counted": rule, **secrets}
+    redaction = TextRedaction(rules, lambda kind, _: f"[{kind}]", Placeholders(list(rules)))
+    pieces = [text[place : place + 50] for place in range(0, len(text), 50)]
+    passed = "".join(map(redaction.feed, pieces)) + redaction.end()
+    assert passed == (f"{text[:27]}[secret]" if secrets else text)
+    assert rule.count < (2 if secrets else 5) * len(text)

@@ -95,6 +95,13 @@ class CountedPattern:
 @example("authorization:")
 @example("pwd=")
 @example("api_key=")
+@example("password='")
+@example("password='\\\"")
+@example("token:\\n")
+@example("\\")
+@example("://:@")
+@example("-----BEGIN PRIVATE KEY-----")
+@example("-----BEGIN PRIVATE KEY-----\\\\n")
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_few_characters_are_read_more_than_once(monkeypatch: pytest.MonkeyPatch, unit: str) -> None:
     steps = Steps()

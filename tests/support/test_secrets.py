@@ -385,34 +385,3 @@ def test_a_text_without_a_needle_has_no_secret_and_masking_is_idempotent(text: s
     assert mask(masked) == masked
     if mask(text) != text:
         assert may_contain_secret(json.dumps({"k": text}, ensure_ascii=False))
-
-
-@pytest.mark.parametrize(
-    "unit",
-    [
-        "api_key=",
-        'password="',
-        "password='\\\"",
-        "a=",
-        '"',
-        "'",
-        "\\",
-        "://a:",
-        "://:@",
-        "Bearer ",
-        "secret, ",
-        "sk-",
-        "eyJaaaaaaaa.",
-        "-----BEGIN PRIVATE KEY-----",
-        "-----BEGIN ",
-        "--token ",
-        "ghp_",
-        "token:\\n",
-        "AKIA",
-        "M" * 30,
-    ],
-)
-def test_an_adversarial_text_takes_linear_time(unit: str) -> None:
-    # Long texts: anything slower than linear would exceed the time limit of the test run.
-    text = "api_key=" + unit * (250_000 // len(unit))
-    assert mask(text)

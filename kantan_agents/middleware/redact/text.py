@@ -13,6 +13,7 @@ from kantan_agents.middleware.redact.rules import Known, Rule, Span, plain
 
 _CONTEXT = 64
 _LONG = 1024
+_LONGEST_KEY = 16_384
 
 
 @attrs.frozen
@@ -82,8 +83,10 @@ class TextRedaction:
         dropped = max(0, cut - self._context)
         self._text, self._start, self._offset = text[dropped:], cut - dropped, self._offset + dropped
         withheld = len(text) - cut
-        # Searching a long withheld text again for each small piece would take quadratic time.
-        self._look_again = len(self._text) + withheld // 8 if withheld > _LONG else 0
+        # Searching a long withheld text again for each small piece would take quadratic time. No real key is
+        # longer than ``_LONGEST_KEY``; beyond it, the text doubles.
+        more = max(withheld // 8, withheld - _LONGEST_KEY) if withheld > _LONG else 0
+        self._look_again = len(self._text) + more
         return "".join(passed)
 
     def _replaced(self, finding: Finding, text: str) -> str:
@@ -98,10 +101,13 @@ def find(
     taken, cut = placeholders.find(text, start, whole=whole)
     spans: list[tuple[Span, str]] = []
     known: list[Span] = []  # from the name in front
-    for name, rule in rules.items():
+    # The rule for secrets, usually the last, may withhold most; where nothing is certain, no other counts.
+    for name, rule in reversed(tuple(rules.items())):
+        if cut <= start:
+            return [], start
         found, final = rule.find(searched, start, offset, whole=whole)
         cut = min(cut, final)
-        spans += (((span[0], span[1]), name) for span in found if not _inside(span, taken))
+        spans[:0] = (((span[0], span[1]), name) for span in found if not _inside(span, taken))
         known += ((span[2], span[1]) for span in found if len(span) > 2)  # noqa: PLR2004
     findings = _merged(spans)
     # A finding or placeholder that crosses the cut is incomplete, so the cut moves before it.

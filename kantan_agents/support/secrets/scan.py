@@ -63,9 +63,7 @@ _BEARER = re.compile(
 _ADDRESS = re.compile(r"(?P<user>[^\s/?#@:\"'<>`\\]{0,256})(?P<rest>:[^\s/?#\"'<>`\\]{0,512})?")
 _SCHEME_BACKWARDS = re.compile(r"[A-Za-z0-9+.-]{0,20}")
 _PEM_BEGIN = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
-_PEM_BODY = re.compile(
-    r"(?:[A-Za-z0-9+/=:,.\s\"'-]|\\+[nrt])*?(?=-----END|[^A-Za-z0-9+/=:,.\s\"'\\-]|\\+(?![\\nrt])|\Z)"
-)
+_PEM_STOP = re.compile(r"-----END|[^A-Za-z0-9+/=:,.\s\"'\\-]|(?<!\\)\\+(?![\\nrt])")
 _PEM_END = re.compile(r"-----END (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 _PEM_OPEN = re.compile(r"-{1,5}(?:B(?:E(?:G(?:I(?:N(?: [A-Z0-9 ]{0,64}-{0,5})?)?)?)?)?)?\Z")
 
@@ -114,7 +112,10 @@ def scan(text: str, start: int = 0, *, whole: bool = True) -> tuple[list[Secret]
         return [], len(text)
     final = len(text) if whole else _start_of_row(text, start)
     secrets: list[Secret] = []
-    for find in (_tokens, _schemes, _addresses, _pem_keys, _named):
+    # A private key first: it may be as long as the text, and while it has not ended, nothing is certain.
+    for find in (_pem_keys, _tokens, _schemes, _addresses, _named):
+        if final <= start and not whole:
+            break
         for secret in find(text, start, whole=whole):
             if isinstance(secret, int):
                 final = min(final, secret)
@@ -194,8 +195,8 @@ def _addresses(text: str, start: int, *, whole: bool) -> Iterator[Secret | int]:
 def _pem_keys(text: str, start: int, *, whole: bool) -> Iterator[Secret | int]:
     place = start
     while (found := _PEM_BEGIN.search(text, place)) is not None:
-        body = _PEM_BODY.match(text, found.end())
-        end = body.end() if body is not None else found.end()
+        stop = _PEM_STOP.search(text, found.end())
+        end = len(text) if stop is None else stop.start()
         last = _PEM_END.match(text, end)
         if last is None and not whole and len(text) - end < 80:  # noqa: PLR2004 - an END line is not longer
             yield found.start()
@@ -302,14 +303,15 @@ def _end_of_quoted(text: str, begin: int, opened: str) -> int | None:
     """Return the index of the quote that ends a value; None if it is not in the text."""
     sign, depth = opened[-1], len(opened) - 1
     limit = min(len(text), begin + _LONGEST_VALUE)
-    line = text.find("\n", begin, limit)
-    place = text.find(sign, begin, line if line >= 0 else limit)
-    while place >= 0:
+    since, line = begin, -1  # a line end in front of the quote ends the value as well
+    while line < 0 and (place := text.find(sign, since, limit)) >= 0:
+        line = text.find("\n", since, place)
         before = text[max(begin, place - _MOST_ESCAPES) : place]
         escapes = len(before) - len(before.rstrip("\\"))
-        if escapes % (2 * (depth + 1)) == depth:
+        if line < 0 and escapes % (2 * (depth + 1)) == depth:
             return place - depth
-        place = text.find(sign, place + 1, line if line >= 0 else limit)
+        since = place + 1
+    line = line if line >= 0 else text.find("\n", since, limit)
     if line >= 0:
         return line
     return limit if limit < len(text) else None
