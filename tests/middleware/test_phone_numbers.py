@@ -118,6 +118,7 @@ def test_every_number_with_a_country_code_is_found(country: str) -> None:
         ),
         *("+49 (0)30 1234567", "0 30 1234567", "030 1234567", "030 12345678", "0151 23456789", "+4930123456"),
         *("+39 02 1234 5678", "+49 0151 23456789", "0 801 23 45 67"),
+        *("1800 300 400", "1300-300-400", "1-800-123-456", "1800 123 4567", "1800 1 234 5678"),
     ],
 )
 def test_a_number_is_found_completely(text: str) -> None:
@@ -148,6 +149,9 @@ def test_each_of_two_numbers_with_a_blank_between_them_is_found(numbers: tuple[s
         "00000000-0000-0000-0000-000000000000",
         "6040bc3b-0734-4324-8267-657a3ba6d3f2",
         "ISBN 0-306-40615-2",
+        *("ISBN 0306406152", "ISBN-10: 0306406152", "ISBN 2-07-036822-8", "isbn=0 306 40615 2"),
+        *("978-2-07-036822-8", "978 0 306 40615 7", "978-0-00-713310-6", "ISBN-13: 979-10-90636-07-1"),
+        *("EAN 0036000291452", '"ean": "0036000291452"', "UPC-A: 036000291452", "GTIN-14 00036000291452"),
         "01-02-2026 10:30",
         "0 1 2 3 4 5 6 7 8 9",
         "0 10 20 30 40 50",
@@ -159,3 +163,16 @@ def test_each_of_two_numbers_with_a_blank_between_them_is_found(numbers: tuple[s
 )
 def test_other_numbers_are_not_phone_numbers(text: str) -> None:
     assert RULE.masked(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("ISBN 0306406152 030 12345678", "ISBN 0306406152 [phone]"),
+        ("978-2-07-036822-8 030 12345678", "978-2-07-036822-8 [phone]"),
+        ("ISBN: +49 30 1234567", "ISBN: [phone]"),
+        ("978 030 1234567", "978 [phone]"),
+    ],
+)
+def test_a_phone_number_beside_that_of_a_book_is_found(text: str, masked: str) -> None:
+    assert RULE.masked(text) == masked

@@ -12,9 +12,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-import attrs
-
 from kantan_agents.errors import InvalidOptionError
+from kantan_agents.middleware.redact.pattern_rule import PatternRule
+from kantan_agents.middleware.redact.phones import NO_NUMBER_BEFORE, NUMBER_SIGNS, PHONE, phone_length
 from kantan_agents.support.secrets import scan
 
 Span = tuple[int, int]
@@ -23,7 +23,6 @@ Span = tuple[int, int]
 Known = tuple[int, int, int]
 """Start and end index, and the index of the name in front by which the span is known."""
 
-_NUMBER_SIGNS = "0123456789+-.() "
 _WIDE = dict(zip(range(0xFF01, 0xFF5F), map(chr, range(0x21, 0x7F)), strict=True))
 _DASHES = dict.fromkeys((0x2010, 0x2011, 0x2012, 0x2013, 0x2212), "-")
 _SPACES = dict.fromkeys((0x00A0, 0x2007, 0x2009, 0x202F, 0x3000), " ")
@@ -57,10 +56,11 @@ class SignsRule:
         pattern: Matches candidates; it may look at a few characters before the match and at one after it.
         signs: All characters that the pattern can match.
         longest: Maximum number of characters that the pattern can match and look at.
-        check: Returns the length of the actual match within a candidate, 0 if there is no match.
+        check: Returns the length of the actual match within a candidate, 0 if there is no match. It may look
+            at a few characters around the candidate.
     """
 
-    def __init__(self, pattern: str, signs: str, longest: int, check: Callable[[str], int]) -> None:
+    def __init__(self, pattern: str, signs: str, longest: int, check: Callable[[re.Match[str]], int]) -> None:
         self._pattern = re.compile(pattern, re.ASCII)
         self._signs = signs
         self._longest = longest
@@ -75,15 +75,16 @@ class SignsRule:
         spans: list[Span] = []
         place = start
         while (found := self._pattern.search(text, place)) is not None and found.start() < final:
-            length = self._check(found[0])
+            length = self._check(found)
             place = found.start() + (length or 1)
             if length:
                 spans.append((found.start(), place))
         return spans, final
 
 
-def card_length(text: str) -> int:
-    """Return the length of the card number at the start of ``text``: 13 to 19 digits with a check digit."""
+def card_length(found: re.Match[str]) -> int:
+    """Return the length of the card number at the start of a match: 13 to 19 digits with a check digit."""
+    text = found[0]
     digits = [(place, int(sign)) for place, sign in enumerate(text) if sign.isdigit()]
     for count in range(min(len(digits), 19), 12, -1):
         end = digits[count - 1][0] + 1
@@ -99,18 +100,9 @@ def _passes_luhn(digits: list[int]) -> bool:
     return (sum(digits[-1::-2]) + sum(number // 10 + number % 10 for number in doubled)) % 10 == 0
 
 
-# A date, or the beginning of a UUID.
-_NO_PHONE = re.compile(r"(?!00)\(?\d{1,2}[-. ]\d{1,2}[-. ]\d{4}(?!\d)|\d{8}-\d{4}\Z")
-
-
-def phone_length(text: str) -> int:
-    """Return the length of ``text``, or 0 if it is a date or part of an id."""
-    return 0 if _NO_PHONE.match(text) else len(text)
-
-
-def address_length(text: str) -> int:
-    """Return the length of the IP address at the start of ``text``, or 0."""
-    candidate = text.rstrip(".")
+def address_length(found: re.Match[str]) -> int:
+    """Return the length of the IP address at the start of a match, or 0."""
+    candidate = found[0].rstrip(".")
     if candidate.endswith(":") and not candidate.endswith("::"):
         candidate = candidate[:-1]
     colons = candidate.count(":")
@@ -198,66 +190,6 @@ class EmailRule:
         return len(found[0]) if found is not None else 0
 
 
-@attrs.frozen
-class PatternRule:
-    """Finds the matches of a regular expression.
-
-    The text is searched in blocks of ``longest`` characters. A match that starts in one block may extend to
-    the end of the next; only a match that reaches that end is extended further. The running time therefore
-    grows linearly with the text, even if the pattern is slow within a block.
-
-    Attributes:
-        pattern: The regular expression.
-        longest: Length of a block in characters.
-    """
-
-    pattern: re.Pattern[str]
-    longest: int
-
-    @classmethod
-    def make(cls, pattern: Any, longest: int) -> PatternRule:
-        """Return the rule for a pattern, given as a str or compiled.
-
-        Raises:
-            InvalidOptionError: E75, the pattern is not a regular expression for str, or it matches an
-                empty text.
-        """
-        try:
-            compiled = re.compile(pattern)
-            matches_empty = compiled.match("") is not None
-        except (re.error, TypeError) as error:
-            raise InvalidOptionError(option="rules", reason=f"pattern {pattern!r}: {error}") from None
-        if matches_empty:
-            raise InvalidOptionError(option="rules", reason=f"pattern {pattern!r} matches an empty text")
-        return cls(compiled, longest)
-
-    def find(self, text: str, start: int, offset: int, *, whole: bool) -> tuple[list[tuple[int, int]], int]:
-        """Return the matches, and the index up to which more text cannot change them."""
-        spans: list[tuple[int, int]] = []
-        place = start
-        while place < len(text):
-            block_end = ((offset + place) // self.longest + 1) * self.longest - offset
-            end = block_end + self.longest
-            if end > len(text) and not whole:
-                return spans, place
-            found = self.pattern.search(text, place, min(end, len(text)))
-            if found is None or found.start() >= block_end:
-                place = min(block_end, len(text))
-                continue
-            first = found.start()
-            while found is not None and found.end() == end < len(text) + (not whole):
-                end = first + 2 * (end - first)
-                if end > len(text) and not whole:
-                    return spans, first
-                found = self.pattern.match(text, first, min(end, len(text)))
-            if found is None or found.end() == first:
-                place = first + 1
-                continue
-            spans.append((first, found.end()))
-            place = found.end()
-        return spans, len(text)
-
-
 class SecretRule:
     """Finds keys, tokens and passwords: those that the recorder masks.
 
@@ -273,38 +205,9 @@ class SecretRule:
         return [(secret.start, secret.end, secret.begin) for secret in secrets], final
 
 
-_NO_WORD_BEFORE = r"(?<![A-Za-z0-9_])"
-_NO_WORD_AFTER = r"(?![A-Za-z0-9_])"
-# A fraction, or a group of thousands. Behind many digits, or behind a phone number, another entry begins.
-_NO_NUMBER_BEFORE = (
-    r"(?:(?<!\d[.,])|(?<=\d{8},)|(?<=\d[ -]\d{3},)|(?<=\d[ -]\d{4},)|(?<=\d-\d{3}\.)|(?<=\d-\d{4}\.))"
-)
-_NO_UUID_BEFORE = r"(?<![0-9A-Fa-f]{4}-)"
-_NO_PART_BEFORE = f"{_NO_WORD_BEFORE}{_NO_NUMBER_BEFORE}{_NO_UUID_BEFORE}"
-# The digits of a number. Behind its shortest length, a blank or dot in front of another number ends it; other
-# digits belong to it, up to its greatest length.
-_DIGIT = r"(?:[ .()-]{0,2}\d)"
-_ABROAD = r"(?:00|011)[ .-]?[1-9]"
-_ANOTHER = rf" (?:\+[1-9]|{_ABROAD}){_DIGIT}{{7}}| 0\d(?:(?! 00[1-9]){_DIGIT}){{7}}|\.0\d(?:-?\d){{7}}"
-_FURTHER = f"(?:(?!{_ANOTHER}){_DIGIT})"
-_ZERO = r"(?:\d{0,2}[ .()-]{0,2}0)?"  # behind a country code
-_PHONE = "|".join(
-    (
-        rf"(?<!\d)\+\d{_ZERO}{_DIGIT}{{6,9}}{_FURTHER}{{0,6}}(?!\d)",  # with country code
-        rf"{_NO_PART_BEFORE}{_ABROAD}{_ZERO}{_DIGIT}{{7,9}}{_FURTHER}{{0,5}}{_NO_WORD_AFTER}",
-        rf"{_NO_PART_BEFORE}\(?0\d{_DIGIT}{{7}}{_FURTHER}{{0,3}}{_NO_WORD_AFTER}",
-        # With a blank behind the 0.
-        rf"{_NO_PART_BEFORE}0[ -](?:\d{{2,4}}[ -]\d{{5,8}}|\d{{3}}(?:[ -]\d\d){{3}}){_NO_WORD_AFTER}(?!-)",
-        # Behind any number: no fraction and no group of thousands has hyphens.
-        rf"(?<=\d[.,])0(?:\d{{1,4}}-\d{{1,4}}-\d{{4}}|\d{{3}}-\d{{3}}-\d{{3}}){_NO_WORD_AFTER}",
-        rf"{_NO_WORD_BEFORE}(?:1[ .-])?\(?[2-9]\d{{2}}\)?[ .-]{{1,2}}\d{{3}}[ .-]\d{{4}}{_NO_WORD_AFTER}",
-        rf"{_NO_WORD_BEFORE}1\d{{2}}[ -]\d{{4}}[ -]\d{{4}}{_NO_WORD_AFTER}",
-        rf"{_NO_WORD_BEFORE}1[38]00[ -]\d{{3}}[ -]\d{{3}}{_NO_WORD_AFTER}",
-    )
-)
 # Digits between the letters a to f belong to an id or a hash.
 _CARD = (
-    rf"(?<!\d){_NO_NUMBER_BEFORE}[2-6](?:(?<![a-f].)\d{{12,18}}(?!\d)|\d{{12,18}}(?![0-9a-f])"
+    rf"(?<!\d){NO_NUMBER_BEFORE}[2-6](?:(?<![a-f].)\d{{12,18}}(?!\d)|\d{{12,18}}(?![0-9a-f])"
     r"|\d{3}(?:[ .-]\d{2,7}){2,5}(?!\d))"
 )
 
@@ -313,8 +216,8 @@ SECRET = "secret"  # noqa: S105 - a name
 
 KINDS: Mapping[str, Rule] = {
     "email": EmailRule(),
-    "phone": SignsRule(_PHONE, _NUMBER_SIGNS, 100, phone_length),
-    "card": SignsRule(_CARD, _NUMBER_SIGNS, 50, card_length),
+    "phone": SignsRule(PHONE, NUMBER_SIGNS, 100, phone_length),
+    "card": SignsRule(_CARD, NUMBER_SIGNS, 50, card_length),
     "ip": AddressRule(),
     SECRET: SecretRule(),
 }
