@@ -293,6 +293,7 @@ HARMLESS = [
     "resp_68af4030592c81938ec0a5fbab4a3e9f05438e46b5f69a3b call_abcDEF123456 msg_0123456789",
     "https://example.com:8080/a/b?page=2&q=a%20b#c user@example.com https://git@github.com/a/b.git",
     "PWD=/home/aiko/projects",
+    "strings.sk-SK.json strings.sk-SK.v2.json messages_sk-SK.2024.json app.sk-sk.10.resx",
     "ask-0123456789abc task-runner-0123456789 risk-assessment-framework",
     "2026-01-15T12:30:45.123Z 10.0.0.1 +81 3 1234 5678",
     "SELECT secret, token FROM vault WHERE key = 'name'",

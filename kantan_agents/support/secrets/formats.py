@@ -31,7 +31,8 @@ FORMATS = (
         "OpenAI, Anthropic, OpenRouter and DeepSeek API key",
         "sk-",
         r"(?:[A-Za-z0-9_-]{9,}[A-Za-z0-9_](?:\.[A-Za-z0-9_-]*[A-Za-z0-9_])*"
-        r"|(?=[A-Za-z_.-]{0,64}[0-9])[A-Za-z0-9_.-]{9,}[A-Za-z0-9_])",
+        # `sk-SK.` is the language in the name of a file.
+        r"|(?![Ss][Kk]\.)(?=[A-Za-z_.-]{0,64}[0-9])[A-Za-z0-9_.-]{9,}[A-Za-z0-9_])",
         "sk-",
     ),
     Format("Stripe key", "[sr]k_(?:live|test|prod)_", "[A-Za-z0-9]{10,}", "[sr]k_(?:live|test|prod)_"),
