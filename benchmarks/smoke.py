@@ -36,7 +36,7 @@ COMMANDS = (
     ("postgres.py", "--quick"),
     ("telemetry.py", "--quick"),
     ("toolkit.py", "--quick"),
-    ("startup.py", "--quick", "--only", "kantan-agents", "traces list", "eval compare", "run", "chat"),
+    ("startup.py", "--quick", "--only", "kantan-agents", "traces list", "chat"),
 )
 COMPARED = ("--quick", "--repeats", "1", "--peers", "kantan_agents_published")
 

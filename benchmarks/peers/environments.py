@@ -8,9 +8,10 @@ import platform
 import shutil
 import subprocess
 import sys
-import venv
 from collections.abc import Callable
 from pathlib import Path
+
+from uv import find_uv_bin
 
 from benchmarks.peers.compared import Framework
 
@@ -19,7 +20,7 @@ _DIGITS = 12
 
 
 class NotInstalledError(Exception):
-    """An environment cannot be created; the message has the output of pip."""
+    """An environment cannot be created; the message has the output of uv."""
 
 
 def environment_folder(framework: Framework, folder: Path) -> Path:
@@ -42,7 +43,7 @@ def prepared(framework: Framework, folder: Path, say: Callable[[str], None]) -> 
         say: Receives a message before an environment is created.
 
     Raises:
-        NotInstalledError: pip or ``venv`` failed. The incomplete environment is removed.
+        NotInstalledError: uv failed. The incomplete environment is removed.
     """
     home = environment_folder(framework, folder)
     python = home / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
@@ -52,15 +53,18 @@ def prepared(framework: Framework, folder: Path, say: Callable[[str], None]) -> 
     say(f"{framework.title}: making an environment with {', '.join(requirements)}")
     shutil.rmtree(home, ignore_errors=True)
     try:
-        venv.create(home, with_pip=True)
-        install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*install, *requirements], check=True, capture_output=True, text=True)
+        uv = find_uv_bin()
+        _run(uv, "venv", "--quiet", "--python", sys.executable, str(home))
+        _run(uv, "pip", "install", "--quiet", "--compile-bytecode", "--python", str(python), *requirements)
     except subprocess.CalledProcessError as error:
         shutil.rmtree(home, ignore_errors=True)
-        said = error.stderr if isinstance(error.stderr, str) else str(error)
-        raise NotInstalledError(said.strip()) from error
+        raise NotInstalledError(error.stderr.strip()) from error
     except OSError as error:
         shutil.rmtree(home, ignore_errors=True)
         raise NotInstalledError(str(error)) from error
     (home / _READY).write_text(json.dumps(requirements), encoding="utf-8")
     return python
+
+
+def _run(*command: str) -> None:
+    subprocess.run(command, check=True, capture_output=True, text=True)

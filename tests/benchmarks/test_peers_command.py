@@ -61,25 +61,30 @@ def test_other_requirements_need_another_environment(tmp_path: Path) -> None:
 
 
 def test_an_environment_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # With pip in it, a real one takes many seconds.
-    installed: list[list[str]] = []
-    monkeypatch.setattr("venv.create", lambda home, **_: home.mkdir(parents=True))
-    monkeypatch.setattr("subprocess.run", lambda command, **_: installed.append(command))
+    called: list[tuple[str, ...]] = []
+
+    def run(command: tuple[str, ...], **_: Any) -> None:  # a real one takes a second
+        called.append(command)
+        if command[1] == "venv":
+            Path(command[-1]).mkdir(parents=True)
+
+    monkeypatch.setattr("subprocess.run", run)
     said: list[str] = []
     python = prepared(framework("one", "a==1", "b"), tmp_path, said.append)
     assert python.is_relative_to(environment_folder(framework("one", "a==1", "b"), tmp_path))
     assert prepared(framework("one", "a==1", "b"), tmp_path, said.append) == python
-    assert len(said) == len(installed) == 1
-    assert installed[0][0] == str(python)
-    assert installed[0][-2:] == ["a==1", "b"]
+    assert len(said) == 1
+    (_, made, *_), (_, _, installed, *_, for_python, one, two) = called
+    assert (made, installed, for_python, one, two) == ("venv", "install", str(python), "a==1", "b")
 
 
 def test_a_failed_installation_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Making a real one takes seconds; pip's refusal is what counts.
-    def refuse(*_args: Any, **_kwargs: Any) -> None:
-        raise subprocess.CalledProcessError(1, "pip", stderr="no such package")
+    def refuse(command: tuple[str, ...], **_: Any) -> None:
+        if command[1] == "venv":
+            Path(command[-1]).mkdir(parents=True)
+            return
+        raise subprocess.CalledProcessError(1, command, stderr="no such package")
 
-    monkeypatch.setattr("venv.create", lambda home, **_: home.mkdir(parents=True))
     monkeypatch.setattr("subprocess.run", refuse)
     with pytest.raises(NotInstalledError, match="no such package"):
         prepared(framework("one", "nonsense"), tmp_path, lambda _: None)

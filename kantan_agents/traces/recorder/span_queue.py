@@ -215,6 +215,9 @@ class SpanQueue:
         """Free space for ``item``; return whether it may be appended."""
         self.waking.request_write()
         fits = item.size <= self._largest_item
+        # In a destructor that runs in the middle of a change of the queue, which takes out what it has seen.
+        if fits and self.sections.defer(self._drop_later):
+            return True
         if fits and self.max_wait > 0 and self.may_wait() and self._wait_for_slot(item.size, self.max_wait):
             return True
         with self.modifying():
@@ -230,6 +233,12 @@ class SpanQueue:
         if is_first:
             self.on_drop()
         return fits
+
+    def _drop_later(self) -> None:
+        with self.modifying():
+            is_first = self._drop_excess(0)
+        if is_first:
+            self.on_drop()
 
     def _drop_excess(self, size: int, slots: int = 0) -> bool:
         """Drop the oldest spans until there is space; return whether a series of drops begins here.

@@ -32,6 +32,10 @@ from kantan_agents.errors import InvalidOptionError, TraceDatabaseError
 from kantan_agents.testing import OfflineServer, ScriptedModel, ScriptedToolCall, assistant_message
 from kantan_agents.traces.recorder import RecorderStats, SQLiteRecorder, record_traces, writer
 from kantan_agents.traces.recorder import recorder as recorder_module
+from kantan_agents.traces.recorder.sections import Sections
+from kantan_agents.traces.recorder.settled import SettledSpan
+from kantan_agents.traces.recorder.span_queue import SpanQueue
+from kantan_agents.traces.recorder.waking import WriterWake
 from tests.traces.recorder.database_file import DatabaseFile
 from tests.traces.recorder.processes import SECONDS, Start, wait_until
 
@@ -558,6 +562,36 @@ def test_a_span_that_ends_in_a_destructor_during_the_thread_start_does_not_wait(
         file.path,
         wait=True,
     )
+
+
+def test_a_destructor_while_the_writer_takes_items_drops_none_that_it_does_not_count() -> None:
+    """From Python 3.12 on, destructors run between any two operations, also in the middle of a change."""
+    sections, dropped = Sections(), []
+    queue = SpanQueue(
+        limit=2,
+        max_bytes=1_000_000,
+        max_wait=60.0,
+        waking=WriterWake(0.0),
+        may_wait=lambda: not sections.hold_this_thread(),
+        is_served=lambda: True,
+        on_drop=lambda: dropped.append(None),
+        sections=sections,
+    )
+
+    class Taken(list[Any]):
+        def append(self, item: Any) -> None:
+            super().append(item)
+            if item is first:
+                queue.put(late)
+
+    first, second, late = (SettledSpan(name, 100, 0.0) for name in "123")
+    queue.put(first)
+    queue.put(second)
+    queue.in_flight = Taken()
+    marker = queue.put_marker()
+    assert [*queue.take(1)] == [first]
+    assert queue.unwritten() == [first, marker, late]  # the oldest that waited made space
+    assert (queue.dropped, dropped) == (1, [None])
 
 
 @pytest.mark.parametrize("max_queue", [5, 20_000])
