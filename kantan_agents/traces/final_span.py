@@ -55,7 +55,7 @@ class GenerationSpanData(agents.GenerationSpanData):
     def input(self) -> Messages:
         """The input as messages; setting it changes what is recorded too."""
         if self._input is None:
-            self._input = _copied(input_messages(self._given))
+            self._input = copied_data(input_messages(self._given))
         return self._input
 
     @input.setter  # noqa: A003
@@ -125,11 +125,12 @@ def recorded_export(span: Any) -> dict[str, Any] | None:
     return exported
 
 
-def _copied(value: Any) -> Any:
+def copied_data(value: Any) -> Any:
+    """Return a copy of the dicts and lists in some data."""
     # Most values are texts, and a conversation may have thousands of items.
     if isinstance(value, dict):
-        return {key: inner if isinstance(inner, str) else _copied(inner) for key, inner in value.items()}
-    return [_copied(inner) for inner in value] if isinstance(value, list) else value
+        return {key: inner if isinstance(inner, str) else copied_data(inner) for key, inner in value.items()}
+    return [copied_data(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _message(role: str, content: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 from weakref import WeakSet, ref
 
 
@@ -41,6 +41,9 @@ class Recorder(Protocol):
 
     def misses(self, trace_id: str) -> bool:
         """Return whether it has not received the start of an open trace, and was not shut down."""
+
+    def on_run_start(self, span: Any) -> None:
+        """Record the span of a run without its end, until that is recorded."""
 
     def shutdown(self, timeout: float = ...) -> None:
         """Write all waiting spans and close the file."""

@@ -16,14 +16,14 @@ from kantan_agents.models.rubric import rubric_of
 from kantan_agents.models.structured import json_data
 from kantan_agents.support.log import get_logger
 from kantan_agents.traces.capture.captured import ending
-from kantan_agents.traces.final_span import GenerationSpanData
+from kantan_agents.traces.final_span import GenerationSpanData, copied_data
 from kantan_agents.traces.ids import trace_id_of
 from kantan_agents.traces.kantan_tracers import share_sqlite_tracers
 from kantan_agents.traces.metadata import JUDGE_SPAN, RECOVERY_SPAN, RUN_SPAN, STOP_SPAN
 from kantan_agents.traces.registry import Main, main_recorder, recorders
 
 _OUTPUT_MODE = object()
-_HAS_FINAL_SPAN = object()
+_FINAL_SPANS = object()
 _log = get_logger("kantan_agents.tracing")
 
 
@@ -33,7 +33,8 @@ class RunTrace:
     The run's metadata must be complete on entry. It becomes the metadata of the trace. Inside an open trace
     it is recorded on a ``custom`` span named ``agent_run``, so that it is never lost (spec 4). An error is
     recorded and propagates. The trace is closed in any case. For readers, a run with a trace of its own has
-    ended if its final span is recorded, so it is recorded here, without content, if no stage has done so.
+    ended if its final span is recorded. So that span ends here, where middleware has returned too, and is
+    recorded without content if no stage has begun it.
     """
 
     # Not a generator: every unfinished run would keep its frame in memory.
@@ -61,6 +62,10 @@ class RunTrace:
             )
             run.trace_id = _known_id(self._record)
         self._record.__enter__()
+        if self._is_inside and self._record.parent_id is None:
+            # Nothing else that is recorded would say that it has begun, if another run has ended there.
+            for recorder in recorders():
+                recorder.on_run_start(self._record)
         if Main.recorder is not None and run.trace_id is not None:
             _log_lost_recorder(run.trace_id)
 
@@ -69,9 +74,12 @@ class RunTrace:
     ) -> None:
         try:
             run = self._run
+            begun = run.state.pop(_FINAL_SPANS, ())
+            for span in begun:
+                span.finish()
             if error is not None:
                 self._record_failure(error)
-            elif not (self._is_inside or _HAS_FINAL_SPAN in run.state):
+            elif not (self._is_inside or begun):
                 with _final_span(run):
                     pass
         finally:
@@ -110,16 +118,17 @@ def _span_error(run: Run, error: BaseException) -> Any:
 
 
 def record_final_output(run: Run) -> None:
-    """Record the user's input and the final output on one ``generation`` span (spec 5.3).
+    """Begin one ``generation`` span with the user's input and the final output (spec 5.3).
 
-    kantan-llm's keyword search reads this span, as the SDK's own ``response`` spans have neither. A rubric is
-    stored in kantan-llm's shape, and once more on a ``custom`` span named ``judge``, which
-    ``kantan_llm.tracing.analysis`` reads. If ``trace_include_sensitive_data`` is false, the span is empty.
+    It ends with the run. kantan-llm's keyword search reads this span, as the SDK's own ``response`` spans
+    have neither. A rubric is stored in kantan-llm's shape, and once more on a ``custom`` span named
+    ``judge``, which ``kantan_llm.tracing.analysis`` reads. If ``trace_include_sensitive_data`` is false, the
+    span is empty.
     """
     result = run.result
     if not _may_record(run):
-        with _final_span(run):
-            return
+        _begin_final_span(run)
+        return
     output = getattr(result, "final_output", result)
     output_type = getattr(getattr(result, "last_agent", None), "output_type", None)
     rubric = rubric_of(output, getattr(output_type, "output_type", output_type))
@@ -127,8 +136,7 @@ def record_final_output(run: Run) -> None:
         recorded: Any = {"rubric": rubric}
     else:
         recorded = json_data(output)
-    with _final_span(run, _input(run), recorded, run.state.get(_OUTPUT_MODE)):
-        pass
+    _begin_final_span(run, _input(run), recorded, run.state.get(_OUTPUT_MODE))
     if rubric is not None:
         verdict = {"output_kind": "judge", "rubric": _with_comment(rubric)}
         with custom_span(JUDGE_SPAN, verdict, disabled=_disabled(run)):
@@ -156,8 +164,14 @@ def record_stop(run: Run) -> None:
         pass
 
 
+def _begin_final_span(run: Run, given: Any = None, answer: Any = None, config: Any = None) -> None:
+    # Copies: middleware that is not done may change the items and the output in place.
+    span = _final_span(run, copied_data(given), copied_data(answer), config)
+    span.start()
+    run.state.setdefault(_FINAL_SPANS, []).append(span)
+
+
 def _final_span(run: Run, given: Any = None, answer: Any = None, config: Any = None) -> Span[Any]:
-    run.state[_HAS_FINAL_SPAN] = True
     data = GenerationSpanData(run.agent.name, given, answer, config)
     return get_trace_provider().create_span(data, disabled=_disabled(run))
 

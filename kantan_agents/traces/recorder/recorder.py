@@ -151,6 +151,11 @@ class SQLiteRecorder(BackgroundRecorder):
     def on_span_start(self, span: Any) -> None:
         """Do nothing; a span is recorded when it ends."""
 
+    def on_run_start(self, span: Any) -> None:
+        """Record the span of a run without its end, until that is recorded: the run is unfinished."""
+        if self.records(span.trace_id):
+            self._put_span(span)
+
     def on_span_end(self, span: Any) -> None:
         """Record a span, unless it is one of a call that an earlier process has made and recorded."""
         data = getattr(span, "span_data", None)
@@ -160,6 +165,11 @@ class SQLiteRecorder(BackgroundRecorder):
         if settled is not None:
             self._put(settled)
             return
+        self._put_span(span)
+        if ending.get() is not None:
+            self._put_run(span.span_id)
+
+    def _put_span(self, span: Any) -> None:
         try:
             snapshot = snapshot_span(span, self._redact)
         except RedactionError as error:
@@ -170,8 +180,6 @@ class SQLiteRecorder(BackgroundRecorder):
             return
         if snapshot is not None:
             self._put(snapshot)
-        if ending.get() is not None:
-            self._put_run(span.span_id)
 
     def _put_run(self, record_id: str) -> None:
         """Record the run whose trace or span has this id, if it is one of a run that is just ending."""

@@ -23,6 +23,7 @@ from kantan_agents.traces.store.tables import create_views
 _REMEMBERED = 100
 
 _FINAL = "span_type = 'generation' AND name IS NULL AND parent_id IS NULL"
+_OPEN = "started_at IS NOT NULL AND ended_at IS NULL"
 _GONE = "it was deleted or replaced while it was followed"
 
 
@@ -134,12 +135,13 @@ def _state(connection: sqlite3.Connection, trace_id: str) -> _State | None:
     # A run of this library records its final span last, shortly after the SDK's own spans end.
     has_final_span = "agent_run_id" in mapping_of(trace["metadata_json"])
     ending = _FINAL if has_final_span else "parent_id IS NULL"
-    spans, last, ended = connection.execute(
+    spans, last, ended, is_open = connection.execute(
         "SELECT COUNT(*), COALESCE(MAX(ingest_seq), 0), "  # noqa: S608
-        f"MAX(CASE WHEN {ending} THEN 1 ELSE 0 END) FROM spans WHERE trace_id = ?",
+        f"MAX(CASE WHEN {ending} THEN 1 ELSE 0 END), MAX(CASE WHEN {_OPEN} THEN 1 ELSE 0 END) "
+        "FROM spans WHERE trace_id = ?",
         (trace_id,),
     ).fetchone()
-    return _State(spans, last, bool(ended))
+    return _State(spans, last, bool(ended) and not is_open)
 
 
 def _version(connection: sqlite3.Connection) -> object:

@@ -65,6 +65,7 @@ class TraceRuns:
         self.all = (*([self.own] if self.own else ()), *inner)
         self._by_span = {run.span_id: run for run in inner}
         self._parents = {span.span_id: span.parent_id for span in spans}
+        self._open = {span.span_id for span in spans if span.started_at and not span.ended_at}
         self._has_final = any(is_final(span) and span.parent_id is None for span in spans)
 
     @property
@@ -73,20 +74,22 @@ class TraceRuns:
 
         A run of this library ends with its final span. Other traces have none: those of the SDK alone, and
         those that the user opened. Spans are stored when they end, so a span inside one that is not stored
-        says that the outer one is still open, or that its process was killed.
+        says that the outer one is still open, or that its process was killed. Only a run in the trace of a
+        user is stored when it begins, without an end.
         """
         if self.own is not None and (self._has_final or "agent_run_id" in self.own.metadata):
             return self._has_final
-        return bool(self._parents) and {*self._parents.values()} <= {None, *self._parents}
+        known = self._parents
+        return bool(known) and not self._open and {*known.values()} <= {None, *known}
 
     def inside_open(self) -> list[AgentRun]:
-        """Return the runs that have ended inside a span that has not."""
+        """Return the runs that have not ended, and those that have inside a span that has not."""
         return [run for run in self.all if self._is_inside_open(run.span_id)]
 
     def _is_inside_open(self, span_id: str | None) -> bool:
         seen = set()
         while span_id is not None and span_id not in seen:  # only a damaged file has a cycle
-            if span_id not in self._parents:
+            if span_id not in self._parents or span_id in self._open:
                 return True
             seen.add(span_id)
             span_id = self._parents[span_id]

@@ -148,7 +148,8 @@ def _input_output_error(
     else:
         finals = [span for span in spans if is_final(span) and span.parent_id in outermost]
     if finals:
-        return finals[0].input, finals[-1].output, _first_error(finals)
+        output = finals[-1].output if runs.has_ended else None  # else it may be that of another run
+        return finals[0].input, output, _first_error(finals)
     by_start = sorted((span for span in spans if span.started_at), key=lambda span: str(span.started_at))
     given = next((span.input for span in by_start if span.input is not None), None)
     if not runs.has_ended:  # the last output is a step, and the run may recover from an error

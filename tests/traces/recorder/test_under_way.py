@@ -10,6 +10,7 @@ import pytest
 from agents import trace
 
 from kantan_agents import Agent
+from kantan_agents.core.pipeline import Next, Run
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from kantan_agents.traces.recorder import SQLiteRecorder
 from kantan_agents.traces.store import TraceStore
@@ -46,6 +47,13 @@ class Hanging:
 
         return Agent("outer", "b", model=ScriptedModel(reply), tools=[quick])
 
+    def in_middleware_after_its_work(self) -> Agent[Any]:
+        async def slow(run: Run, call_next: Next) -> None:
+            await call_next(run)
+            await self.wait()
+
+        return Agent("outer", "b", model=ScriptedModel(["done"]), middleware=[slow])
+
     def in_a_delegated_run(self) -> Agent[Any]:
         return self.calling("ask", [self.in_a_tool().as_tool("ask", "Ask.")], {"input": "x"})
 
@@ -56,7 +64,13 @@ class Hanging:
 
 @pytest.mark.parametrize("is_inside", [False, True])
 @pytest.mark.parametrize(
-    "agent_of", [Hanging.in_a_tool, Hanging.in_the_second_model_call, Hanging.in_a_delegated_run]
+    "agent_of",
+    [
+        Hanging.in_a_tool,
+        Hanging.in_the_second_model_call,
+        Hanging.in_a_delegated_run,
+        Hanging.in_middleware_after_its_work,
+    ],
 )
 async def test_it_is_unfinished_until_it_has_ended(
     recorder_at: Callable[..., SQLiteRecorder],
@@ -85,3 +99,33 @@ async def test_it_is_unfinished_until_it_has_ended(
     hanging.may_go_on.set()
     await running
     assert status() == ("ok", "done")
+
+
+async def test_the_second_run_in_the_trace_of_a_user_is_unfinished_in_its_first_model_call(
+    recorder_at: Callable[..., SQLiteRecorder], file: DatabaseFile
+) -> None:
+    recorder, hanging = recorder_at(file.path), Hanging()
+
+    async def reply(_call: Any) -> str:
+        await hanging.wait()
+        return "second"
+
+    async def run() -> None:
+        with trace("mine"):
+            await Agent("a", "A", model=ScriptedModel(["first"])).run_async("question")
+            await Agent("b", "B", model=ScriptedModel(reply)).run_async("question")
+
+    running = asyncio.create_task(run())
+    await hanging.waits.wait()
+    assert recorder.force_flush(10)
+    store = TraceStore(file.path)
+    (found,) = store.traces()
+    assert (found.status, found.ended_at, found.output) == ("unfinished", None, None)
+    assert [(one.prompt_name, one.unfinished) for one in store.prompts()] == [("a", 0), ("b", 1)]
+    assert [run.agent for run in store.trace(found.trace_id).runs] == ["a"]
+    hanging.may_go_on.set()
+    await running
+    assert recorder.force_flush(10)
+    ended = store.trace(found.trace_id)
+    assert (ended.summary.status, ended.summary.output, ended.missing) == ("ok", "second", ())
+    assert all(span.ended_at for span in ended.spans)

@@ -69,14 +69,14 @@ class SampleDatabase:
         kind: str = "generation",
         *,
         start: float | datetime | None = 0,
-        seconds: float = 1,
+        seconds: float | None = 1,
         parent: str | None = None,
         error: Any = None,
         **data: Any,
     ) -> str:
         span_id = f"span_{next(_NUMBERS):024x}"
         started = NOON + timedelta(seconds=start) if isinstance(start, (int, float)) else start
-        ended = started + timedelta(seconds=seconds) if started else None
+        ended = started + timedelta(seconds=seconds) if started and seconds is not None else None
         exported = {
             "id": span_id,
             "trace_id": trace_id,
@@ -106,10 +106,17 @@ class SampleDatabase:
         return trace_id
 
     def inner_run(
-        self, trace_id: str, *, parent: str | None = None, error: Any = None, **metadata: Any
+        self,
+        trace_id: str,
+        *,
+        parent: str | None = None,
+        error: Any = None,
+        seconds: float | None = 1,
+        **metadata: Any,
     ) -> str:
-        """Write the span of a run inside a trace, and return its id."""
-        return self.span(trace_id, "custom", name="agent_run", data=metadata, parent=parent, error=error)
+        """Write the span of a run inside a trace, and return its id; with no ``seconds``, it has no end."""
+        placed: dict[str, Any] = {"parent": parent, "error": error, "seconds": seconds}
+        return self.span(trace_id, "custom", name="agent_run", data=metadata, **placed)
 
 
 @contextmanager

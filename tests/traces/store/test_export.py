@@ -58,7 +58,7 @@ async def test_a_trace_is_one_flat_dict_with_its_spans(traces: Any) -> None:
     assert record["metadata"]["tenant"] == "acme"
     assert record["rubric"]["score"] == 0.5
     assert [span["span_id"] for span in record["spans"]] == [span.span_id for span in trace.spans]
-    assert record["spans"][-1]["name"] == "judge"
+    assert record["spans"][-2]["name"] == "judge"
     assert datetime.fromisoformat(record["spans"][0]["started_at"]) == trace.spans[0].started_at
 
 

@@ -75,6 +75,8 @@ def test_a_trace_is_returned_once_if_nothing_is_added_between_two_polls(
 def test_another_programs_trace_is_complete_with_a_span_without_parent(
     db: SampleDatabase, follower: Follower
 ) -> None:
+    begun = db.trace()
+    db.inner_run(begun, seconds=None)  # has not ended
     trace_id = db.trace()
     db.span(trace_id, "response", parent="agent")
     assert completed(follower) == []

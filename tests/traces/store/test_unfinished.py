@@ -76,6 +76,11 @@ def one_of_two(db: SampleDatabase, trace_id: str) -> None:
     step(db, trace_id)
 
 
+def second_begun(db: SampleDatabase, trace_id: str) -> None:
+    inner(db, trace_id)
+    db.inner_run(trace_id, seconds=None, agent_run_id="2" * 32, prompt_name="second")
+
+
 def one_failed(db: SampleDatabase, trace_id: str) -> None:
     inner(db, trace_id, error=BROKE)
     step(db, trace_id)
@@ -100,6 +105,7 @@ STATES = [
     State("our run that failed", OURS, failed, "failed", (1, 1, 0)),
     State("our run in the trace of a user", None, inner, "ok", None),
     State("the second run in the trace of a user", None, one_of_two, "unfinished", None),
+    State("the second run in its first step", None, second_begun, "unfinished", None),
     State("the second run after one that failed", None, one_failed, "failed", None),
     State("a delegated run in the trace of a user", None, delegated, "unfinished", None),
     State("a run of the SDK alone", OTHERS, sdk_run, "ok", (1, 0, 0)),
@@ -179,9 +185,10 @@ def test_figures_that_are_kept_count_it_too(tmp_path: Path) -> None:
     with open_sample(tmp_path / "traces.sqlite3") as database:
         for build in (step, delegated, ended, failed):
             build(database, database.trace(metadata=OURS))
+        second_begun(database, database.trace())
         computed = TraceStore(database.path).prompts()
         keep_changed(database.path, 60)
         with closing(sqlite3.connect(database.path)) as connection:
             assert count_changed(connection) == 0
         assert TraceStore(database.path).prompts() == computed
-        assert {one.prompt_name: one.unfinished for one in computed} == {"inner": 0, "p": 2}
+        assert {one.prompt_name: one.unfinished for one in computed} == {"inner": 0, "p": 2, "second": 1}
