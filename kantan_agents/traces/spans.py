@@ -15,6 +15,7 @@ from kantan_agents.errors import KantanAgentsError, RecorderReplacedError
 from kantan_agents.models.rubric import rubric_of
 from kantan_agents.models.structured import json_data
 from kantan_agents.support.log import get_logger
+from kantan_agents.traces.capture.canonical import copied
 from kantan_agents.traces.capture.captured import ending
 from kantan_agents.traces.final_span import GenerationSpanData, copied_data
 from kantan_agents.traces.ids import trace_id_of
@@ -166,9 +167,13 @@ def record_stop(run: Run) -> None:
 
 def _begin_final_span(run: Run, given: Any = None, answer: Any = None, config: Any = None) -> None:
     # Copies: middleware that is not done may change the items and the output in place.
-    span = _final_span(run, copied_data(given), copied_data(answer), config)
+    if type(given) is not str:
+        given = copied_data(given)
+    if type(answer) is not str:
+        answer = copied(answer)
+    span = _final_span(run, given, answer, config)
     span.start()
-    run.state.setdefault(_FINAL_SPANS, []).append(span)
+    run.state[_FINAL_SPANS] = (*run.state.get(_FINAL_SPANS, ()), span)
 
 
 def _final_span(run: Run, given: Any = None, answer: Any = None, config: Any = None) -> Span[Any]:
