@@ -15,7 +15,6 @@ from kantan_agents.errors import KantanAgentsError, RecorderReplacedError
 from kantan_agents.models.rubric import rubric_of
 from kantan_agents.models.structured import json_data
 from kantan_agents.support.log import get_logger
-from kantan_agents.traces.capture.canonical import copied
 from kantan_agents.traces.capture.captured import ending
 from kantan_agents.traces.final_span import GenerationSpanData, copied_data
 from kantan_agents.traces.ids import trace_id_of
@@ -134,7 +133,7 @@ def record_final_output(run: Run) -> None:
     output_type = getattr(getattr(result, "last_agent", None), "output_type", None)
     rubric = rubric_of(output, getattr(output_type, "output_type", output_type))
     if rubric is not None:
-        recorded: Any = {"rubric": rubric}
+        recorded: Any = {"rubric": copied_data(rubric)}
     else:
         recorded = json_data(output)
     _begin_final_span(run, _input(run), recorded, run.state.get(_OUTPUT_MODE))
@@ -166,12 +165,8 @@ def record_stop(run: Run) -> None:
 
 
 def _begin_final_span(run: Run, given: Any = None, answer: Any = None, config: Any = None) -> None:
-    # Copies: middleware that is not done may change the items and the output in place.
-    if type(given) is not str:
-        given = copied_data(given)
-    if type(answer) is not str:
-        answer = copied(answer)
-    span = _final_span(run, given, answer, config)
+    # Middleware that is not done may change the items in place.
+    span = _final_span(run, given if type(given) is str else copied_data(given), answer, config)
     span.start()
     run.state[_FINAL_SPANS] = (*run.state.get(_FINAL_SPANS, ()), span)
 
