@@ -25,6 +25,7 @@ from kantan_agents.errors import (
     RunMovedError,
 )
 from kantan_agents.middleware.approve.calls import Approved, Decision, Rejected
+from kantan_agents.models.whole_text import whole_text
 from kantan_agents.support.log import get_logger
 
 _log = get_logger("kantan_agents.durable")
@@ -169,7 +170,7 @@ class Management(OpenDatabase):
             raise InvalidOptionError(option="by", reason=f"must say who answers, not {by!r}")
 
         def answer() -> None:
-            self._approvals.answer(run_id, call_id or self._only_call(run_id), decision, by)
+            self._approvals.answer(run_id, call_id or self._only_call(run_id), decision, whole_text(by))
             with suppress(Exception):  # a process that is started looks for answers too
                 self.go_on_answered()
 

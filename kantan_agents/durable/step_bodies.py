@@ -12,6 +12,7 @@ from agents import ModelResponse, ToolOutputFileContent, ToolOutputImage, ToolOu
 
 from kantan_agents.errors import KantanAgentsError, StoredStepError, code_of
 from kantan_agents.lab.replay.recorded_results import error_of, result_of
+from kantan_agents.models.whole_text import whole_text
 from kantan_agents.traces.capture import ModelAnswer, RecordedError
 
 VERSION: Final = 1
@@ -31,7 +32,10 @@ class _Result:
 
 def dump(body: Mapping[str, Any]) -> str:
     """Return a body as JSON text with the version."""
-    return json.dumps({"v": VERSION, **body}, ensure_ascii=False, separators=(",", ":"))
+    data = {"v": VERSION, **body}
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    # No database takes half of a surrogate pair. Escaped, it is what was given when it is read again.
+    return text if whole_text(text) is text else json.dumps(data, separators=(",", ":"))
 
 
 def load(run_id: str, step: str, text: str) -> dict[str, Any]:
@@ -122,11 +126,11 @@ def error_body(error: BaseException) -> dict[str, Any]:
 
 
 def message_of(error: BaseException) -> str:
-    """Return the message of an error; errors of users may have none."""
+    """Return the message of an error as whole text; errors of users may have none."""
     if isinstance(error, KantanAgentsError):
-        return str(error.args[0]) if error.args else ""
+        return whole_text(str(error.args[0])) if error.args else ""
     try:
-        return str(error)
+        return whole_text(str(error))
     except Exception:  # noqa: BLE001 - __str__ is user code
         return f"<{type(error).__name__}>"
 

@@ -15,7 +15,13 @@ from agents import Model, ModelResponse
 from kantan_agents.models.call_ids import UniqueIds, ids_in, with_servers_ids
 from kantan_agents.models.model_wrapper import ModelWrapper
 from kantan_agents.models.tool_names import SentNames
-from kantan_agents.models.whole_text import WholeDeltas, whole_answer, whole_request
+from kantan_agents.models.whole_text import (
+    WholeDeltas,
+    whole_answer,
+    whole_parts,
+    whole_request,
+    whole_settings,
+)
 
 PARAMETERS: Final = (
     "system_instructions",
@@ -90,11 +96,15 @@ class _Exchange:
             **given,
             "system_instructions": whole_request(given["system_instructions"]),
             "input": whole_request(names.items(with_servers_ids(items, ids, model))),
-            "model_settings": names.settings(given["model_settings"]),
-            "tools": names.tools(tools),
+            "model_settings": whole_settings(names.settings(given["model_settings"])),
+            "tools": whole_parts(names.tools(tools)),
         }
         if handoffs:
-            self.request["handoffs"] = names.handoffs(handoffs)
+            self.request["handoffs"] = whole_parts(names.handoffs(handoffs))
+        if given.get("output_schema") is not None:
+            (self.request["output_schema"],) = whole_parts([given["output_schema"]])
+        if given.get("prompt") is not None:
+            self.request["prompt"] = whole_request(given["prompt"])
 
     def output(self, items: list[Any]) -> list[Any]:
         """Return the output of the complete answer."""

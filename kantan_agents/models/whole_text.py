@@ -6,8 +6,10 @@ file name that is not UTF-8.
 
 from __future__ import annotations
 
+import copy
 import re
-from collections.abc import Callable, Iterator
+import weakref
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from pydantic import BaseModel
@@ -25,6 +27,7 @@ _MARKED: Final = re.compile(r"\\(?:u\{(d[89a-f][0-9a-f]{2})\}|.)", re.DOTALL)
 _FIRST_HALVES: Final = ("\ud800", "\udbff")
 _ARGUMENTS: Final = "arguments"
 _MOST_PARTS: Final = 1_000_000  # more are a cycle, or are made whole without a look
+_seen_whole: Final[dict[int, weakref.ref[Any]]] = {}
 
 
 def whole_text(text: str) -> str:
@@ -71,6 +74,40 @@ def whole_request(value: Any) -> Any:
     return _whole(value, sent_arguments)
 
 
+def whole_settings(settings: Any) -> Any:
+    """Return model settings with whole texts; the same object if they are."""
+    has_texts = settings.extra_body or settings.extra_args or settings.extra_query or settings.metadata
+    return _whole_part(settings) if has_texts else settings
+
+
+def whole_parts(parts: Sequence[Any]) -> Sequence[Any]:
+    """Return tools, hand-offs or output schemas with whole texts, copies if need be.
+
+    They are usually the same objects in each request, so that each is looked through once.
+    """
+    if all(map(_seen_whole.__contains__, map(id, parts))):
+        return parts
+    return [part if id(part) in _seen_whole else _looked_through(part) for part in parts]
+
+
+def _looked_through(part: Any) -> Any:
+    made = _whole_part(part)
+    if made is part and hasattr(part, "__weakref__"):
+        key = id(part)
+        _seen_whole[key] = weakref.ref(part, lambda _: _seen_whole.pop(key, None))
+    return made
+
+
+def _whole_part(part: Any) -> Any:
+    fields = getattr(part, "__dict__", {})
+    made = whole_request(fields)
+    if made is fields:
+        return part
+    copied = copy.copy(part)
+    vars(copied).update(made)
+    return copied
+
+
 def _whole(value: Any, arguments: Callable[[str], str]) -> Any:
     try:
         return value if _is_whole(value, arguments) else _made_whole(value, "", arguments)
@@ -93,7 +130,8 @@ def _is_whole(value: Any, arguments: Callable[[str], str]) -> bool:
         if kind is str:
             if not one.isascii() and not _has_no_half(one):
                 return False
-        elif kind is list:
+            continue
+        if kind is list:
             waiting += one
         elif kind is dict or isinstance(one, BaseModel):
             fields = one if kind is dict else _fields_of(one)
@@ -102,6 +140,8 @@ def _is_whole(value: Any, arguments: Callable[[str], str]) -> bool:
             text = fields.get(_ARGUMENTS)
             if type(text) is str and "\\u" in text and arguments(text) != text:
                 return False
+        else:
+            continue
         if len(waiting) > _MOST_PARTS:
             return False
     return True

@@ -57,7 +57,7 @@ def test_a_run_goes_on_elsewhere_when_all_its_calls_are_answered(any_scene: Scen
         assert [(call.call_id, call.tool, json.loads(call.arguments)) for call in calls] == [
             ("c2", "pay", {"amount": 4})
         ]
-        asyncio.run(runs.reject(run_id, by="bob", reason="Too much."))
+        asyncio.run(runs.reject(run_id, by="bob\ud83d", reason="Too much \ud83d."))
         ended = any_scene.run(_CODE, server, first=False)
     assert any_scene.effects == ["pay 30"]
     outputs = {run["run_id"]: run["output"] for run in ended}
@@ -65,12 +65,12 @@ def test_a_run_goes_on_elsewhere_when_all_its_calls_are_answered(any_scene: Scen
     results = [
         item["output"] for item in server.requests[-1].input if item.get("type") == "function_call_output"
     ]
-    assert results == ["paid 30", "Too much."]
+    assert results == ["paid 30", "Too much \ufffd."]
     answered = asyncio.run(runs.list_approvals(answered=True))
     asyncio.run(runs.stop())
     assert [(call.answer, call.answered_by) for call in answered] == [
         ("approved", "aiko"),
-        ("rejected", "bob"),
+        ("rejected", "bob\ufffd"),
     ]
 
 

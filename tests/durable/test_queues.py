@@ -86,13 +86,13 @@ async def test_a_queued_run_is_made_by_whoever_has_its_queue(database: str) -> N
     with OfflineServer(lambda request: request.input[0]["content"].upper()) as server:
         agent = _durable(server)
         async with DurableRuns(database, agents=[agent]) as runs:
-            run_id = await agent.enqueue("hello", {"user": 1}, queue="support", priority=2)
+            run_id = await agent.enqueue("hello \ud83d", {"user": "\ud83d"}, queue="support", priority=2)
             assert (await runs.get(run_id)).status == "queued"
             assert (await runs.list_runs(queue="support"))[0].agent == "a"
         async with DurableRuns(database, agents=[agent], queues=["support"], look_interval=0.05) as runs:
             outcome = await runs.result(run_id, timeout=20)
-            assert outcome.output == "HELLO"
-            assert outcome.context["user"] == 1
+            assert outcome.output == "HELLO \ufffd"
+            assert outcome.context["user"] == "\ud83d"  # as given, although no database takes it
             assert outcome.run_id == run_id
             assert (await runs.get(run_id)).status == "finished"
 

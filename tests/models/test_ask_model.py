@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
-from agents import OpenAIChatCompletionsModel, SQLiteSession
+from agents import ModelSettings, OpenAIChatCompletionsModel, RunConfig, SQLiteSession, function_tool
 from hypothesis import given
 from hypothesis import strategies as st
 from openai import AsyncOpenAI
+from pydantic import BaseModel, Field
 
 from kantan_agents import Agent
 from kantan_agents.core.interception import Middleware
 from kantan_agents.models.call_ids import UniqueIds
 from kantan_agents.models.whole_text import (
     WholeDeltas,
+    _seen_whole,
     marked_arguments,
     sent_arguments,
     whole_answer,
+    whole_parts,
     whole_request,
     whole_text,
 )
@@ -243,6 +247,40 @@ async def test_half_an_emoji_of_a_person_a_prompt_or_a_tool_is_sent_as_a_replace
     assert "caf\ufffd.txt" in sent
     assert "half \ufffd \U0001f600" in sent
     assert "Use half \ufffd." in sent
+
+
+async def test_half_an_emoji_in_tools_settings_handoffs_and_output_types_is_sent_as_a_replacement() -> None:
+    class Answer(BaseModel):
+        x: str = Field(description=HALF)
+
+    def look(x: Annotated[str, Field(description=HALF, examples=[HALF])] = HALF) -> str:
+        return x
+
+    settings = ModelSettings(
+        extra_body={HALF: 1}, extra_args={"user": HALF}, extra_query={"q": HALF}, metadata={"m": HALF}
+    )
+    with OfflineServer(lambda _: '{"x": "fine"}') as server:
+        model = server.bundle()
+        other = Agent("b", "x", model=model, handoff_description=HALF)
+        tools = [function_tool(look, description_override=HALF)]
+        agent = Agent("a", "x", model=model, tools=tools, handoffs=[other], output_type=Answer)
+        for _ in range(2):
+            config = RunConfig(model_settings=settings)
+            context = await agent.run_async("q", run_config=config)
+    assert context["result"].final_output == Answer(x="fine")
+    sent = [json.dumps(request.body, ensure_ascii=False) for request in server.requests]
+    assert [text.count("half \ufffd") for text in sent] == [9, 9]
+
+
+def test_a_part_of_requests_is_looked_through_once_and_forgotten_with_it() -> None:
+    tool = function_tool(look)
+    known = len(_seen_whole)
+    for _ in range(2):
+        assert whole_parts([tool]) == [tool]
+        assert len(_seen_whole) == known + 1
+    del tool
+    gc.collect()
+    assert len(_seen_whole) <= known
 
 
 async def test_the_halves_in_two_deltas_are_one_character() -> None:

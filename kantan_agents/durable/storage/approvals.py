@@ -310,8 +310,8 @@ def _moment(seconds: float) -> datetime:
 
 def _text_of(decision: Decision) -> str:
     if isinstance(decision, Approved):
-        return json.dumps({"approved": True, "arguments": decision.arguments}, ensure_ascii=False)
-    return json.dumps({"approved": False, "reason": decision.reason}, ensure_ascii=False)
+        return json.dumps({"approved": True, "arguments": decision.arguments})
+    return json.dumps({"approved": False, "reason": decision.reason})
 
 
 def _kind_of(text: str) -> str:
