@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import ssl
+import sys
 from collections.abc import Hashable
 from functools import partial, wraps
+from importlib import import_module
 from threading import Lock
 from typing import Any
 from weakref import WeakValueDictionary, ref
@@ -37,6 +39,25 @@ _PREFIXES = ("OPENAI_",)
 _WRAPPED = 3
 _PROXIES = ("_PROXY", "_proxy")
 _FAILS_ACROSS_LOOPS = "__kantan_checked__"
+_REQUESTS = "kantan_agents.models.light_requests"
+
+unimported: list[str] = []
+"""The module that requests of models by name need, while there is such a model and it is not imported."""
+
+
+def expect_requests() -> None:
+    """Make the next run import what requests need; not now, since many agents never run."""
+    if _REQUESTS not in sys.modules:
+        unimported[:] = [_REQUESTS]
+
+
+async def import_for_requests() -> None:
+    """Import what requests need, in a thread, so that other tasks of the event loop go on."""
+    try:
+        await asyncio.to_thread(import_module, _REQUESTS)
+    except RuntimeError:  # no thread can be started while the interpreter exits
+        import_module(_REQUESTS)
+    unimported.clear()
 
 
 def sdk_model(bundle: AsyncClientBundle) -> Model:
@@ -46,7 +67,8 @@ def sdk_model(bundle: AsyncClientBundle) -> Model:
     completions.
     """
     # Imported here: it needs five hundred modules of the client, which the client itself imports only for its
-    # first request. They would add a tenth to the time of `import kantan_agents`.
+    # first request. They would add a tenth to the time of `import kantan_agents`. A run with a model by name
+    # has imported it before.
     from kantan_agents.models.light_requests import use_light_requests
 
     use_responses = None if bundle.provider == OPENAI else False

@@ -21,6 +21,7 @@ from kantan_agents.errors import InvalidOptionError, ModelNotConfiguredError, Mo
 from kantan_agents.models.client_pool import (
     ClientPool,
     RecentPools,
+    expect_requests,
     own_connections,
     sdk_model,
     settings_in_environment,
@@ -151,6 +152,7 @@ def openai_clients_for(name: str) -> tuple[str, ClientPool | DefaultClientModel]
         ModelNotConfiguredError: E47, the key or the URL of its provider is missing or cannot be used.
         ModelNotFoundError: E19, the model is unknown.
     """
+    expect_requests()
     try:
         return pool_for(name)
     except ModelNotFoundError as error:

@@ -16,6 +16,7 @@ from kantan_agents.core.events.emitter import Emitter, Stopwatch, outcome_of
 from kantan_agents.core.interception import current_tool_call, error_message
 from kantan_agents.core.pipeline import Next, Pipeline, Run, RunContext, Stage, current_run, loggable
 from kantan_agents.errors import code_of
+from kantan_agents.models.client_pool import import_for_requests, unimported
 from kantan_agents.models.structured import json_data
 from kantan_agents.support.log import get_logger
 from kantan_agents.support.waiting import wait_for_end
@@ -94,6 +95,8 @@ def raising(error: Exception) -> Stage:
 async def _run(run: Run, pipeline: Pipeline) -> None:
     result_before = run.context.get("result") if isinstance(run.context, dict) else None
     try:
+        if unimported:
+            await import_for_requests()
         await pipeline(run)
         if check_context(run.context).get("result") is result_before:
             # A stage ended the run before `call_sdk`, so the stored result is an earlier run's.
