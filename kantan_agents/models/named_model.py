@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from typing import Any, Protocol
 
@@ -14,6 +14,7 @@ from openai import OpenAIError
 
 from kantan_agents.core.pipeline import Run, current_run
 from kantan_agents.errors import ModelNotConfiguredError
+from kantan_agents.models.ask_model import ask_model, stream_model
 from kantan_agents.models.client_pool import own_connections
 from kantan_agents.models.configuration import OPENAI, check_key, check_url, missing
 from kantan_agents.models.stream_usage import stream_with_usage
@@ -67,7 +68,7 @@ class NamedModel(Model):
 
     async def get_response(self, *args: Any, **kwargs: Any) -> ModelResponse:
         """Call the model."""
-        return await self.current_model().get_response(*args, **kwargs)
+        return await _asked(self.current_model(), args, kwargs)
 
     def stream_response(
         self, system_instructions: str | None, input: Any, model_settings: Any, *args: Any, **kwargs: Any
@@ -77,7 +78,7 @@ class NamedModel(Model):
         return stream_with_usage(
             model,
             model_settings,
-            lambda settings: model.stream_response(system_instructions, input, settings, *args, **kwargs),
+            lambda settings: _streamed(model, (system_instructions, input, settings, *args), kwargs),
         )
 
     def get_retry_advice(self, request: ModelRetryAdviceRequest) -> ModelRetryAdvice | None:
@@ -101,6 +102,20 @@ class NamedModel(Model):
 
     def __repr__(self) -> str:
         return f"NamedModel({self.name!r})"
+
+
+# In a run of this library, the wrapper of the agent's model has made the request fit. The SDK's own runner
+# has no wrapper.
+def _asked(model: Model, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Awaitable[ModelResponse]:
+    if current_run.get() is None:
+        return ask_model(model, args, kwargs)
+    return model.get_response(*args, **kwargs)
+
+
+def _streamed(model: Model, args: tuple[Any, ...], kwargs: dict[str, Any]) -> AsyncIterator[Any]:
+    if current_run.get() is None:
+        return stream_model(model, args, kwargs)
+    return model.stream_response(*args, **kwargs)
 
 
 class AnthropicModels:

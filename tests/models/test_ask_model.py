@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
-from agents import ModelSettings, OpenAIChatCompletionsModel, RunConfig, SQLiteSession, function_tool
+from agents import ModelSettings, OpenAIChatCompletionsModel, RunConfig, Runner, SQLiteSession, function_tool
 from hypothesis import given
 from hypothesis import strategies as st
 from openai import AsyncOpenAI
@@ -192,6 +192,33 @@ async def test_a_call_that_the_request_leaves_out_keeps_its_id_for_the_run() -> 
     model = ScriptedModel([*calls, "done"])
     await Agent("a", "x", model=model, tools=[count], middleware=[Forget()]).run_async("q")
     assert made == ["a"] * 3
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_model_by_name_is_asked_so_by_the_runner_of_the_sdk(
+    streamed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def reply(request: Any) -> Reply:
+        done = sum(message["role"] == "tool" for message in request.body["messages"])
+        return completion(
+            [("const", "a")] if done < 2 else [], "done" if done == 2 else None, streamed=streamed
+        )
+
+    with OfflineServer(reply) as server:
+        for name, value in server.environment().items():
+            monkeypatch.setenv(name, value)
+        tools = [function_tool(look), function_tool(look, name_override="look.up")]
+        agent = Agent("a", HALF, model="ollama/m", tools=tools)
+        if streamed:
+            result: Any = Runner.run_streamed(agent, "q")
+            async for _ in result.stream_events():
+                pass
+        else:
+            result = await Runner.run(agent, "q")
+        sent = server.requests[-1].body
+    assert (result.final_output, len(server.requests)) == ("done", 3)
+    assert sent["messages"][0]["content"] == "half \ufffd"
+    assert [tool["function"]["name"] for tool in sent["tools"]] == ["look", "look_up"]
 
 
 @given(st.lists(st.sampled_from(["", "a", "a__k", "b", None, " "]), max_size=8), st.booleans())

@@ -223,7 +223,7 @@ def embeddings_api(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
 async def test_a_model_is_called_over_http_in_batches(embeddings_api: list[Any], name: str) -> None:
     model = calling()
     retriever = EmbeddingRetriever(name, batch=5)
-    await fruit_agent(model, retriever=retriever).run_async("warm")
+    await fruit_agent(model, retriever=retriever).run_async("warm \ud83d")
     assert len(shown(model)[0]) == 3
     assert [len(body["input"]) for body in embeddings_api] == [5, 3, 1]
     assert {body["model"] for body in embeddings_api} == {"text-embedding-3-small"}

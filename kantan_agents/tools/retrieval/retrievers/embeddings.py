@@ -13,6 +13,7 @@ import attrs
 
 from kantan_agents.errors import InvalidOptionError, RetrievalError
 from kantan_agents.models.resolve import embedding_clients
+from kantan_agents.models.whole_text import whole_text
 from kantan_agents.support.arguments import checked_int
 from kantan_agents.tools.retrieval.retrievers.retriever import (
     StaleIndexError,
@@ -136,7 +137,7 @@ class EmbeddingRetriever:
                 playback.check_embedding(self.embed)
             clients, model = await embedding_clients(self.embed)
             answer = await clients.client().embeddings.create(
-                model=model, input=texts, encoding_format="float"
+                model=model, input=[whole_text(text) for text in texts], encoding_format="float"
             )
             return [item.embedding for item in sorted(answer.data, key=lambda item: item.index)]
         if inspect.iscoroutinefunction(self.embed):
