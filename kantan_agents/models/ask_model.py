@@ -6,13 +6,14 @@ names of tools such as every provider accepts (``tool_names.py``).
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import Any, Final
 
 from agents import Model, ModelResponse
 
-from kantan_agents.models.call_ids import UniqueIds, ids_in, with_servers_ids
+from kantan_agents.models.call_ids import CALLS, UniqueIds, get, ids_in, with_servers_ids
 from kantan_agents.models.model_wrapper import ModelWrapper
 from kantan_agents.models.tool_names import SentNames
 from kantan_agents.models.whole_text import (
@@ -91,7 +92,8 @@ class _Exchange:
         items, tools, handoffs = given["input"], given["tools"], given.get("handoffs") or ()
         ids = ids_in(items)
         self._ids = UniqueIds(model, ids)
-        self._names = names = SentNames(tools, handoffs)
+        names = SentNames(tools, handoffs)
+        self._own = partial(_own_of_handoff, names, handoffs) if handoffs else names.own
         self.request = {
             **given,
             "system_instructions": whole_request(given["system_instructions"]),
@@ -108,13 +110,13 @@ class _Exchange:
 
     def output(self, items: list[Any]) -> list[Any]:
         """Return the output of the complete answer."""
-        return self._ids.items([self._names.own(item) for item in whole_answer(items)])
+        return self._ids.items([self._own(item) for item in whole_answer(items)])
 
     def event(self, event: Any) -> Any:
         """Return an event of a stream that is not a delta of a text."""
         kind = getattr(event, "type", "")
         if kind in _ITEMS:
-            item = self._names.own(whole_answer(event.item))
+            item = self._own(whole_answer(event.item))
             item = self._ids.streamed_item(item, is_complete=kind == _ITEMS[1])
             return event if item is event.item else event.model_copy(update={"item": item})
         if kind in _ENDS:
@@ -124,6 +126,17 @@ class _Exchange:
                 return event
             return event.model_copy(update={"response": response.model_copy(update={"output": output})})
         return whole_answer(event) if kind.endswith(".done") else event
+
+
+def _own_of_handoff(names: SentNames, handoffs: Sequence[Any], item: Any) -> Any:
+    """Return an item of an answer as its own; the input of a hand-off has U+FFFD for half a character.
+
+    The SDK ends the run for input that is not JSON, and no rule of a tool has to see what the model wrote.
+    """
+    item = names.own(item)
+    if get(item, "type") not in CALLS or all(get(item, "name") != one.tool_name for one in handoffs):
+        return item
+    return whole_request(item)
 
 
 async def _closable(events: AsyncIterator[Any]) -> AsyncGenerator[Any, None]:

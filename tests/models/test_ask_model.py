@@ -10,7 +10,15 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
-from agents import ModelSettings, OpenAIChatCompletionsModel, RunConfig, Runner, SQLiteSession, function_tool
+from agents import (
+    ModelSettings,
+    OpenAIChatCompletionsModel,
+    RunConfig,
+    Runner,
+    SQLiteSession,
+    function_tool,
+    handoff,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 from openai import AsyncOpenAI
@@ -297,6 +305,24 @@ async def test_half_an_emoji_in_tools_settings_handoffs_and_output_types_is_sent
     assert context["result"].final_output == Answer(x="fine")
     sent = [json.dumps(request.body, ensure_ascii=False) for request in server.requests]
     assert [text.count("half \ufffd") for text in sent] == [9, 9]
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_half_an_emoji_in_the_input_of_a_handoff_is_received_as_a_replacement(streamed: bool) -> None:
+    class Reason(BaseModel):
+        x: str
+
+    received: list[Any] = []
+    call = function_call("transfer_to_b", '{"x": "\\ud83d!"}', call_id="c")
+    model = ScriptedModel([[call], "done"])
+    other = handoff(
+        Agent("b", "x", model=model),
+        input_type=Reason,
+        on_handoff=lambda _, given: received.append(given),
+    )
+    agent = Agent("a", "x", model=model, handoffs=[other])
+    assert await final_output(agent, "q", streamed=streamed) == "done"
+    assert received == [Reason(x="\ufffd!")]
 
 
 def test_a_part_of_requests_is_looked_through_once_and_forgotten_with_it() -> None:
