@@ -17,7 +17,10 @@ class ExtraMissingError(KantanAgentsError, ImportError):
     """
 
     code = "E198"
-    template = 'An extra is missing for {feature} ({reason}): pip install "kantan-agents[{extra}]"'
+    template = (
+        "An extra is missing for {feature} ({reason}): "
+        'in a clone of the repository, run python -m pip install ".[{extra}]"'
+    )
     feature: str
     extra: str
     reason: str

@@ -176,7 +176,7 @@ def test_a_missing_engine_names_the_package_to_install(
     outcome = kantan_agents("runs", "list", "--db", str(tmp_path / "durable.sqlite3"))
     assert outcome.code == 2
     assert "[E198]" in outcome.stderr
-    assert 'pip install "kantan-agents[dbos]"' in outcome.stderr
+    assert 'python -m pip install ".[dbos]"' in outcome.stderr
 
 
 def test_limits_come_from_the_options() -> None:

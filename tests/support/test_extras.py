@@ -49,7 +49,7 @@ def test_a_missing_extra_is_named_with_the_command(name: str, monkeypatch: pytes
     monkeypatch.setitem(sys.modules, EXTRAS[name].modules[0], None)
     with pytest.raises(ExtraMissingError) as raised:
         require_extra(name)
-    assert str(raised.value).endswith(f'pip install "kantan-agents[{name}]"')
+    assert str(raised.value).endswith(f'python -m pip install ".[{name}]"')
     assert raised.value.code == EXTRAS[name].error.code
     assert (raised.value.extra, raised.value.feature) == (name, EXTRAS[name].feature)
 

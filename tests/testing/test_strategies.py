@@ -303,7 +303,7 @@ def test_without_hypothesis_the_error_says_what_to_install(preloaded: Preloaded)
         "except ImportError as error:\n"
         "    print(error)\n"
     )
-    assert 'pip install "kantan-agents[testing]"' in preloaded.run(["-c", code]).stdout
+    assert 'python -m pip install ".[testing]"' in preloaded.run(["-c", code]).stdout
 
 
 def test_everything_public_is_documented() -> None:

@@ -394,7 +394,7 @@ def test_without_opentelemetry_the_error_names_the_extra() -> None:
     headers, message = done.stdout.splitlines()
     assert headers == "{}"
     assert message.startswith("[kantan-agents][E130] An extra is missing for OpenTelemetry")
-    assert message.endswith('pip install "kantan-agents[otel]"')
+    assert message.endswith('python -m pip install ".[otel]"')
 
 
 def test_whoever_only_runs_agents_imports_nothing_of_it() -> None:
