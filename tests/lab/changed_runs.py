@@ -6,7 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+from agents import SessionSettings
+from agents.run import CallModelData, ModelInputData
+
 from kantan_agents import CommandLoader, Middleware, SlashCommands
+from kantan_agents.core.interception import ModelCall, ModelNext
 from kantan_agents.core.pipeline import Next, Run
 from kantan_agents.middleware import Budget, CompactHistory, Deadline, LimitConcurrency, Redact, Retry
 
@@ -51,6 +55,20 @@ async def count(run: Run, call_next: Next) -> None:
     await call_next(run)
 
 
+def says(text: str) -> dict[str, Any]:
+    """Return a message of a user."""
+    return {"role": "user", "content": text}
+
+
+class Around(Middleware):
+    """Adds items to each request, before and after those that it has."""
+
+    async def model_call(self, call: ModelCall, call_next: ModelNext) -> Any:
+        items = [says(call.input)] if isinstance(call.input, str) else call.input
+        call.input = [says("Be short."), *items, says("Now answer.")]
+        return await call_next(call)
+
+
 class LongAnswers(Middleware):
     """Adds to an option."""
 
@@ -71,11 +89,29 @@ def commands(loader: CommandLoader) -> SlashCommands:
     return SlashCommands({"allow": ["wipe", "review", "plain"]}, files=loader)
 
 
+def new_first(earlier: list[Any], new: list[Any]) -> list[Any]:
+    """Put the input before what is in the session, and an item before both."""
+    return [says("Read on."), *new, *earlier]
+
+
+def asked_once_more(data: CallModelData[Any]) -> ModelInputData:
+    """Add an item to what is sent."""
+    added: Any = says("Please.")
+    return ModelInputData([*data.model_data.input, added], data.model_data.instructions)
+
+
+CONFIGS: Final[dict[str, dict[str, Any]]] = {
+    "callback": {"session_input_callback": new_first},
+    "filter": {"call_model_input_filter": asked_once_more},
+    "limit": {"session_settings": SessionSettings(limit=1)},
+}
+
 MIDDLEWARE: Final[dict[str, Callable[[CommandLoader], Any]]] = {
     "commands": commands,
     "please": lambda _: please,
     "note": lambda _: note,
     "count": lambda _: count,
+    "around": lambda _: Around(),
     "long": lambda _: LongAnswers(),
     "redact": lambda _: Redact(),
     "restore": lambda _: ("restore", Redact(restore=True, keep_in="originals")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,17 +16,18 @@ from agents import SQLiteSession, custom_span, trace
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from kantan_agents import Agent, CommandLoader
+from kantan_agents import Agent, AgentDefinition, CommandLoader, task_tool
 from kantan_agents.lab.evaluation import Dataset, evaluate_async, evaluator
 from kantan_agents.lab.replay import Cohort, Recording, record_again_async, replay_async, replay_cohort_async
 from kantan_agents.testing import ScriptedModel
 from kantan_agents.testing import ScriptedToolCall as Call
 from kantan_agents.traces.capture import RunRecord
 from kantan_agents.traces.store.experiment_keys import EXPERIMENT_KEY
-from tests.lab.changed_runs import INPUTS, INSTRUCTIONS, MIDDLEWARE, write_commands
+from tests.lab.changed_runs import CONFIGS, INPUTS, INSTRUCTIONS, MIDDLEWARE, count, write_commands
 from tests.lab.replay.cohorts import HARMLESS, Recorder, recording
 from tests.sizes import examples
 
+OF_ANOTHER = "Help at visit {{ $ctx.visits }} to {{ $ctx.city }}."
 _RAN: list[str] = []
 
 
@@ -50,7 +51,8 @@ def done(_finished: Any) -> bool:
 def answer(call: Any) -> Any:
     """Look once, then answer."""
     items = call.input if isinstance(call.input, list) else []
-    looked = items and items[-1].get("type") == "function_call_output"
+    # The middleware and the filter add an item each.
+    looked = any(item.get("type") == "function_call_output" for item in items[-3:])
     return "For carl@example.com: done." if looked else Call("look", {"x": "it"})
 
 
@@ -62,6 +64,11 @@ class Drawn:
     input: Any
     in_session: bool = False
     in_span: bool = False
+    config: str | None = None
+
+    @property
+    def run_config(self) -> dict[str, Any] | None:
+        return None if self.config is None else CONFIGS[self.config]
 
     def agent(self, loader: CommandLoader) -> Agent[Any]:
         middleware = [MIDDLEWARE[name](loader) for name in self.names]
@@ -70,10 +77,10 @@ class Drawn:
 
     async def run(self, loader: CommandLoader) -> None:
         agent = self.agent(loader)
-        options: dict[str, Any] = {}
+        options: dict[str, Any] = {"run_config": self.run_config}
         if self.in_session:
             options["session"] = SQLiteSession("s")
-            await agent.run_async("My first question", **options)
+            await self.agent(loader).run_async("My first question", session=options["session"])
         with suppress(Exception):
             if self.in_span:
                 with trace("outer"), custom_span("outer"):
@@ -112,29 +119,37 @@ def newest(recorder: Recorder, **filters: Any) -> Recording:
     return Recording.from_trace(recorder.store, found)
 
 
-async def replayed(recorder: Recorder, recorded: Recording, agent: Agent[Any]) -> Recording:
-    await replay_async(recorded, agent, traced=True)
+async def replayed(recorder: Recorder, recorded: Recording, agent: Agent[Any], config: Any) -> Recording:
+    await replay_async(recorded, agent, traced=True, run_config=config)
     return newest(recorder)
 
 
-async def in_cohort(recorder: Recorder, recorded: Recording, agent: Agent[Any]) -> Recording:
+async def in_cohort(recorder: Recorder, recorded: Recording, agent: Agent[Any], config: Any) -> Recording:
     cohort = Cohort.of(recorder.store, [recorded.trace_id])
-    experiment = await replay_cohort_async(cohort, agent, HARMLESS)
+    experiment = await replay_cohort_async(cohort, agent, HARMLESS, run_config=config)
     assert not experiment.skipped, experiment.skipped
     return newest(recorder, metadata={EXPERIMENT_KEY: experiment.name})
 
 
-async def evaluated(recorder: Recorder, recorded: Recording, agent: Agent[Any]) -> Recording:
+async def evaluated(recorder: Recorder, recorded: Recording, agent: Agent[Any], config: Any) -> Recording:
     dataset = Dataset.from_traces(recorder.store, limit=1)
-    evaluation = await evaluate_async(agent, dataset, [done], store=recorder.store, name=recorded.trace_id)
+    options: dict[str, Any] = {"name": recorded.trace_id, "run_config": config}
+    evaluation = await evaluate_async(agent, dataset, [done], store=recorder.store, **options)
     return newest(recorder, metadata={EXPERIMENT_KEY: evaluation.name})
 
 
-async def recorded_again(_recorder: Recorder, recorded: Recording, agent: Agent[Any]) -> Recording:
-    return await record_again_async(recorded, agent)
+async def recorded_again(
+    _recorder: Recorder, recorded: Recording, agent: Agent[Any], config: Any
+) -> Recording:
+    return await record_again_async(recorded, agent, run_config=config)
 
 
 WAYS = (replayed, in_cohort, evaluated, recorded_again)
+IN_SESSIONS = [
+    (Drawn(["around"], "hi", in_session=True), evaluated),
+    (Drawn(["redact"], INPUTS[-2], in_session=True, config="filter"), recorded_again),
+    (Drawn([], INPUTS[-1], in_session=True, config="callback"), evaluated),
+]
 
 
 def check(loader: CommandLoader, drawn: Drawn, ways: Sequence[Any]) -> None:
@@ -146,13 +161,48 @@ def check(loader: CommandLoader, drawn: Drawn, ways: Sequence[Any]) -> None:
             await drawn.run(loader)
             recorded, ran = newest(recorder), [*_RAN]
             _RAN.clear()
-            again = await way(recorder, recorded, drawn.agent(loader))
+            again = await way(recorder, recorded, drawn.agent(loader), drawn.run_config)
             assert sent(again.root) == sent(recorded.root), way.__name__
             assert again.root.output == recorded.root.output, way.__name__
             assert (ran if way in (evaluated, recorded_again) else []) == _RAN, way.__name__
 
     with tempfile.TemporaryDirectory() as folder, recording(Path(folder, "traces.sqlite3")) as recorder:
         asyncio.run(go(recorder))
+
+
+@pytest.mark.parametrize(("drawn", "way"), IN_SESSIONS)
+def test_a_question_in_a_session_is_sent_once(loader: CommandLoader, drawn: Drawn, way: Any) -> None:
+    check(loader, drawn, [way])
+
+
+def handing_off() -> Agent[Any]:
+    other = Agent("b", OF_ANOTHER, model=ScriptedModel(["done"]))
+    return Agent(
+        "a", "Help.", model=ScriptedModel([Call("transfer_to_b", {})]), handoffs=[other], middleware=[count]
+    )
+
+
+def delegating() -> Agent[Any]:
+    helper = AgentDefinition(name="b", description="helps", system_prompt=OF_ANOTHER)
+    call = Call("Task", {"description": "d", "prompt": "p", "subagent_type": "b"})
+    model = ScriptedModel([call, "helped", "done"])
+    return Agent("a", "Help.", model=model, tools=[task_tool([helper])], middleware=[count])
+
+
+@pytest.mark.parametrize("make", [handing_off, delegating])
+@pytest.mark.parametrize("way", [evaluated, recorded_again])
+def test_a_value_that_only_another_agent_reads_is_as_it_was_given(
+    tmp_path: Path, make: Callable[[], Agent[Any]], way: Any
+) -> None:
+    with recording(tmp_path / "traces.sqlite3") as recorder:
+
+        async def go() -> None:
+            await make().run_async("hi", {"visits": 4, "city": "Kobe"})
+            recorded = newest(recorder)
+            again = await way(recorder, recorded, make(), None)
+            assert [sent(run) for run in again.runs] == [sent(run) for run in recorded.runs]
+
+        asyncio.run(go())
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -174,6 +224,7 @@ def test_an_escaped_text_is_not_run_as_a_command(loader: CommandLoader, way: Any
         st.sampled_from(INPUTS),
         st.booleans(),
         st.booleans(),
+        st.sampled_from([None, *CONFIGS]),
     )
 )
 def test_a_run_that_is_made_again_sends_the_same(loader: CommandLoader, drawn: Drawn) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Final
 import attrs
 from typing_extensions import Self
 
+from kantan_agents.core.context import RESERVED_KEYS
 from kantan_agents.errors import IncompleteRecordError, NotReplayableError, RecordingFileError
 from kantan_agents.support.replace_file import replace_file
 from kantan_agents.traces.capture import RunRecord
@@ -185,11 +186,21 @@ def _plain(value: Any) -> Any:
 
 
 def earlier_items(recorded: RunRecord) -> list[Any]:
-    """Return what was in the session of a run: what its first request has before its input."""
+    """Return what was in the session of a run: as recorded, or what its first request begins with."""
     if not recorded.has_session:
         return []
+    if recorded.earlier is not None:
+        return [copied(item) for item in recorded.earlier]
     first = recorded.model_calls[0].request.input if recorded.model_calls else ()
     sent = recorded.input
     own = 1 if sent is None or isinstance(sent, str) else len(sent)
     before = [] if isinstance(first, str) else list(first)[: max(0, len(first) - own)]
     return [copied(item) for item in before]
+
+
+def values_before(recorded: RunRecord) -> dict[str, Any]:
+    """Return the values of the context that the templates of a run have read, by path, as it began."""
+    read = recorded.given_context
+    if read is None:
+        read = {path: value for agent in recorded.agents for path, value in agent.context.items()}
+    return {path: copied(value) for path, value in read.items() if path not in RESERVED_KEYS}

@@ -9,13 +9,11 @@ from typing import Any
 
 from kantan_agents.agent import Agent
 from kantan_agents.agent.running.portal import background_loop
-from kantan_agents.core.context import RESERVED_KEYS
 from kantan_agents.core.events import Event, RunStarted
 from kantan_agents.errors import IncompleteRecordError, TraceDatabaseError, TraceNotFoundError
 from kantan_agents.lab.replay.record_too import record_too
-from kantan_agents.lab.replay.recording import Recording
+from kantan_agents.lab.replay.recording import Recording, values_before
 from kantan_agents.lab.replay.run_again import context_of, run_again
-from kantan_agents.traces.capture import RunRecord
 from kantan_agents.traces.store import TraceStore
 
 
@@ -61,7 +59,7 @@ async def record_again_async(
             started.append(event)
 
     recorded = recording.root
-    given = {**_values_read_by(recorded), **context_of(recorded, context)}
+    given = {**values_before(recorded), **context_of(recorded, context)}
     with tempfile.TemporaryDirectory() as folder, record_too(path := Path(folder, "run.sqlite3")) as recorder:
         with agent.subscribe(note):
             try:
@@ -77,11 +75,3 @@ async def record_again_async(
             reason = "the new run was not traced; allow tracing in this process"
             raise IncompleteRecordError(trace_id=recording.trace_id, reason=reason) from error
         return found
-
-
-def _values_read_by(recorded: RunRecord) -> dict[str, Any]:
-    values = {path: value for agent in recorded.agents for path, value in agent.context.items()}
-    if recorded.given_context is not None:  # what middleware has changed, it is going to change again
-        values = {path: value for path, value in values.items() if path not in recorded.agents[0].context}
-        values |= recorded.given_context
-    return {path: value for path, value in values.items() if path not in RESERVED_KEYS}

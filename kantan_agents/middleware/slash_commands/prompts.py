@@ -89,7 +89,7 @@ async def begin_with_prompt(run: Run, prompt: ServerPrompt, command: str, argume
         items = kept["items"]
     if run.capture is not None:
         # A replay asks no server, so a run that makes this one again begins with the messages.
-        run.capture.begins_with(items)
+        run.capture.beginning.with_input(items)
     run.input = redacted_new_input(run, items, f"the prompt {command}")
     _log.info("prompt sent", command=command, agent=run.agent.name)
 

@@ -165,6 +165,7 @@ class _Reader:
             given=sent if given is True else self._items(given),
             given_context=data.get("given_context"),
             is_nested=data.get("is_nested", False),
+            earlier=self._items(data.get("earlier")),
         )
 
     def _at(self, found: Any, otherwise: Any = None) -> Any:

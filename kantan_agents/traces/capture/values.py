@@ -103,9 +103,11 @@ class RunRecord:
         arm: Name of its arm, if a ``Rollout`` has chosen one.
         given: The user's input as it was given, before any middleware; None if that is not recorded, as by
             earlier versions. A run that is made again begins with it.
-        given_context: The context values that the prompt of its agent reads, as they were before any
-            middleware; None if they are those of ``agents[0]``.
+        given_context: The context values that the prompts of its agents read, and those of delegated runs, as
+            they were before it began; None if they are those of ``agents``.
         is_nested: Whether it began inside another run or span, so that its input is not a command.
+        earlier: What was in its session before; None if its first request has that in front of its input, as
+            without middleware, callbacks and filters that change it.
     """
 
     id: str
@@ -134,6 +136,7 @@ class RunRecord:
     given: Items | None = None
     given_context: Mapping[str, JSONValue] | None = None
     is_nested: bool = False
+    earlier: Items | None = None
 
     @property
     def begins_with(self) -> Items | None:

@@ -47,6 +47,7 @@ def data_of(run: RunRecord) -> dict[str, Any]:
         "given": _given(run),
         "given_context": run.given_context,
         "is_nested": run.is_nested,
+        "earlier": run.earlier,
         "output": run.output,
         "error": None if run.error is None else attrs.asdict(run.error),
         "is_streamed": run.is_streamed,
@@ -66,7 +67,7 @@ def data_of(run: RunRecord) -> dict[str, Any]:
         "missing": list(run.missing),
         "inner_runs": list(run.inner_runs),
     }
-    kept = [name for name in ("given", "given_context") if getattr(run, name) is not None]
+    kept = [name for name in ("given", "given_context", "earlier") if getattr(run, name) is not None]
     return _without_defaults(data, "output", *kept)
 
 
@@ -168,7 +169,7 @@ def with_shared_contents(data: Mapping[str, Any]) -> dict[str, Any]:
         return known.setdefault((kind, packed), Shared(kind, packed))
 
     own = _placed_run(data, place, long_items=True)
-    for name in ("input", "given"):
+    for name in ("input", "given", "earlier"):
         if isinstance(own.get(name), (list, tuple)):
             own[name] = _items(own[name])
     return own

@@ -76,9 +76,13 @@ class _Redaction:
             "run", {"type": "generation", "input": data.get("input"), "output": data.get("output")}
         )
         data["input"], data["output"] = given.get("input"), given.get("output")
-        if not isinstance(data.get("given"), bool | None):
-            before = self._span("given", {"type": "generation", "input": data["given"], "output": None})
-            data["given"] = before.get("input")
+        for name in ("given", "earlier"):
+            if not isinstance(data.get(name), bool | None):
+                before = self._span(name, {"type": "generation", "input": data[name], "output": None})
+                data[name] = before.get("input")
+        if not isinstance(data.get("earlier"), list | tuple | None):
+            self._miss(_NOT_LISTS)
+            del data["earlier"]
         data |= {
             name: self._custom(name, data[name])
             for name in ("given_context", "options", "rules", "state", "error", "listings")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 import pytest
-from agents import ModelSettings, RunConfig, function_tool
+from agents import ModelSettings, RunConfig, SQLiteSession, function_tool
 
 from kantan_agents import Agent, Prompt, redact_texts
 from kantan_agents.middleware import Redact
@@ -48,7 +49,12 @@ async def everywhere(secret: str, **options: Any) -> None:
     calls = [function_call("look", {"city": secret}, call_id="c1"), function_call(secret, {}, call_id="c2")]
     model = ScriptedModel([[*calls], f"It is {secret}."])
     agent = Agent("a", prompt, model=model, tools=[tool], model_settings=settings, **options)
-    await agent.run_async(f"Go with {secret}", {"user": {"key": secret}})
+    said: Any = {"role": "user", "content": f"It was {secret}."}
+    config = RunConfig(session_input_callback=lambda _earlier, new: new)
+    with closing(SQLiteSession("s")) as session:
+        await session.add_items([said])
+        context = {"user": {"key": secret}}
+        await agent.run_async(f"Go with {secret}", context, session=session, run_config=config)
 
 
 async def failing(secret: str, **options: Any) -> None:
@@ -78,6 +84,8 @@ async def test_a_redact_function_sees_each_part(recording_at: RecordingAt) -> No
     runs = [run for trace in recording.traces() for run in trace.runs]
     first = runs[0]
     assert first.input == "Go with [gone]"
+    assert first.earlier is not None
+    assert first.earlier[0]["content"] == "It was [gone]."
     assert first.output == "It is [gone]."
     assert first.agents[0].context == {"user.key": "[gone]"}
     assert first.agents[0].prompt is not None

@@ -94,7 +94,7 @@ async def test_the_input_and_the_context_as_given_survive(recording: Recording) 
     assert run.agents[0].context == {"n": 1}
     # None is what earlier versions have recorded.
     for before in (run.given, run.input, "", None):
-        known = attrs.evolve(run, given=before)
+        known = attrs.evolve(run, given=before, earlier=run.input if before is None else None)
         assert back(known) == from_captured(known) == known
         assert known.begins_with == (run.input if before is None else before)
     assert data_of(attrs.evolve(run, given=run.input))["given"] is True

@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 from agents import Model, RunState
 
+from kantan_agents.agent.bridge.captured.beginning import Beginning, packed
 from kantan_agents.agent.bridge.captured.collector import error_data, parent_call
 from kantan_agents.agent.bridge.captured.definitions import encode
 from kantan_agents.agent.bridge.captured.model_call import ModelCallCapture
@@ -52,7 +53,7 @@ def capture_run(run: Run, outer: Run | None) -> RunCapture | None:
         outer.capture.inner_runs.append(run.id)
     if run.trace_id is None or not is_record_wanted(run.trace_id) or not run.records_sensitive_data:
         return None
-    return RunCapture(run)
+    return RunCapture(run, None if outer is None else outer.capture)
 
 
 class RunCapture:
@@ -60,9 +61,11 @@ class RunCapture:
 
     Args:
         run: The run.
+        outer: What captures the run inside which it begins.
 
     Attributes:
         run: The run.
+        beginning: How it begins.
         requests: What its requests have in common.
         rules: The rules in force at the start; None before they are known.
         missing: What could not be captured.
@@ -70,8 +73,9 @@ class RunCapture:
         size: About how many bytes the parts take that only this record has, without those of its requests.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, outer: RunCapture | None = None) -> None:
         self.run = run
+        self.beginning: Beginning = Beginning(run, None if outer is None else outer.beginning, self.failed)
         self.requests = Requests(run)
         self.rules: RuleLayers | None = None
         self.missing: list[str] = []
@@ -88,15 +92,15 @@ class RunCapture:
         self._listings: list[Any] = []
         self._listed: dict[str, bytes | None] = {}
         self._state: dict[str, Any] | None = None
-        self._given: str | list[bytes] | None = None
-        self._before: dict[str, bytes] = {}
         self._options = {name: value for name, value in run.options.items() if _is_plain(value)}
         try:
             if isinstance(run.input, RunState):
                 self._state = _state_of(run.input)
             else:
-                self.begins_with(run.input)
-                self._before = self._values_before()
+                self.beginning.with_input(run.input)
+                template = described_agent(run.agent, run.agent.instructions).template
+                if template is not None:
+                    self.beginning.read_by(template)
         except Exception as error:  # noqa: BLE001 - recording must not make a run fail
             what = "state that the run was resumed from" if isinstance(run.input, RunState) else "given input"
             self.failed(f"the {what}", error)
@@ -104,10 +108,6 @@ class RunCapture:
     def elapsed(self) -> float:
         """Return the seconds since the run began."""
         return perf_counter() - self._begun
-
-    def begins_with(self, given: Any) -> None:
-        """Capture the input that a run begins with that makes this one again; middleware may change it."""
-        self._given = _packed(given)
 
     def failed(self, what: str, error: Exception) -> None:
         """Note that something could not be captured."""
@@ -149,18 +149,13 @@ class RunCapture:
             return
         if not isinstance(context, dict):
             return
+        if known is None:
+            self.beginning.read_by(described.template)
         read = values_read(described.template, context)
         values = {path: self._encoded(value) for path, value in read.items()}
         self._values[name] = values
         if known is None and values:
             self._agents[name] = {**self._agents[name], "context": values}
-
-    def _values_before(self) -> dict[str, bytes]:
-        """Return the values that the template of the agent reads, as they are before any middleware."""
-        template = described_agent(self.run.agent, self.run.agent.instructions).template
-        if template is None or not isinstance(self.run.context, dict):
-            return {}
-        return {path: encode(value) for path, value in values_read(template, self.run.context).items()}
 
     def _encoded(self, value: Any) -> msgspec.Raw:
         """Return a value of any type as JSON, redacted as it leaves the run."""
@@ -297,17 +292,20 @@ class RunCapture:
         if self._state is not None:
             data["state"] = self._encoded(self._state)
             return
-        sent = _packed(redacted_input(run, user_input(run)))
+        sent = packed(redacted_input(run, user_input(run)))
         data["input"] = self._items(sent)
-        given = self._given
-        if is_redacted(run) and given is not None:
-            # Not earlier: what the user has typed as a placeholder must be known first.
-            given = _packed(redacted_input(run, given if isinstance(given, str) else [*map(decode, given)]))
+        given = self.beginning.given()
         if given is not None:
             data["given"] = True if given == sent else self._items(given)
-        before = {path: self._encoded(decode(packed)) for path, packed in self._before.items()}
-        if before != self._agents.get(run.agent.name, {}).get("context", {}):
-            data["given_context"] = before
+        earlier = self.beginning.earlier(data["model_calls"], sent)
+        if earlier is not None:
+            data["earlier"] = self._items(earlier)
+        values = {path: self._encoded(decode(value)) for path, value in self.beginning.values.items()}
+        read: dict[str, Any] = {}
+        for agent in self._agents.values():
+            read |= agent.get("context", {})
+        if values != read:
+            data["given_context"] = values
 
     def _items(self, packed: str | list[bytes]) -> Any:
         if isinstance(packed, str):
@@ -337,10 +335,6 @@ class RunCapture:
         packed = encode(value)
         self.size += len(packed)
         return msgspec.Raw(packed)
-
-
-def _packed(items: Any) -> Any:
-    return [encode(item) for item in items] if isinstance(items, list) else items
 
 
 def _outcome(run: Run, error: BaseException | None) -> str:

@@ -9,12 +9,11 @@ from typing import Any, Final
 
 import attrs
 
-from kantan_agents.core.context import RESERVED_KEYS
 from kantan_agents.errors import EmptyDatasetError, InvalidCaseError, InvalidOptionError, KantanAgentsError
 from kantan_agents.lab.evaluation.dataset.case import NESTED, Case
 from kantan_agents.lab.evaluation.judge_keys import JUDGE_KEY
 from kantan_agents.lab.replay.cohort import Skipped
-from kantan_agents.lab.replay.recording import Recording, earlier_items
+from kantan_agents.lab.replay.recording import Recording, earlier_items, values_before
 from kantan_agents.support.arguments import checked_int
 from kantan_agents.tool_rules import EXPLICIT
 from kantan_agents.traces.capture import RunRecord
@@ -296,10 +295,7 @@ def _context(root: RunRecord) -> dict[str, Any]:
     A template finds a value under its whole path too. The rules are included because the run is going to be
     made again: a tool that they denied must not run then.
     """
-    read = root.given_context
-    if read is None:
-        read = root.agents[0].context if root.agents else {}
-    context = {path: copied(value) for path, value in read.items() if path not in RESERVED_KEYS}
+    context = values_before(root)
     for name, rules in root.rules.layers:
         if name == EXPLICIT:
             context["tool_rules"] = copied(rules)

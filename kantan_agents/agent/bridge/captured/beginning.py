@@ -1,0 +1,110 @@
+"""How a run begins: what is needed to make it again, before middleware, callbacks and filters change it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from kantan_agents.agent.bridge.captured.definitions import encode
+from kantan_agents.core.interception import is_redacted, redacted_data, redacted_input
+from kantan_agents.core.pipeline import Run
+from kantan_agents.core.templating import values_read
+from kantan_agents.models.protocol.translate.openai_responses.provider_data import without_media
+from kantan_agents.traces.capture.canonical import decode
+from kantan_agents.traces.capture.shared import packed_item
+
+
+class Beginning:
+    """How a run begins.
+
+    Args:
+        run: The run.
+        outer: How the run begins inside which it begins.
+        failed: Notes what could not be captured.
+
+    Attributes:
+        values: The values that templates read, by path.
+    """
+
+    def __init__(self, run: Run, outer: Beginning | None, failed: Callable[[str, Exception], None]) -> None:
+        self.values: dict[str, bytes] = {}
+        self._run = run
+        self._outer = outer
+        self._failed = failed
+        self._given: str | list[bytes] | None = None
+        self._earlier: list[bytes] | None = None
+        # Values that are changed in place are known only if the agent's own template reads them.
+        self._context = {**run.context} if isinstance(run.context, dict) else {}
+        callback = run.run_config.session_input_callback
+        if callback is not None and run.options.get("session") is not None:
+            run.run_config.session_input_callback = self._watched(callback)
+
+    def with_input(self, given: Any) -> None:
+        """Capture the input; middleware may change it."""
+        self._given = packed(given)
+
+    def read_by(self, template: str) -> None:
+        """Capture the values that a template reads, as they are before the run.
+
+        The context of a delegated run is made of that of the run around it, which begins with them then.
+        """
+        if self._outer is not None and self._run.delegation is not None:
+            self._outer.read_by(template)
+        for path, value in values_read(template, self._context).items():
+            if path not in self.values:
+                self.values[path] = encode(value)
+
+    def offered(self, items: Sequence[Any]) -> None:
+        """Capture what is in the session, if the first request may be another one.
+
+        Args:
+            items: The input of the first turn, before filters and middleware.
+        """
+        run = self._run
+        is_changed = run.model_calls or run.run_config.call_model_input_filter is not None
+        if self._earlier is None and is_changed and isinstance(run.input, (str, list)):
+            self._holds(items[: _before(items, run.input)])
+
+    def _watched(self, callback: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        def merge(earlier: Any, new: Any) -> Any:
+            self._holds(earlier)
+            return callback(earlier, new)
+
+        return merge
+
+    def _holds(self, items: Sequence[Any]) -> None:
+        try:
+            self._earlier = [encode(without_media(item)) for item in items]
+        except Exception as error:  # noqa: BLE001 - recording must not make a run fail
+            self._failed("the session", error)
+
+    def given(self) -> Any:
+        """Return the input, packed and redacted as it leaves the run; None if it is not known."""
+        given, run = self._given, self._run
+        if given is None or not is_redacted(run):
+            return given
+        # Not earlier: what the user has typed as a placeholder must be known first.
+        return packed(redacted_input(run, given if isinstance(given, str) else [*map(decode, given)]))
+
+    def earlier(self, calls: Sequence[Mapping[str, Any]], sent: Any) -> list[bytes] | None:
+        """Return what was in the session, redacted; None if the first request has it before the input.
+
+        Args:
+            calls: The model calls as they are recorded.
+            sent: The input that was sent.
+        """
+        earlier = self._earlier
+        if earlier is not None and is_redacted(self._run):
+            earlier = packed(redacted_data(self._run, [*map(decode, earlier)]))
+        first = calls[0].get("items", []) if calls else []
+        return None if earlier == [*map(packed_item, first[: _before(first, sent)])] else earlier
+
+
+def packed(items: Any) -> Any:
+    """Return an input with its items as JSON."""
+    return [encode(item) for item in items] if isinstance(items, list) else items
+
+
+def _before(items: Sequence[Any], own: Any) -> int:
+    """Return how many items are before those of a run's input, which are the last ones."""
+    return max(0, len(items) - (len(own) if isinstance(own, list) else 1))
