@@ -84,6 +84,11 @@ class Lenient(enum.Enum):
         return cls.HIGHEST if str(value).isupper() else cls.HIGH
 
 
+class Access(enum.Flag):
+    READ = 1
+    WRITE = 2
+
+
 class Opaque:
     """An object that no text stands for."""
 
@@ -123,6 +128,7 @@ TYPES: dict[str, Any] = {
     "Query | Page": Query | Page,
     "Level": Level,
     "Lenient": Lenient,
+    "Access": Access,
     "date": dt.date,
     "timedelta": dt.timedelta,
     "HttpUrl": HttpUrl,
@@ -402,6 +408,7 @@ def fetch_named(urls: dict[str, HttpUrl]) -> None: ...
 def fetch_page(page: Site) -> None: ...
 def fetch_secret(url: Secret[HttpUrl]) -> None: ...
 def level(v: Lenient) -> None: ...
+def flags(v: Access) -> None: ...
 def wait(v: dt.timedelta) -> None: ...
 def secret(v: SecretStr) -> None: ...
 def data(v: bytes) -> None: ...
@@ -460,6 +467,8 @@ def test_a_pattern_holds_for_the_url_that_the_function_receives(
         (level, {"pattern": "^l"}, "lower", False),
         (level, {"pattern": "^L"}, "LOWER", False),  # receives a number
         (level, {"enum": ["low", "lower"]}, "lower", False),
+        (flags, AT_MOST_50, 3, True),
+        (flags, {"maximum": 2}, 3, False),
         (wait, {"pattern": "^PT[0-9]+S$"}, "PT59S", True),
         (wait, {"pattern": "^PT[0-9]+S$"}, "PT9999S", False),  # receives PT2H46M39S
         (wait, {"pattern": "^PT[0-9]+H$"}, "PT1H", True),
