@@ -27,6 +27,7 @@ _MARKED: Final = re.compile(r"\\(?:u\{(d[89a-f][0-9a-f]{2})\}|.)", re.DOTALL)
 _FIRST_HALVES: Final = ("\ud800", "\udbff")
 _ARGUMENTS: Final = "arguments"
 _MOST_PARTS: Final = 1_000_000  # more are a cycle, or are made whole without a look
+_WITHOUT_TEXT: Final = frozenset({type(None), bool, int, float})
 _seen_whole: Final[dict[int, weakref.ref[Any]]] = {}
 
 
@@ -131,7 +132,9 @@ def _is_whole(value: Any, arguments: Callable[[str], str]) -> bool:
             if not one.isascii() and not _has_no_half(one):
                 return False
             continue
-        if kind is list:
+        if kind in _WITHOUT_TEXT:
+            continue
+        if kind is list or kind is tuple:
             waiting += one
         elif kind is dict or isinstance(one, BaseModel):
             fields = one if kind is dict else _fields_of(one)
@@ -150,7 +153,7 @@ def _is_whole(value: Any, arguments: Callable[[str], str]) -> bool:
 def _made_whole(value: Any, key: Any, arguments: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return arguments(value) if key == _ARGUMENTS else whole_text(value)
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):
         return [_made_whole(item, key, arguments) for item in value]
     if isinstance(value, dict):
         return {

@@ -292,7 +292,7 @@ async def test_half_an_emoji_in_tools_settings_handoffs_and_output_types_is_sent
         return x
 
     settings = ModelSettings(
-        extra_body={HALF: 1}, extra_args={"user": HALF}, extra_query={"q": HALF}, metadata={"m": HALF}
+        extra_body={HALF: (1, HALF)}, extra_args={"user": HALF}, extra_query={"q": HALF}, metadata={"m": HALF}
     )
     with OfflineServer(lambda _: '{"x": "fine"}') as server:
         model = server.bundle()
@@ -304,7 +304,7 @@ async def test_half_an_emoji_in_tools_settings_handoffs_and_output_types_is_sent
             context = await agent.run_async("q", run_config=config)
     assert context["result"].final_output == Answer(x="fine")
     sent = [json.dumps(request.body, ensure_ascii=False) for request in server.requests]
-    assert [text.count("half \ufffd") for text in sent] == [9, 9]
+    assert [text.count("half \ufffd") for text in sent] == [10, 10]
 
 
 @pytest.mark.parametrize("streamed", [False, True])
