@@ -12,6 +12,7 @@ import pytest
 from kantan_agents import Agent
 from kantan_agents.durable import DurableOutcome, DurableRun, DurableRuns
 from kantan_agents.durable.engines.engine import Job, resumed_queue
+from kantan_agents.durable.step_bodies import dump, load, message_of
 from kantan_agents.durable.storage.database import RunDatabase
 from kantan_agents.testing import OfflineServer
 from tests.durable import version_1
@@ -247,6 +248,15 @@ def test_what_is_stored_now_is_still_version_1() -> None:
     assert {step["step"]: _shape(step["body"]) for step in now["steps"]} == {
         step["step"]: _shape(step["body"]) for step in stored["steps"]
     }
+
+
+def test_half_a_character_can_be_stored_and_only_errors_lose_it() -> None:
+    for text in ("half \ud83d", "\u00e9 \U0001f600"):
+        stored = dump({"text": text})
+        assert stored.encode()
+        assert load("r", "begin", stored)["text"] == text
+    # DBOS stores the messages of errors: a run that had failed with a half went on for ever.
+    assert message_of(ValueError("half \ud83d")) == "half \ufffd"
 
 
 def _shape(value: Any) -> Any:
