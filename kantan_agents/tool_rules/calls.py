@@ -147,8 +147,9 @@ class CallPattern:
         return begins and not _is_chained(words)
 
     def _is_contained_in(self, value: str) -> bool:
-        if not self._words or self._words[0] not in without_quotes(value):  # the usual case, and quick
-            return False
+        plain = without_quotes(value)
+        if not self._words or not all(word in plain for word in self._words if word != SEPARATOR):
+            return False  # the usual case, and quick
         return any(reading.holds(self._words, more=self.form == "prefix") for reading in _read(value))
 
     @cached_property

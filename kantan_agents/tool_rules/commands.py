@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import pairwise
-from typing import NamedTuple
+from functools import partial
+from itertools import pairwise, takewhile
+from typing import Final, NamedTuple
 
 from kantan_agents.tool_rules.wrappers import (
     AT_BEGIN,
@@ -17,47 +18,134 @@ from kantan_agents.tool_rules.wrappers import (
     SEPARATOR,
     Place,
     begins_command,
-    is_option,
     places_after,
+    word_of,
 )
 
 _ENDS = re.compile(r"[;&|<>`\r\n(){}$]+")
 _CONTINUED = re.compile(r"\\\r?\n")
 _DOLLAR_OF_QUOTE = re.compile(r"""\$(?=["'])""")
-_QUOTED = re.compile(r""""(?:\\.|[^"\\])*"?|'[^']*'?|\\[ \t]""", re.DOTALL)
-_NO_LETTERS = re.compile(r"[\s;&|<>`(){}$]")
+_QUOTED = re.compile(
+    r"""\$?"(?P<double>(?:\\.|[^"\\])*)"?|\$'(?P<escaped>(?:\\.|[^'\\])*)'?|'(?P<single>[^']*)'?|\\(?P<sign>.)""",
+    re.DOTALL,
+)
+_UNQUOTED = r"""(?:[^\s;&|<>`()'"\\$]|\$(?!["']))*"""
+# Only looked for where a word begins, so the time is linear.
+_QUOTED_WORD = re.compile(rf"(?<![^\s;&|<>`()]){_UNQUOTED}(?:(?:{_QUOTED.pattern}){_UNQUOTED})+", re.DOTALL)
+_ESCAPED = re.compile(r"""\\(["$\\`])""")
+_SIGN = re.compile(r"\\(.)", re.DOTALL)
+_QUOTE = re.compile(r"""["'\\]""")
+_NESTED = re.compile(r"""["'\\`]|\$\(""")
+_NO_LETTERS = re.compile(r"""[\s;&|<>`(){}$'"\\]""")
+_ESCAPED_SIGN = re.compile(r"""\\[\s;&|<>()'"`]""")
+_COMMENT = re.compile(r"#(?<!\S#)[^\n]*")
+# Where quotes are read anew, and where an unpaired one ends at the latest.
+_RESTARTS = (re.compile(r"\n"), re.compile(r"\$\(|[<>]\(|\n"))
+_BACKTICK = re.compile(r"(?<!\\)`")
 _REDIRECTION = re.compile(r"\d{0,3}(?:&>>?|<<<|<<-?|[<>]&|<>|>>|>\||[<>])[ \t]*[^\s;&|<>`()]+")
 _VARIABLE = re.compile(r"\$(?:\{[^{}\s]*\}|[A-Za-z_]\w*|[0-9@*#?!$-])")
+_OUTPUT = re.compile(r"\$\([^()]*\)")
 # A part of a word: a variable, the output of a command, `{}` of find and xargs, a sign behind a backslash.
-_PART = re.compile(rf"{_VARIABLE.pattern}|\$\([^()]*\)|`[^`]*`|\{{\}}|\\[;&|<>()'\"]")
+_PART = re.compile(rf"{_VARIABLE.pattern}|{_OUTPUT.pattern}|`[^`]*`|\{{\}}|\\[;&|<>()'\"]")
 # The command of an option in the same word: `su -c'git push'`, `env --split-string='git push'`.
-_ATTACHED = re.compile(r"(?<!\S)(-[A-Za-z]*?[cSxX]|--(?:(?:session-)?command|split-string|exec)=)(?=\S)")
+# Compiled code looks for the hyphen first.
+_ATTACHED = re.compile(r"-(?<!\S-)(?:[A-Za-z]*?[cSxX]|-(?:(?:session-)?command|split-string|exec)=)(?=\S)")
+
+MOST_READ: Final = 600_000
+"""Maximum number of characters in all readings of a command, which take about fifty milliseconds."""
+_COST: Final = 50
+"""A quote, and the beginning of another text, take as long as so many characters."""
 
 
 def readings(text: str) -> Iterator[Reading]:
-    """Yield each way in which a shell may read ``text``.
+    """Yield each way in which a shell may read ``text``, or another shell a command inside it.
 
     Quotes either are ordinary characters or keep words together. Targets of redirections either are commands
     (``<(rm x)``) or are left out (``>log rm x``). Variables separate commands, are empty, or are part of a
-    word, as are outputs of commands. The first reading is the simplest.
+    word, as are outputs of commands. A quoted word is a command of its own where a command may begin. The
+    first reading is the simplest. If there are too many, the last one contains every command.
     """
-    texts = [_in_one_line(text)]
-    texts += [_QUOTED.sub(lambda found: _NO_LETTERS.sub("_", found[0]), one) for one in texts]
-    texts += [_REDIRECTION.sub(" ", one) for one in texts]
-    texts += [part.sub(to, one) for one in texts for part, to in ((_VARIABLE, " "), (_PART, "_"))]
-    texts = [without_quotes(one) for one in dict.fromkeys(texts)]
-    for one in dict.fromkeys((*texts, *(_ATTACHED.sub(r"\1 ", one) for one in texts))):
-        yield Reading.make(_ENDS.sub(f" {SEPARATOR} ", one).split())
+    texts, known, seen, left = [_CONTINUED.sub("", text)], set[str](), set[str](), MOST_READ
+    while texts:
+        if (one := texts.pop()) in known:
+            continue
+        known.add(one)
+        codes: dict[str, str] = {}
+        left -= _COST * (1 + len(_QUOTE.findall(one)))
+        spellings = _spellings(one, codes, is_inner=len(known) > 1)
+        while left >= 0 and (spelling := next(spellings, None)) is not None:
+            left -= len(spelling)
+            if spelling in seen:
+                continue
+            seen.add(spelling)
+            reading = Reading.make(_ENDS.sub(f" {SEPARATOR} ", spelling).split())
+            yield reading
+            for inner in reading.inner_texts(codes):
+                texts.append(inner)
+                left -= len(inner)
+                if left < 0:
+                    break
+        if left < 0:
+            yield Reading([], {}, is_complete=False)
+            return
+        ticks = _BACKTICK.split(one)
+        pairs = "".join(f"{part}{'$(' if place % 2 == 0 else ')'}" for place, part in enumerate(ticks[:-1]))
+        around = f"{pairs}{ticks[-1]}" if pairs else _OUTPUT.sub("_", one)
+        if around != one and _NESTED.search(around):
+            texts.append(around)
+
+
+def _spellings(text: str, codes: dict[str, str], *, is_inner: bool) -> Iterator[str]:
+    """Yield the spellings of a text, without quotes; add the contents of quoted words to ``codes``."""
+    for quoted in _quoted(text, codes, is_inner=is_inner):
+        for redirected in dict.fromkeys((quoted, _REDIRECTION.sub(" ", quoted))):
+            plain = (redirected, _VARIABLE.sub(" ", redirected), _PART.sub("_", redirected))
+            for spelling in map(without_quotes, dict.fromkeys(plain)):
+                yield spelling
+                if (separated := _ATTACHED.sub(r"\g<0> ", spelling)) != spelling:
+                    yield separated
+
+
+def _quoted(text: str, codes: dict[str, str], *, is_inner: bool) -> list[str]:
+    """Return the ways to read the quotes in a text; in an inner text, they are no ordinary characters."""
+    if not _QUOTE.search(text):
+        return [text]
+    join = partial(_joined, codes)
+    # Most comments contain no quote; to remove them would only make one more reading.
+    no_comments = _COMMENT.sub(lambda found: "" if _QUOTE.search(found[0]) else found[0], text)
+    texts = [_QUOTED_WORD.sub(join, no_comments)]
+    if _ESCAPED_SIGN.search(text):  # to Windows, a backslash is an ordinary character
+        texts.append(_QUOTED_WORD.sub(join, text.replace("\\", "/")))
+    for restart in _RESTARTS:
+        parts = restart.split(text)
+        if len(parts) > 1:
+            texts.append(f" {SEPARATOR} ".join(_QUOTED_WORD.sub(join, part) for part in parts))
+    return list(dict.fromkeys(texts if is_inner else (text, *texts)))
+
+
+def _joined(codes: dict[str, str], found: re.Match[str]) -> str:
+    """Return a quoted word without blanks and signs; add its contents to ``codes``, if it had some."""
+    content = _QUOTED.sub(_unquoted, found[0])
+    if not any(_NO_LETTERS.search(_unquoted(part)) for part in _QUOTED.finditer(found[0])):
+        return found[0]
+    word = _NO_LETTERS.sub("_", content)
+    codes[word] = content
+    if attached := _ATTACHED.match(word):
+        codes[word[attached.end() :]] = content[attached.end() :]
+    return word
+
+
+def _unquoted(found: re.Match[str]) -> str:
+    kind = str(found.lastgroup)
+    if kind == "escaped":
+        return _SIGN.sub(lambda sign: {"n": "\n", "t": "\t"}.get(sign[1], sign[1]), found[kind])
+    return _ESCAPED.sub(r"\1", found[kind]) if kind == "double" else found[kind]
 
 
 def without_quotes(text: str) -> str:
     """Return ``text`` without quotes and backslashes, and with continued lines joined."""
-    return _in_one_line(text).replace("'", "").replace('"', "").replace("\\", "")
-
-
-def _in_one_line(text: str) -> str:
-    # `$'push'` and `$"push"` are quotes too.
-    return _DOLLAR_OF_QUOTE.sub("", _CONTINUED.sub("", text))
+    text = _DOLLAR_OF_QUOTE.sub("", _CONTINUED.sub("", text))  # `$'push'` and `$"push"` are quotes too
+    return text.replace("'", "").replace('"', "").replace("\\", "")
 
 
 class Reading(NamedTuple):
@@ -67,10 +155,12 @@ class Reading(NamedTuple):
         words: The words, with ``SEPARATOR`` between commands.
         starts: The words at which a command may begin, by their index; whether other words may follow such a
             command, because it is in a text as in ``trap 'git push' EXIT``.
+        is_complete: Whether this is all; otherwise any command may follow.
     """
 
     words: list[str]
     starts: dict[int, bool]
+    is_complete: bool = True
 
     @classmethod
     def make(cls, words: list[str]) -> Reading:
@@ -83,8 +173,22 @@ class Reading(NamedTuple):
             elif places:
                 if (is_text := begins_command(places)) is not None:
                     starts[index] = is_text
-                places = places_after(places, word)
+                places = places_after(places, word_of(word))
         return cls(words, starts)
+
+    def inner_texts(self, codes: dict[str, str]) -> Iterator[str]:
+        """Yield the texts that one more shell may read.
+
+        Args:
+            codes: What is in a quoted word, by the word.
+        """
+        for place, is_text in self.starts.items() if codes else ():
+            word = self.words[place]
+            if word in codes:
+                yield codes[word]
+            if is_text and word[0] not in "-+":  # a shell, or another program that joins words
+                rest = takewhile(SEPARATOR.__ne__, self.words[place:])
+                yield " ".join(codes.get(word, word) for word in rest)
 
     def holds(self, command: list[str], *, more: bool) -> bool:
         """Return whether the words contain a command; options may precede each of its words but the first.
@@ -93,6 +197,8 @@ class Reading(NamedTuple):
             command: The words of the simplest reading of the command.
             more: Whether further words may follow the command.
         """
+        if not self.is_complete:
+            return True
         begins = [place for place in self.starts if f"/{self.words[place]}".endswith(f"/{command[0]}")]
         words = [*self.words, SEPARATOR]
         parts: set[_Part] = set()
@@ -138,5 +244,5 @@ def _longer(part: _Part, word: str, command: list[str]) -> Iterator[_Part]:
 
 def _takes_value(option: str, before: list[str]) -> bool:
     if [word.rsplit("/", 1)[-1] for word in before] == list(GIT.names):
-        return is_option(option, GIT.valued)
+        return GIT in word_of(option).valued
     return "=" not in option  # unknown

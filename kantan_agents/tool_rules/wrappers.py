@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -23,6 +23,7 @@ class Wrapper:
         code: Options after which the command begins; if there are none, it follows the options and operands.
         operands: Number of words that may precede the command.
         is_text: Whether the command may be one text, after which other words follow.
+        is_late: Whether the value of any of several joined options is the next word: ``bash -oc pipefail``.
     """
 
     names: tuple[str, ...]
@@ -30,12 +31,21 @@ class Wrapper:
     code: tuple[str, ...] = ()
     operands: int = 0
     is_text: bool = False
+    is_late: bool = False
 
 
 def _row(
-    names: str, valued: str = "", code: str = "", operands: int = 0, *, is_text: bool = False
+    names: str,
+    valued: str = "",
+    code: str = "",
+    operands: int = 0,
+    *,
+    is_text: bool = False,
+    is_late: bool = False,
 ) -> Wrapper:
-    return Wrapper(tuple(names.split()), tuple(valued.split()), tuple(code.split()), operands, is_text)
+    return Wrapper(
+        tuple(names.split()), tuple(valued.split()), tuple(code.split()), operands, is_text, is_late
+    )
 
 
 WRAPPERS: Final = (
@@ -125,9 +135,12 @@ WRAPPERS: Final = (
         "sh bash dash ash zsh ksh fish",
         "-C -o -O --debug-output --features --init-command --init-file --rcfile",
         is_text=True,
+        is_late=True,
     ),
     _row("trap", is_text=True),
-    _row("command builtin eval nohup setsid busybox caffeinate chronic unbuffer noglob nocorrect"),
+    _row("caffeinate", "-t -w"),
+    _row("eval", is_text=True),
+    _row("command builtin nohup setsid busybox chronic unbuffer noglob nocorrect"),
     _row("! if then elif else while until do coproc and or not begin"),
 )
 """The commands that are known to run another command."""
@@ -138,6 +151,22 @@ GIT: Final = _row("git", "-C -c --attr-source --config-env --git-dir --namespace
 _BY_NAME: Final = {name: wrapper for wrapper in WRAPPERS for name in wrapper.names}
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=.*", re.DOTALL)
 _LONGEST_CACHED: Final = 64
+_NO_WRAPPERS: Final[frozenset[Wrapper]] = frozenset()
+
+
+def _with_option(options: Callable[[Wrapper], tuple[str, ...]]) -> dict[str, frozenset[Wrapper]]:
+    """Return the wrappers that have an option, by the option; long ones may be cut short."""
+    found: dict[str, frozenset[Wrapper]] = {}
+    for wrapper in (*WRAPPERS, GIT):
+        for option in options(wrapper):
+            first = 3 if option.startswith("--") else len(option)
+            for end in range(first, len(option) + 1):
+                found[option[:end]] = found.get(option[:end], _NO_WRAPPERS) | {wrapper}
+    return found
+
+
+_VALUED: Final = _with_option(lambda wrapper: wrapper.valued)
+_CODE: Final = _with_option(lambda wrapper: wrapper.code)
 
 
 class Place(NamedTuple):
@@ -162,15 +191,53 @@ AT_BEGIN: Final = frozenset([Place()])
 """The places where a list of words begins."""
 
 
-def places_after(places: frozenset[Place], word: str) -> frozenset[Place]:
-    """Return the places after ``word``: one for each way to read it at one of ``places``."""
-    if len(word) > _LONGEST_CACHED:
-        return _places_after.__wrapped__(places, word)
-    return _places_after(places, word)
+class Word(NamedTuple):
+    """A word, as far as it matters to the places after it.
+
+    Attributes:
+        is_option: Whether it is an option.
+        is_assignment: Whether it is the assignment of a variable.
+        names: The wrapper that it names, or None.
+        valued: The wrappers for which it is an option whose value may follow.
+        code: The wrappers for which it is an option after which the command begins.
+    """
+
+    is_option: bool = False
+    is_assignment: bool = False
+    names: Wrapper | None = None
+    valued: frozenset[Wrapper] = _NO_WRAPPERS
+    code: frozenset[Wrapper] = _NO_WRAPPERS
+
+
+def word_of(text: str) -> Word:
+    """Return what a word is to wrappers."""
+    return _word_of.__wrapped__(text) if len(text) > _LONGEST_CACHED else _word_of(text)
 
 
 @lru_cache(maxsize=1024)
-def _places_after(places: frozenset[Place], word: str) -> frozenset[Place]:
+def _word_of(text: str) -> Word:
+    if text[0] in "-+":
+        return Word(is_option=True, valued=_wrappers_with(text, _VALUED), code=_wrappers_with(text, _CODE))
+    inner = _BY_NAME.get(text.rsplit("/", 1)[-1])
+    return Word(names=inner, is_assignment=inner is None and _ASSIGNMENT.fullmatch(text) is not None)
+
+
+def _wrappers_with(word: str, options: dict[str, frozenset[Wrapper]]) -> frozenset[Wrapper]:
+    """Return the wrappers for which a word ends with an option, whose value follows in the next word.
+
+    Long options may be cut short, short ones joined: ``--us root``, ``-nu root``.
+    """
+    word = f"-{word[1:].removesuffix('=')}"
+    if word.startswith("--"):
+        return options.get(word, _NO_WRAPPERS)
+    before = _NO_WRAPPERS.union(*(options.get(f"-{sign}", _NO_WRAPPERS) for sign in set(word[1:-1])))
+    joined = options.get(f"-{word[-1]}", _NO_WRAPPERS) - before
+    return options.get(word, _NO_WRAPPERS) | joined | {wrapper for wrapper in before if wrapper.is_late}
+
+
+@lru_cache(maxsize=1024)
+def places_after(places: frozenset[Place], word: Word) -> frozenset[Place]:
+    """Return the places after ``word``: one for each way to read it at one of ``places``."""
     return frozenset(after for place in places for after in _after(place, word))
 
 
@@ -180,34 +247,18 @@ def begins_command(places: frozenset[Place]) -> bool | None:
     return max((place.is_text for place in places if place.is_command), default=None)
 
 
-def _after(place: Place, word: str) -> Iterator[Place]:
-    wrapper = place.wrapper
+def _after(place: Place, word: Word) -> Iterator[Place]:
     if place.is_value:
         yield place._replace(is_value=False)
-    if word[0] in "-+":
+    if word.is_option:
         # Between commands, the wrapper is unknown, as in `xargs -I {} -P 4 git push`.
-        is_code = wrapper is not None and is_option(word, wrapper.code)
-        is_value = wrapper is None or is_option(word, wrapper.valued)
-        yield place._replace(is_command=place.is_command or is_code, is_value=is_value)
+        is_value = place.wrapper is None or place.wrapper in word.valued
+        yield place._replace(is_command=place.is_command or place.wrapper in word.code, is_value=is_value)
     elif not place.is_command:
         yield place._replace(is_value=False)
-    elif (inner := _BY_NAME.get(word.rsplit("/", 1)[-1])) is not None:
+    elif (inner := word.names) is not None:
         yield Place(inner, not inner.code, False, inner.operands, place.is_text or inner.is_text)
-    elif _ASSIGNMENT.fullmatch(word):
+    elif word.is_assignment:
         yield place._replace(is_value=False)
     elif place.operands:
         yield place._replace(is_value=False, operands=place.operands - 1)
-
-
-def is_option(word: str, options: tuple[str, ...]) -> bool:
-    """Return whether ``word`` is one of ``options``, whose value follows in the next word.
-
-    Long options may be cut short, short ones joined: ``--us root``, ``-nu root``.
-    """
-    word = f"-{word[1:].removesuffix('=')}"
-    if word in options:
-        return True
-    if word.startswith("--"):
-        return len(word) > 2 and any(option.startswith(word) for option in options)  # noqa: PLR2004
-    first = next((place for place, sign in enumerate(word) if f"-{sign}" in options), 0)
-    return first == len(word) - 1 > 0

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents.tool_rules import ToolFacts, ToolRules, decide_call
-from kantan_agents.tool_rules.wrappers import GIT, WRAPPERS, Wrapper
+from kantan_agents.tool_rules import ToolFacts, ToolRules, commands, decide_call
+from kantan_agents.tool_rules.wrappers import GIT, WRAPPERS, Wrapper, places_after
 from tests.docs.pages import ROOT, Page
 
 BASH = ToolFacts(("Bash",), "command")
@@ -174,6 +176,99 @@ def test_what_the_shell_fills_in_may_be_part_of_a_word(command: str) -> None:
 )
 def test_words_of_another_command_are_not_denied(command: str) -> None:
     assert not denied(command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "bash -c 'git -C \"a b\" push'",
+        "ssh host \"git -C 'a b' push\"",
+        "sh -euc 'git -C \"a b\" push'",
+        "bash -o pipefail -c 'git -C \"a b\" push'",
+        "bash -oc pipefail 'git push'",
+        "env -S 'git -C \"a b\" push'",
+        "env --split-string='git -C \"a b\" push'",
+        "su - root -c'git -C \"a b\" push'",
+        'bash -c "sh -c \'git -C \\"a b\\" push\'"',
+        "bash -c 'git -C '\"'\"'a b'\"'\"' push'",
+        "bash -c 'git -C '\\''a b'\\'' push'",
+        "bash -c $'git -C \\'a b\\' push'",
+        "sudo -p 'a b' bash -c 'git push'",
+        "ssh -o 'ProxyCommand nc %h' host 'git -C \"a b\" push'",
+        "ssh host sudo sh -c \\\"git -C \\'a b\\' push\\\"",
+        "eval 'git -C \"a b\" push'",
+        "eval 'git -C' '\"a b\"' push",
+        "bash <<< 'git -C \"a b\" push'",
+        "echo \"$(git -C 'a b' push)\"",
+        'echo "$(git -C "$(dirname "$PWD") x" push)"',
+        "git -C $(dirname $(pwd)) push",
+        "echo \"`git -C 'a b' push`\"",
+        "PATH=$PATH:/x bash -c 'git -C \"a b\" push'",
+        "echo it\\'s; git -C 'a b' push",
+        "git fetch # don't\ngit -C 'a b' push",
+        "bash -c \"true # don't\ngit -C 'a b' push\"",
+        "cd C:\\dir\\; git -C 'a b' push",
+        "$X'git' -C 'a b' push",
+    ],
+)
+def test_quotes_inside_quotes_keep_words_together(command: str) -> None:
+    assert denied(command)
+    assert not denied(command.replace("push", "log push"))
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            ["bash -c {}", "sh -euc {}", "eval {}", "ssh -p 22 host {}", "sudo -p 'a b' sh -c {}"]
+        ),
+        max_size=3,
+    )
+)
+def test_shells_may_be_nested(shells: list[str]) -> None:
+    command, other = "git -C 'a b' push", "git -C 'a b' log push"
+    for shell in shells:
+        command, other = (shell.format(shlex.quote(inner)) for inner in (command, other))
+    assert denied(command)
+    assert not denied(other)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git commit -m 'use \"git push\"'",
+        "bash -c 'echo \"git push\"'",
+        "ssh host \"grep 'git push' file\"",
+        "xargs grep \"git -C 'a b' push\"",
+    ],
+)
+def test_quotes_inside_quotes_are_not_commands(command: str) -> None:
+    assert not denied(command)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["'a b';", "$(a ", "bash -c \"'", "'\"'\"'", "sh ", "$'\\'", "$a >b ", "a;", "\\", "sudo -a1 "],
+)
+def test_the_readings_of_a_command_have_a_limit(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands, "MOST_READ", 10_000)
+    text = unit * 400
+    read = sum(len(word) for reading in commands.readings(text) for word in reading.words)
+    assert read <= 10_000 + 2 * len(text)
+
+
+def test_a_command_with_too_many_readings_is_denied(monkeypatch: pytest.MonkeyPatch) -> None:
+    command = "echo git push 'a b'"
+    assert not denied(command)
+    monkeypatch.setattr(commands, "MOST_READ", 100)
+    assert denied(f"{command} ''")  # not the same text, which is cached
+    assert not denied(command.replace("push", "pull"))
+
+
+def test_words_that_differ_are_compared_with_the_table_once_for_each_kind() -> None:
+    before = places_after.cache_info().misses
+    options = " ".join(f"-a{number} --b{number} c{number}=d" for number in range(1_000))
+    assert denied(f"sudo -u env -u nice -n timeout {options} 5 git push")
+    assert places_after.cache_info().misses - before < 100
 
 
 def test_long_words_are_read_like_short_ones() -> None:
