@@ -23,7 +23,7 @@ from kantan_agents.traces.store.tables import create_views
 _REMEMBERED = 100
 
 _FINAL = "span_type = 'generation' AND name IS NULL AND parent_id IS NULL"
-_OPEN = "started_at IS NOT NULL AND ended_at IS NULL"
+_OPEN = "span_type = 'custom' AND started_at IS NOT NULL AND ended_at IS NULL"  # as `has_only_begun`
 _GONE = "it was deleted or replaced while it was followed"
 
 

@@ -65,7 +65,7 @@ class TraceRuns:
         self.all = (*([self.own] if self.own else ()), *inner)
         self._by_span = {run.span_id: run for run in inner}
         self._parents = {span.span_id: span.parent_id for span in spans}
-        self._open = {span.span_id for span in spans if span.started_at and not span.ended_at}
+        self._open = {span.span_id for span in spans if has_only_begun(span)}
         self._has_final = any(is_final(span) and span.parent_id is None for span in spans)
 
     @property
@@ -125,6 +125,11 @@ def is_run(metadata: Mapping[str, Any]) -> bool:
 def is_final(span: SpanRecord) -> bool:
     """Return whether a span looks like the final span of a run; spans of model calls have other parents."""
     return span.span_type == "generation" and span.name is None
+
+
+def has_only_begun(span: SpanRecord) -> bool:
+    """Return whether this is the span of a run that has not ended; other programs omit the end elsewhere."""
+    return span.span_type == "custom" and span.started_at is not None and span.ended_at is None
 
 
 def traces_with_inner_runs(connection: sqlite3.Connection) -> set[str]:

@@ -20,24 +20,23 @@ class Beginning:
     Args:
         run: The run.
         outer: How the run begins inside which it begins.
-        failed: Notes what could not be captured.
 
     Attributes:
         values: The values that templates read, by path.
     """
 
-    def __init__(self, run: Run, outer: Beginning | None, failed: Callable[[str, Exception], None]) -> None:
+    def __init__(self, run: Run, outer: Beginning | None) -> None:
         self.values: dict[str, bytes] = {}
         self._run = run
         self._outer = outer
-        self._failed = failed
         self._given: str | list[bytes] | None = None
-        self._earlier: list[bytes] | None = None
+        # A list that the callback shares: if it referred to this object, the run would refer to itself.
+        self._earlier: list[list[bytes] | Exception] = []
         # Values that are changed in place are known only if the agent's own template reads them.
         self._context = {**run.context} if isinstance(run.context, dict) else {}
         callback = run.run_config.session_input_callback
         if callback is not None and run.options.get("session") is not None:
-            run.run_config.session_input_callback = self._watched(callback)
+            run.run_config.session_input_callback = _watched(callback, self._earlier)
 
     def with_input(self, given: Any) -> None:
         """Capture the input; middleware may change it."""
@@ -62,21 +61,8 @@ class Beginning:
         """
         run = self._run
         is_changed = run.model_calls or run.run_config.call_model_input_filter is not None
-        if self._earlier is None and is_changed and isinstance(run.input, (str, list)):
-            self._holds(items[: _before(items, run.input)])
-
-    def _watched(self, callback: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-        def merge(earlier: Any, new: Any) -> Any:
-            self._holds(earlier)
-            return callback(earlier, new)
-
-        return merge
-
-    def _holds(self, items: Sequence[Any]) -> None:
-        try:
-            self._earlier = [encode(without_media(item)) for item in items]
-        except Exception as error:  # noqa: BLE001 - recording must not make a run fail
-            self._failed("the session", error)
+        if is_changed and not self._earlier and isinstance(run.input, (str, list)):
+            self._earlier.append(_packed_session(items[: _before(items, run.input)]))
 
     def given(self) -> Any:
         """Return the input, packed and redacted as it leaves the run; None if it is not known."""
@@ -92,12 +78,36 @@ class Beginning:
         Args:
             calls: The model calls as they are recorded.
             sent: The input that was sent.
+
+        Raises:
+            Exception: It could not be captured.
         """
-        earlier = self._earlier
-        if earlier is not None and is_redacted(self._run):
+        if not self._earlier:
+            return None
+        earlier = self._earlier[0]
+        if isinstance(earlier, Exception):
+            raise earlier
+        if is_redacted(self._run):
             earlier = packed(redacted_data(self._run, [*map(decode, earlier)]))
         first = calls[0].get("items", []) if calls else []
         return None if earlier == [*map(packed_item, first[: _before(first, sent)])] else earlier
+
+
+def _watched(
+    callback: Callable[[Any, Any], Any], found: list[list[bytes] | Exception]
+) -> Callable[[Any, Any], Any]:
+    def merge(earlier: Any, new: Any) -> Any:
+        found.append(_packed_session(earlier))
+        return callback(earlier, new)
+
+    return merge
+
+
+def _packed_session(items: Sequence[Any]) -> list[bytes] | Exception:
+    try:
+        return [encode(without_media(item)) for item in items]
+    except Exception as error:  # noqa: BLE001 - recording must not make a run fail
+        return error
 
 
 def packed(items: Any) -> Any:

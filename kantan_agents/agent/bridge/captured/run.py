@@ -75,7 +75,7 @@ class RunCapture:
 
     def __init__(self, run: Run, outer: RunCapture | None = None) -> None:
         self.run = run
-        self.beginning: Beginning = Beginning(run, None if outer is None else outer.beginning, self.failed)
+        self.beginning: Beginning = Beginning(run, None if outer is None else outer.beginning)
         self.requests = Requests(run)
         self.rules: RuleLayers | None = None
         self.missing: list[str] = []
