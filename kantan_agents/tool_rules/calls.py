@@ -12,6 +12,7 @@ call, and one of allow covers none.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable
 from functools import cached_property, lru_cache
 from typing import Any, Final, TypeVar
@@ -97,8 +98,8 @@ class CallPattern:
     ) -> bool:
         """Return whether one of ``values``, or a command contained in one, is covered.
 
-        Several values may also be the words of one command, so they are checked joined as well. A denied
-        folder covers what is in it.
+        Several values may also be the words of one command, so they are checked joined as well, with and
+        without quotes. A denied folder covers what is in it.
 
         Args:
             values: The values of the parameter in the call.
@@ -114,7 +115,7 @@ class CallPattern:
             return any(denies_domain(self.argument, value) for value in values)
         if fold is not None and any(self._is_equivalent_to(value, fold) for value in values):
             return True
-        whole = [" ".join(values)] if len(values) > 1 else []
+        whole = [" ".join(values), shlex.join(values)] if len(values) > 1 else []
         return any(self._covers(value) or self._is_contained_in(value) for value in [*values, *whole])
 
     def _is_about(self, kind: str) -> bool:

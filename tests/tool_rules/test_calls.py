@@ -174,6 +174,9 @@ def test_several_commands_are_granted_if_each_is_and_denied_if_one_is() -> None:
 def test_the_words_of_one_command_are_denied_like_the_command() -> None:
     assert denied("Bash(git push:*)", ["git", "push", "--force"])
     assert denied("Bash(git push)", ["git", "push"])
+    assert denied("Bash(git push:*)", ["git", "-C", "a b", "push"])
+    assert denied("Bash(git push:*)", ["bash", "-c", "git -C 'a b' push"])
+    assert denied("Bash(git push:*)", ["ssh", "host", "git -C", "'a b'", "push"])
     assert not denied("Bash(git push:*)", ["git", "pull"])
 
 
