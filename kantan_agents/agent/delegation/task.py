@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping
-from threading import Lock
 from typing import Any, Literal
 
-import anyio.lowlevel
 from agents import FunctionTool
-from cachetools import LRUCache
 
 from kantan_agents.agent import Agent
 from kantan_agents.agent.delegation.approvals import answer_approvals
@@ -24,6 +21,7 @@ from kantan_agents.agent.delegation.child import (
 )
 from kantan_agents.agent.delegation.lost_tools import warn_of_lost_tools
 from kantan_agents.agent.delegation.parent import Parent, parent_of
+from kantan_agents.agent.delegation.roster import Roster
 from kantan_agents.agent.delegation.tool_interface import (
     PARAMETERS,
     SUBAGENT_TYPE,
@@ -50,7 +48,6 @@ from kantan_agents.support.arguments import checked_int
 from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules import NO_RULES, RuleLayers, ToolFacts, ToolRules, ToolRulesMode, rules_of
 from kantan_agents.tools.facts import declare_names, facts_of, rule_parameter
-from kantan_agents.tools.guards.check import check_layers
 from kantan_agents.tools.listing import show_each_turn
 from kantan_agents.traces.capture.playback import IS_OWN_TOOL
 
@@ -63,9 +60,6 @@ DESCRIBED = "_kantan_described"
 
 # Mistakes in the model's own call, which the model can correct.
 _RETURNED_TO_MODEL = (AgentNotFoundError, DelegationCycleError, DelegationLimitError, ToolInputError)
-
-_CACHE_SIZE = 64
-_CHECKS_PER_STEP = 20
 
 
 def task_tool(
@@ -115,7 +109,7 @@ def task_tool(
             option="on_failure", reason=f'must be "feedback" or "raise", not {on_failure!r}'
         )
     task = DelegationTask(
-        roster=_Roster(_loader(agents)),
+        roster=Roster(_loader(agents)),
         rules=NO_RULES if tool_rules is None else ToolRules.parse(rules_of(tool_rules)),
         max_depth=checked_int("max_depth", max_depth, 0),
         max_delegations=checked_int("max_delegations", max_delegations, 0),
@@ -153,7 +147,7 @@ class DelegationTask:
     def __init__(
         self,
         *,
-        roster: _Roster,
+        roster: Roster,
         rules: ToolRules,
         max_depth: int,
         max_delegations: int,
@@ -280,52 +274,3 @@ def with_description(tool: FunctionTool, description: str) -> FunctionTool:
 def _error_text(error: KantanAgentsError) -> str:
     reason = f" The reason is: {error.reason}." if isinstance(error, ToolInputError) else ""
     return f"{error}{reason}"
-
-
-class _Roster:
-    """Lists the agents available to a delegating agent.
-
-    Args:
-        loader: Loads the agents.
-    """
-
-    def __init__(self, loader: AgentLoader) -> None:
-        self.loader = loader
-        self._cache: LRUCache[Any, tuple[Any, list[AgentDefinition]]] = LRUCache(maxsize=_CACHE_SIZE)
-        self._lock = Lock()
-
-    async def available(self, parent: Parent, facts: ToolFacts, layers: RuleLayers) -> list[AgentDefinition]:
-        """Return the agents that ``parent`` may delegate to: permitted, and not in the chain already.
-
-        Args:
-            parent: The agent that delegates.
-            facts: The delegation tool.
-            layers: The rules that apply.
-        """
-        names = link_of(parent.run, parent.name).names_with(parent.name)
-        in_chain = frozenset(map(name_key, names))
-        definitions = tuple(await self.loader.load_agents())
-        # Called every turn, and slow with a thousand agents and rules about them, so results are cached.
-        key = (in_chain, tuple(map(id, definitions)), tuple(map(id, layers.rule_sets)))
-        with self._lock:
-            cached = self._cache.get(key)
-        if cached is not None:
-            return cached[1]
-        found = []
-        for count, definition in enumerate(definitions, start=1):
-            if name_key(definition.name) not in in_chain and await self.is_permitted(
-                definition, facts, layers
-            ):
-                found.append(definition)
-            if count % _CHECKS_PER_STEP == 0:
-                await anyio.lowlevel.checkpoint()
-        with self._lock:
-            # Keep the objects alive whose ids are in the key, so that no other object gets those ids.
-            self._cache[key] = ((definitions, layers.rule_sets), found)
-        return found
-
-    async def is_permitted(self, definition: AgentDefinition, facts: ToolFacts, layers: RuleLayers) -> bool:
-        """Return whether the rules permit delegating to this agent."""
-        if layers.permits_all:
-            return True
-        return (await check_layers(layers, facts, {SUBAGENT_TYPE: definition.name})).allowed
