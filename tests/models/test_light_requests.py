@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import enum
 import functools
+import sys
 from typing import Any
 
 import agents
@@ -18,6 +20,7 @@ from openai.resources.responses import AsyncResponses
 from pydantic import BaseModel
 
 from kantan_agents import Agent
+from kantan_agents.models import client_pool
 from kantan_agents.models.light_requests import _defer_lists, _restore_lists, use_light_requests
 from kantan_agents.testing import OfflineServer, ScriptedToolCall
 
@@ -353,3 +356,23 @@ async def test_the_application_can_still_use_the_client(api: str) -> None:
             with pytest.raises(TypeError, match="messages"):
                 await bundle.client.chat.completions.create(model="m")  # type: ignore[call-overload]
         await bundle.client.close()
+
+
+@pytest.mark.parametrize("has_threads", [True, False])
+async def test_what_requests_need_is_imported_once_also_where_no_thread_can_be_started(
+    has_threads: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    monkeypatch.setattr(client_pool, "_REQUESTS", "colorsys")  # a small module
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
+    if not has_threads:
+        monkeypatch.setattr(asyncio, "to_thread", refuse)
+    client_pool.expect_requests()
+    assert client_pool.unimported == ["colorsys"]
+    await client_pool.import_for_requests()
+    assert client_pool.unimported == []
+    assert "colorsys" in sys.modules
+    client_pool.expect_requests()
+    assert client_pool.unimported == []
