@@ -251,7 +251,7 @@ def test_quotes_inside_quotes_are_not_commands(command: str) -> None:
 )
 def test_the_readings_of_a_command_have_a_limit(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commands, "MOST_READ", 10_000)
-    text = unit * 400
+    text = f"'a b';{unit * 400}"
     read = sum(len(word) for reading in commands.readings(text) for word in reading.words)
     assert read <= 10_000 + 2 * len(text)
 
