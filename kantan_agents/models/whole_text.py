@@ -157,7 +157,7 @@ def _made_whole(value: Any, key: Any, arguments: Callable[[str], str]) -> Any:
         return [_made_whole(item, key, arguments) for item in value]
     if isinstance(value, dict):
         return {
-            _made_whole(name, "", arguments): _made_whole(item, name, arguments)
+            whole_text(name) if isinstance(name, str) else name: _made_whole(item, name, arguments)
             for name, item in value.items()
         }
     if isinstance(value, BaseModel):

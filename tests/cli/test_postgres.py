@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -38,7 +39,9 @@ def test_every_command_that_reads_says_the_same(shop: Recorded, url: str, kantan
         of_file, of_server = (kantan_agents(*command, "--db", place) for place in (str(shop.path), url))
         assert of_file.code == of_server.code == 0, (command, of_server.stderr)
         # The name of the database, such as for an evaluation that is missing.
-        assert of_server.stdout.replace(url, str(shop.path)) == of_file.stdout, command
+        of_both = [outcome.stdout.replace(url, str(shop.path)) for outcome in (of_file, of_server)]
+        # A copy numbers the spans anew, without the gap that a run in the trace of a user leaves.
+        assert len({re.sub(r'("ingest_seq": )\d+', r"\1", one) for one in of_both}) == 1, command
 
 
 def test_a_copy_can_be_repeated_and_its_result_is_json(shop: Recorded, url: str, kantan_agents: Any) -> None:

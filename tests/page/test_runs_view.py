@@ -181,6 +181,19 @@ def test_the_keyboard_is_enough(page: Page, address: str) -> None:
     expect(page).to_have_url(re.compile("#/run/trace_"))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("to", ["#/prompts", "#/runs?agent=support"])
+def test_words_that_were_just_typed_do_not_change_the_address_of_what_is_shown_next(
+    page: Page, address: str, to: str
+) -> None:
+    page.goto(address)
+    expect(rows(page)).to_have_count(7)
+    page.get_by_label("Words").fill("refund")
+    page.evaluate("(to) => { location.hash = to; }", to)
+    page.wait_for_timeout(500)
+    expect(page).to_have_url(f"{address}/{to}")
+
+
 def test_a_narrow_window_has_no_horizontal_scrolling(page: Page, address: str) -> None:
     for width in (360, 390, 700, 1000, 2560):
         page.set_viewport_size({"width": width, "height": 800})

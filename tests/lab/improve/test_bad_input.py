@@ -159,7 +159,7 @@ def test_without_the_optimiser_the_command_to_install_it_is_given(
         return real(name, *rest, **more)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(OptimizerMissingError, match=r'pip install "kantan-agents\[improve\]"') as raised:
+    with pytest.raises(OptimizerMissingError, match=r'pip install "\.\[improve\]"') as raised:
         made.improve(out=tmp_path / "out")
     assert raised.value.code == "E124"
     assert not (tmp_path / "out").exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -125,19 +126,20 @@ async def test_rubrics_of_judges_are_the_metric_wherever_they_are(path: Path) ->
 
 
 async def test_failing_runs_set_off_the_guard_of_errors(path: Path) -> None:
+    is_next_broken = itertools.cycle([True, False]).__next__
+
     def answer(call: Any) -> Any:
-        if call.system_instructions == V2.text and len(model.calls) % 2:
+        if call.system_instructions == V2.text and is_next_broken():
             return ModelStep.raise_error(RuntimeError("broken"))
         return "fine"
 
-    model = ScriptedModel(answer)
-    agent = support(rollout(guards={"error": 0.05}), model=model)
+    agent = support(rollout(guards={"error": 0.05}), model=ScriptedModel(answer))
     await runs(agent, range(100))
     found = status("support")
     assert (found.verdict, found.is_alarm) == ("stop", True)
     assert found.reason.startswith("v2 exceeds the limit +0.05 of error (p < 0.001, 100 units)")
     assert found.arms[0].failed == 0.0
-    assert found.arms[1].failed == pytest.approx(0.5, abs=0.15)
+    assert found.arms[1].failed == pytest.approx(0.5, abs=0.02)
 
 
 async def test_costs_and_tokens_come_from_the_record_of_each_model_call(path: Path) -> None:

@@ -318,5 +318,5 @@ def test_without_a_driver_the_command_to_install_it_is_named(monkeypatch: pytest
 
     monkeypatch.setitem(sys.modules, "psycopg", None)
     for open_it in (record_traces, TraceStore):
-        with pytest.raises(PostgresMissingError, match=r'pip install "kantan-agents\[postgres\]"'):
+        with pytest.raises(PostgresMissingError, match=r'pip install "\.\[postgres\]"'):
             open_it("postgresql://u@h/db")

@@ -63,7 +63,10 @@ class View {
       },
       signal,
     );
-    signal.addEventListener("abort", () => this.remember());
+    signal.addEventListener("abort", () => {
+      clearTimeout(this.timer); // it would write the address of these runs over that of the next view
+      this.remember();
+    });
   }
 
   async open(query) {
@@ -91,6 +94,7 @@ class View {
   }
 
   changedAddress(query) {
+    clearTimeout(this.timer);
     if (query.toString() === this.query.toString()) return;
     this.query = new URLSearchParams(query);
     this.filter.set(this.query);
@@ -222,6 +226,7 @@ class View {
   }
 
   enter(run) {
+    clearTimeout(this.timer);
     location.hash = address(["run", run.id]).slice(1);
   }
 
