@@ -18,6 +18,7 @@ from kantan_agents.tools.mcp.configuration.read_file import digest_of
 
 _KEY = "mcpServers"
 _AGENT_DIRECTORIES = (".kode", ".claude")
+_DIRECTORY_VARIABLES = ("KODE_CONFIG_DIR", "CLAUDE_CONFIG_DIR")
 _NO_FILE = "(no file)"
 
 
@@ -86,13 +87,19 @@ def source_of(definition: AgentDefinition) -> ServerSource:
     """
     data = json.dumps(definition.mcp_servers, sort_keys=True, ensure_ascii=True)
     path = Path(os.path.realpath(definition.path)) if definition.path else Path(_NO_FILE)
-    return ServerSource(path, digest_of(data.encode()), folder=_folder(path) if definition.path else None)
+    digest = digest_of(data.encode())
+    if definition.path is None:
+        return ServerSource(path, digest)
+    if not _user_directories().isdisjoint(path.parents):
+        return ServerSource(path, digest, folder=path.parent, is_of_user=True)
+    parents = path.parents
+    of_project = (parent.parent for parent in parents if parent.name in _AGENT_DIRECTORIES)
+    return ServerSource(path, digest, folder=next(of_project, path.parent))
 
 
-def _folder(path: Path) -> Path | None:
-    """Return the folder of the project that a subagent file belongs to; None for the user's own files."""
-    for parent in path.parents:
-        if parent.name in _AGENT_DIRECTORIES:
-            home = os.path.realpath(Path("~").expanduser())
-            return None if os.path.realpath(parent.parent) == home else parent.parent
-    return path.parent
+def _user_directories() -> frozenset[Path]:
+    """Return the directories of the user's subagent files, as ``subagent_files`` searches them."""
+    given = (os.environ.get(variable, "") for variable in _DIRECTORY_VARIABLES)
+    places = (os.path.expanduser(f"~/{name}") for name in _AGENT_DIRECTORIES)  # noqa: PTH111 - never fails
+    # A relative one depends on the working directory, so it is not of the user alone.
+    return frozenset(Path(os.path.realpath(place)) for place in (*filter(os.path.isabs, given), *places))

@@ -57,14 +57,17 @@ class ServerSource:
         digest: SHA-256 of what counts for trust: the content of a configuration file, or ``mcpServers`` of a
             subagent file.
         is_own: Whether the file lies in the user's own configuration directory.
-        folder: The working directory of its servers; None for that of this process. For a project, it is a
-            folder of the project: what was trusted must not mean other programs elsewhere.
+        folder: The working directory of its servers; None for that of this process. It does not depend on
+            where this process works: what was trusted must not mean other programs elsewhere.
+        is_of_user: Whether the file is one of the user, for all projects. Then its servers do not look for
+            programs in the folder that the user works in.
     """
 
     path: Path
     digest: str
     is_own: bool = False
     folder: Path | None = None
+    is_of_user: bool = False
 
 
 @attrs.frozen
@@ -78,7 +81,7 @@ class ServerEntry:
         command: The program of a stdio server.
         args: The program's arguments.
         env: Environment variables for it, besides the few that every program needs.
-        cwd: Its working directory; None for that of this process.
+        cwd: Its working directory, relative to the folder of ``source``; None for that folder.
         url: The URL of an HTTP or SSE server.
         headers: Headers of each request to it.
         timeout_seconds: How long it may take to answer a request.

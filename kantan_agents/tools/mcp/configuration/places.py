@@ -42,7 +42,7 @@ def find_files(
     """
     own = config_directory(environ)
     directories = [] if own is None else [own]
-    directories += _up_to_the_root(Path(os.path.realpath(Path.cwd() if cwd is None else cwd)))
+    directories += up_to_the_root(Path(os.path.realpath(Path.cwd() if cwd is None else cwd)))
     found: dict[str, FoundConfiguration] = {}
     for path in _existing(directories):
         # A link in the user's directory to a file of a project is a file of the project.
@@ -65,7 +65,8 @@ def _existing(directories: list[Path]) -> Iterator[Path]:
                 yield directory / name
 
 
-def _up_to_the_root(nearest: Path) -> tuple[Path, ...]:
+def up_to_the_root(nearest: Path) -> tuple[Path, ...]:
+    """Return a real directory and those above it up to the root of its repository, if it has one."""
     upward = (nearest, *nearest.parents)
     for number, directory in enumerate(upward, start=1):
         # `.git` is a file in a worktree or a submodule, else a directory.

@@ -58,7 +58,7 @@ def read_file(path: Path, *, is_own: bool = False) -> ConfigurationFile:
     """
     content = _content(path)
     real = Path(os.path.realpath(path))
-    source = ServerSource(real, digest_of(content), is_own, None if is_own else real.parent)
+    source = ServerSource(real, digest_of(content), is_own, real.parent, is_of_user=is_own)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

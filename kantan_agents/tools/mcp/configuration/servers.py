@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from mcp.client.stdio import stdio_client
 
 from kantan_agents.tools.mcp.configuration.entry import ServerEntry
 from kantan_agents.tools.mcp.configuration.masking import Masking
+from kantan_agents.tools.mcp.configuration.own_start import OwnStart
 from kantan_agents.tools.mcp.configuration.process_output import Nonsense, StandardError
 from kantan_agents.tools.mcp.configuration.variables import Expanded
 from kantan_agents.tools.mcp.failures import text_of
@@ -98,6 +99,7 @@ class StdioServer(ConfiguredServer, MCPServerStdio):
 
     standard_error: StandardError
     nonsense: Nonsense
+    own_start: OwnStart | None = None
 
     def create_streams(self) -> Any:
         """Return the streams to a new process, whose standard error is kept."""
@@ -106,10 +108,13 @@ class StdioServer(ConfiguredServer, MCPServerStdio):
     @asynccontextmanager
     async def _streams(self) -> AsyncIterator[Any]:
         self.nonsense.watch()
+        params = self.params
+        if self.own_start is not None:
+            params = params.model_copy(update={"command": self.own_start.program(params.command)})
         async with AsyncExitStack() as stack:
             # The process has the file when it has been started; here it is closed then.
             with self.standard_error.receiving() as file:
-                streams = await stack.enter_async_context(stdio_client(self.params, errlog=file))
+                streams = await stack.enter_async_context(stdio_client(params, errlog=file))
             yield streams
 
     @property
@@ -147,7 +152,9 @@ def make_server(entry: ServerEntry, expanded: Expanded) -> MCPServer:
     }
     server: StdioServer | SseServer | HttpServer
     if entry.transport == "stdio":
-        server = StdioServer(_process(entry, expanded), **options)
+        own = OwnStart.of(entry.env, expanded.env) if entry.source.is_of_user else None
+        server = StdioServer(_process(entry, expanded, expanded.env if own is None else own.env), **options)
+        server.own_start = own
         server.standard_error = StandardError()
         server.nonsense = Nonsense(entry.name)
     else:
@@ -167,7 +174,7 @@ def configured_server(server: Any) -> ConfiguredServer | None:
     return inner if isinstance(inner, ConfiguredServer) else None
 
 
-def _process(entry: ServerEntry, expanded: Expanded) -> Any:
+def _process(entry: ServerEntry, expanded: Expanded, env: Mapping[str, str]) -> Any:
     cwd = entry.source.folder
     if entry.cwd is not None:
         cwd = (cwd or entry.source.path.parent) / Path(entry.cwd).expanduser()
@@ -177,7 +184,7 @@ def _process(entry: ServerEntry, expanded: Expanded) -> Any:
         # Before the working directory is changed, a relative path would be looked up from the present one.
         "command": str((cwd or Path.cwd()) / command) if is_path else expanded.command,
         "args": list(expanded.args),
-        "env": dict(expanded.env),
+        "env": dict(env),
         "cwd": None if cwd is None else os.fspath(cwd),
         # Otherwise one byte that is not UTF-8 would end the reading, without an error.
         "encoding_error_handler": "replace",
