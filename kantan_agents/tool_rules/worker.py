@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from kantan_agents.errors import (
@@ -30,7 +31,7 @@ PROGRAM: Final = "from kantan_agents.tool_rules.worker import main; main(parent)
 
 _PR_SET_PDEATHSIG: Final = 1
 
-# The process has the same `sys.path`, without the working directory.
+_NEEDED: Final = ("kantan_agents", "attr", "jsonschema_rs")
 _START: Final = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); parent = int(sys.argv[2]); "
 
 
@@ -40,8 +41,33 @@ def worker_command(program: str = PROGRAM) -> list[str]:
     Args:
         program: Python code. ``parent`` is the id of this process.
     """
-    places = json.dumps([str(place) for place in sys.path])
+    places = json.dumps(_places())
     return [sys.executable or "", "-I", "-c", _START + program, places, str(os.getpid())]
+
+
+def _places() -> list[str]:
+    """Return where the process finds modules: where this one does, without the working directory.
+
+    A tool may write there, and into any other folder with programs. So the folders that this process has the
+    modules from come first, and a new file in another folder takes the place of none of them.
+    """
+    library = str(Path(__file__).parents[2])
+    files = [getattr(sys.modules.get(name), "__file__", None) for name in _NEEDED]
+    used = {os.path.abspath(Path(file).parent.parent) for file in files if file}  # noqa: PTH100 - as it is
+    standard = os.path.dirname(os.__file__)  # noqa: PTH120
+    used |= {standard, os.path.join(standard, "lib-dynload")}  # noqa: PTH118
+    try:
+        working = os.getcwd()  # noqa: PTH109
+    except OSError:  # it was deleted
+        working = ""
+    groups: tuple[list[str], ...] = ([], [], [])
+    for entry in dict.fromkeys((*map(str, sys.path), library)):
+        place = os.path.join(working, entry)  # noqa: PTH118
+        if place in used:
+            groups[place == working].append(place)  # what is needed is there, such as in a container
+        elif entry and place != working:
+            groups[2].append(place)
+    return [place for group in groups for place in group]
 
 
 def task_of(

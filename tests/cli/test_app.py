@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import kantan_agents as kantan_agents_package
 from kantan_agents.cli.terminal.failures import describe, exit_code
 from kantan_agents.cli.terminal.plain import MAX_LINE, one_line, printable
 from kantan_agents.errors import ContextTypeError, ModelNotFoundError
@@ -163,3 +166,18 @@ def test_printable_keeps_everything_but_control_characters(text: str) -> None:
     assert printable(kept) == kept
     visible = "".join(character for character in text if character.isprintable())
     assert "".join(character for character in kept if character.isprintable()) == visible
+
+
+@pytest.mark.parametrize("first", ["", "{folder}"])
+def test_a_file_in_the_working_directory_takes_the_place_of_no_module(
+    first: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = os.path.realpath(tmp_path)
+    monkeypatch.chdir(folder)
+    places = [*sys.path]
+    program = str(Path(kantan_agents_package.__file__).with_name("__main__.py"))
+    monkeypatch.setattr(sys, "path", [first.format(folder=folder), *places])
+    runpy.run_path(program, run_name="imported")
+    assert sys.path == places
+    runpy.run_path(program, run_name="imported")
+    assert sys.path == places  # what else comes first stays

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import agents
@@ -27,8 +28,8 @@ from kantan_agents.middleware import Deadline
 from kantan_agents.subagent_files.names import name_key
 from kantan_agents.testing import ScriptedModel, function_call
 from kantan_agents.testing.strategies import tool_calls, tool_rules
-from kantan_agents.tool_rules import Decision, Origin, ToolFacts, ToolRules, decide_call
-from kantan_agents.tool_rules.worker import decide, decision_of, task_of
+from kantan_agents.tool_rules import Decision, Origin, ToolFacts, ToolRules, decide_call, worker
+from kantan_agents.tool_rules.worker import decide, decision_of, task_of, worker_command
 from kantan_agents.tools.guards import worker_process
 from kantan_agents.tools.guards.check import check_call
 from kantan_agents.tools.guards.worker_process import run_worker
@@ -119,6 +120,40 @@ async def test_a_check_that_takes_too_long_is_killed(
 async def test_a_program_that_fails_is_an_error() -> None:
     with pytest.raises(subprocess.CalledProcessError):
         await run_worker("sys.exit(3)", b"x" * 1_000_000)
+
+
+@pytest.mark.slow  # starts an interpreter
+def test_no_file_that_a_tool_may_write_takes_the_place_of_a_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    working, lib = tmp_path / "working", tmp_path / "lib"
+    for folder in (working, lib):
+        folder.mkdir()
+        for name in ("attr", "json", "jsonschema_rs", "kantan_agents", "sitecustomize"):
+            (folder / f"{name}.py").write_text(f"open({str(tmp_path / 'executed')!r}, 'a').write('{name} ')")
+    monkeypatch.chdir(working)
+    monkeypatch.setattr(sys, "path", ["", str(working), str(lib), *sys.path])
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["", str(lib)]))
+    task = json.dumps(task_of(ToolRules.parse({}), ToolFacts(("x",)), {}))
+    done = subprocess.run(worker_command(), input=task, stdout=subprocess.PIPE, text=True, check=True)
+    assert json.loads(done.stdout)["allowed"]
+    assert not (tmp_path / "executed").exists()
+
+
+def test_where_all_is_in_the_working_directory_it_is_found_there(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    library = Path(worker.__file__).parents[2]
+    monkeypatch.chdir(library)
+    monkeypatch.setattr(sys, "path", ["", *(one for one in sys.path if one != str(library))])
+    assert str(library) in worker._places()
+    assert "" not in worker._places()
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    if os.name == "posix":
+        gone.rmdir()
+        assert str(library) in worker._places()
 
 
 @pytest.mark.anyio

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -14,9 +13,11 @@ from anyio.streams.text import TextReceiveStream
 
 from kantan_agents.cli.terminal.database import DATABASE_VARIABLE
 from kantan_agents.errors import ChatCommandError
+from kantan_agents.tool_rules.worker import worker_command
 from kantan_agents.traces.database_url import url_of
 
 _PROGRAM: Final = "kantan-agents"
+_PAGE: Final = f"sys.argv[:] = [{_PROGRAM!r}, *sys.argv[3:]]; from kantan_agents.cli.app import main; main()"
 _PATIENCE: Final = 30.0
 
 
@@ -50,7 +51,8 @@ class ChatPage:
         # In the environment, not on the command line, which all users of the machine can read.
         environment = {**os.environ, DATABASE_VARIABLE: str(self._database) if url is None else url.secret}
         process = await anyio.open_process(
-            [sys.executable, "-m", "kantan_agents", "traces", "open", trace_id],
+            # Not with -m, which would prefer a module of this name in the working directory.
+            [*worker_command(_PAGE), "traces", "open", trace_id],
             env=environment,
             stdin=None,
             start_new_session=True,  # Ctrl-C in the chat is not meant for it

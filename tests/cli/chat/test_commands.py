@@ -111,13 +111,15 @@ def test_trace_names_the_command_that_shows_the_last_answer(
     assert expected in shown.replace("\n", "")
 
 
-def test_the_page_of_the_last_answer_can_be_opened(chat: Any, command: Any, kept: Any) -> None:
+def test_the_page_of_the_last_answer_can_be_opened(chat: Any, command: Any, kept: Any, folder: Path) -> None:
     import urllib.error
     import urllib.request
 
     with OfflineServer(["Hi."]) as server:
         terminal = chat(server, env={"BROWSER": "true"})
         command(terminal, "Hello", "Hi.")
+        # What a tool writes here takes the place of no program.
+        (folder / "kantan_agents.py").write_text("open('executed', 'w')")
         shown = command(terminal, "/trace open", "http://127.0.0.1:")
         found = re.search(r"http://\S+\n?\S*\n?\S*", shown)
         assert found is not None
@@ -129,6 +131,7 @@ def test_the_page_of_the_last_answer_can_be_opened(chat: Any, command: Any, kept
         assert terminal.wait_for_end() == 0
         with pytest.raises(urllib.error.URLError):
             browser.open(address)
+        assert not (folder / "executed").exists()
 
 
 def test_without_a_trace_database_there_is_nothing_to_open(chat: Any, command: Any) -> None:

@@ -1,4 +1,4 @@
-"""How a server of the user's own finds its programs, whatever folder this process works in.
+"""How a server of the user finds its programs, whatever folder this process works in.
 
 The user said yes to a command such as ``npx -y PACKAGE``, and not to what a repository calls ``npx``.
 """
@@ -23,7 +23,7 @@ _LISTS = frozenset(
 
 @attrs.frozen
 class OwnStart:
-    """What a server of the user's own starts with.
+    """What a server of the user starts with.
 
     Attributes:
         env: The environment variables that are given to it.
@@ -84,7 +84,7 @@ class OwnStart:
 def project_folders() -> tuple[Path, ...]:
     """Return the working directory and those above it up to the root of its repository.
 
-    A folder that the user's home lies in, as for a repository of configuration files, is no project.
+    A folder that the user's home lies in, as for a repository of configuration files, is not a project.
     """
     try:
         working = Path(os.path.realpath(Path.cwd()))

@@ -1,4 +1,4 @@
-"""A server of the user's own never starts a program of the folder that the user works in."""
+"""A server that the user has configured never starts a program of the folder that the user works in."""
 
 from __future__ import annotations
 
