@@ -65,6 +65,63 @@ def test_the_missing_tools_of_subagents_are_named_once_on_stderr(
     )
 
 
+def test_what_a_project_puts_in_place_of_the_users_is_named_on_stderr(
+    kantan_agents: Any, serve: Any, agents: Path, tmp_path: Path
+) -> None:
+    home, here = tmp_path / "home" / ".claude", agents.parent
+    agent_file(home / "agents" / "Lead.md", "Lead", "Mine.", "", "I lead.\n")
+    agent_file(home / "agents" / "only.md", "only", "Mine.", "", "I am only here.\n")
+    agent_file(agents / "lead.md", "lead", "Leads.", "skills: [pdf]\ntools: Task\n", "You lead.\n")
+    agent_file(agents / "nearer" / "lead.md", "lead", "Leads.", "", "Of the project, too.\n")
+    for place in (home, here):
+        for name in ("pdf", "other"):
+            agent_file(place / "skills" / name / "SKILL.md", name, "A skill.", "", "Read.\n")
+        for name in ("deploy", "other"):
+            (place / "commands").mkdir(exist_ok=True)
+            (place / "commands" / f"{name}.md").write_text("Deploy.")
+    with OfflineServer(["Hi.", "Deployed."]) as server:
+        serve(server)
+        model = ("--model", "gpt-6.1-terra")
+        led = kantan_agents("run", "--agent", "lead", "Hello", *model)
+        deployed = kantan_agents("run", "/deploy", *model)
+    assert (led.stdout, deployed.stdout) == ("Hi.\n", "Deployed.\n")
+    assert led.stderr.splitlines() == [
+        (
+            f"note: the agent 'Lead' of this project is used, {agents / 'lead.md'}, and not yours, "
+            f"{home / 'agents' / 'Lead.md'}"
+        ),
+        (
+            f"note: the skill 'pdf' of this project is used, {here / 'skills' / 'pdf' / 'SKILL.md'}, and not "
+            f"yours, {home / 'skills' / 'pdf' / 'SKILL.md'}"
+        ),
+    ]
+    assert deployed.stderr.splitlines() == [
+        (
+            f"note: the command 'deploy' of this project is used, {here / 'commands' / 'deploy.md'}, and not "
+            f"yours, {home / 'commands' / 'deploy.md'}"
+        ),
+    ]
+
+
+def test_a_chat_says_where_its_agent_is_from(
+    agents: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from kantan_agents.cli.chat.questions import Questions
+    from kantan_agents.cli.chat.source import agent_source
+
+    mine = agent_file(tmp_path / "home" / ".claude" / "agents" / "mine.md", "mine")
+    named = agent_file(tmp_path / "other" / "named.md", "named")
+    for name in ("lead", "mine", str(named)):
+        agent_source(name, "", None, questions=Questions())
+    assert capsys.readouterr().err.splitlines() == [
+        f"lead is of this project: {agents / 'lead.md'}",
+        f"mine is yours: {mine}",
+        f"named is of the file that you named: {named}",
+    ]
+    agent_source("lead", "", None)  # nobody is there to read it
+    assert capsys.readouterr().err == ""
+
+
 @pytest.mark.usefixtures("agents")
 class TestRun:
     def test_an_orchestrator_delegates_to_two_agents(

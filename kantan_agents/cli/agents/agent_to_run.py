@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import attrs
 
+from kantan_agents.cli.terminal.replaced import say_replaced
 from kantan_agents.errors import AgentNotFoundError, InvalidOptionError
 from kantan_agents.subagent_files import AgentCatalog, AgentDefinition, AgentLoader, name_key
 
@@ -43,6 +44,8 @@ def find_agent(catalog: AgentCatalog, name: str) -> AgentDefinition:
 def read_agent(name: str) -> AgentToRun:
     """Return the agent to run, and the loader for agents it may delegate to.
 
+    Agents of the project that are used in place of the user's are named on standard error.
+
     Args:
         name: The name of an agent, or the path of a file that ends with ``.md``.
 
@@ -51,11 +54,10 @@ def read_agent(name: str) -> AgentToRun:
         InvalidOptionError: E75, the agent has no prompt.
     """
     loader = AgentLoader()
-    if name.endswith(".md"):
-        definition = AgentDefinition.load(name)
-    else:
-        definition = find_agent(loader.load_agents_now(), name)
+    is_file = name.endswith(".md")
+    definition = AgentDefinition.load(name) if is_file else find_agent(loader.load_agents_now(), name)
     if not definition.system_prompt.strip():
         reason = f"{definition.name} has no prompt, its file ends with the frontmatter: {definition.path}"
         raise InvalidOptionError(option="--agent", reason=reason)
+    say_replaced("agent", loader.load_agents_now().shadowed, loader.directories)
     return AgentToRun(definition, loader)

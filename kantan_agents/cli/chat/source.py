@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Protocol
 
 import attrs
+import typer
 
 from kantan_agents.agent import Agent
 from kantan_agents.cli.agents.agent_to_run import AgentToRun, read_agent
@@ -15,6 +16,8 @@ from kantan_agents.cli.run.agent_from_file import agent_from_file
 from kantan_agents.cli.run.run import AGENT_NAME, user_rules
 from kantan_agents.cli.terminal.failures import describe
 from kantan_agents.cli.terminal.load_object import load_object
+from kantan_agents.cli.terminal.plain import one_line
+from kantan_agents.cli.terminal.replaced import scope_of
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.middleware import SlashCommands
 from kantan_agents.toolkit.ask_user_question import ask_user_question
@@ -65,7 +68,13 @@ def agent_source(
         if tools:
             raise InvalidOptionError(option="--tools", reason="cannot be combined with an agent of a module")
         return partial(_changed, _loaded(name))
-    return partial(_of_file, read_agent(name), commands, [*tools, *asking])
+    named = read_agent(name)
+    if questions is not None:
+        scope = {"project": "of this project", "user": "yours"}.get(
+            scope_of(named.definition.path, named.loader.directories) or "", "of the file that you named"
+        )
+        typer.echo(one_line(f"{named.definition.name} is {scope}: {named.definition.path}"), err=True)
+    return partial(_of_file, named, commands, [*tools, *asking])
 
 
 def slash_commands_of(agent: Agent[Any]) -> SlashCommands | None:

@@ -12,6 +12,7 @@ from kantan_agents.agent.delegation import task_tool
 from kantan_agents.agent.from_definition import missing_tools
 from kantan_agents.cli.agents.agent_to_run import AgentToRun
 from kantan_agents.cli.terminal.plain import one_line
+from kantan_agents.cli.terminal.replaced import say_replaced
 from kantan_agents.cli.terminal.toolkit_options import OPTIONS_OF_TOOLS, TOOLS_OF_CHAT
 from kantan_agents.core.interception import Middleware
 from kantan_agents.core.pipeline import Next, Run, Stage
@@ -58,7 +59,9 @@ def agent_from_file(
     )
     _name_missing_tools(named.definition, agent)
     if named.definition.skills:
-        _name_missing_skills(named.definition, skills.load_skills_now())
+        found = skills.load_skills_now()
+        _name_missing_skills(named.definition, found)
+        say_replaced("skill", found.shadowed, skills.directories, named.definition.skills)
     return agent
 
 

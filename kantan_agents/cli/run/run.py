@@ -18,6 +18,7 @@ from kantan_agents.cli.run.agent_from_file import agent_from_file
 from kantan_agents.cli.run.recording import RecordingTarget, collect_runs, recording_to
 from kantan_agents.cli.terminal.approvals import ApprovalAnswer, AskedApprovals
 from kantan_agents.cli.terminal.plain import json_text, one_line, printable
+from kantan_agents.cli.terminal.replaced import say_replaced
 from kantan_agents.cli.terminal.toolkit_options import NO_TOOLKIT, ToolkitOptions
 from kantan_agents.core.interception import Middleware
 from kantan_agents.core.pipeline import Run, Stage, run_result
@@ -26,7 +27,7 @@ from kantan_agents.middleware.approve.calls import PendingCall
 from kantan_agents.middleware.slash_commands.user_rules import USER_RULES
 from kantan_agents.models.structured import json_data
 from kantan_agents.tool_rules import rules_of
-from kantan_agents.tools.commands import PREFIX
+from kantan_agents.tools.commands import PREFIX, name_in
 from kantan_agents.tools.skills import CommandLoader
 
 AGENT_NAME = "assistant"
@@ -75,6 +76,9 @@ def answer(
         rules = context.get("tool_rules") if stated is None else stated
         # A question needs no working directory.
         files = CommandLoader() if question.startswith(PREFIX) else None
+        if files is not None:
+            shadowed = files.load_commands_now().shadowed
+            say_replaced("command", shadowed, files.directories, [name_in(question)])
         middleware.append(SlashCommands(user_rules(rules), files=files))
     given = tools.tools()
     if isinstance(instructions, str):

@@ -1,0 +1,55 @@
+"""Says which files of a project are used in place of the user's of the same name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import Any, Final
+
+import typer
+
+from kantan_agents.cli.terminal.plain import one_line
+from kantan_agents.subagent_files.loading.directories import AgentDirectory, DirectoryScope
+from kantan_agents.subagent_files.names import name_key
+
+_MOST: Final = 10
+
+
+def say_replaced(
+    kind: str,
+    shadowed: Iterable[Any],
+    directories: Iterable[AgentDirectory],
+    names: Collection[str] | None = None,
+) -> None:
+    """Name the user's files that are not used because the project has others of the same name.
+
+    The user knows their own: one that behaves differently in one folder must not do so in silence.
+
+    Args:
+        kind: What the files describe, such as ``agent``.
+        shadowed: What a catalog says about files that are not used: each has ``name``, ``path`` and ``by``.
+        directories: Where its loader has searched.
+        names: The names that matter; None for all.
+    """
+    places = tuple(directories)
+    keys = None if names is None else {name_key(name) for name in names}
+    lines = [
+        f"note: the {kind} {one.name!r} of this project is used, {one.by}, and not yours, {one.path}"
+        for one in shadowed
+        if (keys is None or name_key(one.name) in keys)
+        and scope_of(one.by, places) == "project"
+        and scope_of(one.path, places) == "user"
+    ]
+    for line in lines[:_MOST]:
+        typer.echo(one_line(line), err=True)
+    if len(lines) > _MOST:
+        typer.echo(f"note: and {len(lines) - _MOST} more; kantan-agents agents list shows them", err=True)
+
+
+def scope_of(path: Path | None, directories: Iterable[AgentDirectory]) -> DirectoryScope | None:
+    """Return the scope of the directory that a file was found in; None if it was found in none."""
+    if path is None:
+        return None
+    place = Path(os.path.abspath(path))  # noqa: PTH100 - as the loader has written it
+    return next((one.scope for one in directories if place.is_relative_to(one.path)), None)
