@@ -248,6 +248,12 @@ def show_each_turn(tool: FunctionTool, shown: ResolveTool) -> None:
     setattr(tool, _EACH_TURN, shown)
 
 
+def shown_each_turn(tool: FunctionTool) -> ResolveTool | None:
+    """Return what ``show_each_turn`` has registered for a tool; None for most tools."""
+    found: ResolveTool | None = getattr(tool, _EACH_TURN, None)
+    return found
+
+
 def changes_each_turn(tool: FunctionTool) -> bool:
     """Return whether a tool is registered with ``show_each_turn``."""
     return hasattr(tool, _EACH_TURN)

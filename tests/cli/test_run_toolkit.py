@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
+from kantan_agents.cli.chat.ask_approval import AskAtTerminal
+from kantan_agents.cli.chat.screen import Screen
 from kantan_agents.cli.terminal.toolkit_options import OPTIONS_OF_TOOLS, ToolkitOptions
+from kantan_agents.middleware.approve.calls import PendingCall
 from kantan_agents.testing import OfflineServer, RecordedRequest, ScriptedToolCall
+from kantan_agents.toolkit.shell import shell, shell_tools
 from tests.cli.agent_folder import agent_file
 from tests.cli.test_agents import is_one_error
+
+OFF = "it is switched off"
 
 
 @pytest.fixture
@@ -88,11 +97,13 @@ def test_a_call_that_needs_an_approval_is_refused_unless_it_is_given(
     options = ("writer", "--tools", "code", "--write", "--shell")
     result = run(kantan_agents, serve, reply, *options)
     assert result.code == 0 and "did not approve" in result.stdout
-    assert result.stderr == "note: a call of Write was not approved; --yes Write approves them\n"
+    assert result.stderr.splitlines()[-1] == (
+        "note: a call of Write was not approved; --yes Write approves them"
+    )
     assert not (code / "b.txt").exists()
     result = run(kantan_agents, serve, reply, *options, "--yes", "Write", "--json")
     assert "did not approve" not in json.loads(result.stdout)["result"]["final_output"]
-    assert (code / "b.txt").read_text() == "new\n" and result.stderr == ""
+    assert (code / "b.txt").read_text() == "new\n" and "not approved" not in result.stderr
 
 
 def test_a_call_of_a_subagent_is_refused_in_the_same_way(kantan_agents: Any, serve: Any, code: Path) -> None:
@@ -119,6 +130,7 @@ def test_a_call_of_a_subagent_is_refused_in_the_same_way(kantan_agents: Any, ser
     [
         (("--write",), "--write: needs --tools DIR"),
         (("--tools", "missing"), "--tools: must be a folder that exists, not missing"),
+        (("--sandbox", "on"), "--sandbox: must be auto, required or off, not 'on'"),
     ],
 )
 def test_a_wrong_option_is_an_error(
@@ -126,6 +138,89 @@ def test_a_wrong_option_is_an_error(
 ) -> None:
     result = kantan_agents("run", "Go.", "--agent", "reader", *options)
     is_one_error(result, f"[E75] Invalid option {message}")
+
+
+@pytest.fixture
+def no_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shell, "find_sandbox", lambda *_, **__: "bwrap is not installed")
+
+
+WITHOUT = (
+    " commands without a sandbox, which reach all that you may: bwrap is not installed; --sandbox required "
+    "refuses them"
+)
+
+
+@pytest.mark.usefixtures("no_sandbox")
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--shell",), [f"warning: Bash runs{WITHOUT}"]),
+        (("--shell", "--yes", "Bash"), [f"warning: --yes Bash approves{WITHOUT}"]),
+        (
+            ("--shell", "--sandbox", "off"),
+            ["warning: Bash runs" + WITHOUT.replace("bwrap is not installed", OFF)],
+        ),
+        (("--write",), []),
+    ],
+)
+def test_without_a_sandbox_this_is_said_on_stderr(
+    kantan_agents: Any, serve: Any, code: Path, options: tuple[str, ...], said: list[str]
+) -> None:
+    result = run(kantan_agents, serve, lambda _: "Done.", "lead", "--tools", "code", *options)
+    assert (result.code, result.stdout) == (0, "Done.\n")
+    assert result.stderr.splitlines() == said
+
+
+@pytest.mark.slow  # starts bubblewrap
+def test_with_a_sandbox_this_is_said_on_stderr(kantan_agents: Any, serve: Any, code: Path) -> None:
+    found = shell.shell_of(shell_tools(code))
+    if found is None or isinstance(found.place_now(), str):
+        pytest.skip("bubblewrap is not installed here, or does not work")
+    options = ("--tools", "code", "--shell", "--sandbox", "required")
+    result = run(kantan_agents, serve, lambda _: "Done.", "lead", *options)
+    assert (result.code, result.stdout) == (0, "Done.\n")
+    assert result.stderr == "note: Bash runs its commands in a sandbox. Sandbox: bubblewrap, no network.\n"
+
+
+@pytest.mark.usefixtures("no_sandbox")
+@pytest.mark.parametrize("command", [("run", "Go."), ("chat",)])
+def test_a_required_sandbox_that_is_missing_ends_the_command_before_the_model_is_asked(
+    kantan_agents: Any, serve: Any, code: Path, command: tuple[str, ...]
+) -> None:
+    options = ("--model", "ollama/m", "--tools", "code", "--shell", "--sandbox", "required")
+    with OfflineServer([]) as server:
+        serve(server)
+        result = kantan_agents(*command, *options)
+        assert server.requests == []
+    is_one_error(result, "[E168] The shell needs a sandbox, and there is none: bwrap is not installed")
+
+
+@pytest.mark.usefixtures("no_sandbox")
+def test_a_required_sandbox_holds_for_an_agent_of_a_module_too(
+    kantan_agents: Any, code: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (code.parent / "sandboxed_shop.py").write_text(
+        "from kantan_agents import Agent\nfrom kantan_agents.toolkit.shell import shell_tools\n"
+        "agent = Agent('shop', 'x', tools=shell_tools('.'))\n"
+    )
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    result = kantan_agents("chat", "--agent", "sandboxed_shop:agent", "--sandbox", "required")
+    is_one_error(result, "[E168] The shell needs a sandbox")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("tool", "asked"), [("Bash", "Bash (no sandbox):"), ("Write", "Write:")])
+async def test_the_question_about_a_command_says_whether_there_is_a_sandbox(tool: str, asked: str) -> None:
+    class Person:
+        async def ask(self, _: str) -> str:
+            return "y"
+
+    written = io.StringIO()
+    ask = AskAtTerminal(Person(), Screen(Console(file=written, width=100)), "no sandbox")  # type: ignore[arg-type]
+    answer = await ask(PendingCall("1", tool, "{}", "lead"))
+    assert answer is not None and answer.decision == "yes"
+    assert written.getvalue().splitlines()[0] == f"lead asks for an approval of {asked}"
 
 
 def test_a_person_runs_a_tool_of_the_toolkit_as_a_command(kantan_agents: Any, code: Path) -> None:

@@ -24,17 +24,20 @@ class AskAtTerminal:
     Args:
         editor: Reads the answers.
         screen: Shows the questions.
+        place: Where commands run, such as ``no sandbox``.
     """
 
-    def __init__(self, editor: Editor, screen: Screen) -> None:
+    def __init__(self, editor: Editor, screen: Screen, place: str = "") -> None:
+        self._place = f" ({place})" if place else ""
         self._editor = editor
         self._screen = screen
 
     async def __call__(self, call: PendingCall) -> ApprovalAnswer | None:
         """Ask about a call; None if the person has pressed Ctrl-C or Ctrl-D instead."""
         async with self._screen.lock:
+            place = self._place if call.tool == "Bash" else ""
             self._screen.line(
-                f"{short_name(call.agent)} asks for an approval of {short_name(call.tool)}:", NOTICE
+                f"{short_name(call.agent)} asks for an approval of {short_name(call.tool)}{place}:", NOTICE
             )
             # All of it: a person must see what they approve.
             self._screen.block(_arguments(call))

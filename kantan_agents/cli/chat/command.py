@@ -17,6 +17,7 @@ from kantan_agents.cli.terminal.shell_words import shell_words
 from kantan_agents.cli.terminal.toolkit_options import (
     ApprovedOption,
     NetworkOption,
+    SandboxOption,
     ShellOption,
     ToolkitOptions,
     ToolsOption,
@@ -105,6 +106,7 @@ def chat(
     write: WriteOption = False,
     shell: ShellOption = False,
     network: NetworkOption = False,
+    sandbox: SandboxOption = "auto",
     approved: ApprovedOption = None,
     price: PriceOption = None,
     conversations: Annotated[
@@ -147,17 +149,32 @@ def chat(
     from kantan_agents.cli.chat.questions import Questions
     from kantan_agents.cli.chat.settings import Settings, open_conversations, read_start
     from kantan_agents.cli.run import recording
+    from kantan_agents.cli.terminal.sandbox import say_where_commands_run
 
     target = (
         None if no_record else recording.checked(recording.RecordingTarget(db, required=is_named(invocation)))
     )
     text = INSTRUCTIONS if instructions is None else instructions
-    tools = ToolkitOptions(tools_root, write, shell, network).tools()
+    tools = ToolkitOptions(tools_root, write, shell, network, sandbox).tools()
     questions = Questions() if is_terminal() else None
     make_agent, context = read_start(agent, text, context_file, rules, tools, questions)
     talks_to = make_agent(model)
+    place = say_where_commands_run(talks_to.inherited["tools"], approved or (), sandbox)
     store = None if no_save else open_conversations(conversations, resumes=resume is not None)
 
     from kantan_agents.cli.chat.run import lead
 
-    lead(Settings(talks_to, make_agent, context, target, store, resume, approved or (), prices, questions))
+    lead(
+        Settings(
+            talks_to,
+            make_agent,
+            context,
+            target,
+            store,
+            resume,
+            approved or (),
+            prices,
+            questions,
+            place_of_commands=place,
+        )
+    )

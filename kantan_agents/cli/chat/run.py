@@ -67,7 +67,8 @@ async def _lead(settings: Settings, page: ChatPage | None) -> int:
     screen = Screen(wide_terminal(), notes=wide_terminal(stderr=True) if questions is None else None)
     costs = Costs(settings.prices)
     editor = None if questions is None else Editor(ending)
-    ask = partial(refuse, screen) if editor is None else AskAtTerminal(editor, screen)
+    place = settings.place_of_commands
+    ask = partial(refuse, screen) if editor is None else AskAtTerminal(editor, screen, place)
     approved = frozenset(settings.approved)
     talk = Talk(settings.agent, settings.context, screen, ending, ask, approved, settings.store)
     if questions is not None and editor is not None:

@@ -39,6 +39,7 @@ class Settings:
         prices: The prices of models.
         questions: Asks the person what a model wants to know; None if nobody is at a terminal.
         folder: The working folder, whose files may be sent.
+        place_of_commands: Where the commands of the agent run, for questions; empty if it runs none.
     """
 
     agent: Agent[Any]
@@ -51,6 +52,7 @@ class Settings:
     prices: Mapping[str, tuple[float, float]]
     questions: Questions | None
     folder: Path = attrs.field(factory=lambda: Path(os.path.realpath(".")))
+    place_of_commands: str = ""
 
 
 def read_start(

@@ -13,6 +13,7 @@ from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption, is_nam
 from kantan_agents.cli.terminal.toolkit_options import (
     ApprovedOption,
     NetworkOption,
+    SandboxOption,
     ShellOption,
     ToolkitOptions,
     ToolsOption,
@@ -71,6 +72,7 @@ def run(
     write: WriteOption = False,
     shell: ShellOption = False,
     network: NetworkOption = False,
+    sandbox: SandboxOption = "auto",
     approved: ApprovedOption = None,
     db: DatabaseOption = DATABASE,
     no_record: Annotated[bool, typer.Option("--no-record", help="Do not record the run.")] = False,
@@ -129,6 +131,6 @@ def run(
         target=target,
         as_json=as_json,
         commands=commands,
-        tools=ToolkitOptions(tools_root, write, shell, network),
+        tools=ToolkitOptions(tools_root, write, shell, network, sandbox),
         approved=approved or (),
     )

@@ -19,6 +19,7 @@ from kantan_agents.cli.run.recording import RecordingTarget, collect_runs, recor
 from kantan_agents.cli.terminal.approvals import ApprovalAnswer, AskedApprovals
 from kantan_agents.cli.terminal.plain import json_text, one_line, printable
 from kantan_agents.cli.terminal.replaced import say_replaced
+from kantan_agents.cli.terminal.sandbox import say_where_commands_run
 from kantan_agents.cli.terminal.toolkit_options import NO_TOOLKIT, ToolkitOptions
 from kantan_agents.core.interception import Middleware
 from kantan_agents.core.pipeline import Run, Stage, run_result
@@ -81,6 +82,7 @@ def answer(
             say_replaced("command", shadowed, files.directories, [name_in(question)])
         middleware.append(SlashCommands(user_rules(rules), files=files))
     given = tools.tools()
+    say_where_commands_run(given, approved, tools.sandbox)
     if isinstance(instructions, str):
         agent = Agent(AGENT_NAME, instructions, model=model, middleware=middleware, tools=given)
     else:

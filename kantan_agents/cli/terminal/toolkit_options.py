@@ -10,6 +10,8 @@ import typer
 
 from kantan_agents.errors import InvalidOptionError
 
+_SANDBOXES: Final = ("auto", "required", "off")
+
 ToolsOption = Annotated[
     Optional[Path],  # noqa: UP045
     typer.Option(
@@ -24,6 +26,15 @@ ShellOption = Annotated[
     bool, typer.Option("--shell", help="With --tools: also Bash, which begins in the folder.")
 ]
 NetworkOption = Annotated[bool, typer.Option("--network", help="With --tools: also WebFetch.")]
+SandboxOption = Annotated[
+    str,
+    typer.Option(
+        "--sandbox",
+        metavar="auto|required|off",
+        help="Whether Bash needs a sandbox: auto uses one if there is one, required refuses to run without.",
+        show_default=False,
+    ),
+]
 ApprovedOption = Annotated[
     Optional[list[str]],  # noqa: UP045
     typer.Option(
@@ -56,12 +67,14 @@ class ToolkitOptions:
         write: Whether files may be changed.
         shell: Whether commands may be run.
         network: Whether pages may be fetched.
+        sandbox: Whether commands need a sandbox, as for ``shell_tools``.
     """
 
     root: Path | None = None
     write: bool = False
     shell: bool = False
     network: bool = False
+    sandbox: str = "auto"
 
     def tools(self) -> list[Any]:
         """Return the tools. Those that change something wait for an approval.
@@ -70,6 +83,9 @@ class ToolkitOptions:
             InvalidOptionError: E75, an option needs a folder that is not given, or it is not a folder.
             ToolkitUnavailableError: E165, the system cannot confine tools to a folder.
         """
+        if self.sandbox not in _SANDBOXES:
+            reason = f"must be {', '.join(_SANDBOXES[:-1])} or {_SANDBOXES[-1]}, not {self.sandbox!r:.60}"
+            raise InvalidOptionError(option="--sandbox", reason=reason)
         if self.root is None:
             for option in ("write", "shell", "network"):
                 if getattr(self, option):
@@ -82,7 +98,15 @@ class ToolkitOptions:
         from kantan_agents.toolkit import toolkit
         from kantan_agents.toolkit.todo_write import todo_write
 
-        given = toolkit(self.root, write=self.write, shell=self.shell, network=self.network)
+        given = toolkit(self.root, write=self.write)
+        if self.shell:
+            from kantan_agents.toolkit.shell import shell_tools
+
+            given += shell_tools(self.root, sandbox=self.sandbox)  # type: ignore[arg-type]  # checked above
+        if self.network:
+            from kantan_agents.toolkit.web import web_tools
+
+            given += web_tools()
         return [*given, todo_write()]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 import attrs
@@ -31,6 +31,7 @@ from kantan_agents.toolkit.shell.limits import ShellLimits
 from kantan_agents.toolkit.shell.sandbox import TEMPORARY, Sandbox, find_sandbox
 from kantan_agents.toolkit.shell.shells import ShellsOfRuns
 from kantan_agents.toolkit.shell.supervised import Launch
+from kantan_agents.tools.listing import shown_each_turn
 
 SandboxChoice = Literal["auto", "required", "off"]
 
@@ -146,6 +147,18 @@ class ShellTools:
             raise SandboxUnavailableError(reason=self._found[1])
         return self._found
 
+    def place_now(self) -> Sandbox | str:
+        """Return the sandbox of commands, or why there is none. Not for the event loop.
+
+        Raises:
+            ShellUnavailableError, SandboxUnavailableError: E167, E168, as for a command.
+        """
+        if self._found is None:
+            self._found = self._find()
+        if self._options.sandbox == "required" and isinstance(self._found[1], str):
+            raise SandboxUnavailableError(reason=self._found[1])
+        return self._found[1]
+
     def _find(self) -> tuple[str, Sandbox | str]:
         if os.name != "posix":
             raise ShellUnavailableError(reason="this system has no POSIX shell")
@@ -180,6 +193,12 @@ class ShellTools:
             self._options.limits,
             is_sandboxed=isinstance(sandbox, Sandbox),
         )
+
+
+def shell_of(tools: Iterable[FunctionTool]) -> ShellTools | None:
+    """Return what runs the commands of ``Bash`` among tools; None if that is not a tool of this library."""
+    bound = (getattr(shown_each_turn(tool), "__self__", None) for tool in tools)
+    return next((one for one in bound if isinstance(one, ShellTools)), None)
 
 
 def _open_run() -> Run | None:
