@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from kantan_agents.cli.run.agent_from_file import _asks
+from kantan_agents.cli.terminal.approvals import _named_call
 from kantan_agents.testing import OfflineServer, RecordedRequest, ScriptedToolCall
 from tests.cli.agent_folder import agent_file
 from tests.cli.imports import assert_none_imports_the_sdk
@@ -247,6 +250,38 @@ def test_in_a_terminal_the_user_is_asked_once(
     assert ("It starts or connects to:" in again.stderr + again.stdout) is (code != 0)
 
 
+@pytest.mark.parametrize(
+    ("name", "is_asked"),
+    [
+        ("mcp__files__read", False),
+        ("mcp__files", False),
+        ("mcp__files__*", False),
+        ("read", True),
+        ("mcp__*", True),
+        ("mcp__files__die", True),
+        ("mcp__mail", True),
+        ("mcp_files__read", True),
+    ],
+)
+def test_only_full_names_approve_calls_of_a_server(name: str, is_asked: bool) -> None:
+    assert _asks(frozenset({name}), "files", "read") is is_asked
+
+
+@pytest.mark.parametrize("shown", ["read", "mcp_files__read"])
+def test_a_waiting_call_of_a_server_has_its_full_name(shown: str) -> None:
+    item = SimpleNamespace(
+        name=shown,
+        arguments="{}",
+        call_id="1",
+        agent=SimpleNamespace(name="lead"),
+        tool_origin=SimpleNamespace(mcp_server_name="files"),
+    )
+    call = _named_call(item)
+    assert (call.tool, call.names) == ("mcp__files__read", ("mcp__files__read", shown))
+    item.tool_origin = None
+    assert _named_call(item).tool == shown
+
+
 class TestRunAgent:
     @pytest.fixture(autouse=True)
     def lead(self, configured: Project) -> None:
@@ -263,9 +298,10 @@ class TestRunAgent:
     def test_the_servers_of_the_file_are_used_once_it_is_trusted(
         self, kantan_agents: Any, serve: Any, configured: Project
     ) -> None:
+        approving = ("--yes", "mcp__files__read")
         with OfflineServer(self.reply) as server:
             serve(server)
-            arguments = ("run", "--agent", "lead", "Read a.txt", "--model", "gpt-6.1-terra")
+            arguments = ("run", "--agent", "lead", "Read a.txt", "--model", "gpt-6.1-terra", *approving)
             refused = kantan_agents(*arguments)
             assert (refused.code, configured.log("good"), server.requests) == (2, [], [])
             assert f"kantan-agents mcp trust {configured.path}" in refused.stderr
@@ -274,6 +310,24 @@ class TestRunAgent:
         assert (outcome.code, outcome.stdout) == (0, "It says: content of a.txt\n")
         assert outcome.stderr == ""
         assert "read a.txt" in configured.log("good")
+
+    @pytest.mark.slow  # starts a server
+    @pytest.mark.parametrize("name", [None, "read"])
+    def test_a_call_of_a_server_is_made_only_if_it_is_approved_by_its_full_name(
+        self, kantan_agents: Any, serve: Any, configured: Project, name: str | None
+    ) -> None:
+        kantan_agents("mcp", "trust", ".mcp.json")
+        approving = () if name is None else ("--yes", name)
+        with OfflineServer([ScriptedToolCall("read", {"path": "a.txt"}), "I may not."]) as server:
+            serve(server)
+            outcome = kantan_agents(
+                "run", "--agent", "lead", "Read a.txt", "--model", "gpt-6.1-terra", *approving
+            )
+        assert (outcome.code, outcome.stdout) == (0, "I may not.\n")
+        assert outcome.stderr == (
+            "note: a call of mcp__files__read was not approved; --yes mcp__files__read approves them\n"
+        )
+        assert "read a.txt" not in configured.log("good")
 
     def test_a_server_that_nobody_has_configured_is_named_on_stderr(
         self, kantan_agents: Any, serve: Any, configured: Project
@@ -319,7 +373,16 @@ class TestRunAgent:
         agent_file(path, "own", "Has one.", f"mcpServers: {servers}\n", "You lead.\n")
         with OfflineServer(self.reply) as server:
             serve(server)
-            arguments = ("run", "--agent", "own", "Read a.txt", "--model", "gpt-6.1-terra")
+            arguments = (
+                "run",
+                "--agent",
+                "own",
+                "Read a.txt",
+                "--model",
+                "gpt-6.1-terra",
+                "--yes",
+                "mcp__own",
+            )
             assert kantan_agents(*arguments).code == 2
             assert configured.log("noisy") == []
             assert kantan_agents("mcp", "trust", str(path)).code == 0
@@ -334,7 +397,8 @@ class TestRunAgent:
         kantan_agents("mcp", "trust", ".mcp.json")
         with OfflineServer(self.reply) as server:
             outcome = process(
-                "run", "--agent", "lead", "Read a.txt", "--model", "gpt-6.1-terra", env=server.environment()
+                *("run", "--agent", "lead", "Read a.txt", "--model", "gpt-6.1-terra", "--yes", "mcp__files"),
+                env=server.environment(),
             )
         assert (outcome.code, outcome.stdout, outcome.stderr) == (0, "It says: content of a.txt\n", "")
         anyio.run(configured.all_ended)

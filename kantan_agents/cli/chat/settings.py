@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +62,7 @@ def read_start(
     rules: str | None,
     tools: Sequence[Any],
     questions: Questions | None,
+    approved: Collection[str] = (),
 ) -> tuple[MakeAgent, dict[str, Any]]:
     """Return what makes the agent, and the context of its conversations.
 
@@ -80,7 +81,8 @@ def read_start(
     if rules is not None:
         add_rules(context, rules, "")
     for_people = context.get(CONTEXT_KEY) if stated is None else stated
-    return agent_source(agent, read_instructions(instructions), for_people, tools, questions), context
+    make_agent = agent_source(agent, read_instructions(instructions), for_people, tools, questions, approved)
+    return make_agent, context
 
 
 def open_conversations(path: Path | None, *, resumes: bool) -> Conversations | None:

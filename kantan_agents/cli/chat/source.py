@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -44,6 +44,7 @@ def agent_source(
     rules: Any,
     tools: Sequence[Any] = (),
     questions: Questions | None = None,
+    approved: Collection[str] = (),
 ) -> MakeAgent:
     """Return what makes the agent of a chat.
 
@@ -55,6 +56,7 @@ def agent_source(
         tools: The tools that the agent gets. An agent of a module has its own.
         questions: Asks the person for the tool ``AskUserQuestion``, which an agent of a file gets, and any
             other that gets tools.
+        approved: Names of tools and MCP servers whose calls need no approval.
 
     Raises:
         AgentNotFoundError, AgentFileError, InvalidDefinitionError: E32, E30, E31, as ``read_agent``.
@@ -74,7 +76,7 @@ def agent_source(
             scope_of(named.definition.path, named.loader.directories) or "", "of the file that you named"
         )
         typer.echo(one_line(f"{named.definition.name} is {scope}: {named.definition.path}"), err=True)
-    return partial(_of_file, named, commands, [*tools, *asking])
+    return partial(_of_file, named, commands, [*tools, *asking], approved)
 
 
 def slash_commands_of(agent: Agent[Any]) -> SlashCommands | None:
@@ -100,13 +102,14 @@ def _of_file(
     named: AgentToRun,
     middleware: Sequence[Any],
     tools: Sequence[Any],
+    approved: Collection[str],
     model: str | None,
     *,
     replace: bool = False,
 ) -> Agent[Any]:
     if replace and model is not None:
         named = attrs.evolve(named, definition=attrs.evolve(named.definition, model=None))
-    return agent_from_file(named, model, middleware, tools)
+    return agent_from_file(named, model, middleware, tools, approved)
 
 
 def _changed(agent: Agent[Any], model: str | None, *, replace: bool = False) -> Agent[Any]:

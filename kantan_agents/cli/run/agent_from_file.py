@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from functools import partial
 from typing import Any
 
 import typer
@@ -20,6 +21,7 @@ from kantan_agents.errors import KantanAgentsError
 from kantan_agents.subagent_files import MODELS, AgentDefinition, AgentLoader
 from kantan_agents.subagent_files.unknown_tools import UnknownTool, listed, names_no_tool
 from kantan_agents.support.nearest import nearest
+from kantan_agents.tool_rules.origins import SERVER_PREFIX
 from kantan_agents.tools.skills import SkillCatalog, SkillLoader
 
 
@@ -28,6 +30,7 @@ def agent_from_file(
     model: str | None,
     middleware: Sequence[Stage | Middleware] = (),
     tools: Sequence[Any] = (),
+    approved: Collection[str] | None = None,
 ) -> Agent[Any]:
     """Return the agent of a file, which may delegate to the others.
 
@@ -40,6 +43,8 @@ def agent_from_file(
         model: Used if the file has a short name or no model.
         middleware: The outer middleware.
         tools: Further tools, as far as the file permits them.
+        approved: Names of MCP tools and servers whose calls need no approval, such as ``mcp__docs__search``
+            and ``mcp__docs``; all others wait for one. None if no call does, as nobody could approve it.
 
     Raises:
         KantanAgentsError: E180 to E183, an MCP server of the file cannot be used; any error of ``Agent``.
@@ -48,7 +53,7 @@ def agent_from_file(
     agent: Agent[Any] = Agent.from_definition(
         named.definition,
         tools=[task_tool(named.loader), *tools],
-        mcp_servers=_servers_of(named.definition),
+        mcp_servers=_servers_of(named.definition, approved),
         model=model,
         # Short names belong to one provider; --model replaces them, so that the files run on any provider.
         # Names such as `inherit` still mean the parent's model.
@@ -65,7 +70,7 @@ def agent_from_file(
     return agent
 
 
-def _servers_of(definition: AgentDefinition) -> list[Any]:
+def _servers_of(definition: AgentDefinition, approved: Collection[str] | None) -> list[Any]:
     """Return the MCP servers of a file; those that nobody has configured are named on standard error."""
     if definition.mcp_servers is None:
         return []
@@ -75,7 +80,8 @@ def _servers_of(definition: AgentDefinition) -> list[Any]:
     from kantan_agents.tools.mcp.configuration.configuration import read_configuration
     from kantan_agents.tools.mcp.configuration.configured import ConfiguredServers
 
-    servers = ConfiguredServers(read_configuration())
+    asks = None if approved is None else partial(_asks, frozenset(approved))
+    servers = ConfiguredServers(read_configuration(), asks=asks)
     entries = servers.entries_for(definition, known_only=True)
     usable = {entry.name for entry in entries}
     for name in wanted_servers(definition).names:
@@ -88,6 +94,12 @@ def _servers_of(definition: AgentDefinition) -> list[Any]:
             typer.echo(f"warning: {one_line(sentence)}; the agent runs without it", err=True)
     ask_for_trust(entries, servers.configuration)
     return servers.for_definition(definition, known_only=True)
+
+
+def _asks(approved: frozenset[str], server: str, tool: str) -> bool:
+    """Return whether a call needs an approval. A server chooses its tools' names, so only full ones count."""
+    whole = f"{SERVER_PREFIX}{server}"
+    return approved.isdisjoint((whole, f"{whole}__*", f"{whole}__{tool}"))
 
 
 def _naming_what_is_missing(loader: AgentLoader, skills: SkillLoader) -> Stage:

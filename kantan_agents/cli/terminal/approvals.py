@@ -11,6 +11,7 @@ from agents import RunState
 
 from kantan_agents.middleware.approve.calls import PendingCall, Rejected
 from kantan_agents.middleware.approve.waiting_runs import pending_call
+from kantan_agents.tool_rules.origins import SERVER_PREFIX, SHOWN_PREFIX
 
 REFUSED = "The user did not approve this call."
 
@@ -63,7 +64,7 @@ class AskedApprovals:
             return None
         state: RunState[Any, Any] = result.to_state()
         for item in state.get_interruptions():
-            answer = await self._answer(pending_call(item))
+            answer = await self._answer(_named_call(item))
             if answer is None:
                 self.was_stopped = True
                 return None
@@ -91,3 +92,14 @@ class AskedApprovals:
         if answer is not None and answer.decision == "always":
             self._always.add(key)
         return answer
+
+
+def _named_call(item: Any) -> PendingCall:
+    """Return a waiting call. A tool of an MCP server has its full name: the server chooses the other one."""
+    call = pending_call(item)
+    server = getattr(getattr(item, "tool_origin", None), "mcp_server_name", None)
+    if server is None:
+        return call
+    own = call.tool.removeprefix(f"{SHOWN_PREFIX}{server}__")
+    whole = f"{SERVER_PREFIX}{server}__{own}"
+    return attrs.evolve(call, tool=whole, names=(whole, call.tool))
