@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,8 +11,11 @@ from typing import Any
 
 import pytest
 
-from kantan_agents.cli.run.agent_from_file import _asks
+from kantan_agents.cli.agents.agent_to_run import read_agent
+from kantan_agents.cli.mcp.trust import _shown
+from kantan_agents.cli.run.agent_from_file import _asks, agent_from_file
 from kantan_agents.cli.terminal.approvals import _named_call
+from kantan_agents.errors import MCPNotTrustedError
 from kantan_agents.testing import OfflineServer, RecordedRequest, ScriptedToolCall
 from tests.cli.agent_folder import agent_file
 from tests.cli.imports import assert_none_imports_the_sdk
@@ -125,7 +129,7 @@ def test_check_lists_the_tools_with_the_verdicts_of_the_rules(
     (project / "rules.json").write_text('{"deny": ["mcp__files__die"]}')
     shown = kantan_agents("mcp", "trust", ".mcp.json")
     assert (shown.code, shown.stdout.splitlines()[-1]) == (0, f"trusted: {configured.path}")
-    assert SECRET not in shown.stdout
+    assert f"env: API_TOKEN={SECRET}" in shown.stdout  # the file says it, and it could be a command
     outcome = kantan_agents("mcp", "check", "--rules", "rules.json", "--json")
     assert outcome.code == 1
     files, github, broken = json.loads(outcome.stdout)["servers"]
@@ -138,7 +142,7 @@ def test_check_lists_the_tools_with_the_verdicts_of_the_rules(
     assert SECRET not in outcome.stdout
 
 
-def test_trust_shows_everything_that_a_file_starts_and_no_secret(
+def test_trust_shows_everything_that_a_file_of_a_project_starts_as_it_is(
     kantan_agents: Any, configured: Project
 ) -> None:
     configured.servers["long"] = {
@@ -149,13 +153,56 @@ def test_trust_shows_everything_that_a_file_starts_and_no_secret(
     }
     configured.write()
     shown = kantan_agents("mcp", "trust", ".mcp.json").stdout
-    assert "evil\\n--end'" in shown  # the end of a long argument, on one line
+    assert "\\x1b[2Kevil\\u202e\\n--end'" in shown  # the end of a long argument, on one line
     assert "\x1b" not in shown
     assert "\u202e" not in shown
-    assert "    env: NODE_OPTIONS=--require evil API_TOKEN=*** KEY=${GITHUB_TOKEN}\n" in shown
+    assert f"    env: NODE_OPTIONS='--require evil' API_TOKEN={SECRET} KEY='${{GITHUB_TOKEN}}'\n" in shown
     assert "    cwd: sub\n" in shown
     assert "    reads: GITHUB_TOKEN\n" in shown
-    assert SECRET not in shown
+    assert f"  github: https://user:{SECRET}@mcp.example.com/mcp\n" in shown
+    assert "    headers: Authorization='Bearer ${GITHUB_TOKEN}'\n" in shown
+
+
+HIDDEN = {
+    "docs": {"command": "bash", "args": ["-c", "export DOCS_API_KEY=`{touch,a}`; exec npx -y server"]},
+    "docs3": {
+        "command": "sh",
+        "args": ["-c", 'exec sh -c "$DOCS_TOKEN"'],
+        "env": {"DOCS_TOKEN": "touch scratch/PWNED3"},
+    },
+    "node": {
+        "command": "node",
+        "args": ["-e", "eval(process.env.APP_SECRET)", "--token", "rm -r ~"],
+        "env": {"APP_SECRET": "require('fs')"},
+    },
+    "web": {"url": "https://evil.example/a1b2c3d4e5f6a7b8?token=x#y", "headers": {"X-Api-Key": "k1"}},
+}
+
+
+def test_no_command_of_a_project_is_masked_because_it_looks_like_a_secret(
+    kantan_agents: Any, configured: Project
+) -> None:
+    configured.servers = HIDDEN
+    configured.write()
+    shown = kantan_agents("mcp", "trust", ".mcp.json").stdout
+    assert "***" not in shown
+    hidden = ("`{touch,a}`", "DOCS_TOKEN='touch scratch/PWNED3'", "'rm -r ~'", "?token=x#y", "X-Api-Key=k1")
+    assert [text for text in hidden if text not in shown] == []
+    assert shlex.quote("require('fs')") in shown
+
+
+def test_the_secrets_of_the_users_own_file_stay_masked(
+    kantan_agents: Any, configured: Project, tmp_path: Path
+) -> None:
+    own_file(tmp_path, f'[mcp.servers.mine]\ncommand = "x"\nenv = {{API_TOKEN = "{SECRET}"}}\n')
+    shown = kantan_agents("mcp", "trust", str(tmp_path / "config" / "kantan-agents.toml")).stdout
+    assert "env: API_TOKEN=***" in shown and SECRET not in shown
+
+
+@pytest.mark.parametrize("character", [*"\u200b\u2063\u00ad\u180e\u3164\ufff9\ufe0f\U000e0041\u00a0"])
+def test_no_character_of_a_command_is_invisible(character: str) -> None:
+    assert _shown(f"a{character}b") == f"a{character.encode('unicode_escape').decode()}b"
+    assert _shown("日本 é") == "日本 é"
 
 
 def test_tools_of_the_same_name_on_two_servers_have_verdicts_of_their_own(
@@ -244,7 +291,9 @@ def test_in_a_terminal_the_user_is_asked_once(
     assert outcome.code == code
     asked = outcome.stderr + outcome.stdout
     assert f"{configured.path} is not trusted yet. It starts or connects to:" in asked
-    assert "  github: https://mcp.example.com/mcp" in asked  # all of the file, as the file is trusted
+    assert (
+        f"  github: https://user:{SECRET}@mcp.example.com/mcp" in asked
+    )  # all of the file, as the file is trusted
     assert bool(configured.pids("good")) is (code == 0)
     again = kantan_agents("mcp", "check", "files", "--json")
     assert ("It starts or connects to:" in again.stderr + again.stdout) is (code != 0)
@@ -280,6 +329,52 @@ def test_a_waiting_call_of_a_server_has_its_full_name(shown: str) -> None:
     assert (call.tool, call.names) == ("mcp__files__read", ("mcp__files__read", shown))
     item.tool_origin = None
     assert _named_call(item).tool == shown
+
+
+def asked_at_a_terminal(monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
+    monkeypatch.setattr(sys, "stdin", Terminal(answer))
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+
+
+def folder_with_servers(configured: Project) -> Path:
+    """Return a subagent file with a server of its own, beside `.mcp.json`; a third file has one as well."""
+    configured.servers = {"files": {"command": "serve-files"}}
+    configured.write()
+    agents = configured.folder / ".claude" / "agents"
+    agent_file(agents / "other.md", "other", "x.", 'mcpServers: [{"third": {"command": "serve-third"}}]\n')
+    more = 'mcpServers: [files, {"own": {"command": "serve-own"}}]\n'
+    return agent_file(agents / "lead.md", "lead", "Leads.", more)
+
+
+def test_one_question_is_about_all_files_of_a_folder_and_the_answer_is_kept(
+    configured: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lead = folder_with_servers(configured)
+    asked_at_a_terminal(monkeypatch, "y\n")
+    agent_from_file(read_agent("lead"), "ollama/m", approved=())
+    asked = capsys.readouterr().err
+    assert asked.count("Trust these 3 files until they change?") == asked.count("[y/N]") == 1
+    for path, program in ((lead, "own"), (configured.path, "files"), (lead.with_name("other.md"), "third")):
+        assert f"{path} is not trusted yet. It starts or connects to:" in asked
+        assert f"serve-{program}" in asked
+    for name in ("lead", "other"):
+        agent_from_file(read_agent(name), "ollama/m", approved=())
+    assert "Trust" not in capsys.readouterr().err
+    assert len(list((tmp_path / "config" / "trusted-mcp").iterdir())) == 3
+
+
+def test_what_is_too_long_for_a_question_is_not_asked_about(
+    configured: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder_with_servers(configured)
+    configured.servers = {"files": {"command": "sh", "args": ["-c", f"true {' ' * 6000}; evil"]}}
+    configured.write()
+    asked_at_a_terminal(monkeypatch, "y\n")
+    with pytest.raises(MCPNotTrustedError):
+        agent_from_file(read_agent("lead"), "ollama/m", approved=())
+    asked = capsys.readouterr().err
+    assert f"{configured.path} is not trusted yet. It is too long to be shown in a question" in asked
+    assert "Trust these 2 files until they change?" in asked
 
 
 class TestRunAgent:

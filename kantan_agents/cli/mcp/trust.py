@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import sys
 from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import repeat
 from pathlib import Path
 
 import typer
 
-from kantan_agents.cli.terminal.plain import one_line, printable
+from kantan_agents.cli.terminal.plain import one_line
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.subagent_files import AgentDefinition
 from kantan_agents.tools.mcp.configuration.agent_file import source_of, wanted_servers
@@ -20,6 +24,13 @@ from kantan_agents.tools.mcp.configuration.places import is_own_file
 from kantan_agents.tools.mcp.configuration.read_file import read_file
 from kantan_agents.tools.mcp.configuration.trust import TrustRecord
 from kantan_agents.tools.mcp.configuration.variables import variables_of
+
+_MOST_LINES = 60
+_MOST_CHARACTERS = 6_000
+# Those of which Python says that they can be printed: fillers, and selectors of variations.
+_UNSEEN = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
 
 
 def trust_file(path: Path) -> None:
@@ -53,53 +64,88 @@ def forget_file(path: Path) -> None:
     typer.echo(f"{'no longer trusted' if was_trusted else 'was not trusted'}: {one_line(str(real))}")
 
 
-def ask_for_trust(entries: Iterable[ServerEntry], configuration: Configuration) -> None:
-    """In a terminal, ask about each file that is not trusted and configures one of the servers.
+def ask_for_trust(
+    entries: Iterable[ServerEntry], configuration: Configuration, others: Iterable[ServerEntry] = ()
+) -> None:
+    """In a terminal, ask once about all files of the folder that are not trusted, if one is needed now.
 
-    If the answer is no, or there is no terminal, nothing is recorded.
+    If the answer is no, or there is no terminal, nothing is recorded. What is too long to be read in a
+    question is not asked about, but named.
 
     Args:
         entries: The servers that are to be started.
         configuration: All that are configured. Trust is for a file, so all servers of the file are shown.
+        others: Further servers of the folder, such as those that its other agents configure themselves.
     """
     if not sys.stdin or not sys.stdin.isatty() or not sys.stderr.isatty():
         return
     record = TrustRecord.of_user()
     wanted = list(entries)
-    configured = (*configuration.entries, *configuration.shadowed)
-    for source in dict.fromkeys(entry.source for entry in wanted):
-        # Those that a subagent file configures itself are wanted, all of them.
-        of_file = [one for one in configured if one.source == source]
-        of_file = of_file or [one for one in wanted if one.source == source]
-        reason = record.distrust(source)
-        if reason is None:
+    known = (*wanted, *configuration.entries, *configuration.shadowed, *others)
+    reasons = {source: record.distrust(source) for source in dict.fromkeys(one.source for one in known)}
+    if all(reasons[entry.source] is None for entry in wanted):
+        return
+    asked: list[ServerSource] = []
+    shown: list[str] = []
+    for source, reason in reasons.items():
+        if reason is None or (source.is_of_user and all(one.source != source for one in wanted)):
             continue
-        typer.echo(f"{one_line(str(source.path))} {reason}. It starts or connects to:", err=True)
-        for line in described(of_file):
+        of_file = [one for one in known if one.source == source]
+        lines = list(described(one for number, one in enumerate(of_file) if one not in of_file[:number]))
+        path = one_line(str(source.path))
+        if len(shown + lines) > _MOST_LINES or sum(map(len, shown + lines)) > _MOST_CHARACTERS:
+            hint = f"read it, then run: kantan-agents mcp trust {shlex.quote(path)}"
+            typer.echo(f"{path} {reason}. It is too long to be shown in a question; {hint}", err=True)
+            continue
+        typer.echo(f"{path} {reason}. It starts or connects to:", err=True)
+        for line in lines:
             typer.echo(line, err=True)
-        if typer.confirm("Trust this file until it changes?", err=True):
+        asked.append(source)
+        shown += lines
+    if not asked:
+        return
+    them = "this file until it changes" if len(asked) == 1 else f"these {len(asked)} files until they change"
+    if typer.confirm(f"Trust {them}?", err=True):
+        for source in asked:
             record.trust(source)
 
 
 def described(entries: Iterable[ServerEntry]) -> Iterator[str]:
     """Yield lines about each server: what it starts or connects to, and with which variables and headers.
 
-    Nothing is cut short: the end of a long command matters as much as its beginning.
+    What a file that is not the user's own says is shown as it is: a value that looks like a secret may be a
+    command. Nothing is cut short: the end of a long command matters as much as its beginning.
     """
     for entry in entries:
-        yield f"  {_whole_line(f'{entry.name}: {entry.shown}')}"
-        yield from (f"    {_whole_line(one)}" for one in (*entry.mistakes, *entry.remarks))
+        is_own = entry.source.is_own
+        values = partial(map, _assigned, repeat(is_own))
+        yield f"  {_shown(f'{entry.name}: {entry.shown if is_own else _literal(entry)}')}"
+        yield from (f"    {_shown(one)}" for one in (*entry.mistakes, *entry.remarks))
         details = {
             "cwd": entry.cwd or "",
-            "env": " ".join(f"{name}={shown_value(name, value)}" for name, value in entry.env.items()),
-            "headers": ", ".join(entry.headers),
+            "env": " ".join(values(entry.env, entry.env.values())),
+            "headers": " ".join(entry.headers if is_own else values(entry.headers, entry.headers.values())),
             "reads": ", ".join(variables_of(entry)),
         }
-        yield from (f"    {_whole_line(f'{label}: {text}')}" for label, text in details.items() if text)
+        yield from (f"    {label}: {_shown(text)}" for label, text in details.items() if text)
 
 
-def _whole_line(text: str) -> str:
-    return printable(text.replace("\n", "\\n").replace("\t", " "))
+def _literal(entry: ServerEntry) -> str:
+    if entry.mistakes:
+        return entry.shown
+    return entry.url if entry.transport != "stdio" else shlex.join((entry.command, *entry.args))
+
+
+def _assigned(is_own: bool, name: str, value: str) -> str:
+    return f"{name}={shown_value(name, value) if is_own else shlex.quote(value)}"
+
+
+def _shown(text: str) -> str:
+    """Return a text on one line, with the code of each character that could not be seen."""
+    return "".join(
+        one if one.isprintable() and not _UNSEEN.match(one) else one.encode("unicode_escape").decode()
+        for one in text
+    )
 
 
 def _read(path: Path) -> tuple[ServerSource, tuple[ServerEntry, ...]]:

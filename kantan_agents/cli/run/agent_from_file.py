@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -53,7 +54,7 @@ def agent_from_file(
     agent: Agent[Any] = Agent.from_definition(
         named.definition,
         tools=[task_tool(named.loader), *tools],
-        mcp_servers=_servers_of(named.definition, approved),
+        mcp_servers=_servers_of(named, approved),
         model=model,
         # Short names belong to one provider; --model replaces them, so that the files run on any provider.
         # Names such as `inherit` still mean the parent's model.
@@ -70,8 +71,9 @@ def agent_from_file(
     return agent
 
 
-def _servers_of(definition: AgentDefinition, approved: Collection[str] | None) -> list[Any]:
+def _servers_of(named: AgentToRun, approved: Collection[str] | None) -> list[Any]:
     """Return the MCP servers of a file; those that nobody has configured are named on standard error."""
+    definition = named.definition
     if definition.mcp_servers is None:
         return []
     # Imported here: few files have servers.
@@ -92,7 +94,11 @@ def _servers_of(definition: AgentDefinition, approved: Collection[str] | None) -
                 reason = f"{known.source.path}: {'; '.join(known.mistakes)}"
             sentence = f"mcpServers of agent {definition.name!r}: {reason}"
             typer.echo(f"warning: {one_line(sentence)}; the agent runs without it", err=True)
-    ask_for_trust(entries, servers.configuration)
+    others: list[Any] = []
+    for other in named.loader.load_agents_now():
+        with suppress(KantanAgentsError):  # its own run says what is wrong with it
+            others += wanted_servers(other).entries
+    ask_for_trust(entries, servers.configuration, others)
     return servers.for_definition(definition, known_only=True)
 
 
