@@ -140,6 +140,25 @@ def test_a_wrong_option_is_an_error(
     is_one_error(result, f"[E75] Invalid option {message}")
 
 
+def test_a_call_of_a_tool_that_is_to_be_asked_about_needs_an_approval(
+    kantan_agents: Any, serve: Any, code: Path
+) -> None:
+    (code / "b.txt").write_text("public\n")
+    options = ("reader", "--tools", "code", "--ask", "Read(a*)")
+    secret = run(kantan_agents, serve, calling("Read", file_path="a.txt"), *options)
+    assert secret.code == 0 and "did not approve" in secret.stdout and "42" not in secret.stdout
+    assert secret.stderr == "note: a call of Read was not approved; --yes Read approves them\n"
+    public = run(kantan_agents, serve, calling("Read", file_path="b.txt"), *options)
+    assert public.code == 0 and "public" in public.stdout and public.stderr == ""
+    unknown = run(kantan_agents, serve, lambda _: "Done.", "reader", "--tools", "code", "--ask", "Raed")
+    is_one_error(unknown, "[E75] Invalid option policy")
+
+
+def test_an_agent_of_a_module_decides_itself_what_needs_an_approval(kantan_agents: Any, code: Path) -> None:
+    result = kantan_agents("chat", "--agent", "shop:agent", "--ask", "Read")
+    is_one_error(result, "[E75] Invalid option --ask: cannot be combined with an agent of a module")
+
+
 @pytest.fixture
 def no_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shell, "find_sandbox", lambda *_, **__: "bwrap is not installed")

@@ -16,6 +16,7 @@ from kantan_agents.cli.terminal.prices import PriceOption, read_prices
 from kantan_agents.cli.terminal.shell_words import shell_words
 from kantan_agents.cli.terminal.toolkit_options import (
     ApprovedOption,
+    AskOption,
     NetworkOption,
     SandboxOption,
     ShellOption,
@@ -108,6 +109,7 @@ def chat(
     network: NetworkOption = False,
     sandbox: SandboxOption = "auto",
     approved: ApprovedOption = None,
+    asked: AskOption = None,
     price: PriceOption = None,
     conversations: Annotated[
         Optional[Path],  # noqa: UP045
@@ -157,7 +159,8 @@ def chat(
     text = INSTRUCTIONS if instructions is None else instructions
     tools = ToolkitOptions(tools_root, write, shell, network, sandbox).tools()
     questions = Questions() if is_terminal() else None
-    make_agent, context = read_start(agent, text, context_file, rules, tools, questions, approved or ())
+    named = approved or (), asked or ()
+    make_agent, context = read_start(agent, text, context_file, rules, tools, questions, *named)
     talks_to = make_agent(model)
     place = say_where_commands_run(talks_to.inherited["tools"], approved or (), sandbox)
     store = None if no_save else open_conversations(conversations, resumes=resume is not None)

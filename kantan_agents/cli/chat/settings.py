@@ -63,6 +63,7 @@ def read_start(
     tools: Sequence[Any],
     questions: Questions | None,
     approved: Collection[str] = (),
+    asked: Collection[str] = (),
 ) -> tuple[MakeAgent, dict[str, Any]]:
     """Return what makes the agent, and the context of its conversations.
 
@@ -81,7 +82,8 @@ def read_start(
     if rules is not None:
         add_rules(context, rules, "")
     for_people = context.get(CONTEXT_KEY) if stated is None else stated
-    make_agent = agent_source(agent, read_instructions(instructions), for_people, tools, questions, approved)
+    prompt = read_instructions(instructions)
+    make_agent = agent_source(agent, prompt, for_people, tools, questions, approved, asked)
     return make_agent, context
 
 

@@ -19,7 +19,7 @@ from kantan_agents.cli.terminal.load_object import load_object
 from kantan_agents.cli.terminal.plain import one_line
 from kantan_agents.cli.terminal.replaced import scope_of
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.middleware import SlashCommands
+from kantan_agents.middleware import Approve, SlashCommands
 from kantan_agents.toolkit.ask_user_question import ask_user_question
 
 _OPTION = "--agent"
@@ -45,6 +45,7 @@ def agent_source(
     tools: Sequence[Any] = (),
     questions: Questions | None = None,
     approved: Collection[str] = (),
+    asked: Collection[str] = (),
 ) -> MakeAgent:
     """Return what makes the agent of a chat.
 
@@ -57,18 +58,20 @@ def agent_source(
         questions: Asks the person for the tool ``AskUserQuestion``, which an agent of a file gets, and any
             other that gets tools.
         approved: Names of tools and MCP servers whose calls need no approval.
+        asked: Names of further tools whose calls need one. An agent of a module decides itself.
 
     Raises:
         AgentNotFoundError, AgentFileError, InvalidDefinitionError: E32, E30, E31, as ``read_agent``.
         InvalidOptionError: E75, there is no such module or name, it is not an agent, or it has its own tools.
     """
-    commands = [SlashCommands(user_rules(rules))]
+    commands: list[Any] = [SlashCommands(user_rules(rules)), *([Approve(asked)] if asked else [])]
     asking = [] if questions is None else [ask_user_question(questions)]
     if name is None:
         return partial(_assistant, instructions, commands, [*tools, *asking] if tools else tools)
     if ":" in name and not name.endswith(".md"):
-        if tools:
-            raise InvalidOptionError(option="--tools", reason="cannot be combined with an agent of a module")
+        for option, is_given in (("--tools", tools), ("--ask", asked)):
+            if is_given:
+                raise InvalidOptionError(option=option, reason="cannot be combined with an agent of a module")
         return partial(_changed, _loaded(name))
     named = read_agent(name)
     if questions is not None:

@@ -12,6 +12,7 @@ from kantan_agents.cli.terminal.agent_options import INSTRUCTIONS, ModelOption, 
 from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption, is_named
 from kantan_agents.cli.terminal.toolkit_options import (
     ApprovedOption,
+    AskOption,
     NetworkOption,
     SandboxOption,
     ShellOption,
@@ -74,6 +75,7 @@ def run(
     network: NetworkOption = False,
     sandbox: SandboxOption = "auto",
     approved: ApprovedOption = None,
+    asked: AskOption = None,
     db: DatabaseOption = DATABASE,
     no_record: Annotated[bool, typer.Option("--no-record", help="Do not record the run.")] = False,
     as_json: Annotated[
@@ -133,4 +135,5 @@ def run(
         commands=commands,
         tools=ToolkitOptions(tools_root, write, shell, network, sandbox),
         approved=approved or (),
+        asked=asked or (),
     )

@@ -23,7 +23,7 @@ from kantan_agents.cli.terminal.sandbox import say_where_commands_run
 from kantan_agents.cli.terminal.toolkit_options import NO_TOOLKIT, ToolkitOptions
 from kantan_agents.core.interception import Middleware
 from kantan_agents.core.pipeline import Run, Stage, run_result
-from kantan_agents.middleware import SlashCommands, UserRules
+from kantan_agents.middleware import Approve, SlashCommands, UserRules
 from kantan_agents.middleware.approve.calls import PendingCall
 from kantan_agents.middleware.slash_commands.user_rules import USER_RULES
 from kantan_agents.models.structured import json_data
@@ -45,6 +45,7 @@ def answer(
     commands: bool = False,
     tools: ToolkitOptions = NO_TOOLKIT,
     approved: Collection[str] = (),
+    asked: Collection[str] = (),
 ) -> None:
     """Ask ``question`` and print the answer, as text or as the completed context.
 
@@ -59,6 +60,7 @@ def answer(
             file with this name.
         tools: The tools of the toolkit that the agent gets.
         approved: Names of tools whose calls need no approval. Other calls that need one are refused.
+        asked: Names of further tools whose calls need an approval.
 
     Raises:
         KantanAgentsError: E8, E54, E55, E56 for a command, E19, E47 for the model, E6, E18, E20 for the
@@ -81,6 +83,8 @@ def answer(
             shadowed = files.load_commands_now().shadowed
             say_replaced("command", shadowed, files.directories, [name_in(question)])
         middleware.append(SlashCommands(user_rules(rules), files=files))
+    if asked:
+        middleware.append(Approve(asked))
     given = tools.tools()
     say_where_commands_run(given, approved, tools.sandbox)
     if isinstance(instructions, str):

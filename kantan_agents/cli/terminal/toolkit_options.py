@@ -44,6 +44,15 @@ ApprovedOption = Annotated[
         show_default=False,
     ),
 ]
+AskOption = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Option(
+        "--ask",
+        metavar="TOOL",
+        help="Also ask about calls of this tool, or as in 'Read(.env*)'. May be given several times.",
+        show_default=False,
+    ),
+]
 
 
 OPTIONS_OF_TOOLS: Final = {
