@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 import kantan_agents as kantan_agents_package
 from kantan_agents.cli.terminal.failures import describe, exit_code
+from kantan_agents.cli.terminal.load_object import load_object
 from kantan_agents.cli.terminal.plain import MAX_LINE, one_line, printable
-from kantan_agents.errors import ContextTypeError, ModelNotFoundError
+from kantan_agents.errors import ContextTypeError, InvalidOptionError, ModelNotFoundError
 from tests.cli.conftest import PROGRAM
 from tests.cli.imports import assert_none_imports_the_sdk
 from tests.programs import Preloaded
@@ -181,3 +182,18 @@ def test_a_file_in_the_working_directory_takes_the_place_of_no_module(
     assert sys.path == places
     runpy.run_path(program, run_name="imported")
     assert sys.path == places  # what else comes first stays
+
+
+def test_a_module_of_the_working_directory_is_loaded_and_later_files_take_the_place_of_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "shop_of_mine.py").write_text("from shop_beside_it import shop")
+    (tmp_path / "shop_beside_it.py").write_text("shop = 'mine'")
+    monkeypatch.chdir(tmp_path)
+    places = [place for place in sys.path if place]
+    monkeypatch.setattr(sys, "path", [*places])
+    assert load_object("shop_of_mine:shop", "--agent", "a:b") == "mine"
+    assert sys.path == [*places, ""]
+    with pytest.raises(InvalidOptionError):
+        load_object("shop_of_nobody:shop", "--agent", "a:b")
+    assert sys.path == [*places, ""]

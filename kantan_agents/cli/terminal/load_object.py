@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -25,7 +26,8 @@ def load_object(name: str, option: str, example: str) -> Any:
     if not module_name or not path:
         reason = f"{name}: it must be MODULE:NAME, such as {example}"
         raise InvalidOptionError(option=option, reason=reason)
-    if "" not in sys.path:
+    is_added = "" not in sys.path
+    if is_added:
         sys.path.insert(0, "")
     try:
         found: Any = import_module(module_name)
@@ -33,4 +35,10 @@ def load_object(name: str, option: str, example: str) -> Any:
             found = getattr(found, attribute)
     except Exception as error:
         raise InvalidOptionError(option=option, reason=f"{name}: {describe(error)}") from error
+    finally:
+        if is_added:
+            # A tool may write here. What is imported later must not be a new file of the name of a package.
+            with suppress(ValueError):
+                sys.path.remove("")
+            sys.path.append("")
     return found
