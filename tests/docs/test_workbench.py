@@ -107,6 +107,7 @@ def follow(
                 ["-m", "kantan_agents", *shlex.split(line)[1:]], cwd=project, env=environment
             )
             assert result.returncode == 0, (line, result.stdout, result.stderr)
+            assert "was not approved" not in result.stderr
             done.append((line, shown, result.stdout))
     return done
 
