@@ -13,8 +13,8 @@ import pytest
 
 from kantan_agents.cli.agents.agent_to_run import read_agent
 from kantan_agents.cli.mcp.trust import _shown
-from kantan_agents.cli.run.agent_from_file import _asks, agent_from_file
-from kantan_agents.cli.terminal.approvals import _named_call
+from kantan_agents.cli.run.agent_from_file import agent_from_file
+from kantan_agents.cli.terminal.approvals import ApprovalAnswer, AskedApprovals, _named_call
 from kantan_agents.errors import MCPNotTrustedError
 from kantan_agents.testing import OfflineServer, RecordedRequest, ScriptedToolCall
 from tests.cli.agent_folder import agent_file
@@ -299,6 +299,24 @@ def test_in_a_terminal_the_user_is_asked_once(
     assert ("It starts or connects to:" in again.stderr + again.stdout) is (code != 0)
 
 
+def waiting(name: str, server: str | None) -> Any:
+    origin = SimpleNamespace(mcp_server_name=server)
+    agent = SimpleNamespace(name="lead")
+    return SimpleNamespace(name=name, arguments="{}", call_id="1", agent=agent, tool_origin=origin)
+
+
+@pytest.mark.parametrize("shown", ["read", "mcp_files__read"])
+def test_a_waiting_call_of_a_server_has_its_full_names_only(shown: str) -> None:
+    call = _named_call(waiting(shown, "files"))
+    assert (call.tool, call.names) == (
+        "mcp__files__read",
+        ("mcp__files__read", "mcp__files", "mcp__files__*"),
+    )
+    local = _named_call(waiting(shown, None))
+    assert (local.tool, local.names) == (shown, (shown,))
+
+
+@pytest.mark.anyio
 @pytest.mark.parametrize(
     ("name", "is_asked"),
     [
@@ -312,23 +330,20 @@ def test_in_a_terminal_the_user_is_asked_once(
         ("mcp_files__read", True),
     ],
 )
-def test_only_full_names_approve_calls_of_a_server(name: str, is_asked: bool) -> None:
-    assert _asks(frozenset({name}), "files", "read") is is_asked
+async def test_only_full_names_approve_calls_of_a_server(name: str, is_asked: bool) -> None:
+    asked: list[Any] = []
 
+    async def ask(call: Any) -> ApprovalAnswer:
+        asked.append(call)
+        return ApprovalAnswer("no")
 
-@pytest.mark.parametrize("shown", ["read", "mcp_files__read"])
-def test_a_waiting_call_of_a_server_has_its_full_name(shown: str) -> None:
-    item = SimpleNamespace(
-        name=shown,
-        arguments="{}",
-        call_id="1",
-        agent=SimpleNamespace(name="lead"),
-        tool_origin=SimpleNamespace(mcp_server_name="files"),
+    item = waiting("read", "files")
+    state = SimpleNamespace(
+        get_interruptions=lambda: [item], approve=lambda _: None, reject=lambda *_, **__: None
     )
-    call = _named_call(item)
-    assert (call.tool, call.names) == ("mcp__files__read", ("mcp__files__read", shown))
-    item.tool_origin = None
-    assert _named_call(item).tool == shown
+    result = SimpleNamespace(interruptions=[item], to_state=lambda: state)
+    await AskedApprovals(ask, lambda: None, [name]).decide(result)
+    assert bool(asked) is is_asked
 
 
 def asked_at_a_terminal(monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
@@ -351,14 +366,14 @@ def test_one_question_is_about_all_files_of_a_folder_and_the_answer_is_kept(
 ) -> None:
     lead = folder_with_servers(configured)
     asked_at_a_terminal(monkeypatch, "y\n")
-    agent_from_file(read_agent("lead"), "ollama/m", approved=())
+    agent_from_file(read_agent("lead"), "ollama/m", asks=True)
     asked = capsys.readouterr().err
     assert asked.count("Trust these 3 files until they change?") == asked.count("[y/N]") == 1
     for path, program in ((lead, "own"), (configured.path, "files"), (lead.with_name("other.md"), "third")):
         assert f"{path} is not trusted yet. It starts or connects to:" in asked
         assert f"serve-{program}" in asked
     for name in ("lead", "other"):
-        agent_from_file(read_agent(name), "ollama/m", approved=())
+        agent_from_file(read_agent(name), "ollama/m", asks=True)
     assert "Trust" not in capsys.readouterr().err
     assert len(list((tmp_path / "config" / "trusted-mcp").iterdir())) == 3
 
@@ -371,7 +386,7 @@ def test_what_is_too_long_for_a_question_is_not_asked_about(
     configured.write()
     asked_at_a_terminal(monkeypatch, "y\n")
     with pytest.raises(MCPNotTrustedError):
-        agent_from_file(read_agent("lead"), "ollama/m", approved=())
+        agent_from_file(read_agent("lead"), "ollama/m", asks=True)
     asked = capsys.readouterr().err
     assert f"{configured.path} is not trusted yet. It is too long to be shown in a question" in asked
     assert "Trust these 2 files until they change?" in asked

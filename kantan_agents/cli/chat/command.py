@@ -159,8 +159,7 @@ def chat(
     text = INSTRUCTIONS if instructions is None else instructions
     tools = ToolkitOptions(tools_root, write, shell, network, sandbox).tools()
     questions = Questions() if is_terminal() else None
-    named = approved or (), asked or ()
-    make_agent, context = read_start(agent, text, context_file, rules, tools, questions, *named)
+    make_agent, context = read_start(agent, text, context_file, rules, tools, questions, asked or ())
     talks_to = make_agent(model)
     place = say_where_commands_run(talks_to.inherited["tools"], approved or (), sandbox)
     store = None if no_save else open_conversations(conversations, resumes=resume is not None)

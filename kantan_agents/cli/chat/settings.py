@@ -62,7 +62,6 @@ def read_start(
     rules: str | None,
     tools: Sequence[Any],
     questions: Questions | None,
-    approved: Collection[str] = (),
     asked: Collection[str] = (),
 ) -> tuple[MakeAgent, dict[str, Any]]:
     """Return what makes the agent, and the context of its conversations.
@@ -83,7 +82,7 @@ def read_start(
         add_rules(context, rules, "")
     for_people = context.get(CONTEXT_KEY) if stated is None else stated
     prompt = read_instructions(instructions)
-    make_agent = agent_source(agent, prompt, for_people, tools, questions, approved, asked)
+    make_agent = agent_source(agent, prompt, for_people, tools, questions, asked)
     return make_agent, context
 
 

@@ -44,7 +44,6 @@ def agent_source(
     rules: Any,
     tools: Sequence[Any] = (),
     questions: Questions | None = None,
-    approved: Collection[str] = (),
     asked: Collection[str] = (),
 ) -> MakeAgent:
     """Return what makes the agent of a chat.
@@ -57,7 +56,6 @@ def agent_source(
         tools: The tools that the agent gets. An agent of a module has its own.
         questions: Asks the person for the tool ``AskUserQuestion``, which an agent of a file gets, and any
             other that gets tools.
-        approved: Names of tools and MCP servers whose calls need no approval.
         asked: Names of further tools whose calls need one. An agent of a module decides itself.
 
     Raises:
@@ -79,7 +77,7 @@ def agent_source(
             scope_of(named.definition.path, named.loader.directories) or "", "of the file that you named"
         )
         typer.echo(one_line(f"{named.definition.name} is {scope}: {named.definition.path}"), err=True)
-    return partial(_of_file, named, commands, [*tools, *asking], approved)
+    return partial(_of_file, named, commands, [*tools, *asking])
 
 
 def slash_commands_of(agent: Agent[Any]) -> SlashCommands | None:
@@ -105,14 +103,13 @@ def _of_file(
     named: AgentToRun,
     middleware: Sequence[Any],
     tools: Sequence[Any],
-    approved: Collection[str],
     model: str | None,
     *,
     replace: bool = False,
 ) -> Agent[Any]:
     if replace and model is not None:
         named = attrs.evolve(named, definition=attrs.evolve(named.definition, model=None))
-    return agent_from_file(named, model, middleware, tools, approved)
+    return agent_from_file(named, model, middleware, tools, asks=True)
 
 
 def _changed(agent: Agent[Any], model: str | None, *, replace: bool = False) -> Agent[Any]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Any
 
 import typer
@@ -22,7 +21,6 @@ from kantan_agents.errors import KantanAgentsError
 from kantan_agents.subagent_files import MODELS, AgentDefinition, AgentLoader
 from kantan_agents.subagent_files.unknown_tools import UnknownTool, listed, names_no_tool
 from kantan_agents.support.nearest import nearest
-from kantan_agents.tool_rules.origins import SERVER_PREFIX
 from kantan_agents.tools.skills import SkillCatalog, SkillLoader
 
 
@@ -31,7 +29,8 @@ def agent_from_file(
     model: str | None,
     middleware: Sequence[Stage | Middleware] = (),
     tools: Sequence[Any] = (),
-    approved: Collection[str] | None = None,
+    *,
+    asks: bool = False,
 ) -> Agent[Any]:
     """Return the agent of a file, which may delegate to the others.
 
@@ -44,8 +43,7 @@ def agent_from_file(
         model: Used if the file has a short name or no model.
         middleware: The outer middleware.
         tools: Further tools, as far as the file permits them.
-        approved: Names of MCP tools and servers whose calls need no approval, such as ``mcp__docs__search``
-            and ``mcp__docs``; all others wait for one. None if no call does, as nobody could approve it.
+        asks: Whether the calls of MCP servers wait for an approval.
 
     Raises:
         KantanAgentsError: E180 to E183, an MCP server of the file cannot be used; any error of ``Agent``.
@@ -54,7 +52,7 @@ def agent_from_file(
     agent: Agent[Any] = Agent.from_definition(
         named.definition,
         tools=[task_tool(named.loader), *tools],
-        mcp_servers=_servers_of(named, approved),
+        mcp_servers=_servers_of(named, asks=asks),
         model=model,
         # Short names belong to one provider; --model replaces them, so that the files run on any provider.
         # Names such as `inherit` still mean the parent's model.
@@ -71,7 +69,7 @@ def agent_from_file(
     return agent
 
 
-def _servers_of(named: AgentToRun, approved: Collection[str] | None) -> list[Any]:
+def _servers_of(named: AgentToRun, *, asks: bool) -> list[Any]:
     """Return the MCP servers of a file; those that nobody has configured are named on standard error."""
     definition = named.definition
     if definition.mcp_servers is None:
@@ -82,8 +80,7 @@ def _servers_of(named: AgentToRun, approved: Collection[str] | None) -> list[Any
     from kantan_agents.tools.mcp.configuration.configuration import read_configuration
     from kantan_agents.tools.mcp.configuration.configured import ConfiguredServers
 
-    asks = None if approved is None else partial(_asks, frozenset(approved))
-    servers = ConfiguredServers(read_configuration(), asks=asks)
+    servers = ConfiguredServers(read_configuration(), approval=asks)
     entries = servers.entries_for(definition, known_only=True)
     usable = {entry.name for entry in entries}
     for name in wanted_servers(definition).names:
@@ -100,12 +97,6 @@ def _servers_of(named: AgentToRun, approved: Collection[str] | None) -> list[Any
             others += wanted_servers(other).entries
     ask_for_trust(entries, servers.configuration, others)
     return servers.for_definition(definition, known_only=True)
-
-
-def _asks(approved: frozenset[str], server: str, tool: str) -> bool:
-    """Return whether a call needs an approval. A server chooses its tools' names, so only full ones count."""
-    whole = f"{SERVER_PREFIX}{server}"
-    return approved.isdisjoint((whole, f"{whole}__*", f"{whole}__{tool}"))
 
 
 def _naming_what_is_missing(loader: AgentLoader, skills: SkillLoader) -> Stage:

@@ -90,7 +90,7 @@ def answer(
     if isinstance(instructions, str):
         agent = Agent(AGENT_NAME, instructions, model=model, middleware=middleware, tools=given)
     else:
-        agent = agent_from_file(instructions, model, middleware, given, approved)
+        agent = agent_from_file(instructions, model, middleware, given, asks=True)
     with recording_to(target) as recorder:
         run = background_loop.run(lambda: _finished(agent, question, context, runs, approved))
         if as_json:

@@ -86,7 +86,7 @@ class AskedApprovals:
     async def _answer(self, call: PendingCall) -> ApprovalAnswer | None:
         # The name alone is not enough: another agent may have another tool of this name.
         key = (call.agent, call.tool)
-        if call.tool in self._approved or key in self._always:
+        if not self._approved.isdisjoint(call.names) or key in self._always:
             return ApprovalAnswer("yes")
         answer = await self._ask(call)
         if answer is not None and answer.decision == "always":
@@ -95,11 +95,11 @@ class AskedApprovals:
 
 
 def _named_call(item: Any) -> PendingCall:
-    """Return a waiting call. A tool of an MCP server has its full name: the server chooses the other one."""
+    """Return a waiting call. One of an MCP server has its full names only: the server chose the other."""
     call = pending_call(item)
     server = getattr(getattr(item, "tool_origin", None), "mcp_server_name", None)
     if server is None:
         return call
     own = call.tool.removeprefix(f"{SHOWN_PREFIX}{server}__")
-    whole = f"{SERVER_PREFIX}{server}__{own}"
-    return attrs.evolve(call, tool=whole, names=(whole, call.tool))
+    whole = f"{SERVER_PREFIX}{server}"
+    return attrs.evolve(call, tool=f"{whole}__{own}", names=(f"{whole}__{own}", whole, f"{whole}__*"))

@@ -27,7 +27,7 @@ from kantan_agents.support.nearest import nearest
 from kantan_agents.tools.mcp.configuration.agent_file import wanted_servers
 from kantan_agents.tools.mcp.configuration.configuration import Configuration, read_configuration
 from kantan_agents.tools.mcp.configuration.entry import ServerEntry
-from kantan_agents.tools.mcp.configuration.servers import Asks, make_server
+from kantan_agents.tools.mcp.configuration.servers import make_server
 from kantan_agents.tools.mcp.configuration.trust import TrustRecord
 from kantan_agents.tools.mcp.configuration.variables import expand, missing_variables
 
@@ -103,12 +103,12 @@ class ConfiguredServers:
         allow_env: frozenset[str] = frozenset(),
         trusted: bool = False,
         record: TrustRecord | None = None,
-        asks: Asks | None = None,
+        approval: bool = False,
     ) -> None:
         self.configuration = configuration
         self._allowed = configuration.allow_env | allow_env
         self._trusted = trusted
-        self._asks = asks
+        self._approval = approval
         self._record = TrustRecord.of_user() if record is None else record
         self._lock = threading.Lock()
         self._made: list[tuple[ServerEntry, MCPServer]] = []
@@ -234,7 +234,7 @@ class ConfiguredServers:
             for known, server in self._made:
                 if known == entry:
                     return server
-            made = make_server(entry, expand(entry, os.environ), self._asks)
+            made = make_server(entry, expand(entry, os.environ), approval=self._approval)
             self._made.append((entry, made))
             return made
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from agents.mcp import MCPServer, MCPServerSse, MCPServerStdio, MCPServerStreamableHttp
@@ -27,9 +27,6 @@ else:
     _Base = object
 
 _LONGEST_LINE = 300
-
-Asks: TypeAlias = Callable[[str, str], bool]
-"""Takes the names of a server and of its tool, and returns whether a call needs an approval."""
 
 
 class StartFailedError(ConnectionError):
@@ -142,21 +139,20 @@ class HttpServer(ConfiguredServer, MCPServerStreamableHttp):
     """A server that speaks streamable HTTP."""
 
 
-def make_server(entry: ServerEntry, expanded: Expanded, asks: Asks | None = None) -> MCPServer:
+def make_server(entry: ServerEntry, expanded: Expanded, *, approval: bool = False) -> MCPServer:
     """Return a server object that is not connected.
 
     Args:
         entry: The configuration.
         expanded: Its texts with the values of variables.
-        asks: Takes the names of a server and of its tool, and returns whether each call needs an approval;
-            None for no approvals.
+        approval: Whether each call of its tools waits for an approval.
     """
     options: dict[str, Any] = {
         "name": entry.name,
         "client_session_timeout_seconds": entry.timeout_seconds,
     }
-    if asks is not None:
-        options["require_approval"] = lambda _context, _agent, tool: asks(entry.name, tool.name)
+    if approval:
+        options["require_approval"] = "always"
     server: StdioServer | SseServer | HttpServer
     if entry.transport == "stdio":
         own = OwnStart.of(entry.env, expanded.env) if entry.source.is_of_user else None
