@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from agents import FunctionTool
 
+from kantan_agents.toolkit.files.editing.consent import Consent, ProtectedChoice
 from kantan_agents.toolkit.files.editing.edit import edit_tool, multi_edit_tool
 from kantan_agents.toolkit.files.editing.write import write_tool
 from kantan_agents.toolkit.files.find import glob_tool
@@ -15,22 +16,27 @@ from kantan_agents.toolkit.files.root import Root
 from kantan_agents.tools.facts import facts_of
 
 
-def file_tools(root: Root, *, write: bool, approval: bool) -> list[FunctionTool]:
+def file_tools(
+    root: Root, *, write: bool, approval: bool, protected: ProtectedChoice | None = None
+) -> list[FunctionTool]:
     """Return the tools for the files of a root folder.
 
     Args:
         root: The root folder.
         write: Whether the tools that change files are wanted.
         approval: Whether these need an approval.
+        protected: What they do with protected paths; None asks if they need an approval, and else refuses.
     """
     read = read_tool(root)
     rules = ReadRules(root, facts_of(read))
     tools = [read, glob_tool(root, rules), grep_tool(root, rules), ls_tool(root, rules)]
     if write:
+        chosen = protected or ("ask" if approval else "refuse")
+        consent = Consent(root, approval=approval, protected=chosen)
         tools += [
-            write_tool(root, approval=approval),
-            edit_tool(root, rules, approval=approval),
-            multi_edit_tool(root, rules, approval=approval),
+            write_tool(root, consent),
+            edit_tool(root, rules, consent),
+            multi_edit_tool(root, rules, consent),
         ]
     rules.others.update((tool.name, facts_of(tool)) for tool in tools)
     return tools
