@@ -16,13 +16,12 @@ from kantan_agents.agent.stages.trim_history import output_text
 from kantan_agents.cli.agents.agent_to_run import AgentToRun
 from kantan_agents.cli.run.agent_from_file import agent_from_file
 from kantan_agents.cli.run.recording import RecordingTarget, collect_runs, recording_to
-from kantan_agents.cli.terminal.approvals import ApprovalAnswer, AskedApprovals
+from kantan_agents.cli.terminal.approvals import ApprovalAnswer, AskedApprovals, AskedCall, approving
 from kantan_agents.cli.terminal.plain import json_text, one_line, printable
 from kantan_agents.cli.terminal.toolkit_options import NO_TOOLKIT, ToolkitOptions
 from kantan_agents.core.interception import Middleware
 from kantan_agents.core.pipeline import Run, Stage, run_result
 from kantan_agents.middleware import SlashCommands, UserRules
-from kantan_agents.middleware.approve.calls import PendingCall
 from kantan_agents.middleware.slash_commands.user_rules import USER_RULES
 from kantan_agents.models.structured import json_data
 from kantan_agents.tool_rules import rules_of
@@ -56,7 +55,8 @@ def answer(
         commands: Whether a question such as ``/read notes.txt`` runs a tool, or sends the text of a Markdown
             file with this name.
         tools: The tools of the toolkit that the agent gets.
-        approved: Names of tools whose calls need no approval. Other calls that need one are refused.
+        approved: Names of tools whose calls need no approval, and entries such as ``Bash(git status:*)``.
+            Other calls that need one are refused.
 
     Raises:
         KantanAgentsError: E8, E54, E55, E56 for a command, E19, E47 for the model, E6, E18, E20 for the
@@ -109,9 +109,9 @@ async def _finished(
         answer_approvals.reset(token)
 
 
-async def _refuse(call: PendingCall) -> ApprovalAnswer:
-    name = one_line(call.tool)
-    typer.echo(f"note: a call of {name} was not approved; --yes {name} approves them", err=True)
+async def _refuse(asked: AskedCall) -> ApprovalAnswer:
+    name = one_line(asked.call.tool)
+    typer.echo(f"note: a call of {name} was not approved; --yes {approving(asked)} approves them", err=True)
     return ApprovalAnswer("no", "Nobody could be asked.")
 
 

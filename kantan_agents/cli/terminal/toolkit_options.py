@@ -29,7 +29,8 @@ ApprovedOption = Annotated[
     typer.Option(
         "--yes",
         metavar="TOOL",
-        help="Approve the calls of this tool without asking. May be given several times.",
+        help="Approve the calls of this tool without asking, or only some, as in 'Bash(git status:*)' or "
+        "'Write(docs/**)'. A protected file is approved by its path alone. May be given several times.",
         show_default=False,
     ),
 ]

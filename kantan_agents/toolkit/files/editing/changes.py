@@ -85,7 +85,7 @@ def change_of(tool: Any, arguments: Mapping[str, Any]) -> FileChange | None:
 def text_before(root: Root, parts: Parts) -> str | None:
     """Return the text of a file that is to be replaced; None if there is none.
 
-    A file that is no text is described in one line.
+    A file that is not a text is described in one line.
     """
     try:
         with locked_folder(root, parts) as folder:
