@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import attrs
 
+from kantan_agents.cli.agents.pinned_files import PinnedFiles
 from kantan_agents.errors import AgentNotFoundError, InvalidOptionError
 from kantan_agents.subagent_files import AgentCatalog, AgentDefinition, AgentLoader, name_key
+from kantan_agents.tools.skills import SkillLoader
 
 
 @attrs.frozen(eq=False)
@@ -15,10 +17,12 @@ class AgentToRun:
     Attributes:
         definition: Its definition.
         loader: Loads the agents that it may delegate to.
+        pinned: The files as they were when the agent was read. They are used until the end.
     """
 
     definition: AgentDefinition
     loader: AgentLoader
+    pinned: PinnedFiles
 
 
 def find_agent(catalog: AgentCatalog, name: str) -> AgentDefinition:
@@ -51,6 +55,7 @@ def read_agent(name: str) -> AgentToRun:
         InvalidOptionError: E75, the agent has no prompt.
     """
     loader = AgentLoader()
+    loader.pin()
     if name.endswith(".md"):
         definition = AgentDefinition.load(name)
     else:
@@ -58,4 +63,4 @@ def read_agent(name: str) -> AgentToRun:
     if not definition.system_prompt.strip():
         reason = f"{definition.name} has no prompt, its file ends with the frontmatter: {definition.path}"
         raise InvalidOptionError(option="--agent", reason=reason)
-    return AgentToRun(definition, loader)
+    return AgentToRun(definition, loader, PinnedFiles([loader], [SkillLoader()], definition))

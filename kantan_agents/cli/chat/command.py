@@ -160,4 +160,17 @@ def chat(
 
     from kantan_agents.cli.chat.run import lead
 
-    lead(Settings(talks_to, make_agent, context, target, store, resume, approved or (), prices, questions))
+    lead(
+        Settings(
+            talks_to,
+            make_agent,
+            context,
+            target,
+            store,
+            resume,
+            approved or (),
+            prices,
+            questions,
+            model=model,
+        )
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, Protocol
@@ -10,11 +11,13 @@ import attrs
 
 from kantan_agents.agent import Agent
 from kantan_agents.cli.agents.agent_to_run import AgentToRun, read_agent
+from kantan_agents.cli.agents.pinned_files import PinnedFiles, pinned_loaders
 from kantan_agents.cli.chat.questions import Questions
 from kantan_agents.cli.run.agent_from_file import agent_from_file
 from kantan_agents.cli.run.run import AGENT_NAME, user_rules
 from kantan_agents.cli.terminal.failures import describe
 from kantan_agents.cli.terminal.load_object import load_object
+from kantan_agents.cli.terminal.protect_used import protect_used
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.middleware import SlashCommands
 from kantan_agents.toolkit.ask_user_question import ask_user_question
@@ -64,8 +67,29 @@ def agent_source(
     if ":" in name and not name.endswith(".md"):
         if tools:
             raise InvalidOptionError(option="--tools", reason="cannot be combined with an agent of a module")
-        return partial(_changed, _loaded(name))
-    return partial(_of_file, read_agent(name), commands, [*tools, *asking])
+        agent = _loaded(name)
+        protect_used([getattr(sys.modules.get(name.partition(":")[0]), "__file__", None)])
+        return PinnedSource(partial(_changed, agent), pinned_loaders(agent.inherited["tools"]))
+    named = read_agent(name)
+    protect_used([named.definition.path])
+    return PinnedSource(partial(_of_file, named, commands, [*tools, *asking]), named.pinned)
+
+
+@attrs.frozen(eq=False)
+class PinnedSource:
+    """Makes an agent whose files are pinned.
+
+    Attributes:
+        make: Makes it.
+        pinned: The files.
+    """
+
+    make: MakeAgent
+    pinned: PinnedFiles
+
+    def __call__(self, model: str | None, *, replace: bool = False) -> Agent[Any]:
+        """Return the agent, as ``MakeAgent``."""
+        return self.make(model, replace=replace)
 
 
 def slash_commands_of(agent: Agent[Any]) -> SlashCommands | None:
@@ -95,6 +119,8 @@ def _of_file(
     *,
     replace: bool = False,
 ) -> Agent[Any]:
+    if named.pinned.own is not None:  # that of its file, or what has been taken from it since
+        named = attrs.evolve(named, definition=named.pinned.own)
     if replace and model is not None:
         named = attrs.evolve(named, definition=attrs.evolve(named.definition, model=None))
     return agent_from_file(named, model, middleware, tools)

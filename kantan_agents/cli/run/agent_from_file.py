@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -11,7 +13,9 @@ from kantan_agents.agent import Agent
 from kantan_agents.agent.delegation import task_tool
 from kantan_agents.agent.from_definition import missing_tools
 from kantan_agents.cli.agents.agent_to_run import AgentToRun
+from kantan_agents.cli.agents.pinned_files import PinnedFiles
 from kantan_agents.cli.terminal.plain import one_line
+from kantan_agents.cli.terminal.protect_used import protect_used
 from kantan_agents.cli.terminal.toolkit_options import OPTIONS_OF_TOOLS, TOOLS_OF_CHAT
 from kantan_agents.core.interception import Middleware
 from kantan_agents.core.pipeline import Next, Run, Stage
@@ -43,11 +47,11 @@ def agent_from_file(
     Raises:
         KantanAgentsError: E180 to E183, an MCP server of the file cannot be used; any error of ``Agent``.
     """
-    skills = SkillLoader()
+    (skills,) = named.pinned.skills
     agent: Agent[Any] = Agent.from_definition(
         named.definition,
         tools=[task_tool(named.loader), *tools],
-        mcp_servers=_servers_of(named.definition),
+        mcp_servers=_servers_of(named.definition, named.pinned),
         model=model,
         # Short names belong to one provider; --model replaces them, so that the files run on any provider.
         # Names such as `inherit` still mean the parent's model.
@@ -62,17 +66,16 @@ def agent_from_file(
     return agent
 
 
-def _servers_of(definition: AgentDefinition) -> list[Any]:
+def _servers_of(definition: AgentDefinition, pinned: PinnedFiles) -> list[Any]:
     """Return the MCP servers of a file; those that nobody has configured are named on standard error."""
     if definition.mcp_servers is None:
         return []
     # Imported here: few files have servers.
     from kantan_agents.cli.mcp.trust import ask_for_trust
     from kantan_agents.tools.mcp.configuration.agent_file import wanted_servers
-    from kantan_agents.tools.mcp.configuration.configuration import read_configuration
     from kantan_agents.tools.mcp.configuration.configured import ConfiguredServers
 
-    servers = ConfiguredServers(read_configuration())
+    servers = ConfiguredServers(pinned.configuration())
     entries = servers.entries_for(definition, known_only=True)
     usable = {entry.name for entry in entries}
     for name in wanted_servers(definition).names:
@@ -84,7 +87,15 @@ def _servers_of(definition: AgentDefinition) -> list[Any]:
             sentence = f"mcpServers of agent {definition.name!r}: {reason}"
             typer.echo(f"warning: {one_line(sentence)}; the agent runs without it", err=True)
     ask_for_trust(entries, servers.configuration)
+    # A server is started again after it has failed: by then, its program must not be another one.
+    protect_used(word for entry in entries for word in _words_of(entry))
     return servers.for_definition(definition, known_only=True)
+
+
+def _words_of(entry: Any) -> Iterator[str]:
+    """Yield the words of the command of a server, as paths if they are any."""
+    folder = entry.cwd or entry.source.folder or Path.cwd()
+    yield from (os.path.join(folder, word) for word in (entry.command, *entry.args) if word)  # noqa: PTH118
 
 
 def _naming_what_is_missing(loader: AgentLoader, skills: SkillLoader) -> Stage:

@@ -75,6 +75,8 @@ def answer(
         rules = context.get("tool_rules") if stated is None else stated
         # A question needs no working directory.
         files = CommandLoader() if question.startswith(PREFIX) else None
+        if files is not None:
+            files.pin()
         middleware.append(SlashCommands(user_rules(rules), files=files))
     given = tools.tools()
     if isinstance(instructions, str):
@@ -89,6 +91,15 @@ def answer(
             text = output_text(run.result)
             # A pipe gets every byte of the answer; a terminal gets no control characters.
             typer.echo(printable(text) if sys.stdout.isatty() else text, color=True)
+    if isinstance(instructions, AgentToRun):
+        _report_changes(instructions)
+
+
+def _report_changes(named: AgentToRun) -> None:
+    """Report which files have changed meanwhile, perhaps by a tool of the run."""
+    changed = named.pinned.changed()
+    for line in () if changed is None else changed.lines:
+        typer.echo(f"note: {one_line(line)}; this run has used it as it was at its start", err=True)
 
 
 async def _finished(

@@ -19,7 +19,7 @@ _WRITING: Final = ("Write", "Edit", "MultiEdit")
 _PROGRAM: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 _SUBCOMMAND: Final = re.compile(r"[a-z][a-z0-9-]*")
 
-# Whoever may run one of these with any words may run anything, or destroy anything: only the same command is
+# One of these with any words can run anything, or destroy anything: only the same command is
 # approved for later.
 _ANYTHING: Final = frozenset(name for wrapper in WRAPPERS for name in wrapper.names) | {
     *("awk", "bun", "bunx", "cmake", "curl", "dd", "deno", "docker", "ed", "emacs", "expect", "gawk", "gdb"),
