@@ -7,6 +7,7 @@ The tools for files and the sandbox use this one table.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from fnmatch import fnmatchcase
 from functools import cache
@@ -15,6 +16,7 @@ from typing import Final
 
 import attrs
 
+from kantan_agents.tools.mcp.configuration.config_directory import config_directory
 from kantan_agents.traces.registry import recorders
 
 AGENTS: Final = "it decides what agents read and may do"
@@ -23,6 +25,7 @@ GIT: Final = "git runs what it names"
 PYTHON: Final = "Python runs it at its next start"
 SHELL: Final = "a shell runs it at its next start"
 BUILD: Final = "another program runs what it names"
+COMMANDS: Final = "a program that is started by its name is found there"
 TRACES: Final = "it records what agents have done"
 
 _BESIDE_DATABASES: Final = ("-wal", "-shm", "-journal", ".key")
@@ -63,6 +66,7 @@ PROTECTED: Final = (
             ".gitconfig",
             ".config/git",
             ".husky",
+            ".githooks",
         )
     ),
     ProtectedName(".gitmodules", GIT, in_sandbox=False),
@@ -95,12 +99,14 @@ PROTECTED: Final = (
 _IGNORED: Final = dict.fromkeys(
     (*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF)
 )
+_BETWEEN_WORDS: Final = re.compile(r"[\s'\"=:,;&|<>()]+")
 _ALIASES: Final = {"git~1": ".git"}  # how Windows spells it for old programs
 _WHOLE: Final = {one.pattern: one.reason for one in PROTECTED if not set("*?/") & set(one.pattern)}
 _OTHERS: Final = tuple(
     (tuple(one.pattern.split("/")), one.reason) for one in PROTECTED if set("*?/") & set(one.pattern)
 )
-_OF_ENVIRONMENTS: Final = ("bin", "lib", "lib64", "include", "scripts", "pyvenv.cfg")
+_ENVIRONMENT: Final = ("pyvenv.cfg", "conda-meta")
+_OF_ENVIRONMENTS: Final = ("bin", "lib", "lib64", "include", "scripts", *_ENVIRONMENT)
 _REPOSITORY: Final = ("HEAD", "objects", "refs")  # a folder with these is one for git, also without `.git`
 _also: Final[dict[str, str]] = {}
 
@@ -148,6 +154,17 @@ def _executed() -> tuple[str, ...]:
     return tuple(place for place in found if place not in ("/", "/usr", "/usr/bin", "/usr/local"))
 
 
+def names_protected(text: str) -> bool:
+    """Return whether a text, such as a command, may name a protected path by one of its words."""
+    words = _BETWEEN_WORDS.split(text)
+    return any(_named(tuple(map(_folded, word.split("/")))) is not None for word in words)
+
+
+@cache
+def _command_folders(path: str) -> frozenset[str]:
+    return frozenset(os.path.realpath(one) for one in path.split(os.pathsep) if os.path.isabs(one))  # noqa: PTH117
+
+
 def _folded(name: str) -> str:
     plain = name.translate(_IGNORED).rstrip(". ").casefold() if name.strip(". ") else name
     return _ALIASES.get(plain, plain)
@@ -167,9 +184,14 @@ def _named(names: tuple[str, ...]) -> str | None:
 def _found(root: str, parts: tuple[str, ...]) -> str | None:
     """Return the reason that follows from what exists: an environment, a repository, a file in use."""
     file = os.path.join(root, *parts)  # noqa: PTH118 - names that are no text
-    for place, reason in [*_also.items(), *((place, PYTHON) for place in executed_here())]:
+    own = config_directory()
+    places = [*_also.items(), *((place, PYTHON) for place in executed_here())]
+    places += [] if own is None else [(os.path.realpath(own), SERVERS)]
+    for place, reason in places:
         if f"{file}/".startswith(f"{place}/") and not f"{root}/".startswith(f"{place}/"):
             return reason
+    if os.path.dirname(file) in _command_folders(os.environ.get("PATH", "")):  # noqa: PTH120
+        return COMMANDS
     base = file
     for ending in _BESIDE_DATABASES:
         base = base.removesuffix(ending)
@@ -177,7 +199,8 @@ def _found(root: str, parts: tuple[str, ...]) -> str | None:
         return TRACES
     for count, name in enumerate(parts):
         folder = os.path.join(root, *parts[:count])  # noqa: PTH118
-        if os.path.lexists(f"{folder}/pyvenv.cfg") and (count or name.casefold() in _OF_ENVIRONMENTS):
+        is_environment = any(os.path.lexists(f"{folder}/{mark}") for mark in _ENVIRONMENT)
+        if is_environment and (count or name.casefold() in _OF_ENVIRONMENTS):
             return PYTHON
         if all(one == name or os.path.lexists(f"{folder}/{one}") for one in _REPOSITORY):
             return GIT

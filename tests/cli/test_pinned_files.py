@@ -167,7 +167,7 @@ def test_the_loaders_of_an_agent_made_in_python_are_pinned(tmp_path: Path) -> No
     agent_file(tmp_path / "writer.md", "writer", more=NARROW)
     agents, skills = AgentLoader([tmp_path]), SkillLoader(tmp_path / "skills")
     agent: Agent[Any] = Agent("a", "Work.", tools=[task_tool(agents), *skill_tools(skills)])
-    pinned = pinned_loaders(agent.inherited["tools"])
+    pinned = pinned_loaders(agent)
     agent_file(tmp_path / "writer.md", "writer", more=WIDE)
     skill_file(tmp_path / "skills/fill", "Read")
     assert agents.get_agent_now("writer").tools == ("Read",)
@@ -180,5 +180,6 @@ def test_the_files_that_a_command_was_started_with_are_protected(
 ) -> None:
     monkeypatch.setattr(protected, "_also", {})
     (tmp_path / "rules.json").touch()
-    used.protect_used([str(tmp_path / "rules.json"), None, tmp_path / "missing", tmp_path], has_tools=True)
-    assert protected.also_protected() == (str(tmp_path.resolve() / "rules.json"),)
+    used.protect_used([str(tmp_path / "rules.json"), None, tmp_path / "agents"], has_tools=True)
+    folder = tmp_path.resolve()
+    assert protected.also_protected() == (str(folder / "rules.json"), str(folder / "agents"))

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from kantan_agents.agent import Agent
 from kantan_agents.errors import KantanAgentsError
 from kantan_agents.subagent_files import AgentCatalog, AgentDefinition, AgentLoader
+from kantan_agents.subagent_files.frontmatter.document import MAX_BYTES, read_regular_file
 from kantan_agents.tools.skills import SkillCatalog, SkillLoader
 
 if TYPE_CHECKING:
@@ -59,6 +61,13 @@ class PinnedFiles:
             loader.pin()
         for skill_loader in self.skills:
             skill_loader.pin()
+
+    @property
+    def directories(self) -> tuple[Path, ...]:
+        """The directories in which the files are found; they need not exist."""
+        of_agents = (found for loader in self._agents for found in loader.directories)
+        of_skills = (found for loader in self.skills for found in loader.directories)
+        return tuple(found.path for found in (*of_agents, *of_skills))
 
     def configuration(self) -> Configuration:
         """Return the configuration of the MCP servers, as it was when it was first asked for.
@@ -118,14 +127,23 @@ class PinnedFiles:
             return self.own  # it is used as it was
 
 
-def pinned_loaders(tools: Iterable[Any]) -> PinnedFiles:
-    """Return the pinned files of an agent that was made in Python, from its tools for agents and skills."""
-    owners = (getattr(getattr(tool, "on_invoke_tool", None), "__self__", None) for tool in tools)
-    loaders = list(dict.fromkeys(filter(None, (getattr(owner, "loader", None) for owner in owners))))
+def pinned_loaders(agent: Agent[Any]) -> PinnedFiles:
+    """Return the pinned files of an agent made in Python: those of its tools and of its hand-off targets."""
+    calls = (getattr(tool, "on_invoke_tool", None) for tool in _tools_of(agent, []))
+    found = (getattr(getattr(call, "__self__", None), "loader", None) for call in calls)
+    loaders = list(dict.fromkeys(filter(None, found)))
     return PinnedFiles(
         [one for one in loaders if isinstance(one, AgentLoader)],
         [one for one in loaders if isinstance(one, SkillLoader)],
     )
+
+
+def _tools_of(agent: Agent[Any], seen: list[Agent[Any]]) -> Iterator[Any]:
+    seen.append(agent)
+    yield from agent.inherited["tools"]
+    for target in agent.inherited.get("handoffs") or ():
+        if isinstance(target, Agent) and not any(target is one for one in seen):
+            yield from _tools_of(target, seen)
 
 
 def _files(entries: Iterable[Any]) -> dict[str, Any]:
@@ -163,6 +181,6 @@ def _shown(path: str | Path) -> str:
 
 def _content(path: Path) -> bytes | None:
     try:
-        return path.read_bytes()
-    except OSError:
+        return read_regular_file(str(path), MAX_BYTES)[0]
+    except (OSError, ValueError):
         return None

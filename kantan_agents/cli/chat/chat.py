@@ -204,6 +204,7 @@ class Chat:
         if self.changes is None:
             raise ChatCommandError(command="/reload", reason="this agent is not from a file")
         if await self.changes.take():
+            self.talk.forget_approvals()
             model, replaces = self.model
             make = partial(self.make_agent, model, replace=replaces)
             self.talk.change_agent(await anyio.to_thread.run_sync(make))

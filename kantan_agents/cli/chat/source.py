@@ -68,8 +68,10 @@ def agent_source(
         if tools:
             raise InvalidOptionError(option="--tools", reason="cannot be combined with an agent of a module")
         agent = _loaded(name)
-        protect_used([getattr(sys.modules.get(name.partition(":")[0]), "__file__", None)])
-        return PinnedSource(partial(_changed, agent), pinned_loaders(agent.inherited["tools"]))
+        pinned = pinned_loaders(agent)
+        module = sys.modules.get(name.partition(":")[0])
+        protect_used([getattr(module, "__file__", None), *pinned.directories])
+        return PinnedSource(partial(_changed, agent), pinned)
     named = read_agent(name)
     protect_used([named.definition.path])
     return PinnedSource(partial(_of_file, named, commands, [*tools, *asking]), named.pinned)

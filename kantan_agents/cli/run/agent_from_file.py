@@ -48,6 +48,7 @@ def agent_from_file(
         KantanAgentsError: E180 to E183, an MCP server of the file cannot be used; any error of ``Agent``.
     """
     (skills,) = named.pinned.skills
+    protect_used(named.pinned.directories)
     agent: Agent[Any] = Agent.from_definition(
         named.definition,
         tools=[task_tool(named.loader), *tools],
@@ -93,9 +94,10 @@ def _servers_of(definition: AgentDefinition, pinned: PinnedFiles) -> list[Any]:
 
 
 def _words_of(entry: Any) -> Iterator[str]:
-    """Yield the words of the command of a server, as paths if they are any."""
+    """Yield the words of the command of a server that are files."""
     folder = entry.cwd or entry.source.folder or Path.cwd()
-    yield from (os.path.join(folder, word) for word in (entry.command, *entry.args) if word)  # noqa: PTH118
+    paths = (os.path.join(folder, word) for word in (entry.command, *entry.args) if word)  # noqa: PTH118
+    yield from filter(os.path.isfile, paths)
 
 
 def _naming_what_is_missing(loader: AgentLoader, skills: SkillLoader) -> Stage:

@@ -10,10 +10,10 @@ _TOOLKIT = "kantan_agents.toolkit.factory"
 
 
 def protect_used(paths: Iterable[str | os.PathLike[str] | None], *, has_tools: bool = False) -> None:
-    """Protect files that decide what an agent may do or what is started, such as that of ``--rules``.
+    """Protect paths that decide what an agent may do or what is started, such as that of ``--rules``.
 
     Args:
-        paths: The files; what is not an existing file is left out.
+        paths: The files and folders, which need not exist; None for none.
         has_tools: Whether an agent will have tools for files, although they have not been made yet.
     """
     if not has_tools and _TOOLKIT not in sys.modules:
@@ -21,5 +21,5 @@ def protect_used(paths: Iterable[str | os.PathLike[str] | None], *, has_tools: b
     from kantan_agents.toolkit.protected import AGENTS, protect
 
     for path in paths:
-        if path is not None and os.path.isfile(path):  # noqa: PTH113 - of a text
+        if path is not None:
             protect(path, AGENTS)

@@ -22,25 +22,12 @@ _SUBCOMMAND: Final = re.compile(r"[a-z][a-z0-9-]*")
 # One of these with any words can run anything, or destroy anything: only the same command is
 # approved for later.
 _ANYTHING: Final = frozenset(name for wrapper in WRAPPERS for name in wrapper.names) | {
-    *("awk", "bun", "bunx", "cmake", "curl", "dd", "deno", "docker", "ed", "emacs", "expect", "gawk", "gdb"),
-    *(
-        "install",
-        "java",
-        "jshell",
-        "just",
-        "kubectl",
-        "lldb",
-        "ln",
-        "lua",
-        "make",
-        "mv",
-        "nano",
-        "ninja",
-        "node",
-    ),
-    *("nodejs", "npx", "perl", "php", "pipx", "pnpx", "podman", "psql", "python", "rm", "rmdir", "rscript"),
-    *("rsync", "ruby", "scp", "sed", "sftp", "socat", "sqlite", "systemctl", "tar", "task", "tclsh", "tee"),
-    *("truncate", "unlink", "uvx", "vi", "vim", "wget"),
+    *("awk", "bun", "bunx", "chmod", "chown", "cmake", "cp", "curl", "dd", "deno", "docker", "ed"),
+    *("emacs", "expect", "gawk", "gdb", "install", "java", "jshell", "just", "kubectl", "lldb", "ln"),
+    *("lua", "make", "mv", "nano", "ninja", "node", "nodejs", "npx", "patch", "perl", "php", "pipx"),
+    *("pnpx", "podman", "psql", "python", "rm", "rmdir", "rscript", "rsync", "ruby", "scp", "sed"),
+    *("sftp", "socat", "sqlite", "systemctl", "tar", "task", "tclsh", "tee", "touch", "truncate"),
+    *("unlink", "uvx", "vi", "vim", "wget"),
 }
 # These do what their second word says, and with some of them anything.
 _BY_SUBCOMMAND: Final = {
@@ -101,6 +88,10 @@ class StandingApproval:
         if call.tool != self.tool:
             return False
         if self.kind == "command":
+            from kantan_agents.toolkit.protected import names_protected  # an agent with Bash has imported it
+
+            if names_protected(str(call.values.get("command"))):
+                return False
             return _grants(ToolRules.parse({"allow": [f"{_SHELL}({self.value}:*)"]}), call, facts)
         return self == standing_approval(call, facts)
 

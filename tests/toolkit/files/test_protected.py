@@ -13,7 +13,7 @@ from kantan_agents.errors import InvalidOptionError
 from kantan_agents.testing import ScriptedModel
 from kantan_agents.toolkit import protected
 from kantan_agents.toolkit.files.editing.changes import change_of
-from kantan_agents.toolkit.protected import PROTECTED, protect, why_protected
+from kantan_agents.toolkit.protected import PROTECTED, names_protected, protect, why_protected
 from kantan_agents.traces import registry
 from tests.toolkit.files.calling import Tools, snapshot
 
@@ -132,6 +132,32 @@ def test_what_this_process_runs_and_uses_counts(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(registry, "_recorders", {Recorder()})
     for name in ("runs.db", "runs.db-wal", "runs.db.key"):
         assert why_protected(root, (name,)) == protected.TRACES
+
+
+def test_where_programs_and_the_users_settings_are_found_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = os.path.realpath(tmp_path)
+    monkeypatch.setenv("PATH", f"{root}/tools{os.pathsep}.{os.pathsep}/usr/bin")
+    monkeypatch.setenv("KANTAN_AGENTS_CONFIG_DIR", f"{root}/settings")
+    assert why_protected(root, ("tools", "git")) == protected.COMMANDS
+    assert why_protected(root, ("tools", "data", "git")) is None
+    assert why_protected(root, ("settings", "trusted-mcp", "a.json")) == protected.SERVERS
+    (tmp_path / "conda/conda-meta").mkdir(parents=True)
+    assert why_protected(root, ("conda", "bin", "python")) == protected.PYTHON
+
+
+def test_a_command_may_name_a_protected_path() -> None:
+    for command in (
+        "cat .git/config",
+        "ls 'x/.claude'",
+        "tar --file=.mcp.json",
+        "grep a src:.venv/bin",
+        "git add .GIT",
+    ):
+        assert names_protected(command), command
+    for command in ("git status", "ls src", "cat .gitignore", "pytest tests/a.py::test_b"):
+        assert not names_protected(command), command
 
 
 async def test_a_root_inside_of_a_repository_is_part_of_it(tmp_path: Path) -> None:
