@@ -25,8 +25,7 @@ def load_object(name: str, option: str, example: str) -> Any:
     if not module_name or not path:
         reason = f"{name}: it must be MODULE:NAME, such as {example}"
         raise InvalidOptionError(option=option, reason=reason)
-    is_added = "" not in sys.path
-    if is_added:
+    if "" not in sys.path:
         sys.path.insert(0, "")
     try:
         found: Any = import_module(module_name)
@@ -34,9 +33,4 @@ def load_object(name: str, option: str, example: str) -> Any:
             found = getattr(found, attribute)
     except Exception as error:
         raise InvalidOptionError(option=option, reason=f"{name}: {describe(error)}") from error
-    finally:
-        if is_added:
-            # A file that a tool writes here later must not take the place of a package that is imported then.
-            sys.path.remove("")
-            sys.path.append("")
     return found
