@@ -21,6 +21,7 @@ def toolkit(
     network: bool = False,
     approval: bool = True,
     protected: ProtectedChoice | None = None,
+    read_first: bool = False,
 ) -> list[FunctionTool]:
     """Return ready-made tools for the files below a folder, under the names that subagent files use.
 
@@ -41,6 +42,8 @@ def toolkit(
             permitted, such as ``.git/config``, ``.claude/agents/*.md`` or ``.venv``: ``"ask"`` waits for an
             approval of each call, ``"refuse"`` refuses it with E202, ``"allow"`` treats them as any other
             file. None stands for ``"ask"`` with ``approval``, and for ``"refuse"`` without.
+        read_first: Whether ``Write``, ``Edit`` and ``MultiEdit`` change an existing file only if ``Read`` has
+            read it, and nothing has changed it since. All agents and runs with these tools count together.
 
     Returns:
         The tools, for ``Agent(tools=[...])``. Any number of agents and runs can share those for files.
@@ -49,13 +52,20 @@ def toolkit(
         InvalidOptionError: E75, the root is not a folder, or an option has a wrong value.
         ToolkitUnavailableError: E165, the system cannot confine tools to a folder, as on Windows.
     """
-    for option, value in (("write", write), ("shell", shell), ("network", network), ("approval", approval)):
+    flags = {
+        "write": write,
+        "shell": shell,
+        "network": network,
+        "approval": approval,
+        "read_first": read_first,
+    }
+    for option, value in flags.items():
         checked_bool(option, value)
     if protected not in (None, "ask", "refuse", "allow"):
         reason = f'must be "ask", "refuse", "allow" or None, not {protected!r}'
         raise InvalidOptionError(option="protected", reason=reason)
     folder = Root.at(root)
-    tools = file_tools(folder, write=write, approval=approval, protected=protected)
+    tools = file_tools(folder, write=write, approval=approval, protected=protected, read_first=read_first)
     if shell:
         from kantan_agents.toolkit.shell import shell_tools
 

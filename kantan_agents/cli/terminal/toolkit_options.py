@@ -83,7 +83,7 @@ class ToolkitOptions:
         from kantan_agents.toolkit import toolkit
         from kantan_agents.toolkit.todo_write import todo_write
 
-        given = toolkit(self.root, write=self.write, shell=self.shell, network=self.network)
+        given = toolkit(self.root, write=self.write, shell=self.shell, network=self.network, read_first=True)
         return [*given, todo_write()]
 
 

@@ -85,7 +85,13 @@ def test_always_is_for_a_folder_and_never_for_a_protected_file(chat: Any, folder
     def write(path: str, content: str) -> ScriptedToolCall:
         return ScriptedToolCall("Write", {"file_path": path, "content": content})
 
-    replies = [write("docs/a.md", "one\n2\u200b\n"), write("docs/b/c.md", "new\n"), write("e.md", "e\n")]
+    read = ScriptedToolCall("Read", {"file_path": "docs/a.md"})
+    replies = [
+        read,
+        write("docs/a.md", "one\n2\u200b\n"),
+        write("docs/b/c.md", "new\n"),
+        write("e.md", "e\n"),
+    ]
     replies += [write("docs/.mcp.json", "{}\n")]
     with OfflineServer([*replies, "Done."]) as server:
         terminal = chat(server, "--tools", ".", "--write")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -132,6 +134,23 @@ def test_what_this_process_runs_and_uses_counts(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(registry, "_recorders", {Recorder()})
     for name in ("runs.db", "runs.db-wal", "runs.db.key"):
         assert why_protected(root, (name,)) == protected.TRACES
+
+
+async def test_commands_that_could_write_it_end_before_it_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[str] = []
+
+    def end_writers(path: str) -> None:
+        assert not Path(path).exists()
+        ended.append(path)
+
+    supervised = SimpleNamespace(end_writers=end_writers)
+    monkeypatch.setitem(sys.modules, "kantan_agents.toolkit.shell.supervised", supervised)
+    tools = Tools(tmp_path, approval=True)
+    assert "Created" in await tools("Write", file_path=".mcp.json", content="{}")
+    assert "Created" in await tools("Write", file_path="a.txt", content="x")
+    assert ended == [f"{os.path.realpath(tmp_path)}/.mcp.json"]  # noqa: ASYNC240
 
 
 def test_where_programs_and_the_users_settings_are_found_counts(

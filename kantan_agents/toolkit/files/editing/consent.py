@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Awaitable, Callable
 from functools import partial
 from threading import Lock
@@ -14,9 +15,9 @@ import attrs
 from cachetools import LRUCache
 
 from kantan_agents.core.pipeline import current_run
-from kantan_agents.errors import FileChangedError, KantanAgentsError, ProtectedPathError
+from kantan_agents.errors import EditRefusedError, FileChangedError, KantanAgentsError, ProtectedPathError
 from kantan_agents.toolkit.files.editing.folders import parts_of_file
-from kantan_agents.toolkit.files.editing.replace import state_of
+from kantan_agents.toolkit.files.known_files import KnownFiles, state_of
 from kantan_agents.toolkit.files.names import shown_path
 from kantan_agents.toolkit.files.opening import Parts, open_folder, opened_root
 from kantan_agents.toolkit.files.root import Root
@@ -37,14 +38,19 @@ class Consent:
         root: The root.
         approval: Whether each call waits for an approval.
         protected: Whether calls for protected paths wait for one, are refused, or are like any other.
+        known: The files that were read: no other one may be changed. None if any may.
     """
 
-    def __init__(self, root: Root, *, approval: bool, protected: ProtectedChoice) -> None:
+    def __init__(
+        self, root: Root, *, approval: bool, protected: ProtectedChoice, known: KnownFiles | None = None
+    ) -> None:
+        self._known = known
         self._root = root
         self._approval = approval
         self._protected = protected
         # Each with the run that it was asked in.
         self._asked: LRUCache[tuple[str, Parts], tuple[_State, str | None]] = LRUCache(_MOST_ASKED)
+        self._refused: set[tuple[str, Parts]] = set()
         self._lock = Lock()
 
     @property
@@ -73,17 +79,22 @@ class Consent:
             parts = parts_of_file(self._root, path if isinstance(path, str) else "")
         except KantanAgentsError:
             return self._approval  # the call fails, whatever a person says
+        state = self._state(parts)
+        is_refused = self._unknown(parts, state) is not None
         if self._protected != "allow" and why_protected(self._root.path, parts) is not None:
-            if self._protected == "refuse":
-                return False  # refused when it is made
+            is_refused = is_refused or self._protected == "refuse"
         elif not self._approval:
             return False
         with self._lock:
-            self._asked[call_id, parts] = self._state(parts), run_id
+            if is_refused and len(self._refused) < _MOST_ASKED:
+                # No person need decide about it. It stays refused, whatever is there when it is made.
+                self._refused.add((call_id, parts))
+                return False
+            self._asked[call_id, parts] = state, run_id
         return True
 
     def check(self, parts: Parts, *, always: bool) -> None:
-        """Raise if a path is protected and no person was asked about it.
+        """Raise if a path is protected and no person was asked about it. Not for the event loop.
 
         Raises:
             ProtectedPathError: E202.
@@ -97,24 +108,43 @@ class Consent:
         if always:
             hint = "an approval of every call of the tool does not cover it; it has to be approved by itself"
             raise ProtectedPathError(path=shown_path(parts), reason=why, hint=hint)
+        _end_writers(os.path.join(self._root.path, *parts))  # noqa: PTH118 - names that are not text
 
-    def check_state(self, call_id: str, parts: Parts, before: os.stat_result | None) -> None:
-        """Raise if a file has changed since a person was asked about a call.
+    def _unknown(self, parts: Parts, state: _State) -> KantanAgentsError | None:
+        """Return the error for a file that was not read, or has changed since; None if it may be changed."""
+        if self._known is None or state is None:
+            return None
+        known = self._known.state(parts)
+        if known is None:
+            reason = "it was not read yet: read it first, so that nothing in it is lost"
+            return EditRefusedError(path=shown_path(parts), reason=reason)
+        return None if known == state else FileChangedError(path=shown_path(parts))
+
+    def check_state(self, call_id: str, parts: Parts, before: os.stat_result | None, *, always: bool) -> None:
+        """Raise if a file has changed since it was read, or since a person was asked about a call.
 
         Raises:
+            EditRefusedError: E162, it was not read.
             FileChangedError: E163.
         """
+        unknown = self._unknown(parts, _state(before))
+        if unknown is not None:
+            raise unknown
         with self._lock:
-            asked = self._asked.get((call_id, parts))
-        if asked is not None and asked[0] != _state(before):
+            is_refused = not always and (call_id, parts) in self._refused
+            asked = None if always else self._asked.get((call_id, parts))
+        if is_refused or (asked is not None and asked[0] != _state(before)):
             raise FileChangedError(path=shown_path(parts))
 
     def note_written(self, call_id: str, parts: Parts, before: os.stat_result | None, folder: int) -> None:
         """Note that a call has changed a file: calls that were asked about in the same turn stay valid."""
         try:
-            after = _state(os.stat(parts[-1], dir_fd=folder, follow_symlinks=False))
+            found = os.stat(parts[-1], dir_fd=folder, follow_symlinks=False)
         except OSError:
             return
+        if self._known is not None:
+            self._known.note(parts, found)
+        after = _state(found)
         with self._lock:
             asked = self._asked.get((call_id, parts))
             if asked is None:
@@ -154,13 +184,20 @@ class CallConsent:
         self.consent.check(parts, always=self.always)
 
     def check_state(self, parts: Parts, before: os.stat_result | None) -> None:
-        """Raise E163 if the file has changed since a person was asked."""
-        if not self.always:
-            self.consent.check_state(self.call_id, parts, before)
+        """Raise E162 or E163 if the file was not read, or has changed since then or the question."""
+        self.consent.check_state(self.call_id, parts, before, always=self.always)
 
     def note_written(self, parts: Parts, before: os.stat_result | None, folder: int) -> None:
         """Note that the file was changed by this call."""
         self.consent.note_written(self.call_id, parts, before, folder)
+
+
+def _end_writers(path: str) -> None:
+    """End running commands that could write a protected file once a tool has created it."""
+    # Only a process that has started a command has this module.
+    end: Any = getattr(sys.modules.get("kantan_agents.toolkit.shell.supervised"), "end_writers", None)
+    if end is not None:
+        end(path)
 
 
 def _is_always_approved(context: Any, tool: str) -> bool:

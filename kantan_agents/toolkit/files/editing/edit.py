@@ -17,8 +17,9 @@ from kantan_agents.support.nearest import most_similar
 from kantan_agents.toolkit.files.editing.changes import FileChange, declare_change
 from kantan_agents.toolkit.files.editing.consent import CallConsent, Consent
 from kantan_agents.toolkit.files.editing.folders import locked_folder, parts_of_file
-from kantan_agents.toolkit.files.editing.replace import replace_file, state_of
+from kantan_agents.toolkit.files.editing.replace import replace_file
 from kantan_agents.toolkit.files.file_tool import file_tool
+from kantan_agents.toolkit.files.known_files import state_of
 from kantan_agents.toolkit.files.names import shown_path
 from kantan_agents.toolkit.files.opening import Parts, open_file
 from kantan_agents.toolkit.files.read_rules import ReadRules
