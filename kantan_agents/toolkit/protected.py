@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
@@ -158,6 +159,20 @@ def names_protected(text: str) -> bool:
     """Return whether a text, such as a command, may name a protected path by one of its words."""
     words = _BETWEEN_WORDS.split(text)
     return any(_named(tuple(map(_folded, word.split("/")))) is not None for word in words)
+
+
+def named_protected(values: Iterable[Any]) -> tuple[str, str] | None:
+    """Return the first argument of a call that is a protected path by its name, and why; None if none is.
+
+    For tools whose root is unknown. A text with white space, or an address, is not taken for a path.
+    """
+    for value in values:
+        for text in value if isinstance(value, list) else [value]:
+            if isinstance(text, str) and text and "://" not in text and len(text.split()) == 1:
+                why = _named(tuple(map(_folded, text.split("/"))))
+                if why is not None:
+                    return text, why
+    return None
 
 
 @cache

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from agents import FunctionTool, function_tool
 
+from kantan_agents.cli.terminal.approvals import ApprovalAnswer, AskedApprovals, AskedCall, approving
 from kantan_agents.cli.terminal.file_diff import diff_lines, visible
 from kantan_agents.cli.terminal.standing_approvals import GivenApprovals, standing_approval
 from kantan_agents.errors import InvalidOptionError
@@ -16,6 +17,8 @@ from kantan_agents.middleware.approve.calls import PendingCall
 from kantan_agents.tool_rules import ToolFacts
 from kantan_agents.toolkit import toolkit
 from kantan_agents.tools.facts import facts_of
+
+pytestmark = pytest.mark.anyio
 
 
 @function_tool
@@ -150,6 +153,32 @@ def test_yes_takes_names_and_entries(facts: dict[str, ToolFacts]) -> None:
     assert not covers(call("Write", file_path="docs/.mcp.json"), is_protected=True)
     with pytest.raises(InvalidOptionError, match="--yes"):
         GivenApprovals.of(["Bash(git *)"])
+
+
+async def test_a_protected_path_is_asked_for_whatever_the_tool_is(tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    tools = {tool.name: tool for tool in toolkit(tmp_path / "root", write=True)}
+    asked: list[AskedCall] = []
+
+    async def ask(one: AskedCall) -> ApprovalAnswer:
+        asked.append(one)
+        return ApprovalAnswer("always")
+
+    approvals = AskedApprovals(ask, lambda: None, ["Edit", "mcp__files__write"])
+    for tool, arguments in (
+        ("Write", {"file_path": "a.txt", "content": "x"}),
+        ("Write", {"file_path": ".mcp.json", "content": "x"}),
+        ("Edit", {"file_path": ".mcp.json", "old_string": "a", "new_string": "b"}),
+        ("mcp__files__write", {"path": "src/.git/config", "content": "see .git"}),
+    ):
+        for _ in range(2):
+            await approvals.answer(call(tool, **arguments), tools.get(tool))
+    paths = [one.protected and one.protected[0] for one in asked]
+    assert paths == [None, *[".mcp.json"] * 4, *["src/.git/config"] * 2]
+    assert all((one.always is None) is (one.protected is not None) for one in asked)
+    assert approving(asked[-1]) == "'mcp__files__write(src/.git/config)'"
+    await approvals.answer(call("mcp__files__write", path="a.txt", content="see .git/config"), None)
+    assert len(asked) == 7
 
 
 def test_a_change_is_shown_as_lines_with_the_code_of_what_is_invisible() -> None:

@@ -50,8 +50,9 @@ class AskAtTerminal:
                 self._screen.block(_arguments(call))
             else:
                 rest = await self._show_change(change)
-            if change is not None and change.protected is not None:
-                self._screen.block(f"{visible(change.path)} is protected: {change.protected}.", BAD)
+            if asked.protected is not None:
+                path, why = asked.protected
+                self._screen.block(f"{visible(path)} is protected: {why}.", BAD)
             if asked.always is not None:
                 self._screen.block(f"always: {visible(asked.always.words)}", LABEL)
             try:

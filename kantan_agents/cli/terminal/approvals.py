@@ -45,11 +45,13 @@ class AskedCall:
     Attributes:
         call: The call.
         change: What it would change, if it changes a file.
+        protected: The protected path that it names, and why it is protected.
         always: What the answer "always" would cover; None if the call always needs an answer of its own.
     """
 
     call: PendingCall
     change: FileChange | None = None
+    protected: tuple[str, str] | None = None
     always: StandingApproval | None = None
 
 
@@ -60,9 +62,7 @@ Ask = Callable[[AskedCall], Awaitable[ApprovalAnswer | None]]
 def approving(asked: AskedCall) -> str:
     """Return the value of ``--yes`` that approves calls like this one."""
     name = one_line(asked.call.tool)
-    if asked.change is None or asked.change.protected is None:
-        return name
-    return shlex.quote(f"{name}({one_line(asked.change.path)})")
+    return name if asked.protected is None else shlex.quote(f"{name}({one_line(asked.protected[0])})")
 
 
 class AskedApprovals:
@@ -100,7 +100,7 @@ class AskedApprovals:
             return None
         state: RunState[Any, Any] = result.to_state()
         for item in state.get_interruptions():
-            answer = await self._answer(pending_call(item), _tool_of(item))
+            answer = await self.answer(pending_call(item), _tool_of(item))
             if answer is None:
                 self.was_stopped = True
                 return None
@@ -119,29 +119,39 @@ class AskedApprovals:
             await anyio.sleep_forever()  # until the run is cancelled
         return state
 
-    async def _answer(self, call: PendingCall, tool: Any) -> ApprovalAnswer | None:
+    async def answer(self, call: PendingCall, tool: Any) -> ApprovalAnswer | None:
+        """Return the answer about a call, which was given before or is asked for; None if it is not given.
+
+        Args:
+            call: The call.
+            tool: Its tool; None if it is unknown.
+        """
         facts = ToolFacts((call.tool,), guessed=True) if tool is None else facts_of_listed(tool)
-        change = await _change(tool, call)
-        is_protected = change is not None and change.protected is not None
-        if self._approved.cover(call, facts, is_protected=is_protected):
+        change, protected = await anyio.to_thread.run_sync(partial(_change, tool, call))
+        if self._approved.cover(call, facts, is_protected=protected is not None):
             return ApprovalAnswer("yes")
-        if is_protected:
-            return await self._ask(AskedCall(call, change))
+        if protected is not None:
+            return await self._ask(AskedCall(call, change, protected))
         if any(standing.covers(call, facts) for standing in self._always):
             return ApprovalAnswer("yes")
         always = standing_approval(call, facts)
-        answer = await self._ask(AskedCall(call, change, always))
+        answer = await self._ask(AskedCall(call, change, always=always))
         if answer is not None and answer.decision == "always":
             self._always.add(always)
         return answer
 
 
-async def _change(tool: Any, call: PendingCall) -> FileChange | None:
-    if tool is None:
-        return None
-    from kantan_agents.toolkit.files.editing.changes import change_of  # few agents have these tools
+def _change(tool: Any, call: PendingCall) -> tuple[FileChange | None, tuple[str, str] | None]:
+    """Return what a call would change, and the protected path that it names. May block."""
+    # Imported here: many chats have no call that needs an approval.
+    from kantan_agents.toolkit.files.editing.changes import change_of
+    from kantan_agents.toolkit.protected import named_protected
 
-    return await anyio.to_thread.run_sync(partial(change_of, tool, call.values))
+    change = change_of(tool, call.values)
+    if change is not None:
+        return change, None if change.protected is None else (change.path, change.protected)
+    # A command is kept from protected files by its sandbox.
+    return None, None if call.tool == "Bash" else named_protected(call.values.values())
 
 
 def _tool_of(item: Any) -> Any:

@@ -15,7 +15,13 @@ from kantan_agents.errors import InvalidOptionError
 from kantan_agents.testing import ScriptedModel
 from kantan_agents.toolkit import protected
 from kantan_agents.toolkit.files.editing.changes import change_of
-from kantan_agents.toolkit.protected import PROTECTED, names_protected, protect, why_protected
+from kantan_agents.toolkit.protected import (
+    PROTECTED,
+    named_protected,
+    names_protected,
+    protect,
+    why_protected,
+)
 from kantan_agents.traces import registry
 from tests.toolkit.files.calling import Tools, snapshot
 
@@ -177,6 +183,12 @@ def test_a_command_may_name_a_protected_path() -> None:
         assert names_protected(command), command
     for command in ("git status", "ls src", "cat .gitignore", "pytest tests/a.py::test_b"):
         assert not names_protected(command), command
+
+
+def test_a_call_of_any_tool_may_name_a_protected_path() -> None:
+    assert named_protected(["x", ["a", "sub/.mcp.json"]]) == ("sub/.mcp.json", protected.SERVERS)
+    for values in (["see .git/config for it"], ["https://host/.git/config"], [3, None, ""], ["src/a.py"]):
+        assert named_protected(values) is None, values
 
 
 async def test_a_root_inside_of_a_repository_is_part_of_it(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def declare_change(tool: ToolT, change: Callable[[Mapping[str, Any]], FileChange
 
 def change_of(tool: Any, arguments: Mapping[str, Any]) -> FileChange | None:
     """Return what a call of a tool would change; None if the tool changes no file, or the path is wrong."""
-    places = (tool, implementation_of(tool))
+    places = () if tool is None else (tool, implementation_of(tool))
     change = next((found for one in places if (found := getattr(one, _MARK, None)) is not None), None)
     try:
         return None if change is None else change(arguments)

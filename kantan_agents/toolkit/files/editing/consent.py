@@ -202,7 +202,9 @@ def _end_writers(path: str) -> None:
 
 def _is_always_approved(context: Any, tool: str) -> bool:
     ask = getattr(context, "is_tool_approved", None)
-    return ask is not None and ask(tool, _NO_CALL) is True
+    given, namespace = getattr(context, "tool_name", tool), getattr(context, "tool_namespace", None)
+    names = {tool, given, f"{namespace}.{given}"}  # whatever the tool is called by its agent
+    return ask is not None and any(ask(name, _NO_CALL) is True for name in names)
 
 
 def _state(found: os.stat_result | None) -> _State:
