@@ -202,6 +202,7 @@ from kantan_agents.errors.toolkit_files import (
     FileNotUsableError,
     InvalidPatternError,
     OutsideRootError,
+    ProtectedPathError,
     ToolkitUnavailableError,
 )
 from kantan_agents.errors.tracing import (
@@ -310,6 +311,7 @@ __all__ = [
     "PromptNotFetchedError",
     "PromptNotImprovableError",
     "PromptNotRecordedError",
+    "ProtectedPathError",
     "ProviderRequestError",
     "QueueFullError",
     "QueueTimeoutError",

@@ -1,4 +1,4 @@
-"""E160 to E166: the ready-made tools for files."""
+"""E160 to E166, E202: the ready-made tools for files."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ class EditRefusedError(KantanAgentsError):
 
 
 class FileChangedError(KantanAgentsError):
-    """Another program changed a file while a tool was changing it; the tool has written nothing.
+    """Another program changed a file while a tool was changing it, or a person was asked about the change.
+
+    The tool has written nothing.
 
     Attributes:
         path: The file, relative to the root folder.
@@ -95,3 +97,19 @@ class FileForbiddenError(KantanAgentsError):
     code = "E166"
     template = "The tool rules do not permit to read {path!r}, so it cannot be edited either"
     path: str
+
+
+class ProtectedPathError(KantanAgentsError):
+    """A file decides what is executed or what tools may do, and no person has agreed to its change.
+
+    Attributes:
+        path: The file, relative to the root folder.
+        reason: What it decides.
+        hint: What to do.
+    """
+
+    code = "E202"
+    template = "{path!r} is protected, because {reason}: {hint}"
+    path: str
+    reason: str
+    hint: str

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from kantan_agents.cli.chat.ask_approval import AskAtTerminal
 from kantan_agents.cli.chat.screen import Screen
+from kantan_agents.cli.terminal.approvals import AskedCall
 from kantan_agents.cli.terminal.toolkit_options import OPTIONS_OF_TOOLS, ToolkitOptions
 from kantan_agents.middleware.approve.calls import PendingCall
 from kantan_agents.testing import OfflineServer, RecordedRequest, ScriptedToolCall
@@ -237,7 +238,7 @@ async def test_the_question_about_a_command_says_whether_there_is_a_sandbox(tool
 
     written = io.StringIO()
     ask = AskAtTerminal(Person(), Screen(Console(file=written, width=100)), "no sandbox")  # type: ignore[arg-type]
-    answer = await ask(PendingCall("1", tool, "{}", "lead"))
+    answer = await ask(AskedCall(PendingCall("1", tool, "{}", "lead")))
     assert answer is not None and answer.decision == "yes"
     assert written.getvalue().splitlines()[0] == f"lead asks for an approval of {asked}"
 

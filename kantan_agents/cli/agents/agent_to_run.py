@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import attrs
 
+from kantan_agents.cli.agents.pinned_files import PinnedFiles
 from kantan_agents.cli.terminal.replaced import say_replaced
 from kantan_agents.errors import AgentNotFoundError, InvalidOptionError
 from kantan_agents.subagent_files import AgentCatalog, AgentDefinition, AgentLoader, name_key
+from kantan_agents.tools.skills import SkillLoader
 
 
 @attrs.frozen(eq=False)
@@ -16,10 +18,12 @@ class AgentToRun:
     Attributes:
         definition: Its definition.
         loader: Loads the agents that it may delegate to.
+        pinned: The files as they were when the agent was read. They are used until the end.
     """
 
     definition: AgentDefinition
     loader: AgentLoader
+    pinned: PinnedFiles
 
 
 def find_agent(catalog: AgentCatalog, name: str) -> AgentDefinition:
@@ -54,10 +58,11 @@ def read_agent(name: str) -> AgentToRun:
         InvalidOptionError: E75, the agent has no prompt.
     """
     loader = AgentLoader()
+    loader.pin()
     is_file = name.endswith(".md")
     definition = AgentDefinition.load(name) if is_file else find_agent(loader.load_agents_now(), name)
     if not definition.system_prompt.strip():
         reason = f"{definition.name} has no prompt, its file ends with the frontmatter: {definition.path}"
         raise InvalidOptionError(option="--agent", reason=reason)
     say_replaced("agent", loader.load_agents_now().shadowed, loader.directories)
-    return AgentToRun(definition, loader)
+    return AgentToRun(definition, loader, PinnedFiles([loader], [SkillLoader()], definition))

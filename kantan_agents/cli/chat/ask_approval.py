@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+import anyio.to_thread
 
 from kantan_agents.cli.chat.answer_view import short_name
 from kantan_agents.cli.chat.editor import Editor
 from kantan_agents.cli.chat.screen import Screen
-from kantan_agents.cli.terminal.approvals import ApprovalAnswer
-from kantan_agents.cli.terminal.console import NOTICE
+from kantan_agents.cli.terminal.approvals import ApprovalAnswer, AskedCall, approving
+from kantan_agents.cli.terminal.console import BAD, LABEL, NOTICE
+from kantan_agents.cli.terminal.file_diff import SHOWN_LINES, diff_lines, visible
 from kantan_agents.cli.terminal.plain import json_text, one_line
 from kantan_agents.middleware.approve.calls import PendingCall
 
+if TYPE_CHECKING:
+    from kantan_agents.toolkit.files.editing.changes import FileChange
+
 _QUESTION: Final = "[y]es, [n]o, [a]lways: "
+_OWN_QUESTION: Final = "[y]es, [n]o: "
 _REASON: Final = "Why not? "
 _UNASKED: Final = "Nobody could be asked."
 
@@ -32,40 +39,68 @@ class AskAtTerminal:
         self._editor = editor
         self._screen = screen
 
-    async def __call__(self, call: PendingCall) -> ApprovalAnswer | None:
+    async def __call__(self, asked: AskedCall) -> ApprovalAnswer | None:
         """Ask about a call; None if the person has pressed Ctrl-C or Ctrl-D instead."""
+        call, change = asked.call, asked.change
         async with self._screen.lock:
             place = self._place if call.tool == "Bash" else ""
             self._screen.line(
                 f"{short_name(call.agent)} asks for an approval of {short_name(call.tool)}{place}:", NOTICE
             )
-            # All of it: a person must see what they approve.
-            self._screen.block(_arguments(call))
+            rest: list[str] = []
+            if change is None or change.problem is not None:
+                # All of it: a person must see what they approve.
+                self._screen.block(_arguments(call))
+            else:
+                rest = await self._show_change(change)
+            if asked.protected is not None:
+                path, why = asked.protected
+                self._screen.block(f"{visible(path)} is protected: {why}.", BAD)
+            if asked.always is not None:
+                self._screen.block(f"always: {visible(asked.always.words)}", LABEL)
             try:
-                return await self._answer()
+                return await self._answer(asked, rest)
             except (KeyboardInterrupt, EOFError):
                 return None
 
-    async def _answer(self) -> ApprovalAnswer:
+    async def _show_change(self, change: FileChange) -> list[str]:
+        """Show what a call would change; return the lines that are too many."""
+        done = "creates" if change.before is None else "changes"
+        self._screen.block(f"It {done} {visible(change.path)}:")
+        lines = await anyio.to_thread.run_sync(lambda: list(diff_lines(change.before, change.after)))
+        self._screen.block("\n".join(lines[:SHOWN_LINES]) or "(nothing: the text is the same)")
+        rest = lines[SHOWN_LINES:]
+        if rest:
+            self._screen.block(f"... and {len(rest):,} more lines: type s to see them", NOTICE)
+        return rest
+
+    async def _answer(self, asked: AskedCall, rest: list[str]) -> ApprovalAnswer:
         while True:
-            typed = (await self._editor.ask(_QUESTION)).strip().lower()
+            question = _OWN_QUESTION if asked.always is None else _QUESTION
+            typed = (await self._editor.ask(question)).strip().lower()
             match typed:
                 case "y" | "yes":
                     return ApprovalAnswer("yes")
-                case "a" | "always":
+                case "a" | "always" if asked.always is not None:
                     return ApprovalAnswer("always")
                 case "n" | "no":
                     return ApprovalAnswer("no", one_line(await self._editor.ask(_REASON)))
-            self._screen.line("Type y for this call, n to refuse it, or a for all calls of this tool.")
+                case "s" if rest:
+                    self._screen.block("\n".join(rest))
+                    continue
+            if asked.always is None:
+                self._screen.line(
+                    "Type y for this call, or n to refuse it. This file is asked for each time."
+                )
+            else:
+                self._screen.line(f"Type y for this call, n to refuse it, or a for {asked.always.words}.")
 
 
-async def refuse(screen: Screen, call: PendingCall) -> ApprovalAnswer:
+async def refuse(screen: Screen, asked: AskedCall) -> ApprovalAnswer:
     """Refuse a call, because no person is there to be asked."""
-    name = short_name(call.tool)
+    reason = f"it needs an approval, and nobody can be asked; --yes {approving(asked)} approves it"
     async with screen.lock:
-        screen.line(
-            f"refused {name}: it needs an approval, and nobody can be asked; --yes {name} approves it"
-        )
+        screen.line(f"refused {short_name(asked.call.tool)}: {reason}")
     return ApprovalAnswer("no", _UNASKED)
 
 

@@ -14,6 +14,7 @@ import anyio.to_thread
 import attrs
 
 from kantan_agents.agent import Agent
+from kantan_agents.cli.chat.changed_files import ReportedChanges
 from kantan_agents.cli.chat.conversations import Conversations
 from kantan_agents.cli.chat.costs import Costs
 from kantan_agents.cli.chat.kept_conversation import KeptConversation, ListedConversation, Outcome
@@ -39,6 +40,7 @@ COMMANDS: Final = {
     "search": ("/search WORD", "Find the conversations in which a text was said."),
     "compact": ("/compact", "Replace the conversation by a summary that the model writes."),
     "model": ("/model [NAME]", "Show the model, or go on with another one."),
+    "reload": ("/reload", "Use the agents and skills as their files are now, after a change that was shown."),
     "cost": ("/cost", "Show the tokens of this chat, and what they cost."),
     "trace": ("/trace [open]", "Show how to see the last answer in the traces, or open its page."),
 }
@@ -64,6 +66,8 @@ class Chat:
         store: The kept conversations; None if none are kept.
         page: Shows recorded answers; None if they are not recorded.
         folder: The working folder, whose files may be sent.
+        changes: Reports changes of the files that the agent was made from; None if it has none.
+        model: The model that was chosen last, and whether it also replaces one in the agent's file.
         tools: The agent's tools that the person may run, as far as they were found.
         recent: The newest kept conversations, each with its title.
     """
@@ -75,6 +79,8 @@ class Chat:
     store: Conversations | None
     page: ChatPage | None
     folder: Path
+    changes: ReportedChanges | None = None
+    model: tuple[str | None, bool] = (None, False)
     tools: list[Command] = attrs.field(factory=list)
     recent: Mapping[str, str] = attrs.field(factory=dict)
 
@@ -86,6 +92,7 @@ class Chat:
         """
         try:
             await self._handle(typed)
+            await self._report_changes()
         except EndOfChatError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever fails, the conversation goes on
@@ -93,13 +100,19 @@ class Chat:
             return False
         return True
 
+    async def _report_changes(self) -> None:
+        if self.changes is not None:
+            await self.changes.report()
+
     async def answer(self, question: str) -> Outcome:
         """Send a question as it is, whatever it begins with, and show errors; return how the answer ended."""
+        outcome: Outcome = "failed"
         try:
-            return await self.talk.say(ChatMessage({"role": "user", "content": whole(question)}), question)
+            outcome = await self.talk.say(ChatMessage({"role": "user", "content": whole(question)}), question)
+            await self._report_changes()
         except Exception as error:  # noqa: BLE001 - the next question may be answered
             self.screen.error(describe(error))
-            return "failed"
+        return outcome
 
     async def _say(self, text: str) -> None:
         message = await anyio.to_thread.run_sync(partial(read_message, text, self.folder))
@@ -151,14 +164,14 @@ class Chat:
             case "new":
                 self.talk.renew()
                 self.screen.line("A new conversation.", LABEL)
-            case "resume":
-                await self._resume(words)
-            case "search":
-                await self._search(words)
+            case "resume" | "search":
+                await (self._resume if line.name == "resume" else self._search)(words)
             case "compact":
                 await self.talk.compact()
             case "model":
                 await self._model(words)
+            case "reload":
+                await self._reload()
             case "cost":
                 self.screen.block("\n".join(self.costs.lines()))
             case "trace":
@@ -184,7 +197,17 @@ class Chat:
             agent: Agent[Any] = await anyio.to_thread.run_sync(partial(self.make_agent, name, replace=True))
             await anyio.to_thread.run_sync(agent.check_model)
             self.talk.change_agent(agent)
+            self.model = (name, True)
         self.screen.line(f"model: {model_of(self.talk.agent)}")
+
+    async def _reload(self) -> None:
+        if self.changes is None:
+            raise ChatCommandError(command="/reload", reason="this agent is not from a file")
+        if await self.changes.take():
+            self.talk.forget_approvals()
+            model, replaces = self.model
+            make = partial(self.make_agent, model, replace=replaces)
+            self.talk.change_agent(await anyio.to_thread.run_sync(make))
 
     def _kept(self, command: str) -> Conversations:
         if self.store is None:

@@ -177,6 +177,7 @@ def chat(
             approved or (),
             prices,
             questions,
+            model=model,
             place_of_commands=place,
         )
     )

@@ -16,6 +16,7 @@ import anyio
 import typer
 
 from kantan_agents.cli.chat.ask_approval import AskAtTerminal, refuse
+from kantan_agents.cli.chat.changed_files import ReportedChanges
 from kantan_agents.cli.chat.chat import Chat, EndOfChatError, model_of
 from kantan_agents.cli.chat.completer import ChatCompleter
 from kantan_agents.cli.chat.costs import Costs
@@ -73,7 +74,10 @@ async def _lead(settings: Settings, page: ChatPage | None) -> int:
     talk = Talk(settings.agent, settings.context, screen, ending, ask, approved, settings.store)
     if questions is not None and editor is not None:
         questions.ask_at(editor, screen, talk.stop)
-    chat = Chat(talk, settings.make_agent, screen, costs, settings.store, page, settings.folder)
+    pinned = getattr(settings.make_agent, "pinned", None)
+    changes = None if pinned is None else ReportedChanges(pinned, screen)
+    chat = Chat(talk, settings.make_agent, screen, costs, settings.store, page, settings.folder, changes)
+    chat.model = (settings.model, False)
     try:
         with subscribe(costs.see):
             if settings.resume is not None and settings.store is not None:

@@ -18,6 +18,7 @@ from kantan_agents.cli.chat.source import MakeAgent, agent_source
 from kantan_agents.cli.run.recording import RecordingTarget
 from kantan_agents.cli.terminal.inputs import STDIN, read_context, read_instructions
 from kantan_agents.cli.terminal.plain import one_line
+from kantan_agents.cli.terminal.protect_used import protect_used
 from kantan_agents.cli.tools.rules_file import CONTEXT_KEY, add_rules
 from kantan_agents.errors import ConversationsFileError, InvalidOptionError
 from kantan_agents.middleware import UserRules
@@ -39,6 +40,7 @@ class Settings:
         prices: The prices of models.
         questions: Asks the person what a model wants to know; None if nobody is at a terminal.
         folder: The working folder, whose files may be sent.
+        model: The model that was named.
         place_of_commands: Where the commands of the agent run, for questions; empty if it runs none.
     """
 
@@ -52,6 +54,7 @@ class Settings:
     prices: Mapping[str, tuple[float, float]]
     questions: Questions | None
     folder: Path = attrs.field(factory=lambda: Path(os.path.realpath(".")))
+    model: str | None = None
     place_of_commands: str = ""
 
 
@@ -80,6 +83,7 @@ def read_start(
         raise InvalidOptionError(option="--rules", reason="standard input is already read for the questions")
     if rules is not None:
         add_rules(context, rules, "")
+    protect_used([rules, context_file])
     for_people = context.get(CONTEXT_KEY) if stated is None else stated
     prompt = read_instructions(instructions)
     make_agent = agent_source(agent, prompt, for_people, tools, questions, asked)

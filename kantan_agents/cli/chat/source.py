@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Any, Protocol
@@ -11,12 +12,14 @@ import typer
 
 from kantan_agents.agent import Agent
 from kantan_agents.cli.agents.agent_to_run import AgentToRun, read_agent
+from kantan_agents.cli.agents.pinned_files import PinnedFiles, pinned_loaders
 from kantan_agents.cli.chat.questions import Questions
 from kantan_agents.cli.run.agent_from_file import agent_from_file
 from kantan_agents.cli.run.run import AGENT_NAME, user_rules
 from kantan_agents.cli.terminal.failures import describe
 from kantan_agents.cli.terminal.load_object import load_object
 from kantan_agents.cli.terminal.plain import one_line
+from kantan_agents.cli.terminal.protect_used import protect_used
 from kantan_agents.cli.terminal.replaced import scope_of
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.middleware import Approve, SlashCommands
@@ -70,14 +73,36 @@ def agent_source(
         for option, is_given in (("--tools", tools), ("--ask", asked)):
             if is_given:
                 raise InvalidOptionError(option=option, reason="cannot be combined with an agent of a module")
-        return partial(_changed, _loaded(name))
+        agent = _loaded(name)
+        pinned = pinned_loaders(agent)
+        module = sys.modules.get(name.partition(":")[0])
+        protect_used([getattr(module, "__file__", None), *pinned.directories])
+        return PinnedSource(partial(_changed, agent), pinned)
     named = read_agent(name)
+    protect_used([named.definition.path])
     if questions is not None:
         scope = {"project": "of this project", "user": "yours"}.get(
             scope_of(named.definition.path, named.loader.directories) or "", "of the file that you named"
         )
         typer.echo(one_line(f"{named.definition.name} is {scope}: {named.definition.path}"), err=True)
-    return partial(_of_file, named, commands, [*tools, *asking])
+    return PinnedSource(partial(_of_file, named, commands, [*tools, *asking]), named.pinned)
+
+
+@attrs.frozen(eq=False)
+class PinnedSource:
+    """Makes an agent whose files are pinned.
+
+    Attributes:
+        make: Makes it.
+        pinned: The files.
+    """
+
+    make: MakeAgent
+    pinned: PinnedFiles
+
+    def __call__(self, model: str | None, *, replace: bool = False) -> Agent[Any]:
+        """Return the agent, as ``MakeAgent``."""
+        return self.make(model, replace=replace)
 
 
 def slash_commands_of(agent: Agent[Any]) -> SlashCommands | None:
@@ -107,6 +132,8 @@ def _of_file(
     *,
     replace: bool = False,
 ) -> Agent[Any]:
+    if named.pinned.own is not None:  # that of its file, or what has been taken from it since
+        named = attrs.evolve(named, definition=named.pinned.own)
     if replace and model is not None:
         named = attrs.evolve(named, definition=attrs.evolve(named.definition, model=None))
     return agent_from_file(named, model, middleware, tools, asks=True)

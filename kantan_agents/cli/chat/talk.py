@@ -82,6 +82,10 @@ class Talk:
         # The ids of items, and what a model has reasoned, mean nothing to another one.
         self._items = portable(self._items)
 
+    def forget_approvals(self) -> None:
+        """Ask again about calls that were approved for the conversation: its agents have changed."""
+        self._approvals.forget()
+
     async def say(self, message: ChatMessage, text: str) -> Outcome:
         """Send a message, show the answer, and keep both.
 

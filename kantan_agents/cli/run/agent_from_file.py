@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -13,6 +15,7 @@ from kantan_agents.agent.delegation import task_tool
 from kantan_agents.agent.from_definition import missing_tools
 from kantan_agents.cli.agents.agent_to_run import AgentToRun
 from kantan_agents.cli.terminal.plain import one_line
+from kantan_agents.cli.terminal.protect_used import protect_used
 from kantan_agents.cli.terminal.replaced import say_replaced
 from kantan_agents.cli.terminal.toolkit_options import OPTIONS_OF_TOOLS, TOOLS_OF_CHAT
 from kantan_agents.core.interception import Middleware
@@ -48,7 +51,8 @@ def agent_from_file(
     Raises:
         KantanAgentsError: E180 to E183, an MCP server of the file cannot be used; any error of ``Agent``.
     """
-    skills = SkillLoader()
+    (skills,) = named.pinned.skills
+    protect_used(named.pinned.directories)
     agent: Agent[Any] = Agent.from_definition(
         named.definition,
         tools=[task_tool(named.loader), *tools],
@@ -77,10 +81,9 @@ def _servers_of(named: AgentToRun, *, asks: bool) -> list[Any]:
     # Imported here: few files have servers.
     from kantan_agents.cli.mcp.trust import ask_for_trust
     from kantan_agents.tools.mcp.configuration.agent_file import wanted_servers
-    from kantan_agents.tools.mcp.configuration.configuration import read_configuration
     from kantan_agents.tools.mcp.configuration.configured import ConfiguredServers
 
-    servers = ConfiguredServers(read_configuration(), approval=asks)
+    servers = ConfiguredServers(named.pinned.configuration(), approval=asks)
     entries = servers.entries_for(definition, known_only=True)
     usable = {entry.name for entry in entries}
     for name in wanted_servers(definition).names:
@@ -96,7 +99,16 @@ def _servers_of(named: AgentToRun, *, asks: bool) -> list[Any]:
         with suppress(KantanAgentsError):  # its own run says what is wrong with it
             others += wanted_servers(other).entries
     ask_for_trust(entries, servers.configuration, others)
+    # A server is started again after it has failed: by then, its program must not be another one.
+    protect_used(word for entry in entries for word in _words_of(entry))
     return servers.for_definition(definition, known_only=True)
+
+
+def _words_of(entry: Any) -> Iterator[str]:
+    """Yield the words of the command of a server that are files."""
+    folder = entry.cwd or entry.source.folder or Path.cwd()
+    paths = (os.path.join(folder, word) for word in (entry.command, *entry.args) if word)  # noqa: PTH118
+    yield from filter(os.path.isfile, paths)
 
 
 def _naming_what_is_missing(loader: AgentLoader, skills: SkillLoader) -> Stage:

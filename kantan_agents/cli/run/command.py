@@ -108,6 +108,7 @@ def run(
     from kantan_agents.cli.agents.agent_to_run import read_agent
     from kantan_agents.cli.run import recording
     from kantan_agents.cli.terminal import inputs
+    from kantan_agents.cli.terminal.protect_used import protect_used
     from kantan_agents.cli.tools.rules_file import add_rules
 
     check_agent_options(invocation, agent=agent, instructions=instructions, no_record=no_record)
@@ -120,6 +121,8 @@ def run(
         None if no_record else recording.checked(recording.RecordingTarget(db, required=is_named(invocation)))
     )
     named = None if agent is None else read_agent(agent)
+    if tools_root is not None:
+        protect_used([rules, context_file, None if named is None else named.definition.path], has_tools=True)
 
     from kantan_agents.cli.run.run import answer
 

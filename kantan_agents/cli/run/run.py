@@ -16,7 +16,7 @@ from kantan_agents.agent.stages.trim_history import output_text
 from kantan_agents.cli.agents.agent_to_run import AgentToRun
 from kantan_agents.cli.run.agent_from_file import agent_from_file
 from kantan_agents.cli.run.recording import RecordingTarget, collect_runs, recording_to
-from kantan_agents.cli.terminal.approvals import ApprovalAnswer, AskedApprovals
+from kantan_agents.cli.terminal.approvals import ApprovalAnswer, AskedApprovals, AskedCall, approving
 from kantan_agents.cli.terminal.plain import json_text, one_line, printable
 from kantan_agents.cli.terminal.replaced import say_replaced
 from kantan_agents.cli.terminal.sandbox import say_where_commands_run
@@ -24,7 +24,6 @@ from kantan_agents.cli.terminal.toolkit_options import NO_TOOLKIT, ToolkitOption
 from kantan_agents.core.interception import Middleware
 from kantan_agents.core.pipeline import Run, Stage, run_result
 from kantan_agents.middleware import Approve, SlashCommands, UserRules
-from kantan_agents.middleware.approve.calls import PendingCall
 from kantan_agents.middleware.slash_commands.user_rules import USER_RULES
 from kantan_agents.models.structured import json_data
 from kantan_agents.tool_rules import rules_of
@@ -59,7 +58,8 @@ def answer(
         commands: Whether a question such as ``/read notes.txt`` runs a tool, or sends the text of a Markdown
             file with this name.
         tools: The tools of the toolkit that the agent gets.
-        approved: Names of tools whose calls need no approval. Other calls that need one are refused.
+        approved: Names of tools whose calls need no approval, and entries such as ``Bash(git status:*)``.
+            Other calls that need one are refused.
         asked: Names of further tools whose calls need an approval.
 
     Raises:
@@ -80,6 +80,7 @@ def answer(
         # A question needs no working directory.
         files = CommandLoader() if question.startswith(PREFIX) else None
         if files is not None:
+            files.pin()
             shadowed = files.load_commands_now().shadowed
             say_replaced("command", shadowed, files.directories, [name_in(question)])
         middleware.append(SlashCommands(user_rules(rules), files=files))
@@ -99,6 +100,15 @@ def answer(
             text = output_text(run.result)
             # A pipe gets every byte of the answer; a terminal gets no control characters.
             typer.echo(printable(text) if sys.stdout.isatty() else text, color=True)
+    if isinstance(instructions, AgentToRun):
+        _report_changes(instructions)
+
+
+def _report_changes(named: AgentToRun) -> None:
+    """Report which files have changed meanwhile, perhaps by a tool of the run."""
+    changed = named.pinned.changed()
+    for line in () if changed is None else changed.lines:
+        typer.echo(f"note: {one_line(line)}; this run has used it as it was at its start", err=True)
 
 
 async def _finished(
@@ -119,9 +129,9 @@ async def _finished(
         answer_approvals.reset(token)
 
 
-async def _refuse(call: PendingCall) -> ApprovalAnswer:
-    name = one_line(call.tool)
-    typer.echo(f"note: a call of {name} was not approved; --yes {name} approves them", err=True)
+async def _refuse(asked: AskedCall) -> ApprovalAnswer:
+    name = one_line(asked.call.tool)
+    typer.echo(f"note: a call of {name} was not approved; --yes {approving(asked)} approves them", err=True)
     return ApprovalAnswer("no", "Nobody could be asked.")
 
 

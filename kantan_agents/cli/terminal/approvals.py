@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Awaitable, Callable, Collection
-from typing import Any, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
+import anyio.to_thread
 import attrs
 from agents import RunState
 
+from kantan_agents.cli.terminal.plain import one_line
+from kantan_agents.cli.terminal.standing_approvals import GivenApprovals, StandingApproval, standing_approval
 from kantan_agents.middleware.approve.calls import PendingCall, Rejected
 from kantan_agents.middleware.approve.waiting_runs import pending_call
+from kantan_agents.tool_rules import ToolFacts
 from kantan_agents.tool_rules.origins import SERVER_PREFIX, SHOWN_PREFIX
+from kantan_agents.tools.facts import facts_of_listed
+
+if TYPE_CHECKING:
+    from kantan_agents.toolkit.files.editing.changes import FileChange
 
 REFUSED = "The user did not approve this call."
 
@@ -21,7 +31,7 @@ class ApprovalAnswer:
     """What a person has decided about a call.
 
     Attributes:
-        decision: Whether it is made; ``"always"`` approves later calls of this tool as well.
+        decision: Whether it is made; ``"always"`` approves later calls that are like it as well.
         reason: Why it was refused.
     """
 
@@ -29,8 +39,31 @@ class ApprovalAnswer:
     reason: str = ""
 
 
-Ask = Callable[[PendingCall], Awaitable[ApprovalAnswer | None]]
+@attrs.frozen
+class AskedCall:
+    """A call that a person is asked about.
+
+    Attributes:
+        call: The call.
+        change: What it would change, if it changes a file.
+        protected: The protected path that it names, and why it is protected.
+        always: What the answer "always" would cover; None if the call always needs an answer of its own.
+    """
+
+    call: PendingCall
+    change: FileChange | None = None
+    protected: tuple[str, str] | None = None
+    always: StandingApproval | None = None
+
+
+Ask = Callable[[AskedCall], Awaitable[ApprovalAnswer | None]]
 """Asks about a call; returns None if the person has ended the answer instead."""
+
+
+def approving(asked: AskedCall) -> str:
+    """Return the value of ``--yes`` that approves calls like this one."""
+    name = one_line(asked.call.tool)
+    return name if asked.protected is None else shlex.quote(f"{name}({one_line(asked.protected[0])})")
 
 
 class AskedApprovals:
@@ -39,18 +72,22 @@ class AskedApprovals:
     Args:
         ask: Asks the person.
         stop: Ends the answer that is being made.
-        approved: Names of tools whose calls need no question.
+        approved: Names of tools whose calls need no question, and entries such as ``Bash(git status:*)``. For
+            a protected file, only an entry with its path counts.
+
+    Raises:
+        InvalidOptionError: E75, an entry of ``approved`` has a mistake.
     """
 
     def __init__(self, ask: Ask, stop: Callable[[], None], approved: Collection[str] = ()) -> None:
         self._ask = ask
         self._stop = stop
-        self._approved = frozenset(approved)
-        self._always: set[tuple[str, str]] = set()
+        self._approved = GivenApprovals.of(approved)
+        self._always: set[StandingApproval] = set()
         self.was_stopped = False
 
     def forget(self) -> None:
-        """Forget which tools were approved for the conversation."""
+        """Forget what was approved for the conversation."""
         self._always.clear()
 
     async def decide(self, result: Any) -> RunState[Any, Any] | None:
@@ -64,7 +101,7 @@ class AskedApprovals:
             return None
         state: RunState[Any, Any] = result.to_state()
         for item in state.get_interruptions():
-            answer = await self._answer(_named_call(item))
+            answer = await self.answer(_named_call(item), _tool_of(item))
             if answer is None:
                 self.was_stopped = True
                 return None
@@ -83,15 +120,45 @@ class AskedApprovals:
             await anyio.sleep_forever()  # until the run is cancelled
         return state
 
-    async def _answer(self, call: PendingCall) -> ApprovalAnswer | None:
-        # The name alone is not enough: another agent may have another tool of this name.
-        key = (call.agent, call.tool)
-        if not self._approved.isdisjoint(call.names) or key in self._always:
+    async def answer(self, call: PendingCall, tool: Any) -> ApprovalAnswer | None:
+        """Return the answer about a call, which was given before or is asked for; None if it is not given.
+
+        Args:
+            call: The call.
+            tool: Its tool; None if it is unknown.
+        """
+        facts = ToolFacts((call.tool,), guessed=True) if tool is None else facts_of_listed(tool)
+        change, protected = await anyio.to_thread.run_sync(partial(_change, tool, call))
+        if self._approved.cover(call, facts, is_protected=protected is not None):
             return ApprovalAnswer("yes")
-        answer = await self._ask(call)
+        if protected is not None:
+            return await self._ask(AskedCall(call, change, protected))
+        if any(standing.covers(call, facts) for standing in self._always):
+            return ApprovalAnswer("yes")
+        always = standing_approval(call, facts)
+        answer = await self._ask(AskedCall(call, change, always=always))
         if answer is not None and answer.decision == "always":
-            self._always.add(key)
+            self._always.add(always)
         return answer
+
+
+def _change(tool: Any, call: PendingCall) -> tuple[FileChange | None, tuple[str, str] | None]:
+    """Return what a call would change, and the protected path that it names. May block."""
+    # Imported here: many chats have no call that needs an approval.
+    from kantan_agents.toolkit.files.editing.changes import change_of
+    from kantan_agents.toolkit.protected import named_protected
+
+    change = change_of(tool, call.values)
+    if change is not None:
+        return change, None if change.protected is None else (change.path, change.protected)
+    # A command is kept from protected files by its sandbox.
+    return None, None if call.tool == "Bash" else named_protected(call.values.values())
+
+
+def _tool_of(item: Any) -> Any:
+    """Return the tool of a waiting call; None if it is not among those of its agent, as one of a server."""
+    tools = getattr(item.agent, "given_tools", None) or getattr(item.agent, "tools", None) or ()
+    return next((tool for tool in tools if getattr(tool, "name", None) == item.name), None)
 
 
 def _named_call(item: Any) -> PendingCall:

@@ -40,7 +40,8 @@ ApprovedOption = Annotated[
     typer.Option(
         "--yes",
         metavar="TOOL",
-        help="Approve the calls of this tool without asking. May be given several times.",
+        help="Approve the calls of this tool without asking, or only some, as in 'Bash(git status:*)' or "
+        "'Write(docs/**)'. A protected file is approved by its path alone. May be given several times.",
         show_default=False,
     ),
 ]
@@ -107,7 +108,7 @@ class ToolkitOptions:
         from kantan_agents.toolkit import toolkit
         from kantan_agents.toolkit.todo_write import todo_write
 
-        given = toolkit(self.root, write=self.write)
+        given = toolkit(self.root, write=self.write, read_first=True)
         if self.shell:
             from kantan_agents.toolkit.shell import shell_tools
 

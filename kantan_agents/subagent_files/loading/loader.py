@@ -70,7 +70,8 @@ class AgentLoader:
     Names match regardless of case and separators. If two agents have the same name, the one in the directory
     with the higher priority is used: project before user before built-in; in a project the nearest
     directory first, and in each ``.kode/agents`` before ``.claude/agents``. Safe to use from any number of
-    tasks and threads. Results always reflect the current files, with one exception: see ``recheck_seconds``.
+    tasks and threads. Results always reflect the current files, apart from two exceptions: see
+    ``recheck_seconds`` and ``pin``.
 
     Args:
         directories: Directories to search instead, including subdirectories, in order of priority. They need
@@ -116,6 +117,7 @@ class AgentLoader:
         self._recheck_seconds = checked_number("recheck_seconds", recheck_seconds)
         self._files = FileCache(None if cache_size is None else checked_int("cache_size", cache_size, 0))
         self._snapshot: _Snapshot | None = None
+        self._pinned: AgentCatalog | None = None
         self._errors: frozenset[Problem] = frozenset()
         # Held while files are read, so it is never acquired on an event loop.
         lock = threading.Lock()
@@ -131,7 +133,27 @@ class AgentLoader:
         Returns:
             The current agents. Unchanged files give the same definition objects as before.
         """
-        return (await self._load_work.run_async()).catalog
+        return (await self._load_work.run_async()).catalog if self._pinned is None else self._pinned
+
+    def pin(self, catalog: AgentCatalog | None = None) -> AgentCatalog:
+        """Answer from now on with the agents as they are now, whatever happens to their files.
+
+        An agent file says what its agent may do, and a tool may be able to change it. With agents that were
+        pinned when a conversation began, such a change has no effect until ``pin`` is called again. Blocks
+        while files are read.
+
+        Args:
+            catalog: The agents; None for those that the files hold now.
+
+        Returns:
+            The agents that are used from now on.
+        """
+        self._pinned = self.read_files() if catalog is None else catalog
+        return self._pinned
+
+    def read_files(self) -> AgentCatalog:
+        """Return the agents that the files hold now, also if others are pinned. Blocks."""
+        return self._load_work.run().catalog
 
     async def get_agent(self, name: str) -> AgentDefinition:
         """Return the agent with this name.
@@ -148,6 +170,8 @@ class AgentLoader:
             InvalidOptionError: E75, ``name`` is not a str.
         """
         checked_text("name", name)
+        if self._pinned is not None:
+            return self._pinned.get(name)
         snapshot = self._snapshot
         found: _Snapshot | _Loaded = (
             snapshot
@@ -165,7 +189,7 @@ class AgentLoader:
 
     def load_agents_now(self) -> AgentCatalog:
         """Load all agents, as ``load_agents`` does, without an event loop."""
-        return self._load_work.run().catalog
+        return self.read_files() if self._pinned is None else self._pinned
 
     def get_agent_now(self, name: str) -> AgentDefinition:
         """Return the agent with this name, as ``get_agent`` does, without an event loop.
@@ -174,6 +198,8 @@ class AgentLoader:
             AgentNotFoundError: E32: there is no such agent.
         """
         checked_text("name", name)
+        if self._pinned is not None:
+            return self._pinned.get(name)
         snapshot = self._snapshot
         is_current = snapshot is not None and self._is_current(snapshot)
         found = snapshot if snapshot is not None and is_current else self._refresh_work.run()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from agents import FunctionTool
 
+from kantan_agents.toolkit.files.editing.consent import Consent, ProtectedChoice
 from kantan_agents.toolkit.files.editing.edit import edit_tool, multi_edit_tool
 from kantan_agents.toolkit.files.editing.write import write_tool
 from kantan_agents.toolkit.files.find import glob_tool
 from kantan_agents.toolkit.files.grep.tool import grep_tool
+from kantan_agents.toolkit.files.known_files import KnownFiles
 from kantan_agents.toolkit.files.list_folder import ls_tool
 from kantan_agents.toolkit.files.read import read_tool
 from kantan_agents.toolkit.files.read_rules import ReadRules
@@ -15,22 +17,34 @@ from kantan_agents.toolkit.files.root import Root
 from kantan_agents.tools.facts import facts_of
 
 
-def file_tools(root: Root, *, write: bool, approval: bool) -> list[FunctionTool]:
+def file_tools(
+    root: Root,
+    *,
+    write: bool,
+    approval: bool,
+    protected: ProtectedChoice | None = None,
+    read_first: bool = False,
+) -> list[FunctionTool]:
     """Return the tools for the files of a root folder.
 
     Args:
         root: The root folder.
         write: Whether the tools that change files are wanted.
         approval: Whether these need an approval.
+        protected: What they do with protected paths; None asks if they need an approval, and else refuses.
+        read_first: Whether they change only files that were read.
     """
-    read = read_tool(root)
+    known = KnownFiles() if read_first else None
+    read = read_tool(root, known)
     rules = ReadRules(root, facts_of(read))
     tools = [read, glob_tool(root, rules), grep_tool(root, rules), ls_tool(root, rules)]
     if write:
+        chosen = protected or ("ask" if approval else "refuse")
+        consent = Consent(root, approval=approval, protected=chosen, known=known)
         tools += [
-            write_tool(root, approval=approval),
-            edit_tool(root, rules, approval=approval),
-            multi_edit_tool(root, rules, approval=approval),
+            write_tool(root, consent),
+            edit_tool(root, rules, consent),
+            multi_edit_tool(root, rules, consent),
         ]
     rules.others.update((tool.name, facts_of(tool)) for tool in tools)
     return tools

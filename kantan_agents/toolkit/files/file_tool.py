@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from agents import FunctionTool, function_tool
@@ -12,7 +13,12 @@ from kantan_agents.tools.guards.failures import answer_of_toolkit
 
 
 def file_tool(
-    function: Any, name: str, root: Root, *, parameter: str = "path", needs_approval: bool = False
+    function: Any,
+    name: str,
+    root: Root,
+    *,
+    parameter: str = "path",
+    needs_approval: bool | Callable[[Any, dict[str, Any], str], Awaitable[bool]] = False,
 ) -> FunctionTool:
     """Return a tool.
 
@@ -21,7 +27,7 @@ def file_tool(
         name: Its name.
         root: The root, relative to which rules name paths.
         parameter: The parameter with the path.
-        needs_approval: Whether each call waits for an approval.
+        needs_approval: Whether a call waits for an approval, as for the SDK.
     """
     # Not strict: a strict schema has no optional parameters, and the model would have to fill in all of them.
     tool = function_tool(

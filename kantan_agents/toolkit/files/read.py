@@ -13,6 +13,7 @@ from agents.tool_context import ToolContext
 from kantan_agents.errors import FileNotUsableError
 from kantan_agents.toolkit.files.blocks import text_blocks
 from kantan_agents.toolkit.files.file_tool import file_tool
+from kantan_agents.toolkit.files.known_files import KnownFiles
 from kantan_agents.toolkit.files.names import shown_path
 from kantan_agents.toolkit.files.opening import open_file, open_folder, opened_root
 from kantan_agents.toolkit.files.root import Root
@@ -26,8 +27,8 @@ _COUNTED_SIZE = 64 << 20
 _UTF8_BYTES = 4
 
 
-def read_tool(root: Root) -> FunctionTool:
-    """Return the tool ``Read``."""
+def read_tool(root: Root, known: KnownFiles | None = None) -> FunctionTool:
+    """Return the tool ``Read``; ``known`` gets to know what it has read."""
 
     async def read(
         _context: ToolContext[Any],
@@ -44,12 +45,20 @@ def read_tool(root: Root) -> FunctionTool:
         """
         first = max(1, offset or 1)
         lines = min(MAX_LINES, max(1, limit or MAX_LINES))
-        return await in_thread(partial(read_lines, root, file_path, first, lines))
+        return await in_thread(partial(read_lines, root, file_path, first, lines, known=known))
 
     return file_tool(read, "Read", root, parameter="file_path")
 
 
-def read_lines(root: Root, file_path: str, first: int, lines: int, stop: SearchStop) -> str:
+def read_lines(
+    root: Root,
+    file_path: str,
+    first: int,
+    lines: int,
+    stop: SearchStop,
+    *,
+    known: KnownFiles | None = None,
+) -> str:
     """Return numbered lines of a file, with a note about what was left out.
 
     Raises:
@@ -65,13 +74,16 @@ def read_lines(root: Root, file_path: str, first: int, lines: int, stop: SearchS
         finally:
             os.close(folder)
     try:
-        size = os.fstat(file).st_size
+        found = os.fstat(file)  # before: what changes while it is read is not known
+        size = found.st_size
         page = _Page(first, lines)
         for block in text_blocks(file, size, stop):
             page.add(block)
             if page.is_full and size > _COUNTED_SIZE:
                 break
         page.end()
+        if known is not None:
+            known.note(parts, found)
     except BinaryFileError as error:
         reason = f"it is a binary file of {size:,} bytes"
         raise FileNotUsableError(path=shown_path(parts), reason=reason) from error

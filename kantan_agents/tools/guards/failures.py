@@ -28,6 +28,7 @@ from kantan_agents.errors import (
     FileNotUsableError,
     InvalidPatternError,
     OutsideRootError,
+    ProtectedPathError,
 )
 
 # Errors of the toolkit, whose messages are written for the model that has made the call.
@@ -38,6 +39,7 @@ _FOR_THE_MODEL = (
     FileChangedError,
     InvalidPatternError,
     FileForbiddenError,
+    ProtectedPathError,
 )
 
 # Private. Without it, a text in place of the result ends the run if the tool declares its output.

@@ -98,9 +98,22 @@ class _Loader(ABC, Generic[CatalogT]):
         self._built = tuple(map(FileResult, self._builtin))
         self._last: tuple[list[Any], tuple[Problem, ...], CatalogT] | None = None
         self._listing: tuple[tuple[str, ...], Listing] | None = None
+        self._pinned: CatalogT | None = None
         self._errors: frozenset[Problem] = frozenset()
         # Held while files are read, so it is never acquired on an event loop.
         self._work: SharedWork[CatalogT] = SharedWork(self._load, threading.Lock(), self._log_errors)
+
+    def pin(self, catalog: CatalogT | None = None) -> CatalogT:
+        """Answer from now on with ``catalog``, or with what the files hold now, whatever happens to them.
+
+        As for `AgentLoader.pin`. Of a skill, the ``SKILL.md`` is pinned, and not the files beside it.
+        """
+        self._pinned = self.read_files() if catalog is None else catalog
+        return self._pinned
+
+    def read_files(self) -> CatalogT:
+        """Return what the files hold now, also if something else is pinned. Blocks."""
+        return self._work.run()
 
     @abstractmethod
     def _parsed_files(self, size: int | None) -> ParsedFiles[Any]: ...
@@ -201,7 +214,7 @@ class SkillLoader(_Loader[SkillCatalog]):
         Returns:
             The current skills; the same object as before if nothing has changed.
         """
-        return await self._work.run_async()
+        return await self._work.run_async() if self._pinned is None else self._pinned
 
     async def get_skill(self, name: str) -> Skill:
         """Return the skill with this name.
@@ -213,7 +226,7 @@ class SkillLoader(_Loader[SkillCatalog]):
 
     def load_skills_now(self) -> SkillCatalog:
         """Load all skills, as ``load_skills`` does, without an event loop."""
-        return self._work.run()
+        return self.read_files() if self._pinned is None else self._pinned
 
     def get_skill_now(self, name: str) -> Skill:
         """Return the skill with this name, without an event loop.
@@ -273,11 +286,11 @@ class CommandLoader(_Loader[CommandCatalog]):
         Returns:
             The current commands; the same object as before if nothing has changed.
         """
-        return await self._work.run_async()
+        return await self._work.run_async() if self._pinned is None else self._pinned
 
     def load_commands_now(self) -> CommandCatalog:
         """Load all commands, as ``load_commands`` does, without an event loop."""
-        return self._work.run()
+        return self.read_files() if self._pinned is None else self._pinned
 
     def _parsed_files(self, size: int | None) -> ParsedFiles[Any]:
         return _CommandFiles(size)

@@ -140,6 +140,11 @@ class _SkillTools:
         self._facts: ToolFacts = facts_of(read)
         self.tools = [read, file, find]
 
+    @property
+    def loader(self) -> SkillLoader:
+        """Where its skills are found."""
+        return self._roster.loader
+
     async def _read_skill(self, wrapper: Any, arguments: str) -> str:
         try:
             (name,) = read_text(READ, arguments, NAME)

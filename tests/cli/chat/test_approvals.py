@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from kantan_agents.testing import OfflineServer, ScriptedToolCall
 from tests.cli.chat.held import Held
 from tests.cli.chat.shop import paid
@@ -50,16 +52,16 @@ def test_a_refusal_with_its_reason_is_sent_to_the_model(chat: Any, shop: str, fo
     assert outputs(server.requests[1]) == ["The user did not approve this call. The reason: Too much."]
 
 
-def test_always_is_for_exactly_this_tool_in_this_conversation(chat: Any, shop: str, folder: Path) -> None:
-    replies = [pay(1), pay(2), pay(3, "lend"), "Done.", pay(4), "Over."]
+def test_always_is_for_the_same_call_in_this_conversation(chat: Any, shop: str, folder: Path) -> None:
+    replies = [pay(1), pay(1), pay(3), "Done.", pay(1), "Over."]
     with OfflineServer(replies) as server:
         terminal = chat(server, "--agent", shop)
         terminal.enter("Pay twice, and lend.")
-        terminal.wait_for(QUESTION)
+        shown = terminal.wait_for(QUESTION)
+        assert "always: calls of pay with these arguments" in shown
         terminal.enter("a")
-        terminal.wait_for("shop asks for an approval of lend:")
-        assert paid(folder) == ["1", "2"]
-        terminal.wait_for(QUESTION, 2)
+        terminal.wait_for(QUESTION, 2)  # other arguments
+        assert paid(folder) == ["1", "1"]
         terminal.enter("n")
         terminal.wait_for("Why not?")
         terminal.enter("")
@@ -72,7 +74,45 @@ def test_always_is_for_exactly_this_tool_in_this_conversation(chat: Any, shop: s
         terminal.wait_for(QUESTION, 3)
         terminal.enter("y")
         terminal.wait_for("Over.")
-    assert paid(folder) == ["1", "2", "4"]
+    assert paid(folder) == ["1", "1", "1"]
+
+
+@pytest.mark.slow
+def test_always_is_for_a_folder_and_never_for_a_protected_file(chat: Any, folder: Path) -> None:
+    (folder / "docs").mkdir()
+    (folder / "docs/a.md").write_text("one\ntwo\n")
+
+    def write(path: str, content: str) -> ScriptedToolCall:
+        return ScriptedToolCall("Write", {"file_path": path, "content": content})
+
+    read = ScriptedToolCall("Read", {"file_path": "docs/a.md"})
+    replies = [
+        read,
+        write("docs/a.md", "one\n2\u200b\n"),
+        write("docs/b/c.md", "new\n"),
+        write("e.md", "e\n"),
+    ]
+    replies += [write("docs/.mcp.json", "{}\n")]
+    with OfflineServer([*replies, "Done."]) as server:
+        terminal = chat(server, "--tools", ".", "--write")
+        terminal.enter("Write.")
+        shown = terminal.wait_for(QUESTION)
+        assert "It changes docs/a.md:" in shown and "-two" in shown and "+2\\u{200b}" in shown
+        assert "always: changes of files in docs/" in shown
+        terminal.enter("a")
+        shown = terminal.wait_for("It creates e.md:")
+        terminal.wait_for(QUESTION, 2)
+        assert (folder / "docs/b/c.md").read_text() == "new\n"
+        terminal.enter("a")  # every file of the folder, but those
+        shown = terminal.wait_for("[y]es, [n]o:")
+        assert "docs/.mcp.json is protected: it decides which programs are started" in shown
+        assert not (folder / "docs/.mcp.json").exists()
+        terminal.enter("a")
+        terminal.wait_for("Type y for this call, or n to refuse it.")
+        assert not (folder / "docs/.mcp.json").exists()
+        terminal.enter("y")
+        terminal.wait_for("Done.")
+    assert (folder / "docs/.mcp.json").exists()
 
 
 def test_calls_of_a_subagent_are_asked_for_in_place(chat: Any, shop: str, folder: Path) -> None:

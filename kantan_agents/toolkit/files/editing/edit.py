@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from agents import FunctionTool
 from agents.tool_context import ToolContext
@@ -13,9 +14,12 @@ from typing_extensions import NotRequired, TypedDict
 
 from kantan_agents.errors import EditRefusedError, FileChangedError, FileForbiddenError, FileNotUsableError
 from kantan_agents.support.nearest import most_similar
+from kantan_agents.toolkit.files.editing.changes import FileChange, declare_change
+from kantan_agents.toolkit.files.editing.consent import CallConsent, Consent
 from kantan_agents.toolkit.files.editing.folders import locked_folder, parts_of_file
-from kantan_agents.toolkit.files.editing.replace import replace_file, state_of
+from kantan_agents.toolkit.files.editing.replace import replace_file
 from kantan_agents.toolkit.files.file_tool import file_tool
+from kantan_agents.toolkit.files.known_files import state_of
 from kantan_agents.toolkit.files.names import shown_path
 from kantan_agents.toolkit.files.opening import Parts, open_file
 from kantan_agents.toolkit.files.read_rules import ReadRules
@@ -37,7 +41,7 @@ _MOST_PLACES = 100_000
 _LARGEST = 32 << 20  # characters of the new text
 
 
-def edit_tool(root: Root, rules: ReadRules, *, approval: bool) -> FunctionTool:
+def edit_tool(root: Root, rules: ReadRules, consent: Consent) -> FunctionTool:
     """Return the tool ``Edit``."""
 
     async def edit(
@@ -57,12 +61,14 @@ def edit_tool(root: Root, rules: ReadRules, *, approval: bool) -> FunctionTool:
         """
         step = EditStep(old_string=old_string, new_string=new_string, replace_all=replace_all)
         may_read = rules.in_force(_context, "Edit")
-        return await to_its_end(partial(edit_file, root, file_path, [step], may_read))
+        agreed = consent.of_call(_context, "Edit")
+        return await to_its_end(partial(edit_file, root, file_path, [step], may_read, agreed))
 
-    return file_tool(edit, "Edit", root, parameter="file_path", needs_approval=approval)
+    tool = file_tool(edit, "Edit", root, parameter="file_path", needs_approval=consent.needs_approval)
+    return declare_change(tool, partial(_change, root))
 
 
-def multi_edit_tool(root: Root, rules: ReadRules, *, approval: bool) -> FunctionTool:
+def multi_edit_tool(root: Root, rules: ReadRules, consent: Consent) -> FunctionTool:
     """Return the tool ``MultiEdit``."""
 
     async def multi_edit(_context: ToolContext[Any], file_path: str, edits: list[EditStep]) -> str:
@@ -73,9 +79,14 @@ def multi_edit_tool(root: Root, rules: ReadRules, *, approval: bool) -> Function
             edits: The replacements, each with old_string, new_string and optionally replace_all, as for Edit.
         """
         may_read = rules.in_force(_context, "MultiEdit")
-        return await to_its_end(partial(edit_file, root, file_path, edits, may_read, is_numbered=True))
+        agreed = consent.of_call(_context, "MultiEdit")
+        work = partial(edit_file, root, file_path, edits, may_read, agreed, is_numbered=True)
+        return await to_its_end(work)
 
-    return file_tool(multi_edit, "MultiEdit", root, parameter="file_path", needs_approval=approval)
+    tool = file_tool(
+        multi_edit, "MultiEdit", root, parameter="file_path", needs_approval=consent.needs_approval
+    )
+    return declare_change(tool, partial(_change, root))
 
 
 def edit_file(
@@ -83,6 +94,7 @@ def edit_file(
     file_path: str,
     steps: list[EditStep],
     may_read: MayRead | None,
+    agreed: CallConsent | None = None,
     *,
     is_numbered: bool = False,
 ) -> str:
@@ -93,31 +105,58 @@ def edit_file(
         EditRefusedError: E162, a replacement does not fit; the file is unchanged.
         FileChangedError: E163, another program changed the file at the same time.
         FileForbiddenError: E166, the rules do not permit to read the file.
+        ProtectedPathError: E202, the path is protected, and no person was asked.
     """
     parts = parts_of_file(root, file_path)
     path = shown_path(parts)
+    if agreed is not None:
+        agreed.check(parts)
     if may_read is not None and not may_read("/".join(parts)):
         raise FileForbiddenError(path=path)
     if not 0 < len(steps) <= MAX_STEPS:
         raise EditRefusedError(path=path, reason=f"edits must have 1 to {MAX_STEPS:,} items")
     with locked_folder(root, parts) as folder:
         text, before = _read(root, folder, parts)
-        lines: list[int] = []
-        done = 0
-        try:
-            for step in steps:
-                text, lines = _applied(text, path, step)
-                done += 1
-        except EditRefusedError as error:
-            if not is_numbered:
-                raise
-            reason = f"edit {done + 1} of {len(steps)}: {error.reason} (nothing was changed)"
-            raise EditRefusedError(path=path, reason=reason) from error
+        if agreed is not None:
+            agreed.check_state(parts, before)
+        text, lines = _all_applied(text, path, steps, is_numbered=is_numbered)
         replace_file(folder, parts, _encoded(text, path), before)
+        if agreed is not None:
+            agreed.note_written(parts, before, folder)
     if is_numbered:
         return f"Made {len(steps)} edits in {path}."
     where = f"line {lines[0]}" if len(lines) == 1 else f"{len(lines):,} places"
     return f"Replaced the text in {where} of {path}."
+
+
+def _all_applied(
+    text: FileText, path: str, steps: Sequence[EditStep], *, is_numbered: bool
+) -> tuple[FileText, list[int]]:
+    """Return the text after all replacements, and the lines of the last one."""
+    lines: list[int] = []
+    done = 0
+    try:
+        for step in steps:
+            text, lines = _applied(text, path, step)
+            done += 1
+    except EditRefusedError as error:
+        if not is_numbered:
+            raise
+        reason = f"edit {done + 1} of {len(steps)}: {error.reason} (nothing was changed)"
+        raise EditRefusedError(path=path, reason=reason) from error
+    return text, lines
+
+
+def _change(root: Root, arguments: Mapping[str, Any]) -> FileChange:
+    parts = parts_of_file(root, str(arguments.get("file_path")))
+    steps = [cast("EditStep", step) for step in arguments.get("edits", [arguments])]
+
+    def texts() -> tuple[str, str]:
+        with locked_folder(root, parts) as folder:
+            text, _ = _read(root, folder, parts)
+        return text.text, _all_applied(text, shown_path(parts), steps[:MAX_STEPS], is_numbered=False)[0].text
+
+    return FileChange.of(root, parts, texts)
 
 
 def _applied(text: FileText, path: str, step: EditStep) -> tuple[FileText, list[int]]:

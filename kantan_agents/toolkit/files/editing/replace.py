@@ -8,15 +8,11 @@ import stat
 from contextlib import suppress
 
 from kantan_agents.errors import FileChangedError, FileNotUsableError
+from kantan_agents.toolkit.files.known_files import state_of
 from kantan_agents.toolkit.files.names import shown_path
 from kantan_agents.toolkit.files.opening import Parts
 
 _CREATED = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-
-
-def state_of(found: os.stat_result) -> tuple[int, ...]:
-    """Return what changes if a file is changed or replaced."""
-    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
 
 def replace_file(folder: int, parts: Parts, data: bytes, before: os.stat_result | None) -> None:

@@ -1,0 +1,186 @@
+"""``PinnedFiles``: the files that say what agents may do, as they were when a conversation began."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from kantan_agents.agent import Agent
+from kantan_agents.errors import KantanAgentsError
+from kantan_agents.subagent_files import AgentCatalog, AgentDefinition, AgentLoader
+from kantan_agents.subagent_files.frontmatter.document import MAX_BYTES, read_regular_file
+from kantan_agents.tools.skills import SkillCatalog, SkillLoader
+
+if TYPE_CHECKING:
+    from kantan_agents.tools.mcp.configuration.configuration import Configuration
+
+
+@attrs.frozen
+class ChangedFiles:
+    """What the files hold that have changed since they were pinned.
+
+    Attributes:
+        agents: The agents of each loader.
+        skills: The skills of each loader.
+        own: The agent of the conversation, if it is from a file.
+        lines: What has changed, a line for each file.
+    """
+
+    agents: tuple[AgentCatalog, ...] = attrs.field(eq=False)
+    skills: tuple[SkillCatalog, ...] = attrs.field(eq=False)
+    own: AgentDefinition | None = attrs.field(eq=False)
+    lines: tuple[str, ...]
+    _held: tuple[Any, ...] = attrs.field(repr=False)  # equal for files with equal contents
+
+
+class PinnedFiles:
+    """The agents, skills and MCP servers of a conversation. A change of their files is only reported.
+
+    Args:
+        agents: Load the agents.
+        skills: Load the skills.
+        own: The agent of the conversation, if it is from a file.
+    """
+
+    def __init__(
+        self,
+        agents: Iterable[AgentLoader] = (),
+        skills: Iterable[SkillLoader] = (),
+        own: AgentDefinition | None = None,
+    ) -> None:
+        self.own = own
+        self.skills = tuple(skills)
+        self._agents = tuple(agents)
+        self._configuration: Configuration | None = None
+        self._configured: dict[Path, bytes | None] = {}
+        for loader in self._agents:
+            loader.pin()
+        for skill_loader in self.skills:
+            skill_loader.pin()
+
+    @property
+    def directories(self) -> tuple[Path, ...]:
+        """The directories in which the files are found; they need not exist."""
+        of_agents = (found for loader in self._agents for found in loader.directories)
+        of_skills = (found for loader in self.skills for found in loader.directories)
+        return tuple(found.path for found in (*of_agents, *of_skills))
+
+    def configuration(self) -> Configuration:
+        """Return the configuration of the MCP servers, as it was when it was first asked for.
+
+        Raises:
+            KantanAgentsError: E180, E181, a file cannot be used.
+        """
+        if self._configuration is None:
+            from kantan_agents.tools.mcp.configuration.configuration import read_configuration
+
+            self._configuration = read_configuration()
+            self._configured = {path: _content(path) for path in self._configuration.paths}
+        return self._configuration
+
+    def changed(self) -> ChangedFiles | None:
+        """Return what has changed; None if nothing has. Blocks."""
+        agents = tuple(loader.read_files() for loader in self._agents)
+        skills = tuple(loader.read_files() for loader in self.skills)
+        own = self._own_now()
+        pairs: list[tuple[dict[str, Any], dict[str, Any]]] = [
+            *(
+                (_files(loader.load_agents_now()), _files(now))
+                for loader, now in zip(self._agents, agents, strict=True)
+            ),
+            *(
+                (_files(loader.load_skills_now()), _files(now))
+                for loader, now in zip(self.skills, skills, strict=True)
+            ),
+            (_files([self.own] if self.own else ()), _files([own] if own else ())),
+        ]
+        found = [line for before, after in pairs for line in _differences(before, after)]
+        configured = {path: _content(path) for path in self._configured}
+        found += [
+            f"{_shown(path)} has changed: its servers are started anew with the next chat"
+            for path, content in configured.items()
+            if content != self._configured[path]
+        ]
+        if not found:
+            return None
+        held = (*(tuple(after.items()) for _, after in pairs), tuple(configured.items()))
+        return ChangedFiles(agents, skills, own, tuple(dict.fromkeys(found)), held)
+
+    def take(self, changed: ChangedFiles) -> None:
+        """Use what has changed: exactly that, whatever the files hold now."""
+        for loader, catalog in zip(self._agents, changed.agents, strict=True):
+            loader.pin(catalog)
+        for skill_loader, skills in zip(self.skills, changed.skills, strict=True):
+            skill_loader.pin(skills)
+        self.own = changed.own
+
+    def _own_now(self) -> AgentDefinition | None:
+        if self.own is None or self.own.path is None:
+            return self.own
+        try:
+            return AgentDefinition.load(self.own.path)
+        except KantanAgentsError:
+            return self.own  # it is used as it was
+
+
+def pinned_loaders(agent: Agent[Any]) -> PinnedFiles:
+    """Return the pinned files of an agent made in Python: those of its tools and of its hand-off targets."""
+    calls = (getattr(tool, "on_invoke_tool", None) for tool in _tools_of(agent, []))
+    found = (getattr(getattr(call, "__self__", None), "loader", None) for call in calls)
+    loaders = list(dict.fromkeys(filter(None, found)))
+    return PinnedFiles(
+        [one for one in loaders if isinstance(one, AgentLoader)],
+        [one for one in loaders if isinstance(one, SkillLoader)],
+    )
+
+
+def _tools_of(agent: Agent[Any], seen: list[Agent[Any]]) -> Iterator[Any]:
+    seen.append(agent)
+    yield from agent.inherited["tools"]
+    for target in agent.inherited.get("handoffs") or ():
+        if isinstance(target, Agent) and not any(target is one for one in seen):
+            yield from _tools_of(target, seen)
+
+
+def _files(entries: Iterable[Any]) -> dict[str, Any]:
+    return {str(entry.path): entry for entry in entries if entry.path is not None}
+
+
+def _differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
+    for path in sorted({*before, *after}):
+        old, new = before.get(path), after.get(path)
+        if old == new:
+            continue
+        if new is None:
+            yield f"{_shown(path)} is gone, or cannot be used any more"
+        elif old is None:
+            yield f"{_shown(path)} is new: {new.name}, {_tools(new)}"
+        elif _tools(old) != _tools(new):
+            yield f"{_shown(path)} has changed: {_tools(old)} before, {_tools(new)} now"
+        else:
+            yield f"{_shown(path)} has changed"
+
+
+def _tools(entry: Any) -> str:
+    allowed = entry.tools if isinstance(entry, AgentDefinition) else entry.allowed_tools
+    denied = entry.disallowed_tools
+    text = "tools " + ("all" if allowed == "*" else ", ".join(allowed) or "none")
+    return f"{text} without {', '.join(denied)}" if denied else text
+
+
+def _shown(path: str | Path) -> str:
+    try:
+        return os.path.relpath(path) if Path(path).is_relative_to(Path.cwd()) else str(path)
+    except OSError:
+        return str(path)
+
+
+def _content(path: Path) -> bytes | None:
+    try:
+        return read_regular_file(str(path), MAX_BYTES)[0]
+    except (OSError, ValueError):
+        return None

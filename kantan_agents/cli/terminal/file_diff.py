@@ -1,0 +1,73 @@
+"""The change of a file as lines for a terminal, with invisible characters by their code."""
+
+from __future__ import annotations
+
+import difflib
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+SHOWN_LINES: Final = 200
+"""Lines of a change that are shown at first."""
+
+_CONTEXT: Final = 3
+_MOST_COMPARED: Final = 1_500
+# Letters and marks that nothing is drawn for.
+_BLANK: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0") | {
+    *(chr(code) for code in range(0xFE00, 0xFE10)),
+    *(chr(code) for code in range(0xE0100, 0xE01F0)),
+    *(chr(code) for code in range(0x180B, 0x1810)),
+}
+_HIDDEN: Final = ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp")
+
+
+def diff_lines(before: str | None, after: str) -> Iterator[str]:
+    """Yield the lines of a change: ``-`` before what is removed, ``+`` before what is added.
+
+    Args:
+        before: The text before; None for a new file.
+        after: The text after.
+    """
+    if before is None:
+        yield from (f"+{visible(line)}" for line in after.removesuffix("\n").split("\n"))
+        return
+    old, new = before.split("\n"), after.split("\n")
+    # What is the same at both ends is most of a file, and need not be compared any further.
+    start = max(0, _shared(old, new) - _CONTEXT)
+    end = max(0, _shared(old[start:][::-1], new[start:][::-1]) - _CONTEXT)
+    old, new = old[start : len(old) - end], new[start : len(new) - end]
+    if len(old) + len(new) > _MOST_COMPARED:
+        groups: Iterable[Sequence[tuple[str, int, int, int, int]]]
+        groups = [[("replace", 0, len(old), 0, len(new))]]
+    else:
+        groups = difflib.SequenceMatcher(None, old, new).get_grouped_opcodes(_CONTEXT)
+    for group in groups:
+        yield f"@@ from line {start + group[0][1] + 1} @@"
+        for kind, old_from, old_to, new_from, new_to in group:
+            if kind == "equal":
+                yield from (f" {visible(line)}" for line in old[old_from:old_to])
+                continue
+            yield from (f"-{visible(line)}" for line in old[old_from:old_to])
+            yield from (f"+{visible(line)}" for line in new[new_from:new_to])
+
+
+def visible(text: str) -> str:
+    """Return a line in which each character that cannot be seen is replaced by its code."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_shown(character) for character in text)
+
+
+def _shown(character: str) -> str:
+    is_hidden = character in _BLANK or unicodedata.category(character) in _HIDDEN
+    return f"\\u{{{ord(character):04x}}}" if is_hidden and character != "\t" else character
+
+
+def _shared(one: list[str], other: list[str]) -> int:
+    """Return how many lines two lists have in common at their beginning."""
+    count = 0
+    for left, right in zip(one, other, strict=False):
+        if left != right:
+            break
+        count += 1
+    return count

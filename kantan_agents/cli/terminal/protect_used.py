@@ -1,0 +1,25 @@
+"""Protects the files that a command was started with from the tools that it gives to an agent."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+
+_TOOLKIT = "kantan_agents.toolkit.factory"
+
+
+def protect_used(paths: Iterable[str | os.PathLike[str] | None], *, has_tools: bool = False) -> None:
+    """Protect paths that decide what an agent may do or what is started, such as that of ``--rules``.
+
+    Args:
+        paths: The files and folders, which need not exist; None for none.
+        has_tools: Whether an agent will have tools for files, although they have not been made yet.
+    """
+    if not has_tools and _TOOLKIT not in sys.modules:
+        return
+    from kantan_agents.toolkit.protected import AGENTS, protect
+
+    for path in paths:
+        if path is not None:
+            protect(path, AGENTS)

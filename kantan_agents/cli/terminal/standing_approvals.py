@@ -1,0 +1,187 @@
+"""``StandingApproval``: what "always" covers: a folder, a beginning of commands, a host, or one call."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from pathlib import PurePosixPath
+from typing import Any, Final, Literal
+
+import attrs
+
+from kantan_agents.errors import InvalidOptionError, InvalidToolRulesError
+from kantan_agents.middleware.approve.calls import PendingCall
+from kantan_agents.tool_rules import ToolFacts, ToolRules, decide_call
+from kantan_agents.tool_rules.wrappers import WRAPPERS
+
+_SHELL: Final = "Bash"
+_WRITING: Final = ("Write", "Edit", "MultiEdit")
+_PROGRAM: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
+_SUBCOMMAND: Final = re.compile(r"[a-z][a-z0-9-]*")
+
+# One of these with any words can run anything, or destroy anything: only the same command is
+# approved for later.
+_ANYTHING: Final = frozenset(name for wrapper in WRAPPERS for name in wrapper.names) | {
+    *("awk", "bun", "bunx", "chmod", "chown", "cmake", "cp", "curl", "dd", "deno", "docker", "ed"),
+    *("emacs", "expect", "gawk", "gdb", "install", "java", "jshell", "just", "kubectl", "lldb", "ln"),
+    *("lua", "make", "mv", "nano", "ninja", "node", "nodejs", "npx", "patch", "perl", "php", "pipx"),
+    *("pnpx", "podman", "psql", "python", "rm", "rmdir", "rscript", "rsync", "ruby", "scp", "sed"),
+    *("sftp", "socat", "sqlite", "systemctl", "tar", "task", "tclsh", "tee", "touch", "truncate"),
+    *("unlink", "uvx", "vi", "vim", "wget"),
+}
+# These do what their second word says, and with some of them anything.
+_BY_SUBCOMMAND: Final = {
+    "git": frozenset(
+        {"bisect", "config", "difftool", "filter-branch", "hook", "mergetool", "rebase", "submodule"}
+    ),
+    "npm": frozenset({"config", "exec", "explore", "init", "run", "run-script", "x"}),
+    "pnpm": frozenset({"config", "dlx", "exec", "run"}),
+    "yarn": frozenset({"config", "dlx", "exec", "node", "run"}),
+    "cargo": frozenset({"run"}),
+    "go": frozenset({"generate", "run", "tool"}),
+    "pip": frozenset({"config"}),
+    "poetry": frozenset({"config", "run", "shell"}),
+    "uv": frozenset({"run", "tool", "x"}),
+}
+
+
+@attrs.frozen
+class StandingApproval:
+    """What later calls an answer covers.
+
+    Attributes:
+        agent: Name of the agent that made the call.
+        tool: Name of the tool.
+        kind: What is compared.
+        value: The folder, the beginning of the command, the host, or all arguments.
+        root: The root of a folder.
+    """
+
+    agent: str
+    tool: str
+    kind: Literal["folder", "command", "host", "call"]
+    value: str
+    root: str = ""
+
+    @property
+    def words(self) -> str:
+        """What it covers, for a person."""
+        match self.kind:
+            case "folder" if self.value:
+                return f"changes of files in {self.value}/"
+            case "folder":
+                return f"changes of files in {self.root}/"
+            case "command":
+                return f"commands that begin with {self.value}"
+            case "host":
+                return f"calls of {self.tool} for {self.value}"
+        return "this command" if self.tool == _SHELL else f"calls of {self.tool} with these arguments"
+
+    def covers(self, call: PendingCall, facts: ToolFacts) -> bool:
+        """Return whether a later call needs no question."""
+        if call.agent != self.agent:
+            return False
+        if self.kind == "folder":
+            path = _path(call, facts)
+            is_same_root = call.tool in _WRITING and facts.roots[:1] == (self.root,)
+            return is_same_root and path is not None and _is_below(path, self.value)
+        if call.tool != self.tool:
+            return False
+        if self.kind == "command":
+            from kantan_agents.toolkit.protected import names_protected  # an agent with Bash has imported it
+
+            if names_protected(str(call.values.get("command"))):
+                return False
+            return _grants(ToolRules.parse({"allow": [f"{_SHELL}({self.value}:*)"]}), call, facts)
+        return self == standing_approval(call, facts)
+
+
+def standing_approval(call: PendingCall, facts: ToolFacts) -> StandingApproval:
+    """Return what an answer "always" to a call covers."""
+    path = _path(call, facts)
+    if call.tool in _WRITING and path is not None:
+        folder = str(PurePosixPath(path).parent)
+        return StandingApproval(
+            call.agent, call.tool, "folder", "" if folder == "." else folder, facts.roots[0]
+        )
+    host = facts.texts(call.values) if facts.kind == "domain" else None
+    if host:
+        return StandingApproval(call.agent, call.tool, "host", host[0])
+    beginning = _beginning(call.values.get("command")) if call.tool == _SHELL else None
+    # Also refused where a chain of commands follows, which the rules recognise.
+    if beginning is not None:
+        standing = StandingApproval(call.agent, call.tool, "command", beginning)
+        if standing.covers(call, facts):
+            return standing
+    same = call.values.get("command") if call.tool == _SHELL else None  # whatever its description is
+    return StandingApproval(call.agent, call.tool, "call", same if isinstance(same, str) else call.arguments)
+
+
+@attrs.frozen(eq=False)
+class GivenApprovals:
+    """The approvals that were given by ``--yes``: names of tools, and entries such as ``Bash(git status:*)``.
+
+    Attributes:
+        names: The names.
+        entries: The entries.
+    """
+
+    names: frozenset[str]
+    entries: tuple[str, ...]
+
+    @classmethod
+    def of(cls, given: Collection[str]) -> GivenApprovals:
+        """Return the approvals.
+
+        Raises:
+            InvalidOptionError: E75, an entry has a mistake.
+        """
+        entries = tuple(one for one in given if "(" in one)
+        try:
+            ToolRules.parse({"allow": list(entries)})
+        except InvalidToolRulesError as error:
+            raise InvalidOptionError(option="--yes", reason=str(error)) from error
+        return cls(frozenset(given) - frozenset(entries), entries)
+
+    def cover(self, call: PendingCall, facts: ToolFacts, *, is_protected: bool) -> bool:
+        """Return whether a call needs no question.
+
+        For a protected file, only an entry with exactly its path counts.
+        """
+        # A tool of a server is known by its full name, and by that of its server.
+        if not is_protected and not self.names.isdisjoint(call.names):
+            return True
+        for entry in self.entries:
+            is_exact = not set("*?[{") & set(entry)
+            if (is_exact or not is_protected) and _grants(ToolRules.parse({"allow": [entry]}), call, facts):
+                return True
+        return False
+
+
+def _grants(rules: ToolRules, call: PendingCall, facts: ToolFacts) -> bool:
+    arguments: Mapping[str, Any] = call.values
+    return decide_call(rules, facts, arguments).allowed
+
+
+def _path(call: PendingCall, facts: ToolFacts) -> str | None:
+    texts = facts.texts(call.values) if facts.kind == "path" and facts.roots else None
+    return texts[0] if texts else None
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return not folder or path.startswith(f"{folder}/")
+
+
+def _beginning(command: Any) -> str | None:
+    """Return the words that later commands may begin with; None if none may, but the same command."""
+    words = command.split() if isinstance(command, str) else []
+    if not words or not _PROGRAM.fullmatch(words[0]):
+        return None
+    program = words[0].casefold().rstrip("0123456789.")  # python3.11 is python
+    if program in _ANYTHING:
+        return None
+    second = words[1] if len(words) > 1 and _SUBCOMMAND.fullmatch(words[1]) else None
+    unsafe = _BY_SUBCOMMAND.get(program)
+    if unsafe is None:
+        return words[0]
+    return None if second is None or second in unsafe else f"{words[0]} {second}"
