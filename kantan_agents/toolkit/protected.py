@@ -1,0 +1,184 @@
+"""Protected paths: the files of a folder that decide what is executed there, or what tools may do.
+
+A tool changes one only if a person has agreed to exactly that file; a command in a sandbox cannot at all.
+The tools for files and the sandbox use this one table.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from kantan_agents.traces.registry import recorders
+
+AGENTS: Final = "it decides what agents are told and may do"
+SERVERS: Final = "it decides which programs are started, and which tools there are"
+GIT: Final = "git runs what it names"
+PYTHON: Final = "Python runs it at its next start"
+SHELL: Final = "a shell runs it at its next start"
+BUILD: Final = "another program runs what it names"
+TRACES: Final = "it records what agents have done"
+
+_BESIDE_DATABASES: Final = ("-wal", "-shm", "-journal", ".key")
+
+
+@attrs.frozen
+class ProtectedName:
+    """A protected file or folder, wherever it is below the root.
+
+    Attributes:
+        pattern: Its name, or the last names of its path with ``/`` between them, in lower case; ``*`` and
+            ``?`` stand for other characters. With a folder, everything in it is protected.
+        reason: What it decides, in words.
+        in_sandbox: Whether a command in a sandbox may only read it. Programs have to write some of them, such
+            as ``git`` its index, and ``npm`` what it installs.
+    """
+
+    pattern: str
+    reason: str
+    in_sandbox: bool = True
+
+
+PROTECTED: Final = (
+    *(ProtectedName(name, AGENTS) for name in (".claude", ".kode", ".codex", ".agents", ".claude.json")),
+    *(ProtectedName(name, SERVERS) for name in (".mcp.json", "kantan-agents.toml", ".config/kantan_agents")),
+    # All of it asks; what a command in a sandbox may not write are the parts that name programs.
+    ProtectedName(".git", GIT, in_sandbox=False),
+    *(
+        ProtectedName(name, GIT)
+        for name in (
+            ".git/config",
+            ".git/config.worktree",
+            ".git/hooks",
+            ".git/info/attributes",
+            ".git/modules/*/config",
+            ".git/modules/*/hooks",
+            ".git/worktrees/*/config.worktree",
+            ".gitconfig",
+            ".config/git",
+            ".husky",
+        )
+    ),
+    ProtectedName(".gitmodules", GIT, in_sandbox=False),
+    *(ProtectedName(name, PYTHON) for name in (".venv", "venv", "sitecustomize.py", "usercustomize.py")),
+    *(ProtectedName(name, PYTHON) for name in ("*.pth", "pyvenv.cfg", ".pdbrc")),
+    *(
+        ProtectedName(name, SHELL)
+        for name in (
+            *(".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile"),
+            *(".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc"),
+            *(".login", ".logout", ".inputrc", ".envrc", ".direnv", ".config/fish", ".xprofile", ".xinitrc"),
+            *(".config/systemd", ".config/autostart", "library/launchagents", ".local/bin"),
+        )
+    ),
+    *(ProtectedName(name, BUILD) for name in (".vscode", ".idea", ".cursor", ".devcontainer", ".ssh")),
+    *(
+        ProtectedName(name, BUILD)
+        for name in (".npmrc", ".yarnrc.yml", ".pre-commit-config.yaml", ".gdbinit")
+    ),
+    ProtectedName("node_modules", BUILD, in_sandbox=False),
+    *(
+        ProtectedName(f"{name}{ending}", TRACES)
+        for name in ("traces.sqlite3", "conversations.sqlite3")
+        for ending in ("", *_BESIDE_DATABASES)
+    ),
+)
+"""Every protected name."""
+
+# macOS finds a file also by its name with these characters in it.
+_IGNORED: Final = dict.fromkeys(
+    (*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF)
+)
+_ALIASES: Final = {"git~1": ".git"}  # how Windows spells it for old programs
+_WHOLE: Final = {one.pattern: one.reason for one in PROTECTED if not set("*?/") & set(one.pattern)}
+_OTHERS: Final = tuple(
+    (tuple(one.pattern.split("/")), one.reason) for one in PROTECTED if set("*?/") & set(one.pattern)
+)
+_OF_ENVIRONMENTS: Final = ("bin", "lib", "lib64", "include", "scripts", "pyvenv.cfg")
+_REPOSITORY: Final = ("HEAD", "objects", "refs")  # a folder with these is one for git, also without `.git`
+_also: Final[dict[str, str]] = {}
+
+
+def why_protected(root: str, parts: tuple[str, ...]) -> str | None:
+    """Return why a path is protected, in words; None if it is not.
+
+    The spelling of a name does not matter where a file system could take it for a protected one: upper case,
+    invisible characters and blanks at its end are ignored. Costs some ``stat`` calls.
+
+    Args:
+        root: The root folder, without symbolic links.
+        parts: The names on the way from there; no link is among them.
+    """
+    named = _named(tuple(_folded(name) for name in parts))
+    if named is None and ".git" in map(_folded, Path(root).parts):
+        named = GIT
+    return named or _found(root, parts)
+
+
+def protect(path: str | os.PathLike[str], reason: str) -> None:
+    """Protect a file or folder that this process uses, wherever it is, until the process ends."""
+    _also[os.path.realpath(path)] = reason
+
+
+def also_protected() -> tuple[str, ...]:
+    """Return the files and folders that this process uses, as ``protect`` was told."""
+    return tuple(_also)
+
+
+def executed_here() -> tuple[str, ...]:
+    """Return the folders from which this process runs code: its Python environment and this library.
+
+    Neither may be written by a tool or by a command in a sandbox, wherever they are. Folders of the system
+    are left out.
+    """
+    return _executed()
+
+
+@cache
+def _executed() -> tuple[str, ...]:
+    library = Path(__file__).parents[1]
+    places = (sys.prefix, sys.exec_prefix, sys.base_prefix, os.path.dirname(sys.executable or ""), library)  # noqa: PTH120
+    found = dict.fromkeys(os.path.realpath(place) for place in places if place)
+    return tuple(place for place in found if place not in ("/", "/usr", "/usr/bin", "/usr/local"))
+
+
+def _folded(name: str) -> str:
+    plain = name.translate(_IGNORED).rstrip(". ").casefold() if name.strip(". ") else name
+    return _ALIASES.get(plain, plain)
+
+
+def _named(names: tuple[str, ...]) -> str | None:
+    for place, name in enumerate(names):
+        if name in _WHOLE:
+            return _WHOLE[name]
+        for pattern, reason in _OTHERS:
+            end = names[max(0, place + 1 - len(pattern)) : place + 1]
+            if len(end) == len(pattern) and all(map(fnmatchcase, end, pattern)):
+                return reason
+    return None
+
+
+def _found(root: str, parts: tuple[str, ...]) -> str | None:
+    """Return the reason that follows from what exists: an environment, a repository, a file in use."""
+    file = os.path.join(root, *parts)  # noqa: PTH118 - names that are no text
+    for place, reason in [*_also.items(), *((place, PYTHON) for place in executed_here())]:
+        if f"{file}/".startswith(f"{place}/") and not f"{root}/".startswith(f"{place}/"):
+            return reason
+    base = file
+    for ending in _BESIDE_DATABASES:
+        base = base.removesuffix(ending)
+    if any(base == os.path.realpath(one.path) for one in recorders()):
+        return TRACES
+    for count, name in enumerate(parts):
+        folder = os.path.join(root, *parts[:count])  # noqa: PTH118
+        if os.path.lexists(f"{folder}/pyvenv.cfg") and (count or name.casefold() in _OF_ENVIRONMENTS):
+            return PYTHON
+        if all(one == name or os.path.lexists(f"{folder}/{one}") for one in _REPOSITORY):
+            return GIT
+    return None
