@@ -31,8 +31,10 @@ class CommandEnding:
     Attributes:
         code: Its exit code; None if a signal has ended it.
         signal: That signal.
-        limit: The limit that it has exceeded: ``"time"``, ``"output"``, ``"memory"``, ``"cpu"`` or
-            ``"processes"``.
+        limit: The limit that it has exceeded: ``"time"``, ``"output"``, ``"memory"``, ``"cpu"``, ``"disk"``
+            or ``"processes"``; ``"kept"`` if it has made something that it may not make.
+        moved: Protected paths that it has made or replaced, each with the name that it has now; without a
+            name, it was a link that is there again.
         left: How many processes it has left behind; they are ended as well.
         problem: Why it could not be started or watched; else None.
         is_started: Whether it was started.
@@ -42,6 +44,7 @@ class CommandEnding:
     signal: int | None = None
     limit: str | None = None
     left: int = 0
+    moved: tuple[tuple[str, str], ...] = ()
     problem: str | None = None
     is_started: bool = True
 
@@ -181,9 +184,10 @@ class ShellCommand:
                 others.append(line)
         if "code" in said:
             limit = self._limit or said["limit"]
-            if limit is None and said["signal"] == signal.SIGXCPU:
-                limit = "cpu"
-            return CommandEnding(said["code"], said["signal"], limit, said["left"])
+            if limit is None:
+                limit = {signal.SIGXCPU: "cpu", signal.SIGXFSZ: "disk"}.get(said["signal"])
+            moved = tuple((old, new) for old, new in said["moved"])
+            return CommandEnding(said["code"], said["signal"], limit, said["left"], moved)
         # A command without a sandbox can kill its supervisor.
         problem = " ".join(others)[-500:] or "the process that watches it was killed"
         return CommandEnding(limit=self._limit, problem=problem)

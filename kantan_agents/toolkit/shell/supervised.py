@@ -20,8 +20,20 @@ from pathlib import Path
 import attrs
 
 from kantan_agents.toolkit.shell.limits import ShellLimits
+from kantan_agents.toolkit.shell.pinned import NOTHING_PINNED, Pinned
 
-_SUPERVISOR = str(Path(__file__).with_name("supervisor.py"))
+# Read once, before the first command: a command cannot change what is executed outside of its sandbox.
+_PYTHON = os.path.realpath(sys.executable) if sys.executable else ""
+_MODULES = {
+    f"{__package__}.{name}": Path(__file__).with_name(f"{name}.py").read_text(encoding="utf-8")
+    for name in ("usage", "kept", "supervisor")
+}
+_PROGRAM = f"""import sys, types
+for name, text in {_MODULES!r}.items():
+    module = sys.modules[name] = types.ModuleType(name)
+    exec(compile(text, name, "exec"), module.__dict__)
+module.main()
+"""
 _STOP = b"."
 _MARK = "KANTAN_AGENTS_COMMAND"
 """Variable in the environment of a command that its processes are found by."""
@@ -40,6 +52,8 @@ class Launch:
         environment: Its environment.
         limits: What it may use.
         is_sandboxed: Whether the command line begins with the sandbox.
+        temporary: Its directory for temporary files in the sandbox; empty without one.
+        pinned: What it must not create or replace.
     """
 
     argv: Sequence[str]
@@ -47,6 +61,8 @@ class Launch:
     environment: dict[str, str]
     limits: ShellLimits
     is_sandboxed: bool
+    temporary: str = ""
+    pinned: Pinned = NOTHING_PINNED
 
 
 class Supervised:
@@ -81,15 +97,22 @@ class Supervised:
             "parent": os.getpid(),
             "sandboxed": self._launch.is_sandboxed,
             "grace": limits.grace_seconds,
+            "temporary": self._launch.temporary,
+            "kept": {
+                "root": self._launch.root,
+                "absent": self._launch.pinned.absent,
+                "links": self._launch.pinned.links,
+            },
             "limits": {
                 "memory_bytes": limits.memory_bytes,
                 "cpu_seconds": limits.cpu_seconds,
+                "disk_bytes": limits.disk_bytes,
                 "processes": limits.processes,
             },
         }
         try:
             process = subprocess.Popen(  # noqa: S603 - the program is this package's own
-                [sys.executable, "-I", "-S", _SUPERVISOR, json.dumps(plan)],
+                [_PYTHON, "-I", "-S", "-c", _PROGRAM, json.dumps(plan)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
