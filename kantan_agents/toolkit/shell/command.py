@@ -20,6 +20,8 @@ from kantan_agents.toolkit.shell.bounded_output import BoundedOutput
 from kantan_agents.toolkit.shell.supervised import Launch, Supervised, session_in
 
 _CHUNK = 65_536
+_SIGNALLED = 128
+_LIMIT_OF = {getattr(signal, "SIGXCPU", -1): "cpu", getattr(signal, "SIGXFSZ", -2): "disk"}
 _REST_SECONDS = 1.0
 _PATIENCE_SECONDS = 12.0  # more than a supervisor takes to give up
 
@@ -185,7 +187,9 @@ class ShellCommand:
         if "code" in said:
             limit = self._limit or said["limit"]
             if limit is None:
-                limit = {signal.SIGXCPU: "cpu", signal.SIGXFSZ: "disk"}.get(said["signal"])
+                # Of a signal in the sandbox, its code is all that is seen.
+                code = said["code"] - _SIGNALLED if self._launch.is_sandboxed and said["code"] else None
+                limit = _LIMIT_OF.get(said["signal"] or code)
             moved = tuple((old, new) for old, new in said["moved"])
             return CommandEnding(said["code"], said["signal"], limit, said["left"], moved)
         # A command without a sandbox can kill its supervisor.

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import attrs
 
-from kantan_agents.toolkit.protected import PROTECTED, also_protected, executed_here
+from kantan_agents.toolkit.protected import PROTECTED, TRACES, also_protected, executed_here
 from kantan_agents.tools.mcp.configuration.config_directory import config_directory
 from kantan_agents.traces.registry import recorders
 
@@ -172,8 +172,14 @@ def _executed(root: str) -> Iterator[str]:
 def _named(root: str) -> Iterator[str]:
     """Yield the paths of the project that decide what is executed or permitted, whether or not they exist."""
     for one in PROTECTED:
-        if one.in_sandbox and not _WILD & set(one.pattern):
-            yield f"{root}/{one.pattern}"
+        path = f"{root}/{one.pattern}"
+        # What is missing of a database, a process outside may create while a command runs.
+        if (
+            one.in_sandbox
+            and not _WILD & set(one.pattern)
+            and (one.reason != TRACES or os.path.lexists(path))
+        ):
+            yield path
     with suppress(OSError):
         yield from (entry.path for entry in os.scandir(root) if entry.name.endswith(".pth"))
     yield from _of_git(root)
