@@ -17,7 +17,7 @@ import attrs
 
 from kantan_agents.traces.registry import recorders
 
-AGENTS: Final = "it decides what agents are told and may do"
+AGENTS: Final = "it decides what agents read and may do"
 SERVERS: Final = "it decides which programs are started, and which tools there are"
 GIT: Final = "git runs what it names"
 PYTHON: Final = "Python runs it at its next start"
@@ -127,7 +127,7 @@ def protect(path: str | os.PathLike[str], reason: str) -> None:
 
 
 def also_protected() -> tuple[str, ...]:
-    """Return the files and folders that this process uses, as ``protect`` was told."""
+    """Return the files and folders that this process uses, as ``protect`` was called for them."""
     return tuple(_also)
 
 

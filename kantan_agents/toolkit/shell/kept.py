@@ -1,4 +1,4 @@
-"""What a command in the sandbox must leave as it is, seen from outside: paths that must not come to be.
+"""What a command in the sandbox must leave as it is, seen from outside: paths that must not be created.
 
 Runs in the process of ``supervisor.py``, with the standard library only.
 """
@@ -20,7 +20,7 @@ _BARE = ("HEAD", "objects", "refs")
 _HARMLESS = re.compile(
     r"\s*(\[(core|user|init|branch [^\]]*)\]"
     r"|(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks)\s*=.*"
-    r"|(name|email|defaultbranch|remote|merge)\s*=[^!`$]*)?\s*",
+    r"|(name|email)\s*=[^!`$\\]*|(defaultbranch|remote|merge)\s*=\s*[\w./-]+)?\s*",
     re.IGNORECASE,
 )
 
@@ -44,7 +44,7 @@ class Kept:
         return next(self._offending(), None) is not None
 
     def restore(self) -> None:
-        """Rename what came to be, and put links back; ``moved`` has the old and the new names."""
+        """Rename what was created, and put links back; ``moved`` has the old and the new names."""
         for path, target in list(self._offending()):
             self.moved.append([path, self._set_aside(path) or ""])
             if target is not None:

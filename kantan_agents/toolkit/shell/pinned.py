@@ -49,7 +49,7 @@ class Pinned:
     Attributes:
         folders: Folders that stay where they are, because something in them is read-only.
         read_only: Files and folders that are read-only, with all that is in them.
-        absent: What must not come to be.
+        absent: What must not be created.
         links: Symbolic links that must not be replaced, with what they lead to.
     """
 
@@ -60,11 +60,12 @@ class Pinned:
 
     def mounts(self) -> Iterator[str]:
         """Yield the arguments of bubblewrap that come after the one for the project."""
-        # A mounted folder cannot be renamed or removed; what is below it comes after it.
+        # A mounted folder cannot be renamed or removed; what is below it comes after it. Another process may
+        # remove a file meanwhile, such as the one that writes a database.
         for path in self.folders:
-            yield from ("--bind", path, path)
+            yield from ("--bind-try", path, path)
         for path in self.read_only:
-            yield from ("--ro-bind", path, path)
+            yield from ("--ro-bind-try", path, path)
 
 
 NOTHING_PINNED = Pinned()
@@ -89,7 +90,7 @@ def find_pinned(root: str, writable: Iterable[str] = ()) -> Pinned:
 def runs_from(root: str) -> bool:
     """Return whether this process executes files of a folder that contains the project."""
     code = (sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib", "scripts"))
-    places = (*filter(None, code), Path(__file__).parents[2])
+    places = (*filter(None, code), str(Path(__file__).parents[2]))
     return any(Path(root).is_relative_to(os.path.realpath(place)) for place in places)
 
 
@@ -171,22 +172,30 @@ def _executed(root: str) -> Iterator[str]:
 
 def _named(root: str) -> Iterator[str]:
     """Yield the paths of the project that decide what is executed or permitted, whether or not they exist."""
-    for one in PROTECTED:
-        path = f"{root}/{one.pattern}"
-        # What is missing of a database, a process outside may create while a command runs.
-        if (
-            one.in_sandbox
-            and not _WILD & set(one.pattern)
-            and (one.reason != TRACES or os.path.lexists(path))
-        ):
-            yield path
-    with suppress(OSError):
-        yield from (entry.path for entry in os.scandir(root) if entry.name.endswith(".pth"))
-    yield from _of_git(root)
-    words = [word for name in _SERVERS for word in _words(f"{root}/{name}")]
-    yield from _programs(root, words)
-    if any(os.path.basename(word) in _NODE for word in words):
-        yield from (f"{root}/{name}" for name in _OF_NODE)
+    names = [one for one in PROTECTED if one.in_sandbox and not _WILD & set(one.pattern)]
+    for folder in _folders(root):
+        for one in names:
+            path = f"{folder}/{one.pattern}"
+            # What is missing of a database, a process outside may create while a command runs.
+            if one.reason != TRACES or os.path.lexists(path):
+                yield path
+        with suppress(OSError):
+            yield from (entry.path for entry in os.scandir(folder) if entry.name.endswith(".pth"))
+        yield from _of_git(folder)
+        words = [word for name in _SERVERS for word in _words(f"{folder}/{name}")]
+        yield from _programs(folder, words)
+        if any(os.path.basename(word) in _NODE for word in words):
+            yield from (f"{folder}/{name}" for name in _OF_NODE)
+
+
+def _folders(root: str) -> list[str]:
+    """Return the project, and the folders from there to the working directory: all are configured."""
+    try:
+        working = os.path.realpath(os.getcwd())
+    except OSError:  # it was deleted
+        working = root
+    below = (str(one) for one in Path(working, "x").parents if _is_below(str(one), root))
+    return [root, *below]
 
 
 def _of_git(root: str) -> Iterator[str]:

@@ -120,6 +120,19 @@ async def test_a_command_that_has_made_a_protected_file_is_ended_also_in_the_bac
     assert not (root / ".mcp.json").exists()
 
 
+async def test_folders_down_to_the_working_directory_are_protected_too(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files_of(root, "part/app/.claude/agents/a.md", "other/.claude/agents/a.md")
+    monkeypatch.chdir(root / "part" / "app")
+    result = await run(
+        root,
+        "echo x > part/app/.claude/agents/a.md; mv part x; echo x > part/.mcp.json; echo x > other/.mcp.json",
+    )
+    assert (root / "part" / "app" / ".claude" / "agents" / "a.md").read_text() == "before\n"
+    assert "part/.mcp.json is now part/.mcp.json.set-aside" in result
+
+
 async def test_a_link_on_the_way_out_is_set_aside_and_nothing_outside_is_renamed(
     root: Path, tmp_path: Path
 ) -> None:
