@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -35,10 +36,12 @@ for name, text in {_MODULES!r}.items():
 module.main()
 """
 _STOP = b"."
+_running: weakref.WeakSet[Supervised] = weakref.WeakSet()
 _MARK = "KANTAN_AGENTS_COMMAND"
 """Variable in the environment of a command that its processes are found by."""
 
 _SECONDS = 5.0
+_END_SECONDS = 12.0  # more than a supervisor takes to give up
 _PAUSE = 0.01
 
 
@@ -133,6 +136,18 @@ class Supervised:
         self._line, self.status = process.stdin.fileno(), process.stdout.fileno()
         for one in (self.output, self.status, self._line):
             os.set_blocking(one, False)
+        _running.add(self)
+
+    def may_create(self, path: str) -> bool:
+        """Return whether the command could write a path once it exists: it was not there at its start."""
+        base = self._launch.root
+        return any(f"{path}/".startswith(f"{base}/{one}/") for one in self._launch.pinned.absent)
+
+    def wait(self, seconds: float) -> None:
+        """Wait for the end of its processes. Not for the event loop."""
+        if self._process is not None:
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(seconds)
 
     def stop(self) -> None:
         """Ask the processes to end; after some seconds they are killed."""
@@ -172,6 +187,22 @@ class Supervised:
             if self._process.stdout is not None:
                 self._process.stdout.close()
             os.close(self.output)
+
+
+def end_writers(path: str) -> None:
+    """End the commands that could write a protected file once it exists. Not for the event loop.
+
+    A tool calls it before it creates the file with the consent of a person: a command that began before would
+    see it without protection, and the file would be set aside.
+
+    Args:
+        path: The path, absolute and without symbolic links.
+    """
+    ended = [one for one in tuple(_running) if one.may_create(path)]
+    for one in ended:
+        one.hang_up()
+    for one in ended:
+        one.wait(_END_SECONDS)
 
 
 def session_in(said: bytes) -> int | None:

@@ -15,13 +15,15 @@ from typing import Any
 
 import anyio
 import pytest
+from anyio import to_thread
 
 from kantan_agents.toolkit import protected
 from kantan_agents.toolkit.shell import ShellLimits, pinned, shell_tools
 from kantan_agents.toolkit.shell.pinned import find_pinned, runs_from
 from kantan_agents.toolkit.shell.sandbox import find_sandbox
+from kantan_agents.toolkit.shell.supervised import end_writers
 from kantan_agents.traces.recorder import SQLiteRecorder
-from tests.toolkit.calls import body, call, until
+from tests.toolkit.calls import body, call, processes_with, until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("sandbox"), pytest.mark.slow]
 
@@ -131,6 +133,25 @@ async def test_folders_down_to_the_working_directory_are_protected_too(
     )
     assert (root / "part" / "app" / ".claude" / "agents" / "a.md").read_text() == "before\n"
     assert "part/.mcp.json is now part/.mcp.json.set-aside" in result
+
+
+async def test_a_file_that_a_person_agrees_to_is_kept_once_the_commands_have_ended(
+    root: Path, mark: str
+) -> None:
+    bash, output, _ = shell_tools(root, sandbox="required")
+    begun = await call(bash, command=f"sleep {mark}", run_in_background=True)
+    await until(lambda: processes_with(mark))
+    await to_thread.run_sync(end_writers, f"{root}/src/a.py")
+    assert processes_with(mark)
+    await to_thread.run_sync(end_writers, f"{root}/.claude/agents/a.md")
+    assert processes_with(mark) == []
+    files_of(root, ".claude/agents/a.md")
+    shell = begun.split("background as ")[1].partition(",")[0]
+    with anyio.fail_after(20):
+        while "Running." in (said := await call(output, bash_id=shell)):  # noqa: ASYNC110 - it reads what is new
+            await anyio.sleep(0.01)
+    assert "is now" not in said
+    assert (root / ".claude" / "agents" / "a.md").exists()
 
 
 async def test_a_link_on_the_way_out_is_set_aside_and_nothing_outside_is_renamed(
