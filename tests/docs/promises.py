@@ -134,6 +134,14 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "puts a program named `bwrap` in a folder of `PATH`": (
             f"{_FILES}::test_a_program_in_the_project_is_not_taken_for_bubblewrap",
         ),
+        "puts a link in the place of the folder, its `/tmp`, or what is read-only for the next command": (
+            f"{_FILES}::test_a_directory_that_became_a_link_is_not_used",
+            f"{_FILES}::test_the_directory_for_temporary_files_is_not_in_the_project",
+            f"{_FILES}::test_what_a_running_command_may_replace_is_not_mounted_for_the_next",
+        ),
+        "changes a library that `LD_LIBRARY_PATH` or the like names in `shell_tools(env=...)`": (
+            f"{_FILES}::test_libraries_that_the_environment_names_are_loaded_in_the_sandbox_only",
+        ),
         "runs in a folder that is part of the Python environment or the library of the process": (
             f"{_FILES}::test_a_project_from_which_the_process_runs_is_read_only",
         ),

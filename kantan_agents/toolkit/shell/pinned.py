@@ -26,7 +26,7 @@ from kantan_agents.traces.registry import recorders
 
 _MOST_LINKS = 40
 _MOST_MODULES = 500
-_MOST_BYTES = 1_000_000
+_MOST_BYTES = 200_000
 _WILD = frozenset("*?")
 _OF_DATABASES = ("", "-wal", "-shm", "-journal", ".key")
 _OF_ENVIRONMENTS = ("bin", "lib", "lib64", "include", "pyvenv.cfg")
@@ -57,6 +57,18 @@ class Pinned:
     read_only: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
     links: tuple[tuple[str, str], ...] = ()
+
+    def beside(self, other: Pinned) -> Pinned:
+        """Return what to pin for a command while another one is running that has ``other`` pinned.
+
+        What the other may replace must not be mounted: a link could be in its place when it is.
+        """
+        return Pinned(
+            tuple(one for one in self.folders if one in (*other.folders, *other.read_only)),
+            tuple(one for one in self.read_only if one in other.read_only),
+            tuple(dict.fromkeys((*self.absent, *other.absent))),
+            tuple(one for one in self.links if one in other.links),
+        )
 
     def mounts(self) -> Iterator[str]:
         """Yield the arguments of bubblewrap that come after the one for the project."""
@@ -111,6 +123,7 @@ class _Finder:
             return
         names = os.path.relpath(path, self._root).split(os.sep)
         place = self._root
+        above: list[str] = []
         for count, name in enumerate(names, start=1):
             place = f"{place}/{name}"
             try:
@@ -121,6 +134,7 @@ class _Finder:
             if stat.S_ISLNK(mode):
                 target = os.readlink(place)
                 self._links[os.path.relpath(place, self._root)] = target
+                self._folders |= dict.fromkeys(above)
                 rest = names[count:]
                 led = os.path.normpath(os.path.join(os.path.dirname(place), target, *rest))
                 for one in dict.fromkeys((led, os.path.realpath(path))):
@@ -129,7 +143,8 @@ class _Finder:
             if count < len(names):
                 if not stat.S_ISDIR(mode):
                     return
-                self._folders[place] = None
+                above.append(place)
+        self._folders |= dict.fromkeys(above)
         self._read_only[path] = None
 
     def found(self) -> Pinned:

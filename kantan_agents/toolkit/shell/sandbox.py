@@ -7,8 +7,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import attrs
 
@@ -80,13 +81,20 @@ class Sandbox:
         """Return what commands cannot change now. Not for the event loop."""
         return find_pinned(self.root, self.writable) if self.writes else NOTHING_PINNED
 
-    def around(self, argv: Sequence[str], temporary: str, pinned: Pinned = NOTHING_PINNED) -> list[str]:
+    def around(
+        self,
+        argv: Sequence[str],
+        temporary: str,
+        pinned: Pinned = NOTHING_PINNED,
+        environment: Mapping[str, str] = MappingProxyType({}),
+    ) -> list[str]:
         """Return the command line that runs ``argv`` in the sandbox.
 
         Args:
             argv: The command line.
             temporary: The directory that is ``/tmp`` in the sandbox.
             pinned: What it cannot change.
+            environment: Variables of the command that bubblewrap itself must not have.
         """
         shared = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
         if not self.network:
@@ -101,6 +109,8 @@ class Sandbox:
         line += [*self.readable, "--bind" if self.writes else "--ro-bind", self.root, self.root]
         # After the root, which would otherwise cover them.
         line += pinned.mounts()
+        for name, value in environment.items():
+            line += ["--setenv", name, value]
         return [*line, "--remount-ro", "/", "--chdir", self.root, "--", *argv]
 
 

@@ -27,11 +27,12 @@ from kantan_agents.toolkit.shell.descriptions import (
     result_text,
     set_aside,
 )
-from kantan_agents.toolkit.shell.environment import clean_environment
+from kantan_agents.toolkit.shell.environment import clean_environment, without_loaders
 from kantan_agents.toolkit.shell.limits import ShellLimits
+from kantan_agents.toolkit.shell.pinned import Pinned
 from kantan_agents.toolkit.shell.sandbox import TEMPORARY, Sandbox, find_sandbox
 from kantan_agents.toolkit.shell.shells import ShellsOfRuns
-from kantan_agents.toolkit.shell.supervised import Launch
+from kantan_agents.toolkit.shell.supervised import Launch, pinned_by_running
 
 SandboxChoice = Literal["auto", "required", "off"]
 
@@ -74,7 +75,9 @@ class ShellTools:
 
     def __init__(self, options: ShellOptions) -> None:
         self._options = options
-        self._shells = ShellsOfRuns(options.limits.background_shells, options.limits.paused_seconds)
+        self._shells = ShellsOfRuns(
+            options.limits.background_shells, options.limits.paused_seconds, options.root
+        )
         self._found: tuple[str, Sandbox | str] | None = None
 
     async def shown_tool(self, tool: FunctionTool, _agent: Any, _wrapper: Any, _layers: Any) -> FunctionTool:
@@ -179,17 +182,32 @@ class ShellTools:
         if not isinstance(sandbox, Sandbox):
             return Launch(argv, options.root, environment, options.limits, is_sandboxed=False)
         environment = {**environment, "HOME": TEMPORARY, "TMPDIR": TEMPORARY, **options.environment}
+        outside, inside = without_loaders(environment)
         directory = await temporary()
-        pinned = await to_thread.run_sync(sandbox.pinned)
+        pinned = await to_thread.run_sync(_pinned, sandbox)
         return Launch(
-            sandbox.around(argv, directory, pinned),
+            sandbox.around(argv, directory, pinned, inside),
             options.root,
-            environment,
+            outside,
             options.limits,
             is_sandboxed=True,
             temporary=directory,
             pinned=pinned,
         )
+
+
+def _pinned(sandbox: Sandbox) -> Pinned:
+    """Return what a command cannot change that is about to start.
+
+    Raises:
+        ShellUnavailableError: E167, the directory is not the one that it was.
+    """
+    if os.path.realpath(sandbox.root) != sandbox.root:
+        raise ShellUnavailableError(reason=f"{sandbox.root} was replaced by a link")
+    pinned = sandbox.pinned()
+    for other in pinned_by_running(sandbox.root):
+        pinned = pinned.beside(other)
+    return pinned
 
 
 def _about(ending: CommandEnding, limits: ShellLimits, seconds: float) -> list[str]:

@@ -37,6 +37,7 @@ module.main()
 """
 _STOP = b"."
 _running: weakref.WeakSet[Supervised] = weakref.WeakSet()
+_running_lock = threading.Lock()
 _MARK = "KANTAN_AGENTS_COMMAND"
 """Variable in the environment of a command that its processes are found by."""
 
@@ -72,13 +73,16 @@ class Supervised:
     """The process of ``supervisor.py``, and the pipes to it.
 
     Attributes:
+        launch: How it is started.
+        is_closed: Whether it has ended, and was waited for.
         session: The session of the command; None until the supervisor has said it.
         status: The pipe with what the supervisor says.
         output: The pipe with what the command prints.
     """
 
     def __init__(self, launch: Launch) -> None:
-        self._launch = launch
+        self.launch = launch
+        self.is_closed = False
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
         self._line: int | None = None
@@ -92,19 +96,21 @@ class Supervised:
         Raises:
             OSError: It cannot be started.
         """
-        limits = self._launch.limits
+        with _running_lock:
+            _running.add(self)  # before it can change anything
+        limits = self.launch.limits
         output, printed = os.pipe()
         plan = {
-            "argv": list(self._launch.argv),
+            "argv": list(self.launch.argv),
             "output": printed,
             "parent": os.getpid(),
-            "sandboxed": self._launch.is_sandboxed,
+            "sandboxed": self.launch.is_sandboxed,
             "grace": limits.grace_seconds,
-            "temporary": self._launch.temporary,
+            "temporary": self.launch.temporary,
             "kept": {
-                "root": self._launch.root,
-                "absent": self._launch.pinned.absent,
-                "links": self._launch.pinned.links,
+                "root": self.launch.root,
+                "absent": self.launch.pinned.absent,
+                "links": self.launch.pinned.links,
             },
             "limits": {
                 "memory_bytes": limits.memory_bytes,
@@ -120,13 +126,14 @@ class Supervised:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 bufsize=0,
-                cwd=self._launch.root,
-                env={**self._launch.environment, _MARK: self._mark},
+                cwd=self.launch.root,
+                env={**self.launch.environment, _MARK: self._mark},
                 pass_fds=(printed,),
                 start_new_session=True,  # Ctrl-C in the terminal is for the library
             )
         except BaseException:
             os.close(output)
+            self.is_closed = True
             raise
         finally:
             os.close(printed)
@@ -136,12 +143,11 @@ class Supervised:
         self._line, self.status = process.stdin.fileno(), process.stdout.fileno()
         for one in (self.output, self.status, self._line):
             os.set_blocking(one, False)
-        _running.add(self)
 
     def may_create(self, path: str) -> bool:
         """Return whether the command could write a path once it exists: it was not there at its start."""
-        base = self._launch.root
-        return any(f"{path}/".startswith(f"{base}/{one}/") for one in self._launch.pinned.absent)
+        base = self.launch.root
+        return any(f"{path}/".startswith(f"{base}/{one}/") for one in self.launch.pinned.absent)
 
     def wait(self, seconds: float) -> None:
         """Wait for the end of its processes. Not for the event loop."""
@@ -184,9 +190,16 @@ class Supervised:
         self.hang_up()
         if self._process is not None:
             self._process.wait()
+            self.is_closed = True
             if self._process.stdout is not None:
                 self._process.stdout.close()
             os.close(self.output)
+
+
+def pinned_by_running(root: str) -> list[Pinned]:
+    """Return what each command has pinned that is running in a sandbox and may write in a project."""
+    launches = (one.launch for one in _all_running())
+    return [one.pinned for one in launches if one.root == root and one.pinned != NOTHING_PINNED]
 
 
 def end_writers(path: str) -> None:
@@ -198,11 +211,16 @@ def end_writers(path: str) -> None:
     Args:
         path: The path, absolute and without symbolic links.
     """
-    ended = [one for one in tuple(_running) if one.may_create(path)]
+    ended = [one for one in _all_running() if one.may_create(path)]
     for one in ended:
         one.hang_up()
     for one in ended:
         one.wait(_END_SECONDS)
+
+
+def _all_running() -> list[Supervised]:
+    with _running_lock:
+        return [one for one in _running if not one.is_closed]
 
 
 def session_in(said: bytes) -> int | None:

@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from kantan_agents.toolkit import protected
 from kantan_agents.toolkit.shell import ShellLimits, pinned, shell_tools
 from kantan_agents.toolkit.shell.pinned import find_pinned, runs_from
 from kantan_agents.toolkit.shell.sandbox import find_sandbox
-from kantan_agents.toolkit.shell.supervised import end_writers
+from kantan_agents.toolkit.shell.supervised import end_writers, pinned_by_running
 from kantan_agents.traces.recorder import SQLiteRecorder
 from tests.toolkit.calls import body, call, processes_with, until
 
@@ -42,6 +43,11 @@ def files_of(root: Path, *names: str) -> None:
         else:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("before\n")
+
+
+def replace_by_link(folder: Path, target: Path) -> None:
+    folder.rename(target / "moved")
+    folder.symlink_to(target)
 
 
 def git(root: Path, *arguments: str) -> str:
@@ -267,6 +273,50 @@ async def test_a_program_in_the_project_is_not_taken_for_bubblewrap(
     monkeypatch.setenv("PATH", f"{root}/bin:bin::{os.environ['PATH']}")
     assert body(await run(root, "echo inside")) == "inside\n"
     assert not (root / "ran").exists()
+
+
+async def test_libraries_that_the_environment_names_are_loaded_in_the_sandbox_only(root: Path) -> None:
+    variables = {"LD_LIBRARY_PATH": f"{root}/lib", "LOCPATH": "x", "A": "b"}
+    result = await run(root, "cat /proc/1/environ | tr '\\0' '\\n'; echo; env", env=variables)
+    outside, inside = body(result).split("\n\n")
+    assert "LD_LIBRARY_PATH" not in outside
+    assert "LOCPATH" not in outside
+    assert "A=b" in outside
+    assert f"LD_LIBRARY_PATH={root}/lib" in inside.splitlines()
+
+
+async def test_the_directory_for_temporary_files_is_not_in_the_project(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(root / "tmp"))
+    bash, *_ = shell_tools(root, sandbox="required")
+    assert body(await call(bash, command="echo a > /tmp/a; cat /tmp/a; ls tmp")) == "a\n"
+
+
+async def test_a_directory_that_became_a_link_is_not_used(root: Path, tmp_path: Path) -> None:
+    bash, *_ = shell_tools(root, sandbox="required")
+    replace_by_link(root, tmp_path)
+    assert "[E167]" in await call(bash, command="ls")
+
+
+async def test_what_a_running_command_may_replace_is_not_mounted_for_the_next(root: Path, mark: str) -> None:
+    git(root, "init", "-q")
+    git(root, "config", "filter.f.clean", "sh tools/clean.sh %f")
+    files_of(root, ".claude/agents/a.md")
+    bash, *_ = shell_tools(root, sandbox="required")
+    await call(bash, command=f"sleep {mark}", run_in_background=True)
+    await until(lambda: processes_with(mark))
+    files_of(root, "tools/clean.sh")
+    (running,) = pinned_by_running(str(root))
+    found = find_pinned(str(root))
+    assert f"{root}/tools" in found.folders
+    assert f"{root}/tools" not in found.beside(running).folders
+    assert f"{root}/tools/clean.sh" not in found.beside(running).read_only
+    assert f"{root}/.claude" in found.beside(running).read_only
+    result = await call(bash, command="echo x > .claude/x; echo y > tools/clean.sh")
+    assert "Read-only" in result
+    assert (root / "tools" / "clean.sh").read_text() == "y\n"
 
 
 ESCAPE = """
