@@ -168,7 +168,7 @@ def test_shared_memory_of_a_process_counts_as_its_memory(tmp_path: Path) -> None
         try:
             os.ftruncate(memfd, 8 * MIB)
             os.posix_fallocate(memfd, 0, 8 * MIB)
-            ready, told = os.pipe()
+            ready, end = os.pipe()
             child = os.fork()
             if child == 0:
                 os.read(ready, 1)
@@ -184,9 +184,9 @@ def test_shared_memory_of_a_process_counts_as_its_memory(tmp_path: Path) -> None
                 assert usage.exceeded() is None
                 assert not usage.is_due()
             finally:
-                os.write(told, b".")
+                os.write(end, b".")
                 os.waitpid(child, 0)
                 os.close(ready)
-                os.close(told)
+                os.close(end)
         finally:
             os.close(memfd)
