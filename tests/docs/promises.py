@@ -131,7 +131,8 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "removes or changes the database that the process records runs in": (
             f"{_FILES}::test_the_database_that_records_is_read_only_and_goes_on",
         ),
-        "puts a program named `bwrap` in a folder of `PATH`": (
+        "puts a program in a folder of `PATH` that is in the project": (
+            f"{_FILES}::test_folders_of_path_in_the_project_are_read_only",
             f"{_FILES}::test_a_program_in_the_project_is_not_taken_for_bubblewrap",
         ),
         "puts a link in the place of the folder, its `/tmp`, or what is read-only for the next command": (

@@ -29,7 +29,7 @@ _MOST_MODULES = 500
 _MOST_BYTES = 200_000
 _WILD = frozenset("*?")
 _OF_DATABASES = ("", "-wal", "-shm", "-journal", ".key")
-_OF_ENVIRONMENTS = ("bin", "lib", "lib64", "include", "pyvenv.cfg")
+_OF_ENVIRONMENTS = ("bin", "lib", "lib64", "include", "pyvenv.cfg", "conda-meta")
 # With the first, git reads its configuration elsewhere. The others are in every repository.
 _OF_REPOSITORIES = ("commondir", "config", "config.worktree", "hooks", "info/attributes")
 
@@ -187,6 +187,9 @@ def _executed(root: str) -> Iterator[str]:
 
 def _named(root: str) -> Iterator[str]:
     """Yield the paths of the project that decide what is executed or permitted, whether or not they exist."""
+    # Programs that are started by their names are found there.
+    places = (one for one in os.environ.get("PATH", "").split(os.pathsep) if os.path.isabs(one))
+    yield from map(os.path.realpath, places)
     names = [one for one in PROTECTED if one.in_sandbox and not _WILD & set(one.pattern)]
     for folder in _folders(root):
         for one in names:

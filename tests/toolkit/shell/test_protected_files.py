@@ -263,6 +263,17 @@ async def test_the_database_that_records_is_read_only_and_goes_on(root: Path) ->
         recorder.shutdown()
 
 
+async def test_folders_of_path_in_the_project_are_read_only(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files_of(root, "tools/bin/git", "bin/a")
+    monkeypatch.setenv("PATH", f"{root}/tools/bin:{root}/missing/bin:{os.environ['PATH']}")
+    result = await run(root, "echo x > tools/bin/npx; mv tools t; echo x > bin/a; mkdir -p missing/bin")
+    assert [one.name for one in (root / "tools" / "bin").iterdir()] == ["git"]
+    assert (root / "bin" / "a").read_text() == "x\n"
+    assert "missing/bin is now missing/bin.set-aside" in result
+
+
 async def test_a_program_in_the_project_is_not_taken_for_bubblewrap(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -404,6 +415,21 @@ async def test_shared_memory_and_files_in_memory_are_limited(root: Path, kind: s
     limits = ShellLimits(memory_bytes=100 * MIB)
     result = await run(root, f"{sys.executable} fill.py", limits=limits)
     assert "it used more than 100 MiB of memory" in result or "No space left on device" in result
+
+
+def test_a_bubblewrap_that_bounds_no_memory_is_used_all_the_same(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files_of(tmp_path, "old/bwrap")
+    real = shutil.which("bwrap")
+    script = f'#!/bin/sh\ncase "$*" in *--size*) exit 1;; esac\nexec {real} "$@"\n'
+    (tmp_path / "old" / "bwrap").write_text(script)
+    (tmp_path / "old" / "bwrap").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/old:{os.environ['PATH']}")
+    options: Any = {"writes": True, "network": False, "readable": (), "shared_bytes": MIB}
+    found = find_sandbox(str(root), "/bin/sh", **options)
+    assert not isinstance(found, str)
+    assert found.shared == ()
 
 
 @pytest.mark.parametrize("place", ["off", "required"])
