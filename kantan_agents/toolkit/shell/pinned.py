@@ -22,8 +22,10 @@ import attrs
 
 from kantan_agents.toolkit.protected import PROTECTED, TRACES, also_protected, executed_here
 from kantan_agents.tools.mcp.configuration.config_directory import config_directory
+from kantan_agents.traces.database_url import url_of
 from kantan_agents.traces.registry import recorders
 
+_FLUSH_SECONDS = 2.0
 _MOST_LINKS = 40
 _MOST_MODULES = 500
 _MOST_BYTES = 200_000
@@ -178,11 +180,12 @@ def _executed(root: str) -> Iterator[str]:
     if own is not None:
         yield os.path.realpath(own)
     for recorder in recorders():
-        for ending in _OF_DATABASES:
-            # What is missing of these, this process creates while the command runs.
-            path = f"{os.path.realpath(recorder.path)}{ending}"
-            if os.path.lexists(path):
-                yield path
+        base = "" if url_of(recorder.path) is not None else os.path.realpath(recorder.path)
+        if _is_below(base, root):
+            if not os.path.exists(f"{base}-wal"):
+                recorder.force_flush(_FLUSH_SECONDS)
+            # What is still missing of these, this process creates while the command runs.
+            yield from (f"{base}{ending}" for ending in _OF_DATABASES if os.path.lexists(f"{base}{ending}"))
 
 
 def _named(root: str) -> Iterator[str]:
