@@ -1,4 +1,4 @@
-"""``PostgresUrl``: where a trace database in Postgres is. It takes the place of the path of a file."""
+"""Where a trace database is: the default file, or ``PostgresUrl``, which takes the place of a path."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from urllib.parse import unquote, urlsplit
 import attrs
 
 from kantan_agents.errors import InvalidOptionError
+
+DEFAULT_PATH: Final = "traces.sqlite3"
+"""The file that is used where nobody has named one, in the working directory."""
 
 _SCHEMES: Final = ("postgresql://", "postgres://")
 _HIDDEN: Final = "***"
@@ -139,3 +142,13 @@ def _hidden(url: str) -> str:
     if login.partition(":")[2]:
         url = url.replace(f"{login}@", f"{login.partition(':')[0]}:{_HIDDEN}@", 1)
     return _PASSWORD_OPTION.sub(rf"\g<1>{_HIDDEN}", url)
+
+
+def why_refused(path: str | os.PathLike[str]) -> str | None:
+    """Return why the default file is not used: a link in its place may have come with the folder.
+
+    A link at a path that somebody has named is followed.
+    """
+    if Path(path) == Path(DEFAULT_PATH) and Path(path).is_symlink():
+        return "it is a symbolic link, which may lead anywhere; name the file that it leads to instead"
+    return None

@@ -8,6 +8,9 @@ from __future__ import annotations
 Tests = tuple[str, ...]
 Table = dict[str, Tests]
 
+_FILES = "toolkit/shell/test_protected_files.py"
+_KEPT = "toolkit/shell/test_kept.py"
+
 PROMISES: dict[tuple[str, str, str], Table] = {
     ("docs/guides/chat.md", "Approve calls", "Answer"): {
         "`y`": ("cli/chat/test_approvals.py::test_a_call_is_made_after_a_yes_only",),
@@ -67,7 +70,9 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "toolkit/shell/test_commands.py::test_a_flood_of_output_ends_the_command_and_keeps_little",
             "toolkit/shell/test_commands.py::test_of_long_output_the_beginning_and_the_end_are_shown",
         ),
-        "it uses too much memory or CPU time, or has too many processes": (
+        "it uses too much memory or CPU time, writes too much to disks, or has too many processes": (
+            "toolkit/shell/test_protected_files.py::test_shared_memory_and_files_in_memory_are_limited",
+            "toolkit/shell/test_protected_files.py::test_many_files_together_are_limited",
             "toolkit/shell/test_commands.py::test_processes_that_take_more_memory_together_are_ended",
             "toolkit/shell/test_commands.py::test_a_command_that_computes_too_long_is_ended",
             "toolkit/shell/test_commands.py::test_a_command_with_too_many_processes_is_ended",
@@ -85,6 +90,75 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
         "this process ends, also by `kill -9`": (
             "toolkit/shell/test_background.py::test_nothing_survives_a_process_that_is_killed",
+        ),
+    },
+    ("docs/guides/what-a-folder-can-do.md", "Commands in the sandbox", "A command"): {
+        "replaces the interpreter, the library, a package or `sitecustomize.py` of the environment in use": (
+            f"{_FILES}::test_the_sandbox_is_not_left_through_what_the_library_runs_from",
+        ),
+        "changes, removes, replaces or links a protected file, or moves a folder that contains one": (
+            f"{_FILES}::test_a_protected_file_cannot_be_changed_whichever_way",
+            f"{_FILES}::test_folders_that_hold_something_read_only_cannot_be_moved",
+        ),
+        "makes a protected file": (
+            f"{_FILES}::test_folders_down_to_the_working_directory_are_protected_too",
+            f"{_FILES}::test_a_protected_file_that_did_not_exist_is_set_aside",
+            f"{_FILES}::test_a_command_that_has_made_a_protected_file_is_ended_also_in_the_background",
+            f"{_FILES}::test_a_link_on_the_way_out_is_set_aside_and_nothing_outside_is_renamed",
+            f"{_KEPT}::test_afterwards_none_of_them_is_there_and_everything_else_is",
+        ),
+        "replaces a link that is in the place of a protected file": (
+            f"{_FILES}::test_a_link_in_the_place_of_a_protected_file_is_put_back",
+            f"{_FILES}::test_what_a_protected_link_leads_to_is_read_only",
+        ),
+        "runs `git add`, `git commit`, `git checkout` or `git gc`": (
+            f"{_FILES}::test_git_works_in_the_sandbox_but_its_configuration_is_read_only",
+        ),
+        "runs `git config`, or adds a hook": (
+            f"{_FILES}::test_git_works_in_the_sandbox_but_its_configuration_is_read_only",
+            f"{_FILES}::test_a_protected_file_cannot_be_changed_whichever_way",
+        ),
+        "makes a repository": (
+            f"{_FILES}::test_a_new_repository_is_left_and_one_that_runs_programs_is_not",
+            f"{_KEPT}::test_a_new_configuration_of_git_is_left_only_if_it_names_no_program",
+        ),
+        "changes a script, hook folder or included file that the configuration of git names": (
+            f"{_FILES}::test_files_that_the_configuration_names_are_read_only",
+        ),
+        "changes a program that `.mcp.json` names, or `node_modules` if a server starts Node": (
+            f"{_FILES}::test_files_that_the_configuration_names_are_read_only",
+        ),
+        "removes or changes the database that the process records runs in": (
+            f"{_FILES}::test_the_database_that_records_is_read_only_and_goes_on",
+        ),
+        "puts a program in a folder of `PATH` that is in the project": (
+            f"{_FILES}::test_folders_of_path_in_the_project_are_read_only",
+            f"{_FILES}::test_a_program_in_the_project_is_not_taken_for_bubblewrap",
+        ),
+        "puts a link in the place of the folder, its `/tmp`, or what is read-only for the next command": (
+            f"{_FILES}::test_a_directory_that_became_a_link_is_not_used",
+            f"{_FILES}::test_the_directory_for_temporary_files_is_not_in_the_project",
+            f"{_FILES}::test_what_a_running_command_may_replace_is_not_mounted_for_the_next",
+        ),
+        "changes a library that `LD_LIBRARY_PATH` or the like names in `shell_tools(env=...)`": (
+            f"{_FILES}::test_libraries_that_the_environment_names_are_loaded_in_the_sandbox_only",
+        ),
+        "runs in a folder that is part of the Python environment or the library of the process": (
+            f"{_FILES}::test_a_project_from_which_the_process_runs_is_read_only",
+        ),
+        "uses shared memory, files in memory or `/dev/shm`": (
+            f"{_FILES}::test_shared_memory_and_files_in_memory_are_limited",
+            f"{_KEPT}::test_shared_memory_of_a_process_counts_as_its_memory",
+        ),
+        "fills a disk, or `/tmp`": (
+            f"{_FILES}::test_many_files_together_are_limited",
+            f"{_FILES}::test_a_file_cannot_be_larger_than_the_limit",
+        ),
+    },
+    ("docs/guides/what-a-folder-can-do.md", "Files of a repository", "A repository has"): {
+        "`traces.sqlite3` as a link": (
+            "traces/test_default_link.py::test_a_link_in_its_place_is_not_followed",
+            "traces/test_default_link.py::test_a_run_is_not_recorded_where_a_link_leads",
         ),
     },
     ("docs/guides/shell-and-web-tools.md", "Read a page", "If"): {

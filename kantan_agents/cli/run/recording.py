@@ -15,7 +15,7 @@ import typer
 from kantan_agents.cli.terminal.plain import one_line
 from kantan_agents.core.pipeline import Next, Run, Stage
 from kantan_agents.errors import FileArgumentError
-from kantan_agents.traces.database_url import url_of
+from kantan_agents.traces.database_url import url_of, why_refused
 
 if TYPE_CHECKING:
     from kantan_agents.traces.recorder import SQLiteRecorder
@@ -82,6 +82,9 @@ def check_database(path: Path | None) -> None:
     """
     if path is None or url_of(path) is not None:
         return
+    refused = why_refused(path)
+    if refused is not None:
+        raise FileArgumentError(path=str(path), reason=refused)
     if path.is_dir():
         raise FileArgumentError(path=str(path), reason="it is a directory")
     if not path.parent.is_dir():

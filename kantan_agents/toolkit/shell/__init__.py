@@ -44,6 +44,7 @@ def shell_tools(
     network: bool = False,
     env: Mapping[str, str] | None = None,
     readable: Iterable[str | os.PathLike[str]] = (),
+    writable: Iterable[str | os.PathLike[str]] = (),
 ) -> list[FunctionTool]:
     """Create the tools ``Bash``, ``BashOutput`` and ``KillShell``, under the names that agent files use.
 
@@ -53,7 +54,9 @@ def shell_tools(
 
     Where bubblewrap is installed and works, commands run in a sandbox: they may change ``root`` and a
     ``/tmp`` of the run's own, read the system's programs, and see neither home directories nor other
-    processes.
+    processes. They cannot change the files in ``root`` that decide what is executed outside of it or what
+    tools may do: the Python environment of this process, ``.git/config``, the files of agents, skills and MCP
+    servers, and others that the guide "What a folder can and cannot do" lists.
 
     Args:
         root: The directory of the commands.
@@ -68,6 +71,8 @@ def shell_tools(
             ``LC_*``, ``TERM``, ``TZ``, ``TMPDIR`` and the user's name.
         readable: Files and directories that commands in a sandbox may read besides ``root``, the system's
             programs and this Python environment.
+        writable: Files and directories in ``root`` that commands in a sandbox may write although they are
+            protected, such as ``.venv``. Whatever this process itself executes stays protected.
 
     Raises:
         InvalidOptionError: E75, an option has an invalid value.
@@ -75,14 +80,16 @@ def shell_tools(
     Returns:
         Function tools of the SDK. All agents and runs that use them share nothing but ``root``.
     """
+    path = _checked_root(root)
     options = ShellOptions(
-        root=_checked_root(root),
+        root=path,
         limits=_checked_limits(limits),
         sandbox=_checked_sandbox(sandbox),
         writes=checked_bool("write", write),
         network=checked_bool("network", network),
         environment=checked_environment(env),
-        readable=_checked_readable(readable),
+        readable=_checked_paths("readable", readable),
+        writable=_checked_writable(path, writable),
     )
     if not options.writes and options.sandbox != "required":
         reason = 'needs sandbox="required": without a sandbox, a command may change whatever its user may'
@@ -129,9 +136,17 @@ def _checked_root(root: object) -> str:
     return path
 
 
-def _checked_readable(readable: object) -> tuple[str, ...]:
-    paths = (checked_path("readable", one) for one in checked_list("readable", readable))
+def _checked_paths(option: str, given: object, base: str = "") -> tuple[str, ...]:
+    paths = (os.path.join(base, checked_path(option, one)) for one in checked_list(option, given))  # noqa: PTH118
     return tuple(str(Path(path).absolute()) for path in paths)
+
+
+def _checked_writable(root: str, given: object) -> tuple[str, ...]:
+    paths = tuple(map(os.path.normpath, _checked_paths("writable", given, root)))
+    for path in paths:
+        if not path.startswith(f"{root}/"):
+            raise InvalidOptionError(option="writable", reason=f"must be paths in {root}, and {path} is not")
+    return paths
 
 
 def _checked_limits(limits: object) -> ShellLimits:

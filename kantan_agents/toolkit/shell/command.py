@@ -20,6 +20,8 @@ from kantan_agents.toolkit.shell.bounded_output import BoundedOutput
 from kantan_agents.toolkit.shell.supervised import Launch, Supervised, session_in
 
 _CHUNK = 65_536
+_SIGNALLED = 128
+_LIMIT_OF = {getattr(signal, "SIGXCPU", -1): "cpu", getattr(signal, "SIGXFSZ", -2): "disk"}
 _REST_SECONDS = 1.0
 _PATIENCE_SECONDS = 12.0  # more than a supervisor takes to give up
 
@@ -31,8 +33,10 @@ class CommandEnding:
     Attributes:
         code: Its exit code; None if a signal has ended it.
         signal: That signal.
-        limit: The limit that it has exceeded: ``"time"``, ``"output"``, ``"memory"``, ``"cpu"`` or
-            ``"processes"``.
+        limit: The limit that it has exceeded: ``"time"``, ``"output"``, ``"memory"``, ``"cpu"``, ``"disk"``
+            or ``"processes"``; ``"kept"`` if it has made something that it may not make.
+        moved: Protected paths that it has made or replaced, each with the name that it has now; without a
+            name, it was a link that is there again.
         left: How many processes it has left behind; they are ended as well.
         problem: Why it could not be started or watched; else None.
         is_started: Whether it was started.
@@ -42,6 +46,7 @@ class CommandEnding:
     signal: int | None = None
     limit: str | None = None
     left: int = 0
+    moved: tuple[tuple[str, str], ...] = ()
     problem: str | None = None
     is_started: bool = True
 
@@ -181,9 +186,12 @@ class ShellCommand:
                 others.append(line)
         if "code" in said:
             limit = self._limit or said["limit"]
-            if limit is None and said["signal"] == signal.SIGXCPU:
-                limit = "cpu"
-            return CommandEnding(said["code"], said["signal"], limit, said["left"])
+            if limit is None:
+                # Of a signal in the sandbox, its code is all that is seen.
+                code = said["code"] - _SIGNALLED if self._launch.is_sandboxed and said["code"] else None
+                limit = _LIMIT_OF.get(said["signal"] or code)
+            moved = tuple((old, new) for old, new in said["moved"])
+            return CommandEnding(said["code"], said["signal"], limit, said["left"], moved)
         # A command without a sandbox can kill its supervisor.
         problem = " ".join(others)[-500:] or "the process that watches it was killed"
         return CommandEnding(limit=self._limit, problem=problem)

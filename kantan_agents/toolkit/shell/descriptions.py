@@ -72,6 +72,8 @@ def about(sandbox: Sandbox | str) -> str:
         return "There is no sandbox: commands reach all that the user of this process may."
     network = "with network" if sandbox.network else "no network"
     project = "the project may be changed" if sandbox.writes else "the project is read-only"
+    if sandbox.writes:
+        project += ", but not files that decide what is executed or permitted, as .git/config does"
     return f"Sandbox: bubblewrap, {network}, {project}, the rest of the system is read-only or hidden."
 
 
@@ -98,7 +100,9 @@ def how_it_ended(ending: CommandEnding, limits: ShellLimits, seconds: float) -> 
             "output": f"it printed more than {limits.printed_bytes / _MIB:.4g} MiB",
             "memory": f"it used more than {limits.memory_bytes / _MIB:.4g} MiB of memory",
             "cpu": f"it used more than {limits.cpu_seconds} s of CPU time",
+            "disk": f"it wrote more than {limits.disk_bytes / _MIB:.4g} MiB to disks",
             "processes": f"it had more than {limits.processes} processes",
+            "kept": "it made a protected file",
         }[ending.limit]
         return f"The command was ended: {exceeded}."
     if ending.signal is not None:
@@ -123,6 +127,19 @@ def left_behind(ending: CommandEnding) -> str:
         return ""
     were = "process that it left behind was" if ending.left == 1 else "processes that it left behind were"
     return f"{ending.left} {were} ended."
+
+
+def set_aside(ending: CommandEnding) -> str:
+    """Return a sentence about protected files that a command has made, or an empty text."""
+    if not ending.moved:
+        return ""
+    listed = ", ".join(
+        f"{old} is now {new}" if new else f"{old} is a link again" for old, new in ending.moved
+    )
+    return (
+        "Commands may not make files that decide what is executed or permitted here, or replace links to "
+        f"them: {listed}. Only a person can do this."
+    )
 
 
 def _name_of(number: int) -> str:

@@ -11,6 +11,8 @@ from kantan_agents.errors import InvalidOptionError
 # agents (SSH_AUTH_SOCK, DBUS_SESSION_BUS_ADDRESS) are in other variables.
 ALLOWED = ("PATH", "HOME", "LANG", "LANGUAGE", "LOGNAME", "TERM", "TMPDIR", "TZ", "USER")
 _ALLOWED_PREFIX = "LC_"
+# With these, a program loads code from files that they name.
+_OF_LOADERS = ("LD_", "DYLD_", "GCONV_PATH", "LOCPATH", "GLIBC_TUNABLES")
 _DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
@@ -42,3 +44,9 @@ def clean_environment(given: Mapping[str, str]) -> dict[str, str]:
         if name in ALLOWED or name.startswith(_ALLOWED_PREFIX)
     }
     return {"PATH": _DEFAULT_PATH, **own, **given}
+
+
+def without_loaders(environment: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Divide variables into those that programs outside of the sandbox may have, and the others."""
+    others = {name: value for name, value in environment.items() if name.startswith(_OF_LOADERS)}
+    return {name: value for name, value in environment.items() if name not in others}, others

@@ -39,9 +39,12 @@ class ShellLimits:
         paused_seconds: How long they go on while the run waits for an approval.
         background_shells: How many commands a run may have in the background at once.
         cpu_seconds: CPU time of all processes of a command together.
-        memory_bytes: Memory of all processes of a command together, without files and shared memory. It is
-            sampled four times a second. It is also the ``RLIMIT_DATA`` of each process, so a single process
-            cannot exceed it even between two samples.
+        memory_bytes: Memory of all processes of a command together, with shared memory and files that lie in
+            memory only, without files on a disk. It is sampled ten times a second. It is also the
+            ``RLIMIT_DATA`` of each process, which shared memory does not count for, and the size of
+            ``/dev/shm`` in a sandbox.
+        disk_bytes: How much a command may write to disks in all, and the size of the sandbox's ``/tmp``, both
+            sampled; also the largest file that a command may write (``RLIMIT_FSIZE``).
         processes: How many processes a command may have at once.
         output_bytes: How much of the output the model gets, one half from the beginning and one from the end.
             No more than twice as much is kept in memory.
@@ -59,6 +62,7 @@ class ShellLimits:
     background_shells: int = attrs.field(default=8, validator=_none_or_more)
     cpu_seconds: int = attrs.field(default=1200, validator=_count)
     memory_bytes: int = attrs.field(default=4096 * _MIB, validator=_bytes)
+    disk_bytes: int = attrs.field(default=16 * 1024 * _MIB, validator=_bytes)
     processes: int = attrs.field(default=512, validator=_count)
     output_bytes: int = attrs.field(default=30_000, validator=_bytes)
     printed_bytes: int = attrs.field(default=128 * _MIB, validator=_bytes)

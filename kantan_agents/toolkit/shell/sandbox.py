@@ -7,10 +7,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import attrs
+
+from kantan_agents.toolkit.shell.pinned import NOTHING_PINNED, Pinned, find_pinned, runs_from
 
 BUBBLEWRAP = "bwrap"
 TEMPORARY = "/tmp"  # noqa: S108 - inside of the sandbox, a directory of the run's own
@@ -61,6 +64,8 @@ class Sandbox:
         network: Whether it reaches the network.
         system: Arguments that show it the system's programs.
         readable: Arguments that show it further files and directories.
+        writable: Protected paths below the directory that it may write all the same.
+        shared: Arguments that bound the size of ``/dev/shm``.
     """
 
     program: str
@@ -69,13 +74,27 @@ class Sandbox:
     network: bool
     system: tuple[str, ...]
     readable: tuple[str, ...]
+    writable: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
 
-    def around(self, argv: Sequence[str], temporary: str) -> list[str]:
+    def pinned(self) -> Pinned:
+        """Return what commands cannot change now. Not for the event loop."""
+        return find_pinned(self.root, self.writable) if self.writes else NOTHING_PINNED
+
+    def around(
+        self,
+        argv: Sequence[str],
+        temporary: str,
+        pinned: Pinned = NOTHING_PINNED,
+        environment: Mapping[str, str] = MappingProxyType({}),
+    ) -> list[str]:
         """Return the command line that runs ``argv`` in the sandbox.
 
         Args:
             argv: The command line.
             temporary: The directory that is ``/tmp`` in the sandbox.
+            pinned: What it cannot change.
+            environment: Variables of the command that bubblewrap itself must not have.
         """
         shared = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
         if not self.network:
@@ -83,14 +102,27 @@ class Sandbox:
         line = [self.program, *shared, "--die-with-parent", "--cap-drop", "ALL"]
         # Read-only: root, which this process may be, could otherwise set the kernel's options in /proc/sys.
         line += [*self.system, "--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev"]
+        # Like /dev itself, this is memory.
+        line += [*self.shared, "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]  # noqa: S108
         for place in _TEMPORARIES:
             line += ["--bind", temporary, place]
         line += [*self.readable, "--bind" if self.writes else "--ro-bind", self.root, self.root]
+        # After the root, which would otherwise cover them.
+        line += pinned.mounts()
+        for name, value in environment.items():
+            line += ["--setenv", name, value]
         return [*line, "--remount-ro", "/", "--chdir", self.root, "--", *argv]
 
 
 def find_sandbox(
-    root: str, shell: str, *, writes: bool, network: bool, readable: tuple[str, ...]
+    root: str,
+    shell: str,
+    *,
+    writes: bool,
+    network: bool,
+    readable: tuple[str, ...],
+    writable: tuple[str, ...] = (),
+    shared_bytes: int = 0,
 ) -> Sandbox | str:
     """Return a sandbox that has really run the shell, or why there is none. Not for the event loop.
 
@@ -100,12 +132,43 @@ def find_sandbox(
         writes: Whether commands may write there.
         network: Whether they reach the network.
         readable: What else they may read.
+        writable: Protected paths in the directory that they may write.
+        shared_bytes: The size of ``/dev/shm``; 0 for no limit.
     """
-    program = shutil.which(BUBBLEWRAP)
+    program = _bubblewrap(root)
     if program is None:
         return f"{BUBBLEWRAP} is not installed"
-    shown = _shown((*_python(root), *readable))
-    sandbox = Sandbox(program, root, writes, network, system=_system(), readable=shown)
+    sandbox = Sandbox(
+        program,
+        root,
+        # Nothing in such a directory could be protected from commands.
+        writes and not runs_from(root),
+        network,
+        system=_system(),
+        readable=_shown((*_python(root), *readable)),
+        writable=writable,
+    )
+    if shared_bytes:
+        bounded = attrs.evolve(sandbox, shared=("--size", str(shared_bytes)))
+        if _problem_of(bounded, shell) is None:
+            return bounded
+    # Also without the bound, which versions before 0.7 do not know.
+    return _problem_of(sandbox, shell) or sandbox
+
+
+def _bubblewrap(root: str) -> str | None:
+    # It runs outside of the sandbox, so it must not be a file that commands could have made.
+    places = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    safe = [
+        one
+        for one in places
+        if Path(one).is_absolute() and not Path(os.path.realpath(one)).is_relative_to(root)
+    ]
+    return shutil.which(BUBBLEWRAP, path=os.pathsep.join(safe)) if safe else None
+
+
+def _problem_of(sandbox: Sandbox, shell: str) -> str | None:
+    """Run the shell in a sandbox; return why that does not work."""
     try:
         # Not the root itself: bubblewrap creates in it the directories that it mounts others on.
         with tempfile.TemporaryDirectory() as temporary:
@@ -121,7 +184,7 @@ def find_sandbox(
     except (OSError, subprocess.SubprocessError) as error:
         return f"{BUBBLEWRAP} cannot be run: {error}"
     if done.returncode == 0:
-        return sandbox
+        return None
     said = done.stderr.decode("utf-8", "replace").strip()[:500]
     return f"{BUBBLEWRAP} does not work here: {said or f'exit code {done.returncode}'}"
 

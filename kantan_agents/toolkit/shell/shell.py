@@ -17,7 +17,7 @@ from kantan_agents.errors import SandboxUnavailableError, ShellUnavailableError
 from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules.keywords import compiled
 from kantan_agents.toolkit.checked_tool import bad_input
-from kantan_agents.toolkit.shell.command import ShellCommand
+from kantan_agents.toolkit.shell.command import CommandEnding, ShellCommand
 from kantan_agents.toolkit.shell.descriptions import (
     about,
     bash_description,
@@ -25,12 +25,14 @@ from kantan_agents.toolkit.shell.descriptions import (
     how_it_ended,
     left_behind,
     result_text,
+    set_aside,
 )
-from kantan_agents.toolkit.shell.environment import clean_environment
+from kantan_agents.toolkit.shell.environment import clean_environment, without_loaders
 from kantan_agents.toolkit.shell.limits import ShellLimits
+from kantan_agents.toolkit.shell.pinned import Pinned
 from kantan_agents.toolkit.shell.sandbox import TEMPORARY, Sandbox, find_sandbox
 from kantan_agents.toolkit.shell.shells import ShellsOfRuns
-from kantan_agents.toolkit.shell.supervised import Launch
+from kantan_agents.toolkit.shell.supervised import Launch, pinned_by_running
 from kantan_agents.tools.listing import shown_each_turn
 
 SandboxChoice = Literal["auto", "required", "off"]
@@ -52,6 +54,7 @@ class ShellOptions:
         network: Whether they reach the network.
         environment: Variables besides the usual ones.
         readable: What commands may read besides the directory and the system.
+        writable: Protected paths in the directory that they may write all the same.
     """
 
     root: str
@@ -61,6 +64,7 @@ class ShellOptions:
     network: bool
     environment: Mapping[str, str]
     readable: tuple[str, ...]
+    writable: tuple[str, ...] = ()
 
 
 class ShellTools:
@@ -72,7 +76,9 @@ class ShellTools:
 
     def __init__(self, options: ShellOptions) -> None:
         self._options = options
-        self._shells = ShellsOfRuns(options.limits.background_shells, options.limits.paused_seconds)
+        self._shells = ShellsOfRuns(
+            options.limits.background_shells, options.limits.paused_seconds, options.root
+        )
         self._found: tuple[str, Sandbox | str] | None = None
 
     async def shown_tool(self, tool: FunctionTool, _agent: Any, _wrapper: Any, _layers: Any) -> FunctionTool:
@@ -108,8 +114,9 @@ class ShellTools:
         ending = await shells.run(command)
         if not ending.is_started:
             raise ShellUnavailableError(reason=str(ending.problem))
-        status = [how_it_ended(ending, limits, seconds), left_behind(ending), briefly(sandbox)]
-        return result_text(status, command.output.take(is_last=True))
+        return result_text(
+            [*_about(ending, limits, seconds), briefly(sandbox)], command.output.take(is_last=True)
+        )
 
     async def read(self, _wrapper: Any, given: dict[str, Any]) -> str:
         """Return the newest output of a background shell: the tool ``BashOutput``."""
@@ -118,8 +125,7 @@ class ShellTools:
         command = shell.command
         output = command.output.take(is_last=command.is_over)
         if command.ending is not None:
-            limits = self._options.limits
-            status = [how_it_ended(command.ending, limits, command.seconds), left_behind(command.ending)]
+            status = _about(command.ending, self._options.limits, command.seconds)
         else:
             status = ["The command has ended with its event loop." if command.is_over else "Running."]
         if matching is not None:
@@ -176,23 +182,52 @@ class ShellTools:
             writes=options.writes,
             network=options.network,
             readable=options.readable,
+            writable=options.writable,
+            shared_bytes=options.limits.memory_bytes,
         )
         if isinstance(sandbox, str):
             _log.warning("shell_without_sandbox", root=options.root, reason=sandbox)
         return shell, sandbox
 
     async def _launch(self, argv: list[str], sandbox: Sandbox | str, temporary: Any) -> Launch:
-        environment = clean_environment(self._options.environment)
-        if isinstance(sandbox, Sandbox):
-            argv = sandbox.around(argv, await temporary())
-            environment = {**environment, "HOME": TEMPORARY, "TMPDIR": TEMPORARY, **self._options.environment}
+        options = self._options
+        environment = clean_environment(options.environment)
+        if not isinstance(sandbox, Sandbox):
+            return Launch(argv, options.root, environment, options.limits, is_sandboxed=False)
+        environment = {**environment, "HOME": TEMPORARY, "TMPDIR": TEMPORARY, **options.environment}
+        outside, inside = without_loaders(environment)
+        directory = await temporary()
+        pinned = await to_thread.run_sync(_pinned, sandbox)
         return Launch(
-            argv,
-            self._options.root,
-            environment,
-            self._options.limits,
-            is_sandboxed=isinstance(sandbox, Sandbox),
+            sandbox.around(argv, directory, pinned, inside),
+            options.root,
+            outside,
+            options.limits,
+            is_sandboxed=True,
+            temporary=directory,
+            pinned=pinned,
         )
+
+
+def _pinned(sandbox: Sandbox) -> Pinned:
+    """Return what a command cannot change that is about to start.
+
+    Raises:
+        ShellUnavailableError: E167, the directory is not the one that it was.
+    """
+    if os.path.realpath(sandbox.root) != sandbox.root:
+        raise ShellUnavailableError(reason=f"{sandbox.root} was replaced by a link")
+    pinned = sandbox.pinned()
+    for other in pinned_by_running(sandbox.root):
+        pinned = pinned.beside(other)
+    return pinned
+
+
+def _about(ending: CommandEnding, limits: ShellLimits, seconds: float) -> list[str]:
+    """Return sentences about the end of a command; log what it has made although it may not."""
+    if ending.moved:
+        _log.warning("shell_made_protected_files", moved=[list(one) for one in ending.moved])
+    return [how_it_ended(ending, limits, seconds), left_behind(ending), set_aside(ending)]
 
 
 def shell_of(tools: Iterable[FunctionTool]) -> ShellTools | None:

@@ -12,6 +12,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -19,7 +20,7 @@ import attrs
 from anyio import to_thread
 
 from kantan_agents.core.pipeline import Run
-from kantan_agents.errors import TooManyShellsError, UnknownShellError
+from kantan_agents.errors import ShellUnavailableError, TooManyShellsError, UnknownShellError
 from kantan_agents.toolkit.shell.command import CommandEnding, ShellCommand
 
 _MOST_PARKED = 64
@@ -46,11 +47,13 @@ class Shells:
 
     Args:
         most: How many may run in the background at once.
+        root: The directory of the commands.
         is_shared: Whether they are those of several runs, which must not find each other's.
     """
 
-    def __init__(self, most: int, *, is_shared: bool = False) -> None:
+    def __init__(self, most: int, root: str, *, is_shared: bool = False) -> None:
         self._most = most
+        self._root = root
         self._is_shared = is_shared
         self._known: dict[str, BackgroundShell] = {}
         self._awaited: set[ShellCommand] = set()
@@ -132,7 +135,7 @@ class Shells:
     def _temporary_directory(self) -> str:
         with self._lock:
             if self._temporary is None:
-                self._temporary = tempfile.mkdtemp(prefix="kantan-shell-")
+                self._temporary = tempfile.mkdtemp(prefix="kantan-shell-", dir=_outside(self._root))
                 weakref.finalize(self, _remove, self._temporary, os.getpid())
             return self._temporary
 
@@ -141,6 +144,18 @@ class Shells:
             directory, self._temporary = self._temporary, None
         if directory is not None:
             _remove(directory, os.getpid())
+
+
+def _outside(root: str) -> str:
+    """Return a directory for temporary files that commands cannot write to: they could put a link in it.
+
+    Raises:
+        ShellUnavailableError: E167, there is none.
+    """
+    for place in (tempfile.gettempdir(), "/tmp", "/var/tmp", "/dev/shm", Path.home()):  # noqa: S108
+        if os.access(place, os.W_OK | os.X_OK) and not Path(os.path.realpath(place)).is_relative_to(root):
+            return str(place)
+    raise ShellUnavailableError(reason=f"all directories for temporary files are in {root}")
 
 
 def _remove(directory: str, owner: int) -> None:
@@ -157,13 +172,15 @@ class ShellsOfRuns:
     Args:
         most: How many commands a run may have in the background at once.
         paused_seconds: How long they go on while the run waits for an approval.
+        root: The directory of the commands.
     """
 
-    def __init__(self, most: int, paused_seconds: float) -> None:
+    def __init__(self, most: int, paused_seconds: float, root: str) -> None:
         self._most = most
+        self._root = root
         self._paused_seconds = paused_seconds
         # The SDK's own runner does not say which run a call is of.
-        self._outside = Shells(most, is_shared=True)
+        self._outside = Shells(most, root, is_shared=True)
         self._parked: OrderedDict[int, tuple[Any, Shells, asyncio.TimerHandle]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -173,7 +190,7 @@ class ShellsOfRuns:
             return self._outside
         shells: Shells | None = run.state.get(self)
         if shells is None:
-            shells = run.state[self] = self._taken_over(run.context) or Shells(self._most)
+            shells = run.state[self] = self._taken_over(run.context) or Shells(self._most, self._root)
             run.at_end(partial(self._end, run, shells))
         return shells
 

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -20,13 +21,28 @@ from pathlib import Path
 import attrs
 
 from kantan_agents.toolkit.shell.limits import ShellLimits
+from kantan_agents.toolkit.shell.pinned import NOTHING_PINNED, Pinned
 
-_SUPERVISOR = str(Path(__file__).with_name("supervisor.py"))
+# Read once, before the first command: a command cannot change what is executed outside of its sandbox.
+_PYTHON = os.path.realpath(sys.executable) if sys.executable else ""
+_MODULES = {
+    f"{__package__}.{name}": Path(__file__).with_name(f"{name}.py").read_text(encoding="utf-8")
+    for name in ("usage", "kept", "supervisor")
+}
+_PROGRAM = f"""import sys, types
+for name, text in {_MODULES!r}.items():
+    module = sys.modules[name] = types.ModuleType(name)
+    exec(compile(text, name, "exec"), module.__dict__)
+module.main()
+"""
 _STOP = b"."
+_running: weakref.WeakSet[Supervised] = weakref.WeakSet()
+_running_lock = threading.Lock()
 _MARK = "KANTAN_AGENTS_COMMAND"
 """Variable in the environment of a command that its processes are found by."""
 
 _SECONDS = 5.0
+_END_SECONDS = 12.0  # more than a supervisor takes to give up
 _PAUSE = 0.01
 
 
@@ -40,6 +56,8 @@ class Launch:
         environment: Its environment.
         limits: What it may use.
         is_sandboxed: Whether the command line begins with the sandbox.
+        temporary: Its directory for temporary files in the sandbox; empty without one.
+        pinned: What it must not create or replace.
     """
 
     argv: Sequence[str]
@@ -47,19 +65,24 @@ class Launch:
     environment: dict[str, str]
     limits: ShellLimits
     is_sandboxed: bool
+    temporary: str = ""
+    pinned: Pinned = NOTHING_PINNED
 
 
 class Supervised:
     """The process of ``supervisor.py``, and the pipes to it.
 
     Attributes:
+        launch: How it is started.
+        is_closed: Whether it has ended, and was waited for.
         session: The session of the command; None until the supervisor has said it.
         status: The pipe with what the supervisor says.
         output: The pipe with what the command prints.
     """
 
     def __init__(self, launch: Launch) -> None:
-        self._launch = launch
+        self.launch = launch
+        self.is_closed = False
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
         self._line: int | None = None
@@ -73,34 +96,44 @@ class Supervised:
         Raises:
             OSError: It cannot be started.
         """
-        limits = self._launch.limits
+        with _running_lock:
+            _running.add(self)  # before it can change anything
+        limits = self.launch.limits
         output, printed = os.pipe()
         plan = {
-            "argv": list(self._launch.argv),
+            "argv": list(self.launch.argv),
             "output": printed,
             "parent": os.getpid(),
-            "sandboxed": self._launch.is_sandboxed,
+            "sandboxed": self.launch.is_sandboxed,
             "grace": limits.grace_seconds,
+            "temporary": self.launch.temporary,
+            "kept": {
+                "root": self.launch.root,
+                "absent": self.launch.pinned.absent,
+                "links": self.launch.pinned.links,
+            },
             "limits": {
                 "memory_bytes": limits.memory_bytes,
                 "cpu_seconds": limits.cpu_seconds,
+                "disk_bytes": limits.disk_bytes,
                 "processes": limits.processes,
             },
         }
         try:
             process = subprocess.Popen(  # noqa: S603 - the program is this package's own
-                [sys.executable, "-I", "-S", _SUPERVISOR, json.dumps(plan)],
+                [_PYTHON, "-I", "-S", "-c", _PROGRAM, json.dumps(plan)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 bufsize=0,
-                cwd=self._launch.root,
-                env={**self._launch.environment, _MARK: self._mark},
+                cwd=self.launch.root,
+                env={**self.launch.environment, _MARK: self._mark},
                 pass_fds=(printed,),
                 start_new_session=True,  # Ctrl-C in the terminal is for the library
             )
         except BaseException:
             os.close(output)
+            self.is_closed = True
             raise
         finally:
             os.close(printed)
@@ -110,6 +143,17 @@ class Supervised:
         self._line, self.status = process.stdin.fileno(), process.stdout.fileno()
         for one in (self.output, self.status, self._line):
             os.set_blocking(one, False)
+
+    def may_create(self, path: str) -> bool:
+        """Return whether the command could write a path once it exists: it was not there at its start."""
+        base = self.launch.root
+        return any(f"{path}/".startswith(f"{base}/{one}/") for one in self.launch.pinned.absent)
+
+    def wait(self, seconds: float) -> None:
+        """Wait for the end of its processes. Not for the event loop."""
+        if self._process is not None:
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(seconds)
 
     def stop(self) -> None:
         """Ask the processes to end; after some seconds they are killed."""
@@ -146,9 +190,37 @@ class Supervised:
         self.hang_up()
         if self._process is not None:
             self._process.wait()
+            self.is_closed = True
             if self._process.stdout is not None:
                 self._process.stdout.close()
             os.close(self.output)
+
+
+def pinned_by_running(root: str) -> list[Pinned]:
+    """Return what each command has pinned that is running in a sandbox and may write in a project."""
+    launches = (one.launch for one in _all_running())
+    return [one.pinned for one in launches if one.root == root and one.pinned != NOTHING_PINNED]
+
+
+def end_writers(path: str) -> None:
+    """End the commands that could write a protected file once it exists. Not for the event loop.
+
+    A tool calls it before it creates the file with the consent of a person: a command that began before would
+    see it without protection, and the file would be set aside.
+
+    Args:
+        path: The path, absolute and without symbolic links.
+    """
+    ended = [one for one in _all_running() if one.may_create(path)]
+    for one in ended:
+        one.hang_up()
+    for one in ended:
+        one.wait(_END_SECONDS)
+
+
+def _all_running() -> list[Supervised]:
+    with _running_lock:
+        return [one for one in _running if not one.is_closed]
 
 
 def session_in(said: bytes) -> int | None:

@@ -1,9 +1,10 @@
 """The process between the library and one command: it starts the command, limits it, and ends all of it.
 
-It runs alone, with the standard library only. Its stdin is the line to the library: a byte asks it to end the
-command, and the end of the line, which is also the death of the library's process, to kill it at once. It is
-the parent of everything that the command leaves behind, so it finds processes that have left their group or
-session. To stdout it writes two lines of JSON: the command's process id, and how the command has ended.
+It has the standard library and two modules of this folder. ``supervised.py`` passes their text on the command
+line, so that a change to the files has no effect on it. Its stdin is the line to the library: a byte asks it
+to end the command, and the end of the line, which is also the death of the library's process, to kill it at
+once. It is the parent of all that the command leaves behind, so it finds processes that have left their
+group or session. To stdout it writes two lines of JSON: the command's process id, and how it has ended.
 """
 
 from __future__ import annotations
@@ -16,19 +17,16 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, NoReturn
 
-SAMPLE_SECONDS = 0.25
+from kantan_agents.toolkit.shell.kept import Kept
+from kantan_agents.toolkit.shell.usage import Usage, descendants
+
 GIVE_UP_SECONDS = 10.0
 _SET_DEATH_SIGNAL = 1
 _SET_CHILD_SUBREAPER = 36
 _IS_LINUX = sys.platform == "linux"
-_KNOWS_CHILDREN = Path(f"/proc/self/task/{os.getpid()}/children").exists()
-_TICKS = os.sysconf("SC_CLK_TCK")
-_PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def main() -> None:
@@ -48,12 +46,14 @@ def main() -> None:
     os.close(plan["output"])
     _say({"started": child})
     ends = Reaped(child)
-    limit = _watch(ends, plan, woken, asked)
+    kept = Kept(plan["kept"])
+    limit = _watch(ends, plan, kept, (woken, asked))
     ended_by_itself = ends.status is not None
     left = _end_all(ends)
     # The sandbox may have killed what was left in it already, so it is not counted.
     left = left if ended_by_itself and not plan["sandboxed"] else 0
-    _say({"limit": limit, "left": left, **_how(ends.status)})
+    kept.restore()
+    _say({"limit": limit, "left": left, "moved": kept.moved, **_how(ends.status)})
 
 
 class Reaped:
@@ -109,6 +109,7 @@ def _limit_process(limits: dict[str, Any]) -> None:
     _set_limit(resource.RLIMIT_DATA, limits["memory_bytes"])
     _set_limit(resource.RLIMIT_CPU, limits["cpu_seconds"], more=5)  # first SIGXCPU, then SIGKILL
     _set_limit(resource.RLIMIT_CORE, 0)
+    _set_limit(resource.RLIMIT_FSIZE, limits["disk_bytes"])
 
 
 def _set_limit(kind: int, soft: int, more: int = 0) -> None:
@@ -118,15 +119,16 @@ def _set_limit(kind: int, soft: int, more: int = 0) -> None:
         resource.setrlimit(kind, (min(soft, hard), hard))
 
 
-def _watch(ends: Reaped, plan: dict[str, Any], woken: int, asked: list[int]) -> str | None:
+def _watch(ends: Reaped, plan: dict[str, Any], kept: Kept, wakers: tuple[int, list[int]]) -> str | None:
     """Wait until the command has ended or is to be killed; return the limit that it has exceeded."""
+    woken, asked = wakers
     poll = select.poll()
     poll.register(0, select.POLLIN)
     poll.register(woken, select.POLLIN)
     deadline = float("inf")
-    sampled = 0.0
+    usage = Usage(plan["limits"], plan["temporary"])
     while True:
-        ready = dict(poll.poll(SAMPLE_SECONDS * 1000))
+        ready = dict(poll.poll(usage.pause * 1000))
         if 0 in ready:
             if not os.read(0, 16):
                 return None
@@ -136,18 +138,16 @@ def _watch(ends: Reaped, plan: dict[str, Any], woken: int, asked: list[int]) -> 
             with suppress(BlockingIOError):
                 os.read(woken, 4096)
         ends.collect()
-        now = time.monotonic()
-        if ends.status is not None or asked or now >= deadline or os.getppid() != plan["parent"]:
+        if ends.status is not None or asked or time.monotonic() >= deadline or os.getppid() != plan["parent"]:
             return None
-        if now - sampled >= SAMPLE_SECONDS:
-            sampled = now
-            limit = _exceeded(plan["limits"])
+        if usage.is_due():
+            limit = "kept" if kept.is_broken() else usage.exceeded()
             if limit is not None:
                 return limit
 
 
 def _ask_to_end(child: int, *, is_sandboxed: bool) -> None:
-    for pid in _descendants(os.getpid()) or [child]:
+    for pid in descendants(os.getpid()) or [child]:
         if not (is_sandboxed and pid == child):  # the sandbox kills what is in it as soon as it ends
             with suppress(OSError):
                 os.kill(pid, signal.SIGTERM)
@@ -159,7 +159,7 @@ def _end_all(ends: Reaped) -> int:
     deadline = time.monotonic() + GIVE_UP_SECONDS
     seen: set[int] = set()
     while ends.collect() and time.monotonic() < deadline:
-        found = _descendants(os.getpid())
+        found = descendants(os.getpid())
         seen.update(found)
         with suppress(OSError):
             os.killpg(ends.child, signal.SIGKILL)
@@ -171,62 +171,6 @@ def _end_all(ends: Reaped) -> int:
         with suppress(OSError):
             os.killpg(ends.child, signal.SIGKILL)
     return len(seen - {ends.child})
-
-
-def _descendants(pid: int) -> list[int]:
-    """Return the processes below a process; empty where the system has no /proc."""
-    children_of = _children if _KNOWS_CHILDREN else _children_of_all()
-    found: list[int] = []
-    waiting = [pid]
-    while waiting:
-        below = children_of(waiting.pop())
-        found += below
-        waiting += below
-    return found
-
-
-def _children(pid: int) -> list[int]:
-    children: list[int] = []
-    with suppress(OSError):
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            with suppress(OSError):
-                children += map(int, (task / "children").read_bytes().split())
-    return children
-
-
-def _children_of_all() -> Callable[[int], list[int]]:
-    """Look at all processes, where none has a list of its children; return what ``_children`` is there."""
-    children: dict[int, list[int]] = {}
-    with suppress(OSError):
-        for place in Path("/proc").iterdir():
-            if place.name.isdigit():
-                with suppress(OSError, ValueError, IndexError):
-                    children.setdefault(int(_fields(place)[1]), []).append(int(place.name))
-    return lambda pid: children.pop(pid, [])
-
-
-def _fields(process: Path) -> list[bytes]:
-    """Return the fields of ``/proc/PID/stat`` after the name in parentheses, which may hold anything."""
-    return (process / "stat").read_bytes().rpartition(b")")[2].split()
-
-
-def _exceeded(limits: dict[str, Any]) -> str | None:
-    """Return the limit that all processes of the command exceed together."""
-    found = _descendants(os.getpid())
-    if len(found) > limits["processes"]:
-        return "processes"
-    memory = 0
-    own = resource.getrusage(resource.RUSAGE_CHILDREN)
-    seconds = own.ru_utime + own.ru_stime
-    for pid in found:
-        with suppress(OSError, ValueError, IndexError):
-            _, resident, shared, *_ = map(int, Path(f"/proc/{pid}/statm").read_bytes().split())
-            memory += (resident - shared) * _PAGE
-            fields = _fields(Path(f"/proc/{pid}"))
-            seconds += sum(map(int, fields[11:15])) / _TICKS  # also those of children that it has waited for
-    if memory > limits["memory_bytes"]:
-        return "memory"
-    return "cpu" if seconds > limits["cpu_seconds"] else None
 
 
 def _how(status: int | None) -> dict[str, int | None]:
@@ -246,7 +190,3 @@ def _control(option: int, value: int) -> None:
 def _say(what: dict[str, Any]) -> None:
     with suppress(OSError):  # the library's process is gone
         os.write(1, json.dumps(what).encode() + b"\n")
-
-
-if __name__ == "__main__":
-    main()

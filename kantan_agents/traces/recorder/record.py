@@ -13,11 +13,9 @@ from typing_extensions import Unpack
 
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.traces import registry
-from kantan_agents.traces.database_url import is_url
+from kantan_agents.traces.database_url import DEFAULT_PATH, is_url
 from kantan_agents.traces.recorder.recorder import SQLiteRecorder
 from kantan_agents.traces.recorder.redaction import Redact
-
-DEFAULT_PATH = "traces.sqlite3"
 
 
 class RecorderOptions(TypedDict, total=False):
@@ -60,8 +58,8 @@ def record_traces(
 
     Raises:
         PostgresMissingError: E140, the path is a URL, and the driver of Postgres is not installed.
-        TraceDatabaseError: E60, the path is a directory, its directory does not exist, or the file is the
-            database of another program.
+        TraceDatabaseError: E60, the path is a directory, its directory does not exist, the file is the
+            database of another program, or the default file is a symbolic link.
         InvalidOptionError: E75, an option is invalid.
         TelemetryMissingError: E130, OpenTelemetry is not installed.
         TelemetrySettingError: E131, an environment variable asks for another exporter or protocol.

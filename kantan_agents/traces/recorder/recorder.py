@@ -20,6 +20,7 @@ from kantan_agents.support.arguments import checked_bool, checked_int, checked_n
 from kantan_agents.support.log import get_logger
 from kantan_agents.traces import registry
 from kantan_agents.traces.capture.captured import ending, want_records
+from kantan_agents.traces.database_url import why_refused
 from kantan_agents.traces.recorder import lifecycle, sigterm
 from kantan_agents.traces.recorder.background import BackgroundRecorder
 from kantan_agents.traces.recorder.redaction import Redact
@@ -248,7 +249,8 @@ def _checked_path(path: str | os.PathLike[str]) -> Path:
     """Return ``path`` as an absolute path at which a database file can be created.
 
     Raises:
-        TraceDatabaseError: E60, it is a directory or its directory does not exist.
+        TraceDatabaseError: E60, it is a directory, its directory does not exist, or the default
+            file is a link.
         InvalidOptionError: E75, it is not a path, or it is empty or ``:memory:``.
     """
     if not isinstance(path, (str, os.PathLike)) or not str(path):
@@ -256,6 +258,9 @@ def _checked_path(path: str | os.PathLike[str]) -> Path:
     if str(path) == ":memory:":
         reason = "must be the path of a file; other connections cannot read a database in memory"
         raise InvalidOptionError(option="path", reason=reason)
+    refused = why_refused(path)
+    if refused is not None:
+        raise TraceDatabaseError(path=str(path), reason=refused)
     try:
         absolute = Path(path).resolve()
         is_directory, has_directory = absolute.is_dir(), absolute.parent.is_dir()

@@ -11,7 +11,7 @@ from shutil import disk_usage
 from stat import S_ISDIR, S_ISREG
 
 from kantan_agents.errors import TraceDatabaseError
-from kantan_agents.traces.database_url import PostgresUrl, url_of
+from kantan_agents.traces.database_url import PostgresUrl, url_of, why_refused
 from kantan_agents.traces.schema import check_owner, may_write
 from kantan_agents.traces.store.kept_connections import KeptConnections
 from kantan_agents.traces.store.tables import check_tables, create_views, prepare
@@ -109,6 +109,9 @@ def changing(path: Path, *, wait: float | None = None) -> Iterator[sqlite3.Conne
     with sqlite_errors(path):
         url = url_of(path)
         if url is None:
+            refused = why_refused(path)
+            if refused is not None:
+                raise TraceDatabaseError(path=str(path), reason=refused)
             check_file(path)
             connection = _connect(path, "mode=rw", seconds)
         else:

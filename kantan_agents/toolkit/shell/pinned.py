@@ -1,0 +1,278 @@
+"""What of a project a command in the sandbox cannot change, although it may change the project.
+
+These are the protected files, and whatever this process and git execute. What exists is mounted read-only, on
+top of the project. A path that does not exist yet cannot be mounted on without creating it, and neither can a
+link: the process beside the command looks at these (``kept.py``).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import site
+import stat
+import sys
+import sysconfig
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+
+import attrs
+
+from kantan_agents.toolkit.protected import PROTECTED, TRACES, also_protected, executed_here
+from kantan_agents.tools.mcp.configuration.config_directory import config_directory
+from kantan_agents.traces.database_url import url_of
+from kantan_agents.traces.registry import recorders
+
+_FLUSH_SECONDS = 2.0
+_MOST_LINKS = 40
+_MOST_MODULES = 500
+_MOST_BYTES = 200_000
+_WILD = frozenset("*?")
+_OF_DATABASES = ("", "-wal", "-shm", "-journal", ".key")
+_OF_ENVIRONMENTS = ("bin", "lib", "lib64", "include", "pyvenv.cfg", "conda-meta")
+# With the first, git reads its configuration elsewhere. The others are in every repository.
+_OF_REPOSITORIES = ("commondir", "config", "config.worktree", "hooks", "info/attributes")
+
+_WORD = re.compile(r"""[^\s"'`=,;|&<>(){}\[\]]+""")
+_SERVERS = (".mcp.json", "kantan-agents.toml")
+_PROGRAMS = frozenset(
+    (".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".sh", ".rb", ".pl", ".php", ".lua", ".jar")
+)
+_NODE = frozenset(("node", "npm", "npx", "pnpm", "pnpx", "yarn", "bun", "bunx", "tsx", "deno"))
+_OF_NODE = ("node_modules", "package.json")
+
+
+@attrs.frozen
+class Pinned:
+    """What a command cannot change. The paths in ``absent`` and ``links`` are relative to the project.
+
+    Attributes:
+        folders: Folders that stay where they are, because something in them is read-only.
+        read_only: Files and folders that are read-only, with all that is in them.
+        absent: What must not be created.
+        links: Symbolic links that must not be replaced, with what they lead to.
+    """
+
+    folders: tuple[str, ...] = ()
+    read_only: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
+    links: tuple[tuple[str, str], ...] = ()
+
+    def beside(self, other: Pinned) -> Pinned:
+        """Return what to pin for a command while another one is running that has ``other`` pinned.
+
+        What the other may replace must not be mounted: a link could be in its place when it is.
+        """
+        return Pinned(
+            tuple(one for one in self.folders if one in (*other.folders, *other.read_only)),
+            tuple(one for one in self.read_only if one in other.read_only),
+            tuple(dict.fromkeys((*self.absent, *other.absent))),
+            tuple(one for one in self.links if one in other.links),
+        )
+
+    def mounts(self) -> Iterator[str]:
+        """Yield the arguments of bubblewrap that come after the one for the project."""
+        # A mounted folder cannot be renamed or removed; what is below it comes after it. Another process may
+        # remove a file meanwhile, such as the one that writes a database.
+        for path in self.folders:
+            yield from ("--bind-try", path, path)
+        for path in self.read_only:
+            yield from ("--ro-bind-try", path, path)
+
+
+NOTHING_PINNED = Pinned()
+"""For a command that can change nothing, or everything."""
+
+
+def find_pinned(root: str, writable: Iterable[str] = ()) -> Pinned:
+    """Return what a command in a project cannot change. Not for the event loop.
+
+    Args:
+        root: The project, without symbolic links.
+        writable: Paths below it that commands may change, although they are protected.
+    """
+    finder = _Finder(root, tuple(writable))
+    for one in _executed(root):
+        finder.pin(one, always=True)
+    for one in _named(root):
+        finder.pin(one)
+    return finder.found()
+
+
+def runs_from(root: str) -> bool:
+    """Return whether this process executes files of a folder that contains the project."""
+    code = (sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib", "scripts"))
+    places = (*filter(None, code), str(Path(__file__).parents[2]))
+    return any(Path(root).is_relative_to(os.path.realpath(place)) for place in places)
+
+
+class _Finder:
+    def __init__(self, root: str, writable: tuple[str, ...]) -> None:
+        self._root = root
+        self._writable = writable
+        self._folders: dict[str, None] = {}
+        self._read_only: dict[str, None] = {}
+        self._absent: dict[str, None] = {}
+        self._links: dict[str, str] = {}
+
+    def pin(self, path: str, *, always: bool = False, hops: int = 0) -> None:
+        """Pin a path below the root, and what it leads to."""
+        if not _is_below(path, self._root) or hops > _MOST_LINKS:
+            return
+        if not always and any(path == one or _is_below(path, one) for one in self._writable):
+            return
+        names = os.path.relpath(path, self._root).split(os.sep)
+        place = self._root
+        above: list[str] = []
+        for count, name in enumerate(names, start=1):
+            place = f"{place}/{name}"
+            try:
+                mode = os.lstat(place).st_mode
+            except OSError:
+                self._absent[os.path.relpath(path, self._root)] = None
+                return
+            if stat.S_ISLNK(mode):
+                target = os.readlink(place)
+                self._links[os.path.relpath(place, self._root)] = target
+                self._folders |= dict.fromkeys(above)
+                rest = names[count:]
+                led = os.path.normpath(os.path.join(os.path.dirname(place), target, *rest))
+                for one in dict.fromkeys((led, os.path.realpath(path))):
+                    self.pin(one, always=always, hops=hops + 1)
+                return
+            if count < len(names):
+                if not stat.S_ISDIR(mode):
+                    return
+                above.append(place)
+        self._folders |= dict.fromkeys(above)
+        self._read_only[path] = None
+
+    def found(self) -> Pinned:
+        kept = {one for one in self._read_only if not self._is_inside(one, self._read_only)}
+        folders = (one for one in self._folders if one not in kept and not self._is_inside(one, kept))
+        return Pinned(
+            tuple(sorted(folders)), tuple(sorted(kept)), tuple(self._absent), tuple(self._links.items())
+        )
+
+    def _is_inside(self, path: str, others: Iterable[str]) -> bool:
+        return any(
+            str(parent) in others for parent in Path(path).parents if _is_below(str(parent), self._root)
+        )
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return path.startswith(f"{folder}/")
+
+
+def _executed(root: str) -> Iterator[str]:
+    """Yield what this process runs code from, and the databases that it writes."""
+    user = [site.getusersitepackages()] if site.ENABLE_USER_SITE else []
+    raw = (sys.prefix, sys.exec_prefix, sys.base_prefix, os.path.dirname(sys.executable or "/"), *user)
+    # Also under the name that it has in the project, which may be a link.
+    named = (os.path.join(os.path.realpath(os.path.dirname(one)), os.path.basename(one)) for one in raw)
+    for place in dict.fromkeys((*named, *executed_here(), *also_protected())):
+        yield place
+        if place == root:
+            yield from (f"{root}/{name}" for name in _OF_ENVIRONMENTS if os.path.lexists(f"{root}/{name}"))
+    own = config_directory()
+    if own is not None:
+        yield os.path.realpath(own)
+    for recorder in recorders():
+        base = "" if url_of(recorder.path) is not None else os.path.realpath(recorder.path)
+        if _is_below(base, root):
+            if not os.path.exists(f"{base}-wal"):
+                recorder.force_flush(_FLUSH_SECONDS)
+            # What is still missing of these, this process creates while the command runs.
+            yield from (f"{base}{ending}" for ending in _OF_DATABASES if os.path.lexists(f"{base}{ending}"))
+
+
+def _named(root: str) -> Iterator[str]:
+    """Yield the paths of the project that decide what is executed or permitted, whether or not they exist."""
+    # Programs that are started by their names are found there.
+    places = (one for one in os.environ.get("PATH", "").split(os.pathsep) if os.path.isabs(one))
+    yield from map(os.path.realpath, places)
+    names = [one for one in PROTECTED if one.in_sandbox and not _WILD & set(one.pattern)]
+    for folder in _folders(root):
+        for one in names:
+            path = f"{folder}/{one.pattern}"
+            # What is missing of a database, a process outside may create while a command runs.
+            if one.reason != TRACES or os.path.lexists(path):
+                yield path
+        with suppress(OSError):
+            yield from (entry.path for entry in os.scandir(folder) if entry.name.endswith(".pth"))
+        yield from _of_git(folder)
+        words = [word for name in _SERVERS for word in _words(f"{folder}/{name}")]
+        yield from _programs(folder, words)
+        if any(os.path.basename(word) in _NODE for word in words):
+            yield from (f"{folder}/{name}" for name in _OF_NODE)
+
+
+def _folders(root: str) -> list[str]:
+    """Return the project, and the folders from there to the working directory: all are configured."""
+    try:
+        working = os.path.realpath(os.getcwd())
+    except OSError:  # it was deleted
+        working = root
+    below = (str(one) for one in Path(working, "x").parents if _is_below(str(one), root))
+    return [root, *below]
+
+
+def _of_git(root: str) -> Iterator[str]:
+    git = f"{root}/.git"
+    if os.path.isfile(git):  # a worktree or a submodule: it names the folder
+        yield git
+    for repository in (git, *_below(f"{git}/modules"), *_below(f"{git}/worktrees")):
+        yield from (f"{repository}/{name}" for name in _OF_REPOSITORIES)
+        yield from _hooks_and_programs(root, f"{repository}/config", os.path.dirname(repository))
+    home = os.path.expanduser("~")
+    for file in (f"{home}/.gitconfig", f"{home}/.config/git/config"):
+        yield from _hooks_and_programs(root, file, root)
+
+
+def _below(folder: str) -> Iterator[str]:
+    """Yield the repositories in a folder of git, at any depth."""
+    waiting = [folder]
+    for _ in range(_MOST_MODULES):
+        if not waiting:
+            return
+        place = waiting.pop()
+        if os.path.exists(f"{place}/HEAD"):
+            yield place
+            waiting.append(f"{place}/modules")
+            continue
+        with suppress(OSError):
+            waiting += [entry.path for entry in os.scandir(place) if entry.is_dir(follow_symlinks=False)]
+
+
+def _hooks_and_programs(root: str, file: str, base: str) -> Iterator[str]:
+    """Yield the files in the project that a configuration of git names, and the folder of its hooks."""
+    words = _words(file)
+    for key, word in pairwise(words):
+        if key.lower() == "hookspath":
+            yield os.path.normpath(os.path.join(root, os.path.expanduser(word)))
+        elif key.lower() == "path":  # of an include
+            yield os.path.normpath(os.path.join(os.path.dirname(file), os.path.expanduser(word)))
+    yield from _programs(root, words)
+    if base != root:
+        yield from _programs(base, words)
+
+
+def _programs(root: str, words: Iterable[str]) -> Iterator[str]:
+    """Yield the programs in a folder that words of a configuration name."""
+    for word in dict.fromkeys(words):
+        path = os.path.normpath(os.path.join(root, word))
+        module = os.path.join(root, *word.split("."))
+        if os.path.isfile(path) and (Path(path).suffix in _PROGRAMS or os.access(path, os.X_OK)):
+            yield path
+        elif module != path and os.path.isfile(f"{module}.py"):
+            yield f"{module}.py"
+        elif os.path.isfile(f"{module}/__init__.py"):
+            yield module
+
+
+def _words(file: str) -> list[str]:
+    with suppress(OSError), Path(file).open(encoding="utf-8", errors="replace") as text:
+        return _WORD.findall(text.read(_MOST_BYTES))
+    return []
