@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import attrs
 from agents import FunctionTool
 
 from kantan_agents.toolkit.files.editing.edit import edit_tool, multi_edit_tool
@@ -23,6 +24,7 @@ def file_tools(root: Root, *, write: bool, approval: bool) -> list[FunctionTool]
         write: Whether the tools that change files are wanted.
         approval: Whether these need an approval.
     """
+    root = attrs.evolve(root, may_name=lambda path: rules.may_name(path))  # noqa: PLW0108 - made below
     read = read_tool(root)
     rules = ReadRules(root, facts_of(read))
     tools = [read, glob_tool(root, rules), grep_tool(root, rules), ls_tool(root, rules)]
