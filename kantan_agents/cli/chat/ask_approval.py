@@ -10,8 +10,9 @@ from kantan_agents.cli.chat.editor import Editor
 from kantan_agents.cli.chat.screen import Screen
 from kantan_agents.cli.terminal.approvals import ApprovalAnswer
 from kantan_agents.cli.terminal.console import NOTICE
-from kantan_agents.cli.terminal.plain import json_text, one_line
+from kantan_agents.cli.terminal.plain import one_line
 from kantan_agents.middleware.approve.calls import PendingCall
+from kantan_agents.support.invisible import by_code
 
 _QUESTION: Final = "[y]es, [n]o, [a]lways: "
 _REASON: Final = "Why not? "
@@ -37,7 +38,7 @@ class AskAtTerminal:
                 f"{short_name(call.agent)} asks for an approval of {short_name(call.tool)}:", NOTICE
             )
             # All of it: a person must see what they approve.
-            self._screen.block(_arguments(call))
+            self._screen.block(by_code(_arguments(call), strict=True))
             try:
                 return await self._answer()
             except (KeyboardInterrupt, EOFError):
@@ -71,4 +72,4 @@ def _arguments(call: PendingCall) -> str:
         values = json.loads(call.arguments)
     except (ValueError, RecursionError):
         return call.arguments
-    return json_text(values)
+    return json.dumps(values, ensure_ascii=False, indent=2)

@@ -67,7 +67,7 @@ def is_public(address: IPv4Address | IPv6Address) -> bool:
 
 
 def _inner(address: IPv6Address) -> IPv4Address | None:
-    """Return the IPv4 address that a gateway makes of an IPv6 address; None if there is none."""
+    """Return the IPv4 address that a gateway turns an IPv6 address into; None if there is none."""
     number = int(address)
     if address in _6TO4:
         return IPv4Address(number >> 80 & _32_BITS)
