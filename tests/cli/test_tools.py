@@ -177,6 +177,12 @@ class TestCheck:
             kantan_agents("tools", "check", "-", stdin=b"\xff"), "[E79] Cannot use -: it is not UTF-8"
         )
 
+    def test_an_entry_that_is_a_full_shell_is_a_warning(self, kantan_agents: Any, written: Any) -> None:
+        outcome = kantan_agents("tools", "check", written({"allow": ["Bash(find:*)", "Bash(ls:*)"]}))
+        assert (outcome.code, outcome.stdout.endswith(": no mistakes\n")) == (0, True)
+        remark = "allow: Bash(find:*) permits any program, as in: find . -exec PROGRAM ;"
+        assert outcome.stderr == f"warning: {remark}\n"
+
     def test_no_standard_input(self, kantan_agents: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sys, "stdin", None)
         is_one_error(kantan_agents("tools", "check", "-"), "[E79] Cannot use -: there is no standard input")
@@ -325,6 +331,7 @@ class TestExplain:
                     "params": {"search": {"query": {"maxLength": 3}}},
                 },
             },
+            "remarks": [],
         }
         allowed = json.loads(kantan_agents("tools", "explain", "search", "--json").stdout)
         assert (allowed["allowed"], allowed["error"]) == (True, None)

@@ -86,7 +86,7 @@ def size_of(style: dict[str, str]) -> float | None:
 
 
 def _number(value: str | None) -> float | None:
-    """Return a length in pixels, roughly; None if it is none. A share counts only if it is 0."""
+    """Return a length in pixels, roughly; None for anything else. A share counts only if it is 0."""
     found = _NUMBER.fullmatch(value or "")
     if found is None:
         return None
