@@ -11,6 +11,7 @@ from kantan_agents.subagent_files.definition import AgentDefinition
 from kantan_agents.subagent_files.frontmatter.keys import KEY_OF, folded, looks_like
 from kantan_agents.subagent_files.grants import grants_of
 from kantan_agents.subagent_files.names import LONG_CONTEXT, MODEL_REMARKS
+from kantan_agents.tool_rules.full_shells import remark_on_entry
 
 
 @attrs.frozen
@@ -30,9 +31,17 @@ def remarks_of(definition: AgentDefinition) -> tuple[Remark, ...]:
     """Return the remarks on a definition: on its tools, its model, and on limits without effect."""
     return (
         *(Remark(text.partition(":")[0], text) for text in grants_of(definition).remarks),
+        *_full_shells(definition),
         *_model_remarks(definition.model),
         *_unused_keys(definition),
     )
+
+
+def _full_shells(definition: AgentDefinition) -> Iterator[Remark]:
+    for entry in definition.tools if isinstance(definition.tools, tuple) else ():
+        remark = remark_on_entry(entry)
+        if remark is not None:
+            yield Remark("tools", f"tools: {remark}")
 
 
 def _model_remarks(model: str | None) -> Iterator[Remark]:

@@ -23,6 +23,7 @@ from kantan_agents.tool_rules import (
     needs_arguments,
     parse_arguments,
 )
+from kantan_agents.tool_rules.full_shells import remark_on_entry
 from kantan_agents.tool_rules.globs import literal_beginning
 from kantan_agents.tool_rules.origins import SERVER_PREFIX
 from kantan_agents.tools.meanings_of_names import reading_of_unknown
@@ -56,6 +57,8 @@ class Explanation:
             False.
         tools: The explanation of each tool, if several are meant: the tools of a server, or of several
             servers that use the same name. ``allowed`` is True only if all of them are.
+        remarks: The entries of ``allow`` about the tool that permit any program, such as ``Bash(git:*)``,
+            each with an example.
     """
 
     tool: str
@@ -67,6 +70,7 @@ class Explanation:
     layers: dict[str, dict[str, Any]]
     unknown: str | None = None
     tools: tuple[Explanation, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         by = f", in {self.layer}" if self.layer else ""
@@ -83,6 +87,7 @@ class Explanation:
         lines += [f"  tool {_line(f'{one.tool}: {one._verdict}')}" for one in self.tools]
         lines += [f"  {_line(name)}: {_shown(rules)}" for name, rules in self.layers.items()]
         lines.append(f"  merged: {_shown(self.merged)}")
+        lines += [f"  remark: {_line(remark)}" for remark in self.remarks]
         return "\n".join(lines)
 
     @property
@@ -190,14 +195,17 @@ def explain_facts(
         arguments: As for ``explain``.
     """
     decision = _decided(layers, facts, arguments)
+    merged = layers.rules.about(facts.names)
+    remarks = map(remark_on_entry, merged.get("allow") or ())
     return Explanation(
         tool=facts.name,
         allowed=decision.allowed,
         rule=decision.rule,
         layer=_deciding(layers, decision, facts),
         error=decision.error,
-        merged=layers.rules.about(facts.names),
+        merged=merged,
         layers=dict(layers.about(facts.names)),
+        remarks=tuple(filter(None, remarks)),
     )
 
 

@@ -54,7 +54,7 @@ number = 3
 nothing = []
 '''
 
-HOSTILE = "\x1b[31mred\x1b[0m [bold]bold[/bold] \u202eltr\nnext"
+HOSTILE = "\x1b[31mred\x1b[0m [bold]bold[/bold] \u202eltr\U000e0041\nnext"
 
 
 def answer(request: Any) -> Any:

@@ -268,4 +268,4 @@ def test_text_in_a_file_cannot_send_control_characters_to_the_terminal(
     outcome = kantan_agents("agents", "fix", ".")
     assert outcome.code == 0
     assert not {"\x1b", "\x07", "\r"} & set(outcome.stdout + outcome.stderr)
-    assert "--- ./a[2J.md\n" in outcome.stdout or "--- a[2J.md\n" in outcome.stdout
+    assert "--- ./a[U+001B][2J.md\n" in outcome.stdout or "--- a[U+001B][2J.md\n" in outcome.stdout

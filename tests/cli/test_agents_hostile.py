@@ -26,8 +26,8 @@ class TestHostileTexts:
         assert outcome.code == 0
         assert not {"\x1b", "\x07", "\x9b", "\r"} & set(outcome.stdout + outcome.stderr)
         if arguments[0] in ("list", "show", "search"):
-            assert "evil [2J[bold]x" in outcome.stdout
-            assert "[red]d[/nope] :smile:" in " ".join(outcome.stdout.split())
+            assert "evil [U+001B][2J[bold]x" in outcome.stdout
+            assert "[red]d" in outcome.stdout
 
     @pytest.mark.parametrize("arguments", [["list"], ["show", "a"], ["search", "a"], ["list", "--json"]])
     def test_text_in_a_file_cannot_change_the_writing_direction(
@@ -41,7 +41,7 @@ class TestHostileTexts:
         if "--json" in arguments:
             assert json.loads(outcome.stdout)["agents"][0]["description"] == description
         else:
-            assert "Deletes ton it all." in outcome.stdout
+            assert "Deletes [U+202E]ton[U+202C] [U+2066]it" in " ".join(outcome.stdout.split())
 
     def test_json_contains_the_texts_unchanged(self, kantan_agents: Any, project: Path) -> None:
         hostile_file(project / ".kode" / "agents" / "hostile.md")

@@ -248,8 +248,8 @@ def test_json(kantan_agents: Any, agents: Path) -> None:
 def test_a_problem_is_one_line_whatever_the_file_name(kantan_agents: Any, agents: Path) -> None:
     hostile_file(agents / "a\nb\x1b[2J\t[bold].md")
     problems = parsed(kantan_agents("agents", "validate").stdout)
-    assert {problem["path"] for problem in problems} == {f"{agents}/a b[2J [bold].md"}
-    assert [problem["message"].partition(":")[0] for problem in problems] == ["odd[1m", "tools"]
+    assert {problem["path"] for problem in problems} == {f"{agents}/a b[U+001B][2J [bold].md"}
+    assert [problem["message"].partition(":")[0] for problem in problems] == ["odd[U+001B][1m", "tools"]
 
 
 def test_every_real_world_file_is_reported_with_its_line(kantan_agents: Any, agents: Path) -> None:

@@ -92,13 +92,6 @@ def test_a_wrong_argument_gives_one_line_and_exit_code_2(
     assert outcome.stderr.count("\n") == 1
 
 
-def test_joiners_between_characters_are_kept() -> None:
-    family = "\N{MAN}\u200d\N{WOMAN}\u200d\N{GIRL}"
-    assert printable(f"\u202e{family}\u202c \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645") == (
-        f"{family} \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"
-    )
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="no sh there")
 @pytest.mark.parametrize("closed", [">&-", ">&- 2>&-"])
 def test_a_program_that_is_started_without_standard_output_works(closed: str) -> None:
@@ -132,7 +125,7 @@ def test_without_standard_output_it_works_and_prints_nothing(
         (ModelNotFoundError(model="x"), "[kantan-agents][E19] Model not found: x"),
         (RuntimeError("[kantan-llm][E2] Missing KEY"), "[kantan-llm][E2] Missing KEY"),
         (RuntimeError("one\n\n  two\r\nthree"), "[python][RuntimeError] one two three"),
-        (RuntimeError("\x1b[31mred\x07"), "[python][RuntimeError] [31mred"),
+        (RuntimeError("\x1b[31mred\x07"), "[python][RuntimeError] [U+001B][31mred[U+0007]"),
         (RuntimeError(), "[python][RuntimeError] no further details"),
         (subprocess.SubprocessError("x"), "[subprocess][SubprocessError] x"),
     ],
@@ -161,12 +154,13 @@ def test_one_line_returns_one_line(text: str) -> None:
 
 
 @given(st.text() | st.text("a\x1b\u202e\u2066\u2069\u200e\u200f\u061c\u200d"))
-def test_printable_keeps_everything_but_control_characters(text: str) -> None:
+def test_printable_shows_everything_but_control_characters_as_it_is(text: str) -> None:
     kept = printable(text)
     assert not set("\x1b\x9b\u202e\u2066\u200f\u061c") & set(kept)
     assert printable(kept) == kept
     visible = "".join(character for character in text if character.isprintable())
-    assert "".join(character for character in kept if character.isprintable()) == visible
+    shown = re.sub(r"\[U\+[0-9A-F]{4,6}\]", "", kept)
+    assert "".join(character for character in shown if character.isprintable()) == visible
 
 
 @pytest.mark.parametrize("first", ["", "{folder}"])

@@ -81,7 +81,7 @@ def test_what_a_model_says_is_printed_as_text(shop: Shop, kantan_agents: Invoke)
     assert [one.code for one in printed] == [0] * 5
     assert "[bold]bold[/bold]" in printed[-1].stdout
     for one in printed:
-        assert not {"\x1b", "\u202e"} & set(one.stdout + one.stderr)
+        assert not {"\x1b", "\u202e", "\U000e0041"} & set(one.stdout + one.stderr)
 
 
 @pytest.mark.parametrize("arguments", ["{", "[1]", "NaN", "3"])

@@ -139,7 +139,7 @@ def test_model_output_is_never_markup(kantan_agents: Any, monkeypatch: pytest.Mo
     monkeypatch.setattr(agents, "script", lambda: replies)
     outcome = kantan_agents("demo")
     assert outcome.code == 0
-    assert "[bold red]x[/] [/nope] :smile: [31mred" in outcome.stdout
+    assert "[bold red]x[/] [/nope] :smile: [U+001B][31mred" in outcome.stdout
     assert "\x1b" not in outcome.stdout
 
 

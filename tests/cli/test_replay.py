@@ -54,7 +54,9 @@ def test_a_difference_is_shown_without_control_characters(folder: Path, kantan_a
     before = (folder / "plain.json").read_bytes()
     outcome = kantan_agents("replay", "plain.json", "plain.json", "--agent", "app_to_replay:other")
     assert outcome.code == 1
-    shown = "different plain.json\n  model call 1 of 'a': instructions changed\n    -Hi\n    +Hello[31m\n"
+    shown = (
+        "different plain.json\n  model call 1 of 'a': instructions changed\n    -Hi\n    +Hello[U+001B][31m\n"
+    )
     assert outcome.stdout == f"{shown * 2}2 different\n"
     assert "\x1b" not in outcome.stdout
     assert (folder / "plain.json").read_bytes() == before

@@ -65,7 +65,7 @@ class TestAnswer:
             serve(server)
             monkeypatch.setattr(type(sys.stdout), "isatty", lambda _self: True)
             outcome = kantan_agents("run", "hi")
-        assert outcome.stdout == "[2Jgone?\ttab\n"
+        assert outcome.stdout == "[U+001B][2Jgone?\ttab\n"
 
     def test_the_given_model_and_provider_are_used(self, kantan_agents: Any, serve: Any) -> None:
         with OfflineServer(["Bonjour."]) as server:

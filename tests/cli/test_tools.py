@@ -177,6 +177,12 @@ class TestCheck:
             kantan_agents("tools", "check", "-", stdin=b"\xff"), "[E79] Cannot use -: it is not UTF-8"
         )
 
+    def test_an_entry_that_is_a_full_shell_is_a_warning(self, kantan_agents: Any, written: Any) -> None:
+        outcome = kantan_agents("tools", "check", written({"allow": ["Bash(find:*)", "Bash(ls:*)"]}))
+        assert (outcome.code, outcome.stdout.endswith(": no mistakes\n")) == (0, True)
+        remark = "allow: Bash(find:*) permits any program, as in: find . -exec PROGRAM ;"
+        assert outcome.stderr == f"warning: {remark}\n"
+
     def test_no_standard_input(self, kantan_agents: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sys, "stdin", None)
         is_one_error(kantan_agents("tools", "check", "-"), "[E79] Cannot use -: there is no standard input")
@@ -187,8 +193,8 @@ class TestCheck:
         rules = {"\x1b[2J\n[bold]x": 1, "params": {"t": {"p\x9b2J\nq": {"minimum": "\x07"}}}}
         lines = kantan_agents("tools", "check", written(rules)).stdout.splitlines()
         assert lines == [
-            "[2J [bold]x: unknown key, there are allow, deny and params",
-            "params.t.p2J q.minimum: must be a finite number, not '\\x07'",
+            "[U+001B][2J [bold]x: unknown key, there are allow, deny and params",
+            "params.t.p[U+009B]2J q.minimum: must be a finite number, not '\\x07'",
         ]
 
 
@@ -325,6 +331,7 @@ class TestExplain:
                     "params": {"search": {"query": {"maxLength": 3}}},
                 },
             },
+            "remarks": [],
         }
         allowed = json.loads(kantan_agents("tools", "explain", "search", "--json").stdout)
         assert (allowed["allowed"], allowed["error"]) == (True, None)
@@ -346,7 +353,7 @@ class TestExplain:
         use(LOUD)
         outcome = kantan_agents("tools", "explain", "\x1b[2J\n[bold]\x9b")
         assert (outcome.code, outcome.stderr) == (0, "")
-        assert outcome.stdout.splitlines()[0] == "[2J [bold]: allowed"
+        assert outcome.stdout.splitlines()[0] == "[U+001B][2J [bold][U+009B]: allowed"
         outcome = kantan_agents("tools", "explain", "\x1b[2J\x9b2J", "--json")
         assert outcome.code == 1
         assert json.loads(outcome.stdout)["tool"] == "\x1b[2J\x9b2J"
@@ -445,8 +452,8 @@ class TestList:
         assert (outcome.code, outcome.stderr) == (0, "")
         assert outcome.stdout == (
             "loud (loud-tools 1.0)\n"
-            "  tool   shout]0;owned  [bold]Shouts[/bold] [31mred2J\n"
-            '  rules  {"allow": null, "deny": ["\\u001b[2J2J"], "params": {}}\n'
+            "  tool   shout[U+001B]]0;owned[U+0007]  [bold]Shouts[/bold] [U+001B][31mred[U+009B]2J\n"
+            '  rules  {"allow": null, "deny": ["\\u001b[2J[U+009B]2J"], "params": {}}\n'
         )
 
     def test_output_printed_by_a_provider_is_not_in_the_json(

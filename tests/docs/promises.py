@@ -173,6 +173,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
         "a name has an address that is not of the public internet": (
             "toolkit/web/test_web_fetch.py::test_private_addresses_are_refused_by_default",
+            "toolkit/web/test_urls.py::test_addresses_of_other_networks_are_not_public",
         ),
         "the name server gives another address the next time": (
             "toolkit/web/test_web_fetch.py::test_the_name_is_looked_up_once_and_the_connection_goes_to_that_address",
@@ -186,6 +187,16 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "toolkit/web/test_web_fetch.py::test_a_compressed_body_is_unpacked_only_up_to_the_limit",
         ),
         "the page is HTML": ("toolkit/web/test_web_fetch.py::test_html_becomes_markdown",),
+        "the page hides a text from its readers (`hidden`, `aria-hidden`, `display: none` and other inline "
+        "styles, comments)": (
+            "toolkit/web/test_web_fetch.py::test_what_a_reader_does_not_see_is_left_out_and_counted",
+            "toolkit/web/test_markdown.py::test_what_readers_do_not_see_is_left_out",
+            "toolkit/web/test_markdown.py::test_markup_does_not_bring_back_what_it_hides",
+        ),
+        "the page or its text has invisible characters, such as tags (U+E00xx), zero-width ones or ESC": (
+            "toolkit/web/test_web_fetch.py::test_what_a_reader_does_not_see_is_left_out_and_counted",
+            "support/test_invisible.py::test_what_hides_in_a_text_is_shown_by_code",
+        ),
         "the page is neither text nor HTML": (
             "toolkit/web/test_web_fetch.py::test_what_is_no_text_is_named_and_not_shown",
         ),

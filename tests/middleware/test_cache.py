@@ -564,7 +564,7 @@ async def test_a_model_without_a_name_is_not_mistaken_for_one_of_another_process
 ) -> None:
     model = Counting()
     await output(caching(model, Cache(tmp_path / "cache.sqlite3")))
-    monkeypatch.setattr("kantan_agents.middleware.cache.entry._PROCESS", "another")
+    monkeypatch.setattr("kantan_agents.middleware.cache.recipient._PROCESS", "another")
     assert await output(caching(model, Cache(tmp_path / "cache.sqlite3"))) == "Answer 2."
 
 

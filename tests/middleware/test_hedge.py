@@ -17,7 +17,7 @@ from kantan_agents import Agent, Middleware, TraceStore, record_traces
 from kantan_agents.core.events import ModelCallFinished, ModelCallStarted, TextDelta
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.lab.replay import Recording, replay_async
-from kantan_agents.middleware import Budget, Fallback, Hedge, LimitConcurrency, Redact
+from kantan_agents.middleware import Budget, Cache, Fallback, Hedge, LimitConcurrency, Redact
 from kantan_agents.middleware.hedge.hedge import Allowance, Latencies
 from kantan_agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
 from tests.sizes import size
@@ -259,6 +259,50 @@ def test_a_budget_counts_what_is_known_of_the_slower_request(price: Any) -> None
     assert (used.model_calls, used.input_tokens, used.output_tokens) == (1, 20, 5)
     assert (used.tokens, used.calls_without_usage) == (25, 1)
     assert used.cost == pytest.approx(25e-6 if price else 0)
+
+
+async def usage_of(agent: Agent[Any], *, is_streamed: bool, **options: Any) -> tuple[int, int, int]:
+    if is_streamed:
+        async with agent.stream("Hi", **options) as stream:
+            async for _ in stream:
+                pass
+        context = stream.context
+    else:
+        context = await agent.run_async("Hi", **options)
+    usage = context["result"].context_wrapper.usage
+    return usage.requests, usage.input_tokens, usage.output_tokens
+
+
+@pytest.mark.parametrize("is_streamed", [False, True])
+@pytest.mark.parametrize(
+    ("latencies", "expected"),
+    [((NEVER, 1.0), (2, 20, 5)), ((3.0, 2.0), (2, 20, 5)), ((1.0,), (1, 10, 5))],
+    ids=["the second wins", "the first wins", "no second"],
+)
+def test_the_usage_of_a_run_has_the_slower_request(
+    latencies: Any, expected: tuple[int, int, int], is_streamed: bool
+) -> None:
+    budget = Budget(max_tokens=1000)
+    agent = hedging(Timed(*latencies), budget)
+    assert timed(lambda: usage_of(agent, is_streamed=is_streamed))[0] == expected
+    assert (budget.used().input_tokens, budget.used().output_tokens) == expected[1:]  # once, not twice
+
+
+@pytest.mark.parametrize("is_streamed", [False, True])
+def test_the_usage_of_a_structured_run_has_the_slower_request(is_streamed: bool) -> None:
+    def answer(_: int) -> ModelStep:
+        usage = Usage(requests=1, input_tokens=10, output_tokens=5, total_tokens=15)
+        return ModelStep(output=[assistant_message('{"answer": 1}')], usage=usage)
+
+    agent = hedging(Timed(NEVER, 1.0, answers=answer), output_type=dict[str, int])
+    assert timed(lambda: usage_of(agent, is_streamed=is_streamed))[0] == (2, 20, 5)
+
+
+def test_both_requests_of_a_fallback_and_the_cache_before_count_once() -> None:
+    fallback = Fallback(Timed(NEVER, 1.0))
+    agent = hedging(Timed(ConnectionError("down")), Cache(per=None), fallback)
+    assert timed(lambda: usage_of(agent, is_streamed=False))[0] == (2, 20, 5)
+    assert timed(lambda: usage_of(agent, is_streamed=False))[0] == (0, 0, 0)  # from the cache
 
 
 def test_answers_that_arrive_together_are_both_counted() -> None:

@@ -162,3 +162,8 @@ class TestShortNamesOfModels:
         ((key, message),) = remarks(f"model: {name}")
         assert key == "model"
         assert remark in message
+
+
+def test_an_entry_that_permits_any_program_is_remarked_on() -> None:
+    found = remarks("tools: Read, Bash(git log:*), Bash(npm:*)", "disallowedTools: Bash(git:*)")
+    assert found == [("tools", "tools: Bash(npm:*) permits any program, as in: npm exec PACKAGE")]

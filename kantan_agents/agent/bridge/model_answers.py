@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
 from agents import ItemHelpers, ModelBehaviorError, ModelResponse, Usage
 from openai.types.responses import Response, ResponseCompletedEvent, ResponseUsage
+
+from kantan_agents.core.interception import ModelCall
+
+_REQUESTS = "_agents_sdk_request_count"
+"""Where adapters of the SDK say how many requests a usage is of; the API has no field for it."""
 
 
 def answer_of(response: Response, *, is_request: bool = False) -> ModelResponse:
@@ -20,7 +26,7 @@ def answer_of(response: Response, *, is_request: bool = False) -> ModelResponse:
     usage = Usage(requests=1 if is_request else 0)
     if found is not None:
         usage = Usage(
-            requests=1,
+            requests=getattr(found, _REQUESTS, 1),
             input_tokens=found.input_tokens,
             output_tokens=found.output_tokens,
             total_tokens=found.total_tokens,
@@ -82,19 +88,9 @@ def completed_event(answer: ModelResponse, final: Response | None = None) -> Res
         final: The model's own final response, if it has streamed one.
     """
     usage = answer.usage
-    fields: dict[str, Any] = {
-        "output": answer.output,
-        # The SDK counts a request for any usage it gets, so without a request it gets None.
-        "usage": ResponseUsage(
-            input_tokens=usage.input_tokens,
-            output_tokens=usage.output_tokens,
-            total_tokens=usage.total_tokens,
-            input_tokens_details=usage.input_tokens_details,
-            output_tokens_details=usage.output_tokens_details,
-        )
-        if usage.requests or usage.total_tokens
-        else None,
-    }
+    # The SDK counts a request for any usage it gets, so without a request it gets None.
+    counted = _response_usage(usage) if usage.requests or usage.total_tokens else None
+    fields: dict[str, Any] = {"output": answer.output, "usage": counted}
     if final is None:
         final = Response(
             id=answer.response_id or "",
@@ -112,6 +108,32 @@ def completed_event(answer: ModelResponse, final: Response | None = None) -> Res
     return ResponseCompletedEvent.model_construct(
         type="response.completed", response=response, sequence_number=0
     )
+
+
+def _response_usage(usage: Usage) -> ResponseUsage:
+    found = ResponseUsage(
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        total_tokens=usage.total_tokens,
+        input_tokens_details=usage.input_tokens_details,
+        output_tokens_details=usage.output_tokens_details,
+    )
+    if usage.requests > 1:
+        object.__setattr__(found, _REQUESTS, usage.requests)
+    return found
+
+
+def with_other_usage(call: ModelCall, answer: ModelResponse) -> ModelResponse:
+    """Return an answer with the usage of the other requests for it as well, as the run counts it.
+
+    The middleware of the run has counted these for itself, so they are added after all of it.
+    """
+    if not call.other_usage:
+        return answer
+    total = Usage()
+    for usage in (answer.usage, *(other for other, _ in call.other_usage)):
+        total.add(usage)
+    return dataclasses.replace(answer, usage=total)
 
 
 def text_of(answer: ModelResponse) -> str:

@@ -19,7 +19,13 @@ from agents import ModelResponse
 from openai.types.responses import Response, ResponseCompletedEvent, ResponseOutputItemDoneEvent
 
 from kantan_agents.agent.bridge.call_events import CallEvents
-from kantan_agents.agent.bridge.model_answers import answer_of, completed_event, text_of, with_output
+from kantan_agents.agent.bridge.model_answers import (
+    answer_of,
+    completed_event,
+    text_of,
+    with_other_usage,
+    with_output,
+)
 from kantan_agents.agent.bridge.model_calls import (
     call_model,
     checked_response,
@@ -75,7 +81,8 @@ class ObservedModel(ModelWrapper):
         call = self._call(run, request, fetch)
         if not run.model_calls:
             return await call_model(call)
-        return checked_response(await around_model_call(run.model_calls, call, call_model))
+        answer = checked_response(await around_model_call(run.model_calls, call, call_model))
+        return with_other_usage(call, answer)
 
     def events(self, request: Request, fetch: Fetch | None = None) -> AsyncGenerator[Any, None]:
         """Return the stream of the answer to a request, see ``answer``."""
@@ -134,7 +141,8 @@ class _StreamWithMiddleware:
             slow_readers = CallEvents(self._call, None).delta(text_of(answer))
             if slow_readers is not None:
                 await slow_readers
-        yield completed_event(answer, self._last[1] if self._last is not None and is_its_own else None)
+        final = self._last[1] if self._last is not None and is_its_own else None
+        yield completed_event(with_other_usage(self._call, answer), final)
 
     async def _work(self) -> ModelResponse:
         async with self._send:

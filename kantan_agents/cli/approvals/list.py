@@ -14,6 +14,7 @@ from kantan_agents.cli.terminal.rows import Column, cell, line_width, print_line
 from kantan_agents.cli.terminal.show_quantities import local_time, short_time
 from kantan_agents.durable import WaitingCall
 from kantan_agents.durable.records import call_data
+from kantan_agents.support.invisible import by_code
 
 _COLUMNS: Final = (
     Column("run"),
@@ -56,5 +57,5 @@ def _row(call: WaitingCall, *, in_pipe: bool, answered: bool) -> list[Text]:
         cell(call.tool),
         *answer,
         cell(local_time(call.asked_at) if in_pipe else short_time(call.asked_at)),
-        cell(call.arguments),
+        cell(by_code(call.arguments, strict=True)),  # somebody decides by it
     ]

@@ -13,8 +13,9 @@ from kantan_agents.cli.chat.screen import Screen
 from kantan_agents.cli.terminal.approvals import ApprovalAnswer, AskedCall, approving
 from kantan_agents.cli.terminal.console import BAD, LABEL, NOTICE
 from kantan_agents.cli.terminal.file_diff import SHOWN_LINES, diff_lines, visible
-from kantan_agents.cli.terminal.plain import json_text, one_line
+from kantan_agents.cli.terminal.plain import one_line
 from kantan_agents.middleware.approve.calls import PendingCall
+from kantan_agents.support.invisible import by_code
 
 if TYPE_CHECKING:
     from kantan_agents.toolkit.files.editing.changes import FileChange
@@ -50,7 +51,7 @@ class AskAtTerminal:
             rest: list[str] = []
             if change is None or change.problem is not None:
                 # All of it: a person must see what they approve.
-                self._screen.block(_arguments(call))
+                self._screen.block(by_code(_arguments(call), strict=True))
             else:
                 rest = await self._show_change(change)
             if asked.protected is not None:
@@ -109,4 +110,4 @@ def _arguments(call: PendingCall) -> str:
         values = json.loads(call.arguments)
     except (ValueError, RecursionError):
         return call.arguments
-    return json_text(values)
+    return json.dumps(values, ensure_ascii=False, indent=2)

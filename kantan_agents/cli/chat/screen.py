@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.text import Text
 
 from kantan_agents.cli.terminal.console import BAD, LABEL, plain
-from kantan_agents.cli.terminal.plain import printable, whole
+from kantan_agents.cli.terminal.plain import whole
+from kantan_agents.support.invisible import ByCode
 
 _ERASE = "\r\x1b[K"
 
@@ -36,11 +37,14 @@ class Screen:
         self._notes = notes
         self._has_status = False
         self._is_at_start = True
+        self._pieces = ByCode()
         self._shows_status = notes is None and console.is_terminal and os.environ.get("TERM") != "dumb"
 
     def stream(self, piece: str) -> None:
         """Write a piece of an answer."""
-        piece = whole(printable(piece) if self._console.file.isatty() else piece)
+        self._write_answer(self._pieces.feed(piece) if self._console.file.isatty() else whole(piece))
+
+    def _write_answer(self, piece: str) -> None:
         if piece:
             self._clear_status()
             self._write(piece)
@@ -48,6 +52,7 @@ class Screen:
 
     def end_answer(self) -> None:
         """Begin a new line, unless the last one has ended."""
+        self._write_answer(self._pieces.end())
         self._clear_status()
         if not self._is_at_start:
             self._write("\n")

@@ -5,35 +5,25 @@ from __future__ import annotations
 import json
 import re
 import sys
-import unicodedata
 from collections.abc import Callable
 from typing import Any
 
+from kantan_agents.support.invisible import SHOWN_BY_CODE, by_code
+
 MAX_LINE = 500
 
-# Invisible characters that change the writing direction and can make one text look like another. The joiners
-# in emoji and in Persian words are not among them.
-_DIRECTIONS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
-_TURNS = re.compile(f"[{_DIRECTIONS}]")
-# JSON escapes ASCII control characters except \x7f. Some terminals interpret \x80-\x9f as well, and some
-# parsers treat the two separators as line ends.
-_UNESCAPED = re.compile(f"[\x7f-\x9f\u2028\u2029{_DIRECTIONS}]")
 _NOT_ASCII = re.compile("[^\x00-\x7e]")
 _LAST_OF_FOUR_DIGITS = 0xFFFF
 _HALF_A_PAIR = re.compile("[\ud800-\udfff]")
 
 
 def printable(text: str) -> str:
-    """Return ``text`` without control characters, except line ends and tabs.
+    """Return ``text`` with invisible characters as their codes, such as ``[U+001B]``.
 
-    Control characters could move the cursor or change colours. Characters that change the writing direction
-    are removed as well, because they could make one text look like another.
+    Control characters could move the cursor or change colours. Others could hide a part of a text, or make it
+    look like another. Line ends and tabs stay, and so do joiners in emoji and in words that need them.
     """
-    return "".join(
-        character
-        for character in _TURNS.sub("", text)
-        if character in "\n\t" or unicodedata.category(character) != "Cc"
-    )
+    return by_code(text)
 
 
 def whole(text: str) -> str:
@@ -70,7 +60,7 @@ def json_line(data: Any, default: Callable[[Any], Any] | None = None) -> str:
 def _json(data: Any, default: Callable[[Any], Any] | None, *, indent: int | None) -> str:
     text = whole(json.dumps(data, ensure_ascii=False, indent=indent, default=default))
     encodes_all = (sys.stdout.encoding or "").lower().startswith("utf")
-    return (_UNESCAPED if encodes_all else _NOT_ASCII).sub(_escaped, text)
+    return (SHOWN_BY_CODE if encodes_all else _NOT_ASCII).sub(_escaped, text)
 
 
 def _escaped(match: re.Match[str]) -> str:

@@ -96,6 +96,7 @@ def as_data(explanation: Explanation) -> dict[str, Any]:
         "error": None if error is None else _error_data(error),
         "merged": explanation.merged,
         "layers": explanation.layers,
+        "remarks": list(explanation.remarks),
     }
 
 

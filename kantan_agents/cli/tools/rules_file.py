@@ -19,6 +19,7 @@ from kantan_agents.cli.terminal.inputs import STDIN, read_stdin, read_text
 from kantan_agents.cli.terminal.plain import one_line
 from kantan_agents.errors import FileArgumentError, InvalidOptionError, InvalidToolRulesError
 from kantan_agents.tool_rules import ToolRules
+from kantan_agents.tool_rules.full_shells import remark_on_entry
 
 CONTEXT_KEY = "tool_rules"
 
@@ -32,18 +33,20 @@ class _Object(dict[str, Any]):
 
 
 def check_rules(file: str) -> None:
-    """Print the mistakes in ``file``, or that there are none.
+    """Print the mistakes in ``file``, or that there are none; warnings are on stderr.
 
     Raises:
         FileArgumentError: E79, the file cannot be read or is not a JSON object.
         Exit: With code 2, there are mistakes.
     """
     try:
-        read_rules(file)
+        rules = read_rules(file)
     except InvalidToolRulesError as error:
         for problem in error.problems:
             typer.echo(one_line(problem))
         raise typer.Exit(exit_code(error)) from error
+    for remark in filter(None, map(remark_on_entry, rules.get("allow") or ())):
+        typer.echo(f"warning: {one_line(f'allow: {remark}')}", err=True)
     typer.echo(f"{one_line(file)}: no mistakes")
 
 

@@ -61,8 +61,8 @@ class Cache(Middleware):
     """Gives the stored answer to a request that was made before, without asking a model.
 
     Two requests are equal if the model is asked for the same: model, provider and URL, instructions,
-    conversation, settings, tools, hand-offs and output schema. Answers are never given to another tenant
-    unless ``per`` is None.
+    conversation, settings, tools, hand-offs and output schema, by a client with the same key, organization,
+    project, headers and query parameters. Answers are never given to another tenant unless ``per`` is None.
 
     Of equal requests at the same time, one is made. If it fails, each of the others makes its own; if it is
     cancelled, one of the others takes its place.

@@ -3,29 +3,45 @@
 from __future__ import annotations
 
 import json
-import secrets
 from typing import Any, Final
 
 import attrs
 import msgspec
-from agents import Model, ModelResponse
+from agents import FunctionTool, Model, ModelResponse
 
 from kantan_agents.agent.bridge.captured.definitions import GENERATED_CACHE_KEY, jsonable
-from kantan_agents.agent.bridge.captured.models import shared_model
-from kantan_agents.agent.bridge.captured.request_data import unredacted_request
+from kantan_agents.agent.bridge.captured.request_data import OPTIONS, unredacted_request
 from kantan_agents.core.interception import ModelCall, redacted_data
+from kantan_agents.middleware.cache.recipient import recipient_of
 from kantan_agents.middleware.keys import Key
-from kantan_agents.models.origin import origin_of
 from kantan_agents.models.structured.requests.agent_output import AgentOutput
 from kantan_agents.models.structured.requests.reading import final_text
 from kantan_agents.models.structured.requests.request import Request
 from kantan_agents.traces.capture import ModelAnswer
 from kantan_agents.traces.capture.canonical import digest
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Part of each key. Another way to compute keys needs another version."""
 
-_PROCESS: Final = secrets.token_hex(8)
+_PARTS: Final = (*OPTIONS, "handoffs", "output_schema", "tracing")
+# Those that the description of the tool has, and those that the SDK uses here.
+_OF_TOOL: Final = frozenset(
+    {
+        "allowed_callers",
+        "defer_loading",
+        "description",
+        "is_enabled",
+        "name",
+        "needs_approval",
+        "output_json_schema",
+        "params_json_schema",
+        "strict_json_schema",
+        "timeout_behavior",
+        "timeout_seconds",
+        "tool_input_guardrails",
+        "tool_output_guardrails",
+    }
+)
 _PROMPT_KEY: Final = "prompt_cache_key"
 
 # Unlike that of records, it raises for a value that JSON does not have: its text need not tell it apart.
@@ -35,8 +51,8 @@ _encode: Final = msgspec.json.Encoder(enc_hook=jsonable, order="sorted").encode
 def request_key(call: ModelCall, request: Request, model: Model, tenant: Key) -> str:
     """Return the key of a request, 64 hexadecimal digits.
 
-    It covers the model, its provider and URL, the instructions, the conversation, the settings, the tools,
-    the hand-offs, the output schema, and whose the request is.
+    It covers the model, its provider and URL, what its client sends with each request, the instructions, the
+    conversation, the settings, the tools, the hand-offs, the output schema, and whose the request is.
 
     Raises:
         TypeError, ValueError, OverflowError, RecursionError: The request has something that JSON does not
@@ -44,9 +60,26 @@ def request_key(call: ModelCall, request: Request, model: Model, tenant: Key) ->
     """
     asked = unredacted_request(call, request, model)
     asked["settings"] = _without_generated(asked["settings"])
+    asked["options"] = [asked["options"], _further_options(request), [*map(_further_fields, request.tools)]]
     whose = [VERSION, type(tenant).__name__, str(tenant)]
-    where = _PROCESS if origin_of(model).is_instance else ""
-    return digest(_encode([whose, where, msgspec.Raw(shared_model(model).packed), asked])).hex()
+    return digest(_encode([whose, recipient_of(model), asked])).hex()
+
+
+def _further_options(request: Request) -> dict[str, Any]:
+    """Return the arguments of the request that no part of it has, such as those of a later SDK."""
+    return {
+        name: value for name, value in request.options.items() if value is not None and name not in _PARTS
+    }
+
+
+def _further_fields(tool: Any) -> dict[str, Any]:
+    """Return the data that a function tool has in fields of a later SDK, which may be sent."""
+    fields = vars(tool) if isinstance(tool, FunctionTool) else {}
+    return {
+        name: value
+        for name, value in fields.items()
+        if not (name.startswith("_") or name in _OF_TOOL or value is None or callable(value))
+    }
 
 
 def _without_generated(settings: dict[str, Any]) -> dict[str, Any]:

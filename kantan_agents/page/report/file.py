@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from kantan_agents.middleware import Redact
 
 MODULES: Final = (
+    "lib/invisible.js",
     "lib/dom.js",
     "lib/format.js",
     "lib/keys.js",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import attrs
 from agents import FunctionTool
 
 from kantan_agents.toolkit.files.editing.consent import Consent, ProtectedChoice
@@ -35,6 +36,7 @@ def file_tools(
         read_first: Whether they change only files that were read.
     """
     known = KnownFiles() if read_first else None
+    root = attrs.evolve(root, may_name=lambda path: rules.may_name(path))  # noqa: PLW0108 - made below
     read = read_tool(root, known)
     rules = ReadRules(root, facts_of(read))
     tools = [read, glob_tool(root, rules), grep_tool(root, rules), ls_tool(root, rules)]

@@ -28,6 +28,7 @@ _PASSED = _LISTED | getattr(os, "O_PATH", 0)
 # A pipe without a writer would wait for one.
 _FILE = _COMMON | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 _MOST_NAMES = 10_000
+_MOST_HINTS = 5
 
 KINDS = (
     (stat.S_ISDIR, "a folder"),
@@ -182,7 +183,7 @@ def unusable(root: Root, folder: int, parts: Parts, error: Exception) -> Excepti
         return error
     path = shown_path(parts)
     if error.errno == errno.ENOENT:
-        near = _nearest(folder, parts)
+        near = _nearest(root, folder, parts)
         hint = f"; did you mean {near!r}?" if near else ""
         return FileNotUsableError(path=path, reason=f"it does not exist{hint}")
     if error.errno == errno.ENOTDIR:
@@ -196,7 +197,8 @@ def _link_error(root: Root, parts: Parts, target: str) -> Exception:
         reason = "it is a symbolic link that leads out of the root folder"
         return OutsideRootError(path=shown_path(parts), reason=reason)
     to = shown_path(tuple(inside.split("/")) if inside else ())
-    reason = f"it is a symbolic link, and links are not followed: use its target {to!r}"
+    use = f": use its target {to!r}" if root.may_name(inside) else ""
+    reason = f"it is a symbolic link, and links are not followed{use}"
     return FileNotUsableError(path=shown_path(parts), reason=reason)
 
 
@@ -207,10 +209,18 @@ def _target(folder: int, name: str) -> str | None:
         return None
 
 
-def _nearest(folder: int, parts: Parts) -> str | None:
-    names = names_in(folder)
-    near = nearest(shown_path(parts[-1:]), names[:_MOST_NAMES]) if names else None
-    return shown_path((*parts[:-1], near)) if near is not None else None
+def _nearest(root: Root, folder: int, parts: Parts) -> str | None:
+    left = names_in(folder)[:_MOST_NAMES]
+    # The next one after one that may not be named, so that its absence says nothing; only a few.
+    for _ in range(_MOST_HINTS):
+        near = nearest(shown_path(parts[-1:]), left) if left else None
+        if near is None:
+            return None
+        path = (*parts[:-1], near)
+        if root.may_name("/".join(path)):
+            return shown_path(path)
+        left.remove(near)
+    return None
 
 
 def names_in(folder: int) -> list[str]:

@@ -20,6 +20,7 @@ from kantan_agents.tool_rules import (
     decide_tool,
     needs_arguments,
 )
+from kantan_agents.toolkit.files.file_tool import current_call
 from kantan_agents.toolkit.files.root import Root
 from kantan_agents.toolkit.files.walk import MayRead
 from kantan_agents.tools.rules_in_force import NO_LAYERS, rules_of_run
@@ -67,6 +68,14 @@ class ReadRules:
             if rules.denied_calls(own.names):
                 checks.append(partial(self._is_not_denied, rules, own))
         return (lambda path: all(check(path) for check in checks)) if checks else None
+
+    def may_name(self, path: str) -> bool:
+        """Return whether an error of the current call may name something that the model has not named."""
+        call = current_call.get()
+        if call is None:  # no model has made it
+            return True
+        may_read = self.in_force(*call)
+        return may_read is None or may_read(path)
 
     def _permits_reading(self, rules: ToolRules, path: str) -> bool:
         decisions = self._decisions(rules, self.read, path)

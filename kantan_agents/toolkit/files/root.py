@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,10 @@ _NEEDED = ("O_NOFOLLOW", "O_DIRECTORY", "O_NONBLOCK")
 _SHOWN = 100
 
 
+def _anything(_: str) -> bool:
+    return True
+
+
 @attrs.frozen
 class Root:
     """A folder that the tools cannot leave.
@@ -34,6 +38,7 @@ class Root:
         device: The file system that it is on.
         folds_names: Whether that file system knows a file by several spellings of its name.
         names: The absolute paths by which rules may name the folder.
+        may_name: Whether an error may name something to the model that it has not named, by its path.
     """
 
     path: str
@@ -41,6 +46,7 @@ class Root:
     device: int
     folds_names: bool = False
     names: tuple[str, ...] = ()
+    may_name: Callable[[str], bool] = attrs.field(default=_anything, eq=False, repr=False)
 
     @classmethod
     def at(cls, root: Any) -> Root:

@@ -23,7 +23,8 @@ def web_tools(
 
     It fetches text and HTML, which becomes Markdown, by HTTP and HTTPS. It sends no cookies, credentials or
     settings of the environment. A redirect to another host is reported to the model instead of followed, so
-    that the tool rules decide about each host. The content is marked as data. In tool rules,
+    that the tool rules decide about each host. Text that a page hides from its readers by its own markup, and
+    invisible characters, are left out. The content is marked as data. In tool rules,
     ``WebFetch(domain:example.com)`` means the pages of a host.
 
     Args:

@@ -41,6 +41,8 @@ class Body:
         is_html: Whether the text is HTML.
         size: How many bytes were read; the size that the server states if it is not text.
         is_cut: Whether there was more.
+        hidden: How many characters of its text are left out, because readers of the page do not see them.
+        invisible: How many invisible characters are left out.
     """
 
     kind: str
@@ -48,6 +50,8 @@ class Body:
     is_html: bool = False
     size: int = 0
     is_cut: bool = False
+    hidden: int = 0
+    invisible: int = 0
 
 
 async def read_body(response: httpx.Response, most: int) -> Body:

@@ -11,6 +11,7 @@ from anyio import to_thread
 
 from kantan_agents.errors import FetchError, URLRefusedError
 from kantan_agents.models.tls import no_tls, tls_settings
+from kantan_agents.support.invisible import without_invisible
 from kantan_agents.toolkit.web.body import Body, read_body
 from kantan_agents.toolkit.web.markdown import markdown_of
 from kantan_agents.toolkit.web.pinned_transport import PinnedTransport
@@ -103,7 +104,8 @@ async def _follow(
             location = response.headers.get("location", "")
             if response.status_code not in _REDIRECTS or not location:
                 body = await read_body(response, limits.body_bytes)
-                return WebPage(str(url), response.status_code, await _as_markdown(body, str(url)))
+                seen = await to_thread.run_sync(_seen, body, str(url))
+                return WebPage(str(url), response.status_code, seen)
         target = _target(url, location)
         if target is None or not _is_same_site(url, target) or not may_follow(str(target)):
             return Elsewhere(str(url), location if target is None else str(target))
@@ -126,7 +128,10 @@ def _is_same_site(url: httpx.URL, target: httpx.URL) -> bool:
     return is_upgrade or (url.scheme, url.port) == (target.scheme, target.port)
 
 
-async def _as_markdown(body: Body, url: str) -> Body:
-    if not body.is_html or body.text is None:
+def _seen(body: Body, url: str) -> Body:
+    """Return a body with the text that a reader sees; HTML becomes Markdown."""
+    if body.text is None:
         return body
-    return attrs.evolve(body, text=await to_thread.run_sync(markdown_of, body.text, url))
+    text, hidden = markdown_of(body.text, url) if body.is_html else (body.text, 0)
+    text, invisible = without_invisible(text.replace("\r\n", "\n").replace("\r", "\n"))
+    return attrs.evolve(body, text=text, hidden=hidden, invisible=invisible)

@@ -1,4 +1,4 @@
-"""HTML as Markdown: its text, headings, lists, tables, code and links. Markup that only looks is left out.
+"""HTML as Markdown: its text, headings, lists, tables, code and links, without what readers do not see.
 
 It uses the parser of the standard library and does not close it. Markup that is unfinished at the end is then
 dropped instead of read again and again, and the time is proportional to the length.
@@ -10,7 +10,8 @@ import re
 from html.parser import HTMLParser
 from urllib.parse import urljoin
 
-_HIDDEN = frozenset({"script", "style", "template", "svg", "iframe", "object", "noembed", "datalist"})
+from kantan_agents.toolkit.web.hidden import OpenElements, without_comments
+
 _BLOCKS = frozenset(
     {
         "address",
@@ -36,16 +37,16 @@ _LONGEST_LINK = 500
 _BLANKS = re.compile(r"[ \t\r\n\f]+")
 
 
-def markdown_of(html: str, url: str) -> str:
-    """Return a page as Markdown.
+def markdown_of(html: str, url: str) -> tuple[str, int]:
+    """Return a page as Markdown, and how many characters of text it hides from its readers.
 
     Args:
         html: The page.
         url: Its URL, from which its links begin.
     """
     page = _Page(url)
-    page.feed(html)
-    return page.text()
+    page.feed(without_comments(html))
+    return page.text(), page.hidden
 
 
 class _Page(HTMLParser):
@@ -57,7 +58,8 @@ class _Page(HTMLParser):
         self._lines: list[str] = []
         self._line: list[str] = []
         self._before = ""  # what the next line begins with
-        self._hidden = 0
+        self._open = OpenElements()
+        self.hidden = 0
         self._in_title = False
         self._title = ""
         self._code = 0
@@ -72,9 +74,7 @@ class _Page(HTMLParser):
         return f"# {title}\n\n{text}" if title and not text.startswith(f"# {title}") else text
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag in _HIDDEN:
-            self._hidden += 1
-        if self._hidden:
+        if self._open.opens(tag, attrs):
             return
         if tag in _BLOCKS:
             self._end_line()
@@ -94,9 +94,7 @@ class _Page(HTMLParser):
             self._line.append(f"[image: {alt}]" if alt else "")
 
     def handle_endtag(self, tag: str) -> None:
-        if tag in _HIDDEN:
-            self._hidden = max(self._hidden - 1, 0)
-        if self._hidden:
+        if self._open.closes(tag):
             return
         if tag in _BLOCKS:
             self._end_line()
@@ -109,7 +107,8 @@ class _Page(HTMLParser):
             self._end_link(*self._link)
 
     def handle_data(self, data: str) -> None:
-        if self._hidden:
+        if self._open.is_hidden:
+            self.hidden += 0 if self._open.is_apart else len(data.strip())
             return
         if self._in_title:
             self._title += data

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import socket
 import ssl
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import ip_address
 
 import anyio
 import httpx
 
 from kantan_agents.errors import FetchError, URLRefusedError
-
-_NAT64 = IPv6Network("64:ff9b::/96")
-_NAT64_LOCAL = IPv6Network("64:ff9b:1::/48")
-_AZURE = IPv4Address("168.63.129.16")  # every virtual machine there reaches its host under it
+from kantan_agents.toolkit.web.addresses import is_public
 
 
 class PinnedTransport(httpx.AsyncBaseTransport):
@@ -60,19 +57,6 @@ class PinnedTransport(httpx.AsyncBaseTransport):
     async def aclose(self) -> None:
         """Close its connections."""
         await self._inner.aclose()
-
-
-def is_public(address: IPv4Address | IPv6Address) -> bool:
-    """Return whether an address is one of the public internet, and so are those that it stands for."""
-    if isinstance(address, IPv6Address):
-        if address.teredo is not None or address in _NAT64_LOCAL:
-            return False
-        inner = address.ipv4_mapped or address.sixtofour
-        if inner is None and address in _NAT64:
-            inner = IPv4Address(int(address) & 0xFFFFFFFF)
-        if inner is not None:
-            return is_public(inner)
-    return address.is_global and not address.is_multicast and not address.is_reserved and address != _AZURE
 
 
 async def _checked_addresses(url: str, host: str, port: int, *, private: bool) -> list[str]:

@@ -74,8 +74,11 @@ def test_what_a_model_or_a_tool_says_is_only_text(chat: Any, shop: str) -> None:
         terminal.enter("Harm me.")
         terminal.wait_for("Done.")
         shown = terminal.wait_for_prompt()
-    assert "[bold]no[/bold] :smile: ]0;owned[31mred2Jback" in shown
-    assert "what=]0;owned[red]" in shown
+    assert (
+        "[bold]no[/bold] :smile: [U+001B]]0;owned[U+0007][U+001B][31mred[U+009B]2J[U+202E]back"
+        in shown.replace("\n", "")
+    )
+    assert "what=[U+001B]]0;owned[U+0007][red]" in shown
     assert b"\x1b]0;owned" not in terminal.written
     assert b"\x1b[31mred" not in terminal.written
     assert "\u202e".encode() not in terminal.written
@@ -128,7 +131,7 @@ def test_an_answer_that_fails_is_said_and_the_chat_goes_on(chat: Any, kept: Any)
     with OfflineServer([failure, "Now it works."]) as server:
         terminal = chat(server)
         terminal.enter("Hello?")
-        terminal.wait_for("error: [openai][400] overloaded[31m")
+        terminal.wait_for("error: [openai][400] overloaded[U+001B][31m")
         terminal.wait_for_prompt()
         terminal.enter("Hello again?")
         terminal.wait_for("Now it works.")

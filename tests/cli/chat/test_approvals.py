@@ -193,14 +193,16 @@ def test_what_was_typed_before_the_question_is_no_answer(chat: Any, shop: str, f
 
 
 def test_a_question_shows_all_arguments_as_text(chat: Any, shop: str, folder: Path) -> None:
-    long = "x" * 300 + "\x1b]0;owned\x07[bold]end"
+    hidden = "".join(chr(0xE0000 + ord(one)) for one in "rm")
+    long = f"{'x' * 300}\x1b]0;owned\x07[bold]end{hidden}\u200b\u202e\N{MAN}\u200d\N{GIRL}"
     call = ScriptedToolCall("pay", {"amount": 1, "note": long})
     with OfflineServer([call, "Done."]) as server:
         terminal = chat(server, "--agent", shop)
         terminal.enter("Pay.")
         shown = terminal.wait_for(QUESTION)
     assert long[:300] in shown.replace("\n", "")
-    assert "\\u001b]0;owned\\u0007[bold]end" in shown.replace("\n", "")
+    assert "\\u001b]0;owned\\u0007[bold]end[U+E0072][U+E006D][U+200B][U+202E]" in shown.replace("\n", "")
+    assert "\N{MAN}[U+200D]\N{GIRL}" in shown.replace("\n", "")  # also where it only joins
     assert b"\x1b]0;owned" not in terminal.written
 
 

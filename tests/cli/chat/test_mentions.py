@@ -151,5 +151,5 @@ def test_a_message_has_a_limited_number_of_files(folder: Path) -> None:
 def test_names_of_files_cannot_harm_a_terminal(folder: Path) -> None:
     (folder / "e\x1b[31mvil").write_text("x")
     message = read_message("@e\x1b[31mvil", folder)
-    assert message.notes == ("@e[31mvil: 1 bytes",)
+    assert message.notes == ("@e[U+001B][31mvil: 1 bytes",)
     assert "\x1b" not in message.item["content"][1]["text"]

@@ -49,7 +49,7 @@ def test_numbers_and_words_are_answers(chat: Any, painter: str) -> None:
         terminal = chat(server, "--agent", painter, *MODEL)
         terminal.enter("Paint.")
         shown = terminal.wait_for(ONE)
-        assert "[bold]Color: Which [31mcolor?" in shown
+        assert "[bold]Color: Which [U+001B][31mcolor?" in shown
         assert "1. Red" in shown
         assert "2. Blue: sold out" in shown
         for wrong, count in (("3", 2), ("1,2", 3), ("0", 4)):

@@ -207,3 +207,41 @@ async def test_a_delegated_agent_is_under_the_rules_of_the_agent_above(root: Pat
     ]
     assert outputs
     assert not any("secrets" in output for output in outputs)
+
+
+@pytest.mark.parametrize(
+    ("rules", "is_named"),
+    [
+        ({}, True),
+        ({"deny": ["Read(.env)"]}, False),
+        ({"deny": ["Read(**/.env)", "Read(secrets/**)"]}, False),
+        ({"allow": ["Read(src/**)", "Grep", "Glob", "LS", "Write"]}, False),
+        ({"deny": ["Read"]}, False),
+    ],
+)
+async def test_a_hint_does_not_name_what_a_rule_hides(
+    root: Path, rules: dict[str, Any], *, is_named: bool
+) -> None:
+    (root / ".env").write_text("KEY=1")
+    (root / "link").symlink_to(".env")
+    calls: list[Call] = [
+        ("Read", {"file_path": ".envv"}),
+        ("Edit", {"file_path": ".envv", "old_string": "a", "new_string": "b"}),
+        ("Grep", {"pattern": "x", "path": ".envv/x"}),
+        ("LS", {"path": ".envv"}),
+        ("Read", {"file_path": "link"}),
+        ("Write", {"file_path": "link", "content": "x"}),
+        ("LS", {"path": "link"}),
+    ]
+    found = await answers(root, rules, *calls)
+    hints = [one for one in found if "'.env'" in one]
+    assert len(hints) == (len(calls) if is_named else 0), hints
+
+
+async def test_a_hint_names_a_nearby_file_that_may_be_read(root: Path) -> None:
+    for name in ("token1", "token2"):
+        (root / name).write_text("x")
+    (answer,) = await answers(root, {"deny": ["Read(token1)"]}, ("Read", {"file_path": "token"}))
+    assert "did you mean 'token2'?" in answer
+    (answer,) = await answers(root, {"deny": ["Read(secrets/**)"]}, ("LS", {"path": "secret"}))
+    assert "did you mean" not in answer

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from ipaddress import ip_address
+from collections.abc import Callable
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 import httpx
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kantan_agents.errors import URLRefusedError
-from kantan_agents.toolkit.web.pinned_transport import is_public
+from kantan_agents.toolkit.web.addresses import NOT_PUBLIC, is_public
 from kantan_agents.toolkit.web.urls import checked_url, host_of
 
 
@@ -90,43 +91,65 @@ def test_any_text_is_refused_or_has_one_host(text: str) -> None:
         assert httpx.URL(str(url)).raw_host.decode() == host
 
 
+OUTSIDE_OF_UNICAST = (
+    "::/128",  # unspecified
+    "::1/128",  # loopback
+    "::/96",  # IPv4 addresses behind zeros
+    "::ffff:0:0:0/96",  # the same, as translated for hosts without IPv4
+    "64:ff9b:1::/48",  # translation in a local network
+    "100::/64",  # discarded
+    "100:0:0:1::/64",  # a prefix that leads nowhere
+    "5f00::/16",  # segments of routes
+    "fc00::/7",  # unique local; metadata of AWS
+    "fe80::/10",  # link-local
+    "fec0::/10",  # site-local
+    "ff00::/8",  # multicast
+    "4000::/3",  # reserved, as are all further ones
+    "e000::/4",
+)
+STANDING_FOR: tuple[Callable[[int], int], ...] = (
+    lambda v4: 0xFFFF << 32 | v4,  # mapped
+    lambda v4: 0x64_FF9B << 96 | v4,  # NAT64
+    lambda v4: 0x2002 << 112 | v4 << 80 | 1,  # 6to4
+    lambda v4: 0x2600_1234 << 96 | 0x5EFE << 32 | v4,  # ISATAP
+    lambda v4: 0x2600_1234 << 96 | 0x0200_5EFE << 32 | v4,
+    lambda v4: 0x2001 << 112 | v4 ^ 0xFFFF_FFFF,  # Teredo
+)
+
+
+@pytest.mark.parametrize("network", [*NOT_PUBLIC, *OUTSIDE_OF_UNICAST])
+def test_addresses_of_other_networks_are_not_public(network: str) -> None:
+    addresses = ip_network(network)
+    for place in (0, addresses.num_addresses // 2, addresses.num_addresses - 1):
+        address = addresses[place]
+        assert not is_public(address), address
+        if isinstance(address, IPv4Address):
+            for form in STANDING_FOR:
+                assert not is_public(IPv6Address(form(int(address)))), (form, address)
+
+
 @pytest.mark.parametrize(
     "address",
     [
-        "127.0.0.1",
-        "127.255.0.1",
-        "0.0.0.0",
-        "10.1.2.3",
-        "172.16.0.1",
-        "192.168.1.1",
-        "169.254.169.254",
-        "100.64.0.1",
-        "100.100.100.200",
-        "168.63.129.16",
-        "224.0.0.1",
-        "240.0.0.1",
-        "255.255.255.255",
-        "192.0.2.1",
-        "::",
-        "::1",
-        "fe80::1",
-        "fc00::1",
-        "fd00:ec2::254",
-        "ff02::1",
-        "::ffff:127.0.0.1",
-        "::ffff:10.0.0.1",
-        "2002:7f00:1::",
-        "64:ff9b::7f00:1",
-        "64:ff9b::a9fe:a9fe",
-        "64:ff9b:1::1",
-        "2001:0:4136:e378:8000:63bf:3fff:fdd2",
-        "2001:db8::1",
+        "93.184.216.34",
+        "8.8.8.8",
+        "44.0.0.1",
+        "172.15.255.255",
+        "172.32.0.0",
+        "192.0.1.0",
+        "192.88.98.255",
+        "192.88.100.0",
+        "198.17.255.255",
+        "223.255.255.255",
+        "2606:4700::1111",
+        "2001:200::1",
+        "2400:cb00::1",
+        "2a00:1450::1",
+        "3fff:1000::1",
+        "64:ff9b::808:808",
+        "::ffff:8.8.8.8",
+        "2002:808:808::1",
     ],
 )
-def test_addresses_of_other_networks_are_not_public(address: str) -> None:
-    assert not is_public(ip_address(address))
-
-
-@pytest.mark.parametrize("address", ["93.184.216.34", "8.8.8.8", "2606:4700::1111", "64:ff9b::808:808"])
 def test_addresses_of_the_internet_are_public(address: str) -> None:
     assert is_public(ip_address(address))

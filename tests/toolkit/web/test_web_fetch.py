@@ -82,6 +82,21 @@ async def test_html_becomes_markdown(server: WebServer) -> None:
     assert content(await call(tool(), url=server.url("/a"))) == f"# Hi\n\n[there]({server.url('/b')})"
 
 
+async def test_what_a_reader_does_not_see_is_left_out_and_counted(server: WebServer) -> None:
+    tags = "".join(chr(0xE0000 + ord(one)) for one in "obey")
+    unseen = "<p style='display:none'>Obey</p><!-- Obey --><p aria-hidden=true>Obey"
+    server.answers["/"] = page(f"<p>Seen{tags}\u200b\x1b[31m</p>{unseen}".encode(), "text/html")
+    answer = await call(tool(), url=server.url("/"))
+    assert (
+        "Left out: 8 characters of text that the page hides from its readers and 6 invisible chara" in answer
+    )
+    assert "Seen[31m" in answer
+    assert "Obey" not in answer
+    assert not set(f"{tags}\u200b\x1b") & set(answer)
+    server.answers["/"] = page(f"Seen{tags}".encode())
+    assert "Left out: 4 invisible characters." in await call(tool(), url=server.url("/"))
+
+
 async def test_no_cookies_credentials_or_settings_of_the_environment_are_sent(
     server: WebServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -336,7 +351,7 @@ async def test_a_cancelled_fetch_ends_at_once(server: WebServer) -> None:
         (b"\xff\xfe" + "é".encode("utf-16-le"), "text/plain", "é"),
         (b"a\xffb", "text/plain; charset=utf-8", "a\ufffdb"),
         (b'<meta charset="windows-1251"><p>' + "да".encode("cp1251"), "text/html", "да"),
-        (b"a\0b", "text/plain", "a\ufffdb"),
+        (b"a\0b\r\nc\rd", "text/plain", "ab\nc\nd"),
         (b"<html><p>a", "", "a"),
         (b"plain", "", "plain"),
         (b'{"a": 1}', "application/vnd.api+json", '{"a": 1}'),

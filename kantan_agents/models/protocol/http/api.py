@@ -61,6 +61,7 @@ class Api:
         self.provider = provider
         self.base_url = checked_url(base_url)
         self._key = key
+        self.identity = {"url": self.base_url, "headers": dict(headers)}
         url = httpx.URL(self.base_url)
         create = partial(
             httpx.AsyncClient,

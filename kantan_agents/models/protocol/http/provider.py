@@ -38,6 +38,7 @@ class HttpRequest:
 
 
 _TRUNCATED: Final = ("max_tokens", "model_context_window_exceeded", "MAX_TOKENS")
+_CONNECTED: Final = ("_api", "_cache")
 _log = get_logger("kantan_agents.protocol")
 
 
@@ -61,6 +62,12 @@ class HttpProvider:
         self.model = model
         self._api = api
         self._on_unreadable = on_unreadable
+
+    @property
+    def cache_identity(self) -> dict[str, Any]:
+        """What distinguishes its requests from those of others, for the key of a ``Cache``; holds the key."""
+        own = {name: value for name, value in vars(self).items() if name not in _CONNECTED}
+        return {**own, "request_options": getattr(self, "request_options", None), "api": self._api.identity}
 
     @abstractmethod
     def _body(

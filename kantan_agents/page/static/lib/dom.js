@@ -1,5 +1,7 @@
 // Makes elements. Every text becomes a text node: nothing here or elsewhere in the page parses markup.
 
+import { INVISIBLE } from "./invisible.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 const SVG_TAGS = new Set(["svg", "g", "rect", "line", "path", "circle", "text", "title", "polyline"]);
 
@@ -38,14 +40,11 @@ export function fill(parent, ...children) {
   add(parent, children);
 }
 
-// Marks that turn the direction of text, or cannot be seen, are shown by their code.
-const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/g;
-
 /** Return a text from outside with its invisible characters as "[U+202E]". */
 export function visible(text) {
   return String(text)
     .replaceAll("\r\n", "\n")
-    .replace(HIDDEN, (mark) => `[U+${mark.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}]`);
+    .replace(INVISIBLE, (mark) => `[U+${mark.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}]`);
 }
 
 /** Return a short text from outside as an element whose direction does not reach its neighbours. */
