@@ -153,7 +153,7 @@ def test_trust_shows_everything_that_a_file_of_a_project_starts_as_it_is(
     }
     configured.write()
     shown = kantan_agents("mcp", "trust", ".mcp.json").stdout
-    assert "\\x1b[2Kevil\\u202e\\n--end'" in shown  # the end of a long argument, on one line
+    assert "[U+001B][2Kevil[U+202E]\\n--end'" in shown  # the end of a long argument, on one line
     assert "\x1b" not in shown
     assert "\u202e" not in shown
     assert f"    env: NODE_OPTIONS='--require evil' API_TOKEN={SECRET} KEY='${{GITHUB_TOKEN}}'\n" in shown
@@ -199,9 +199,10 @@ def test_the_secrets_of_the_users_own_file_stay_masked(
     assert "env: API_TOKEN=***" in shown and SECRET not in shown
 
 
-@pytest.mark.parametrize("character", [*"\u200b\u2063\u00ad\u180e\u3164\ufff9\ufe0f\U000e0041\u00a0"])
+@pytest.mark.parametrize("character", [*"\u200b\u2063\u00ad\u180e\u3164\ufff9\ufe0f\U000e0041\x1b"])
 def test_no_character_of_a_command_is_invisible(character: str) -> None:
-    assert _shown(f"a{character}b") == f"a{character.encode('unicode_escape').decode()}b"
+    assert _shown(f"a{character}b") == f"a[U+{ord(character):04X}]b"
+    assert _shown("a\tb\nc") == "a\\tb\\nc"
     assert _shown("日本 é") == "日本 é"
 
 

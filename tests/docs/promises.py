@@ -9,6 +9,9 @@ Tests = tuple[str, ...]
 Table = dict[str, Tests]
 
 _FILES = "toolkit/shell/test_protected_files.py"
+_OWN = "tools/mcp/configuration/test_own_start.py"
+_APP = "cli/test_app.py"
+_RUN = "cli/test_run_toolkit.py"
 _KEPT = "toolkit/shell/test_kept.py"
 
 PROMISES: dict[tuple[str, str, str], Table] = {
@@ -159,6 +162,40 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "`traces.sqlite3` as a link": (
             "traces/test_default_link.py::test_a_link_in_its_place_is_not_followed",
             "traces/test_default_link.py::test_a_run_is_not_recorded_where_a_link_leads",
+        ),
+        "a module, or a program in a folder of `PATH`, with the name of one that your MCP server starts": (
+            f"{_OWN}::test_a_module_of_the_project_is_not_the_one_that_the_users_own_server_names",
+            f"{_OWN}::test_an_own_server_starts_in_the_folder_of_its_file_and_a_projects_in_the_project",
+            f"{_OWN}::test_no_entry_of_the_path_leads_into_the_project",
+            f"{_OWN}::test_a_program_that_only_the_project_has_is_an_error_that_says_so",
+        ),
+        "its own MCP servers, in `.mcp.json` or an agent file": (
+            "cli/test_mcp.py::test_one_question_is_about_all_files_of_a_folder_and_the_answer_is_kept",
+            "cli/test_mcp.py::test_a_changed_file_is_not_trusted_and_trust_can_be_forgotten",
+        ),
+        "a command that looks like a secret, or has invisible characters": (
+            "cli/test_mcp.py::test_no_command_of_a_project_is_masked_because_it_looks_like_a_secret",
+            "cli/test_mcp.py::test_no_character_of_a_command_is_invisible",
+            "cli/test_mcp.py::test_what_is_too_long_for_a_question_is_not_asked_about",
+        ),
+        "an agent, a skill or a command with a name that you use as well": (
+            "cli/test_run_agent.py::test_what_a_project_puts_in_place_of_the_users_is_named_on_stderr",
+        ),
+        "`kantan_agents.py`, `attr.py` or another file that is named like a module of the library": (
+            "cli/test_app.py::test_a_file_in_the_working_directory_takes_the_place_of_no_module",
+            f"{_APP}::test_a_module_of_the_working_directory_is_loaded_and_later_files_take_the_place_of_none",
+            "cli/chat/test_commands.py::test_the_page_of_the_last_answer_can_be_opened",
+            "tools/test_worker_process.py::test_no_file_that_a_tool_may_write_takes_the_place_of_a_module",
+        ),
+    },
+    ("docs/guides/what-a-folder-can-do.md", "Calls of tools", "A call"): {
+        "is made to a tool of an MCP server": (
+            "cli/test_mcp.py::test_only_full_names_approve_calls_of_a_server",
+        ),
+        "runs a command where there is no sandbox": (
+            "cli/test_run_toolkit.py::test_without_a_sandbox_this_is_said_on_stderr",
+            "cli/test_run_toolkit.py::test_the_question_about_a_command_says_whether_there_is_a_sandbox",
+            f"{_RUN}::test_a_required_sandbox_that_is_missing_ends_the_command_before_the_model_is_asked",
         ),
     },
     ("docs/guides/shell-and-web-tools.md", "Read a page", "If"): {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import sys
 from collections.abc import Iterable, Iterator
@@ -16,6 +15,7 @@ import typer
 from kantan_agents.cli.terminal.plain import one_line
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.subagent_files import AgentDefinition
+from kantan_agents.support.invisible import by_code
 from kantan_agents.tools.mcp.configuration.agent_file import source_of, wanted_servers
 from kantan_agents.tools.mcp.configuration.configuration import Configuration
 from kantan_agents.tools.mcp.configuration.entry import ServerEntry, ServerSource
@@ -27,10 +27,6 @@ from kantan_agents.tools.mcp.configuration.variables import variables_of
 
 _MOST_LINES = 60
 _MOST_CHARACTERS = 6_000
-# Those of which Python says that they can be printed: fillers, and selectors of variations.
-_UNSEEN = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
-)
 
 
 def trust_file(path: Path) -> None:
@@ -141,11 +137,8 @@ def _assigned(is_own: bool, name: str, value: str) -> str:
 
 
 def _shown(text: str) -> str:
-    """Return a text on one line, with the code of each character that could not be seen."""
-    return "".join(
-        one if one.isprintable() and not _UNSEEN.match(one) else one.encode("unicode_escape").decode()
-        for one in text
-    )
+    """Return a text on one line, with each invisible character as its code."""
+    return by_code(text.replace("\n", "\\n").replace("\t", "\\t"), strict=True)
 
 
 def _read(path: Path) -> tuple[ServerSource, tuple[ServerEntry, ...]]:
