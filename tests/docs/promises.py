@@ -19,12 +19,29 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "`y`": ("cli/chat/test_approvals.py::test_a_call_is_made_after_a_yes_only",),
         "`n`": ("cli/chat/test_approvals.py::test_a_refusal_with_its_reason_is_sent_to_the_model",),
         "`a`": (
-            "cli/chat/test_approvals.py::test_always_is_for_exactly_this_tool_in_this_conversation",
+            "cli/chat/test_approvals.py::test_always_is_for_the_same_call_in_this_conversation",
+            "cli/chat/test_approvals.py::test_always_is_for_a_folder_and_never_for_a_protected_file",
             "cli/chat/test_approvals.py::test_calls_of_a_subagent_are_asked_for_in_place",
+            "cli/test_standing_approvals.py::test_always_is_for_the_beginning_of_a_command",
+        ),
+        "`s`": (
+            "cli/chat/test_ask_approval.py::test_the_rest_of_a_long_change_is_shown_when_it_is_asked_for",
         ),
         "Ctrl-C": (
             "cli/chat/test_approvals.py::test_ctrl_c_at_the_question_ends_the_answer_without_the_call",
         ),
+    },
+    ("docs/guides/toolkit.md", "Protected files", "Value"): {
+        '`"ask"`': (
+            "toolkit/files/test_protected.py::test_the_option_says_what_happens_with_them",
+            "toolkit/files/test_protected.py::test_an_approval_of_every_call_does_not_cover_them",
+            "toolkit/files/test_protected.py::test_an_approval_of_the_call_covers_it",
+        ),
+        '`"refuse"`': (
+            "toolkit/files/test_protected.py::test_they_are_not_written_without_a_person",
+            "toolkit/files/test_protected.py::test_they_are_not_edited_without_a_person",
+        ),
+        '`"allow"`': ("toolkit/files/test_protected.py::test_the_option_says_what_happens_with_them",),
     },
     ("docs/guides/chat.md", "Go on later", "If"): {
         "Ctrl-C or SIGTERM comes, or the terminal is closed": (

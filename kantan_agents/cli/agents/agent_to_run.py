@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import attrs
 
-from kantan_agents.cli.agents.pinned_files import PinnedFiles
 from kantan_agents.cli.terminal.replaced import say_replaced
 from kantan_agents.errors import AgentNotFoundError, InvalidOptionError
 from kantan_agents.subagent_files import AgentCatalog, AgentDefinition, AgentLoader, name_key
-from kantan_agents.tools.skills import SkillLoader
+
+if TYPE_CHECKING:
+    from kantan_agents.cli.agents.pinned_files import PinnedFiles
 
 
 @attrs.frozen(eq=False)
@@ -57,6 +60,10 @@ def read_agent(name: str) -> AgentToRun:
         AgentNotFoundError, AgentFileError, InvalidDefinitionError: E32, E30, E31, as ``find_agent``.
         InvalidOptionError: E75, the agent has no prompt.
     """
+    # Imported here: commands that only find an agent need neither.
+    from kantan_agents.cli.agents.pinned_files import PinnedFiles
+    from kantan_agents.tools.skills import SkillLoader
+
     loader = AgentLoader()
     loader.pin()
     is_file = name.endswith(".md")

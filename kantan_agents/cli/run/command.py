@@ -105,6 +105,7 @@ def run(
     If that file cannot be written, a line on standard error says so, and the
     run goes on. It is an error if --db names the file.
     """
+    from kantan_agents.cli.agents.agent_to_run import read_agent
     from kantan_agents.cli.run import recording
     from kantan_agents.cli.terminal import inputs
     from kantan_agents.cli.terminal.protect_used import protect_used
@@ -119,11 +120,7 @@ def run(
     target = (
         None if no_record else recording.checked(recording.RecordingTarget(db, required=is_named(invocation)))
     )
-    named = None
-    if agent is not None:
-        from kantan_agents.cli.agents.agent_to_run import read_agent
-
-        named = read_agent(agent)
+    named = None if agent is None else read_agent(agent)
     if tools_root is not None:
         protect_used([rules, context_file, None if named is None else named.definition.path], has_tools=True)
 
