@@ -183,6 +183,8 @@ def _data(value: Any, depth: int = 0) -> Any:
         return ["map", sorted(pairs, key=msgspec.json.encode)]
     if isinstance(value, (list, tuple)):
         return ["list", [_data(inner, depth + 1) for inner in value]]
+    if isinstance(value, (set, frozenset)):
+        return ["set", sorted((_data(inner, depth + 1) for inner in value), key=msgspec.json.encode)]
     if isinstance(value, AsyncOpenAI):
         return _client(value, depth)
     if isinstance(value, Model):
