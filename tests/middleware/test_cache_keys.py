@@ -5,10 +5,10 @@ from __future__ import annotations
 import copy
 import dataclasses
 import inspect
+from importlib import import_module
 from typing import Any
 
 import anyio
-import httpx
 import openai
 import pytest
 from agents import (
@@ -50,9 +50,13 @@ DIFFERENT: dict[str, Any] = {
     "azure_endpoint": "http://127.0.0.1:9/another",
     "azure_deployment": "another",
     "api_version": "2",
+    "data_residency": "eu",
     "azure_ad_token": "another",
     "azure_ad_token_provider": lambda: "another",
 }
+TOKENS = {"azure_ad_token": "one", "azure_ad_token_provider": lambda: "another"}
+"""What goes instead of a key: two of them are compared."""
+
 WITHOUT_EFFECT = {
     "timeout": 3.0,
     "max_retries": 7,
@@ -60,7 +64,7 @@ WITHOUT_EFFECT = {
     "_strict_response_validation": True,
     "_enforce_credentials": False,
 }
-ELSEWHERE = {"workload_identity", "provider"}  # not together with a key; each has a test of its own
+ELSEWHERE = {"workload_identity", "provider"}  # not together with a key
 MODELS = (OpenAIResponsesModel, OpenAIChatCompletionsModel)
 
 
@@ -76,6 +80,10 @@ def client(kind: Any = AsyncOpenAI, **options: Any) -> Any:
         given |= {"azure_endpoint": _URL, "api_version": "1", "azure_deployment": "d"}
     if "base_url" in options:
         given.pop("azure_endpoint", None), given.pop("azure_deployment", None)
+    if "data_residency" in options:
+        del given["base_url"]
+    if TOKENS.keys() & options.keys():
+        del given["api_key"]
     return kind(**{**given, **options})
 
 
@@ -92,7 +100,8 @@ def key_of(model: Model, settings: ModelSettings | None = None, **changes: Any) 
 def test_clients_share_answers_only_if_they_send_the_same(kind: Any, of: Any, name: str) -> None:
     known = {**DIFFERENT, **WITHOUT_EFFECT}
     assert name in known, f"a new argument of the client: does {name} select an answer? Say so here"
-    plain, other = (key_of(kind("m", client(of, **options))) for options in ({}, {name: known[name]}))
+    without = {name: TOKENS[name]} if name in TOKENS else {}
+    plain, other = (key_of(kind("m", client(of, **options))) for options in (without, {name: known[name]}))
     assert (plain == other) == (name in WITHOUT_EFFECT)
     assert other == key_of(kind("m", client(of, **{name: known[name]})))  # an equal client shares them
 
@@ -145,7 +154,11 @@ def test_workload_identities_are_distinguished() -> None:
     assert made() == made() != made(get_token=lambda: "t")
 
 
-class Custom(httpx.AsyncBaseTransport):
+# openai 2 is built on httpx, openai 3 on httpx2.
+HTTPX: Any = import_module(str(DefaultAsyncHttpxClient.__base__.__module__).partition(".")[0])
+
+
+class Custom(HTTPX.AsyncBaseTransport):  # type: ignore[misc]
     pass
 
 
@@ -155,10 +168,10 @@ class Custom(httpx.AsyncBaseTransport):
         {"headers": {"Authorization": "Bearer b"}},
         {"params": {"tenant": "b"}},
         {"cookies": {"session": "b"}},
-        {"auth": httpx.BasicAuth("b", "b")},
+        {"auth": HTTPX.BasicAuth("b", "b")},
         {"event_hooks": {"request": [lambda request: None]}},
         {"transport": Custom()},
-        {"transport": httpx.AsyncHTTPTransport(verify=False, uds="/run/b.sock")},
+        {"transport": HTTPX.AsyncHTTPTransport(verify=False, uds="/run/b.sock")},
         {"proxy": "http://b:b@127.0.0.1:3128"},
         {"mounts": {"http://": Custom()}},
     ],
@@ -166,11 +179,9 @@ class Custom(httpx.AsyncBaseTransport):
 )
 def test_http_clients_are_distinguished(options: dict[str, Any]) -> None:
     def made(**options: Any) -> str:
-        http: Any = httpx.AsyncClient(trust_env=False, verify=False, **options)
+        http: Any = HTTPX.AsyncClient(trust_env=False, verify=False, **options)
         return key_of(OpenAIResponsesModel("m", client(http_client=http)))
 
-    if not issubclass(DefaultAsyncHttpxClient, httpx.AsyncClient):
-        pytest.skip("this version of openai is built on httpx2")
     assert made() == made() != made(**options)
     assert "event_hooks" in options or "auth" in options or made(**options) == made(**options)
 

@@ -13,8 +13,7 @@ import re
 import secrets
 import sys
 from collections.abc import Iterator, Mapping
-from functools import cached_property
-from inspect import getattr_static
+from functools import cached_property, lru_cache
 from itertools import count
 from threading import Lock
 from typing import Any, Final
@@ -117,6 +116,17 @@ def _fields(owner: Any) -> Iterator[tuple[str, Any]]:
                 yield name, getattr(owner, name)
 
 
+@lru_cache(maxsize=64)
+def _made_on_demand(kind: type) -> frozenset[str]:
+    """Return the attributes that a class computes and keeps when they are first read."""
+    return frozenset(
+        name
+        for one in kind.__mro__
+        for name, value in vars(one).items()
+        if isinstance(value, cached_property)
+    )
+
+
 def _client(client: Any, depth: int) -> list[Any]:
     kind = type(client)
     left_out = _OF_CLIENT
@@ -125,7 +135,7 @@ def _client(client: Any, depth: int) -> list[Any]:
     fields = {
         name: _data(value, depth + 1)
         for name, value in vars(client).items()
-        if name not in left_out and not isinstance(getattr_static(kind, name, None), cached_property)
+        if name not in left_out and name not in _made_on_demand(kind)
     }
     http = _http_client(getattr(client, "_client", None), depth + 1)
     return [f"{kind.__module__}.{kind.__qualname__}", fields, http]
@@ -183,6 +193,8 @@ def _data(value: Any, depth: int = 0) -> Any:
         return ["map", sorted(pairs, key=msgspec.json.encode)]
     if isinstance(value, (list, tuple)):
         return ["list", [_data(inner, depth + 1) for inner in value]]
+    if isinstance(value, (set, frozenset)):
+        return ["set", sorted((_data(inner, depth + 1) for inner in value), key=msgspec.json.encode)]
     if isinstance(value, AsyncOpenAI):
         return _client(value, depth)
     if isinstance(value, Model):
