@@ -60,10 +60,6 @@ def read_agent(name: str) -> AgentToRun:
         AgentNotFoundError, AgentFileError, InvalidDefinitionError: E32, E30, E31, as ``find_agent``.
         InvalidOptionError: E75, the agent has no prompt.
     """
-    # Imported here: commands that only find an agent need neither.
-    from kantan_agents.cli.agents.pinned_files import PinnedFiles
-    from kantan_agents.tools.skills import SkillLoader
-
     loader = AgentLoader()
     loader.pin()
     is_file = name.endswith(".md")
@@ -72,4 +68,8 @@ def read_agent(name: str) -> AgentToRun:
         reason = f"{definition.name} has no prompt, its file ends with the frontmatter: {definition.path}"
         raise InvalidOptionError(option="--agent", reason=reason)
     say_replaced("agent", loader.load_agents_now().shadowed, loader.directories)
+    # Imported here: what only finds an agent, or does not, needs neither of them.
+    from kantan_agents.cli.agents.pinned_files import PinnedFiles
+    from kantan_agents.tools.skills import SkillLoader
+
     return AgentToRun(definition, loader, PinnedFiles([loader], [SkillLoader()], definition))
