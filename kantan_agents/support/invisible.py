@@ -89,8 +89,8 @@ def by_code(text: str, *, strict: bool = False) -> str:
 
     Args:
         text: The text.
-        strict: Whether all of them are shown, because somebody decides by the text: also joiners that emoji and
-            words need, and characters that fonts need not have, of private use or without a meaning yet.
+        strict: Whether all of them are shown, because somebody decides by the text: also joiners that emoji
+            and words need, and characters of private use or without a meaning, which fonts need not have.
     """
     if text.isascii() and text.isprintable():
         return text
