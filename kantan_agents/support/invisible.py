@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from typing import Final
+from unicodedata import category
 
 INVISIBLE: Final = (
     "0000-0008",  # control characters, but for the tab and the line end
@@ -88,12 +89,17 @@ def by_code(text: str, *, strict: bool = False) -> str:
 
     Args:
         text: The text.
-        strict: Whether joiners that emoji and words need are shown too, because somebody decides by it.
+        strict: Whether all of them are shown, because somebody decides by the text: also joiners that emoji
+            and words need, and characters of private use or without a meaning, which fonts need not have.
     """
     if text.isascii() and text.isprintable():
         return text
     # A line end of Windows is a line end, not an invisible character.
-    return (_ANY if strict else SHOWN_BY_CODE).sub(_code, text.replace("\r\n", "\n"))
+    text = text.replace("\r\n", "\n")
+    if not strict:
+        return SHOWN_BY_CODE.sub(_code, text)
+    text = _ANY.sub(_code, text)
+    return "".join(f"[U+{ord(one):04X}]" if category(one) in ("Cn", "Co") else one for one in text)
 
 
 def without_invisible(text: str) -> tuple[str, int]:

@@ -54,6 +54,7 @@ def test_joiners_stay_where_emoji_and_words_need_them(text: str) -> None:
 @pytest.mark.parametrize("text", [FAMILY, PERSIAN, HINDI, "\u2764\ufe0f", "1\ufe0f\u20e3"])
 def test_where_somebody_decides_by_a_text_every_joiner_is_shown(text: str) -> None:
     assert not re.search("[\u200c\u200d\ufe0f]", by_code(text, strict=True))
+    assert by_code("\ue000\u0378", strict=True) == "[U+E000][U+0378]"
 
 
 @pytest.mark.parametrize(

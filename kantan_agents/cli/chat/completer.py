@@ -12,6 +12,7 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
 from kantan_agents.cli.terminal.plain import one_line
+from kantan_agents.support.invisible import by_code
 
 _MENTION: Final = re.compile(r'(?:^|(?<=\s))@("?)([^"\n]*)$')
 _COMMAND: Final = re.compile(r"^/(\S*)$")
@@ -65,8 +66,12 @@ class ChatCompleter(Completer):
 
 def _fitting(choices: Mapping[str, str], typed: str) -> Iterator[Completion]:
     for name, explanation in choices.items():
-        if name.startswith(typed) and name.isprintable():
+        if name.startswith(typed) and _is_visible(name):
             yield Completion(name, -len(typed), display_meta=one_line(explanation)[:_MAX_HELP])
+
+
+def _is_visible(name: str) -> bool:
+    return name.isprintable() and by_code(name, strict=True) == name
 
 
 def _names_in(root: Path, folder: str, beginning: str) -> Iterator[tuple[str, bool]]:
@@ -81,7 +86,7 @@ def _names_in(root: Path, folder: str, beginning: str) -> Iterator[tuple[str, bo
                 name = entry.name
                 is_hidden = name.startswith(".") and not beginning.startswith(".")
                 # A name with control characters or quotes cannot be typed, and must not reach the terminal.
-                if is_hidden or not name.startswith(beginning) or not name.isprintable() or '"' in name:
+                if is_hidden or not name.startswith(beginning) or not _is_visible(name) or '"' in name:
                     continue
                 if not entry.is_symlink():
                     yield name, entry.is_dir(follow_symlinks=False)

@@ -48,6 +48,8 @@ _TABLE: Final = frozenset({"html", "table", "template"})
 _OF_TABLES: Final = frozenset({"caption", "colgroup", "tbody", "td", "tfoot", "th", "thead", "tr"})
 _BARRIERS: Final = {"li": _SCOPE | {"ol", "ul"}, "table": _TABLE, **dict.fromkeys(_OF_TABLES, _TABLE)}
 _NEVER_CLOSED: Final = frozenset({"body", "html", "plaintext"})
+# A page that hides all of itself shows it by a script: there is nothing else that its readers see.
+_WHOLE: Final = ("body", "html")
 _ENDS_PARAGRAPH: Final = frozenset(
     {"address", "article", "aside", "blockquote", "center", "dd", "details", "dialog", "dir", "div"}
     | {"dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5"}
@@ -245,6 +247,8 @@ _plain: Final = {tag: _Element(tag) for tag in _SPECIAL | _FORMATTING | {"span"}
 
 
 def _element(tag: str, attributes: Attributes, outer: _Element) -> _Element:
+    if tag in _WHOLE:
+        attributes = []
     if not attributes and not outer.is_hidden and tag in _plain and tag != "dialog":
         return _plain[tag]
     given: dict[str, str] = {}

@@ -16,7 +16,15 @@ from kantan_agents.cli.chat.completer import ChatCompleter
 def completer(tmp_path: Path) -> ChatCompleter:
     root = Path(os.path.realpath(tmp_path)) / "in"
     (root / "sub").mkdir(parents=True)
-    for name in ("notes.txt", "my notes.txt", ".hidden", "sub/more.txt", "evil\x1b[31m", 'quo"te'):
+    for name in (
+        "notes.txt",
+        "my notes.txt",
+        ".hidden",
+        "sub/more.txt",
+        "evil\x1b[31m",
+        "evil\u3164",
+        'quo"te',
+    ):
         (root / name).write_text("")
     (root / "up").symlink_to("..")
     (root.parent / "secret").write_text("")

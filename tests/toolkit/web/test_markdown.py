@@ -159,7 +159,7 @@ def test_what_readers_see_stays(attribute: str) -> None:
         "<ul><li><section hidden><li>{}</section></ul>",
         "<a href=/x><div hidden><a href=/y>{}</a></div>",
         "<option><div hidden><option>{}</div>",
-        "<body hidden></body>{}",
+        "<body><div hidden></body>{}</div>",
         "<div style=font-size:0><i>{}</i></div>",
         "<div style=visibility:hidden><i>{}</i></div>",
         "<div hidden><plaintext></div>{}",
@@ -195,6 +195,7 @@ def test_markup_does_not_bring_back_what_it_hides(page: str) -> None:
         "<noscript>no</noscript>{}",
         "<div hidden>no<div>no</div>no</div>{}",
         "<b hidden>no<i>no</b></i>{}",
+        "<html style=visibility:hidden><body style=opacity:0>{}",
     ],
 )
 def test_what_follows_a_hidden_element_is_seen(page: str) -> None:
