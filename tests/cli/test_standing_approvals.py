@@ -186,7 +186,7 @@ def test_a_change_is_shown_as_lines_with_the_code_of_what_is_invisible() -> None
     after = before.replace("5\n", "five\u200b\U000e0041\x1b[1m\n", 1)
     shown = list(diff_lines(before, after))
     assert shown[0] == "@@ from line 3 @@"
-    assert [line for line in shown if line[0] in "+-"] == ["-5", "+five\\u{200b}\\u{e0041}\\u{001b}[1m"]
+    assert [line for line in shown if line[0] in "+-"] == ["-5", "+five[U+200B][U+E0041][U+001B][1m"]
     assert list(diff_lines(None, "a\nb\n")) == ["+a", "+b"]
     assert list(diff_lines("a\n", "a\n")) == []
     many = "\n".join(map(str, range(5000)))

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import difflib
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
+
+from kantan_agents.support.invisible import by_code
 
 SHOWN_LINES: Final = 200
 """Lines of a change that are shown at first."""
 
 _CONTEXT: Final = 3
 _MOST_COMPARED: Final = 1_500
-# Letters and marks that nothing is drawn for.
-_BLANK: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0") | {
-    *(chr(code) for code in range(0xFE00, 0xFE10)),
-    *(chr(code) for code in range(0xE0100, 0xE01F0)),
-    *(chr(code) for code in range(0x180B, 0x1810)),
-}
-_HIDDEN: Final = ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp")
 
 
 def diff_lines(before: str | None, after: str) -> Iterator[str]:
@@ -53,14 +47,7 @@ def diff_lines(before: str | None, after: str) -> Iterator[str]:
 
 def visible(text: str) -> str:
     """Return a line in which each character that cannot be seen is replaced by its code."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(_shown(character) for character in text)
-
-
-def _shown(character: str) -> str:
-    is_hidden = character in _BLANK or unicodedata.category(character) in _HIDDEN
-    return f"\\u{{{ord(character):04x}}}" if is_hidden and character != "\t" else character
+    return by_code(text, strict=True)
 
 
 def _shared(one: list[str], other: list[str]) -> int:

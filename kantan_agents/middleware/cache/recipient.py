@@ -128,7 +128,7 @@ def _made_on_demand(kind: type) -> frozenset[str]:
 
 
 def _client(client: Any, depth: int) -> list[Any]:
-    kind = type(client)
+    kind: Any = type(client)
     left_out = _OF_CLIENT
     if getattr(client, "_api_key_provider", None) is not None:
         left_out = left_out | {"api_key"}  # what the function has returned for the latest request

@@ -97,7 +97,7 @@ def test_always_is_for_a_folder_and_never_for_a_protected_file(chat: Any, folder
         terminal = chat(server, "--tools", ".", "--write")
         terminal.enter("Write.")
         shown = terminal.wait_for(QUESTION)
-        assert "It changes docs/a.md:" in shown and "-two" in shown and "+2\\u{200b}" in shown
+        assert "It changes docs/a.md:" in shown and "-two" in shown and "+2[U+200B]" in shown
         assert "always: changes of files in docs/" in shown
         terminal.enter("a")
         shown = terminal.wait_for("It creates e.md:")
