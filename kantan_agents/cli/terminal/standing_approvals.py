@@ -148,7 +148,7 @@ class GivenApprovals:
 
         For a protected file, only an entry with exactly its path counts.
         """
-        if not is_protected and call.tool in self.names:
+        if not is_protected and not self.names.isdisjoint((call.tool, *call.names)):
             return True
         for entry in self.entries:
             is_exact = not set("*?[{") & set(entry)
