@@ -127,7 +127,7 @@ class AskedApprovals:
             call: The call.
             tool: Its tool; None if it is unknown.
         """
-        facts = ToolFacts((call.tool,), guessed=True) if tool is None else facts_of_listed(tool)
+        facts = ToolFacts(call.names, guessed=True) if tool is None else facts_of_listed(tool)
         change, protected = await anyio.to_thread.run_sync(partial(_change, tool, call))
         if self._approved.cover(call, facts, is_protected=protected is not None):
             return ApprovalAnswer("yes")
@@ -156,7 +156,9 @@ def _change(tool: Any, call: PendingCall) -> tuple[FileChange | None, tuple[str,
 
 
 def _tool_of(item: Any) -> Any:
-    """Return the tool of a waiting call; None if it is not among those of its agent, as one of a server."""
+    """Return the tool of a waiting call; None for one of a server, whose names the server has chosen."""
+    if getattr(getattr(item, "tool_origin", None), "mcp_server_name", None) is not None:
+        return None
     tools = getattr(item.agent, "given_tools", None) or getattr(item.agent, "tools", None) or ()
     return next((tool for tool in tools if getattr(tool, "name", None) == item.name), None)
 
