@@ -557,7 +557,8 @@ def test_a_span_that_ends_in_a_destructor_during_the_thread_start_does_not_wait(
             pass
         assert recorder.force_flush(60)
         stats = recorder.stats()
-        assert (stats.written, stats.dropped, spans) == (1, 1, []), stats
+        # The writer may take one before the queue, which is too long meanwhile, is cut.
+        assert (stats.written + stats.dropped, stats.queued, spans) == (2, 0, []), stats
         """,
         file.path,
         wait=True,
