@@ -104,10 +104,7 @@ class _Loader(ABC, Generic[CatalogT]):
         self._work: SharedWork[CatalogT] = SharedWork(self._load, threading.Lock(), self._log_errors)
 
     def pin(self, catalog: CatalogT | None = None) -> CatalogT:
-        """Answer from now on with ``catalog``, or with what the files hold now, whatever happens to them.
-
-        As for `AgentLoader.pin`. Of a skill, the ``SKILL.md`` is pinned, and not the files beside it.
-        """
+        """Pin what the files hold now, as `AgentLoader.pin` does; of a skill, the ``SKILL.md`` alone."""
         self._pinned = self.read_files() if catalog is None else catalog
         return self._pinned
 
