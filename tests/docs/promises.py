@@ -15,6 +15,58 @@ _RUN = "cli/test_run_toolkit.py"
 _KEPT = "toolkit/shell/test_kept.py"
 
 PROMISES: dict[tuple[str, str, str], Table] = {
+    ("docs/guides/what-a-folder-can-do.md", "Tools for files", "`Write`, `Edit` or `MultiEdit`"): {
+        'is called for a protected file after "always" for another file, or with `--yes Write`': (
+            "cli/chat/test_approvals.py::test_always_is_for_a_folder_and_never_for_a_protected_file",
+            "toolkit/files/test_protected.py::test_an_approval_of_every_call_does_not_cover_them",
+            "cli/test_standing_approvals.py::test_a_protected_path_is_asked_for_whatever_the_tool_is",
+        ),
+        "is called for one with `approval=False`": (
+            "toolkit/files/test_protected.py::test_they_are_not_written_without_a_person",
+        ),
+        "names one by `..`, an absolute path, upper case, an invisible character or a link": (
+            "toolkit/files/test_protected.py::test_they_are_not_written_without_a_person",
+            "toolkit/files/test_protected.py::test_they_are_not_edited_without_a_person",
+            "toolkit/files/test_protected.py::test_no_link_leads_to_one",
+        ),
+        "writes to a hard link of one": ("toolkit/files/test_protected.py::test_no_link_leads_to_one",),
+        "makes a folder a repository, or writes in an environment or a folder of `PATH`": (
+            "toolkit/files/test_protected.py::test_what_makes_a_folder_a_repository_or_an_environment_counts",
+            "toolkit/files/test_protected.py::test_where_programs_and_the_users_settings_are_found_counts",
+        ),
+        "is called for a file that has changed since you were asked": (
+            "toolkit/files/test_protected.py::test_what_was_shown_is_what_is_changed",
+        ),
+        "is called in `chat` or `run` for a file that was not read, or has changed since": (
+            "toolkit/files/test_read_first.py::test_a_file_is_changed_only_after_it_was_read",
+            "toolkit/files/test_read_first.py::test_what_has_changed_since_is_read_again",
+        ),
+        "is a tool of an MCP server that gets the path of a protected file": (
+            "cli/test_standing_approvals.py::test_a_protected_path_is_asked_for_whatever_the_tool_is",
+        ),
+        'is followed by "always"': (
+            "cli/test_standing_approvals.py::test_always_is_for_a_folder",
+            "cli/test_standing_approvals.py::test_always_is_for_the_beginning_of_a_command",
+        ),
+    },
+    ("docs/guides/what-a-folder-can-do.md", "A conversation", "While a chat or a run goes on"): {
+        "the file of a subagent gets more tools, or a new agent file appears": (
+            "cli/test_pinned_files.py::test_an_agent_has_the_tools_that_its_file_gave_it_at_the_start",
+            "cli/chat/test_changed_files.py::test_a_changed_file_has_no_effect_in_a_pipe",
+        ),
+        "a skill, a command or the configuration of MCP servers changes": (
+            "cli/test_pinned_files.py::test_pinned_skills_and_commands_stay_as_well",
+            "cli/test_pinned_files.py::test_the_configuration_of_servers_is_read_once",
+        ),
+        "you type `/reload`": (
+            "cli/chat/test_changed_files.py::test_a_changed_file_is_used_when_the_person_says_so",
+            "cli/test_pinned_files.py::test_what_was_shown_is_what_is_used",
+        ),
+        "a tool writes to a file of rules, a directory of agents or the program of a server": (
+            "cli/test_pinned_files.py::test_the_files_that_a_command_was_started_with_are_protected",
+            "toolkit/files/test_protected.py::test_what_this_process_runs_and_uses_counts",
+        ),
+    },
     ("docs/guides/chat.md", "Approve calls", "Answer"): {
         "`y`": ("cli/chat/test_approvals.py::test_a_call_is_made_after_a_yes_only",),
         "`n`": ("cli/chat/test_approvals.py::test_a_refusal_with_its_reason_is_sent_to_the_model",),

@@ -194,10 +194,10 @@ class CallConsent:
 
 def _end_writers(path: str) -> None:
     """End running commands that could write a protected file once a tool has created it."""
-    # Only a process that has started a command has this module.
-    end: Any = getattr(sys.modules.get("kantan_agents.toolkit.shell.supervised"), "end_writers", None)
-    if end is not None:
-        end(path)
+    if "kantan_agents.toolkit.shell.supervised" in sys.modules:  # else no command has ever been started
+        from kantan_agents.toolkit.shell.supervised import end_writers
+
+        end_writers(path)
 
 
 def _is_always_approved(context: Any, tool: str) -> bool:
