@@ -410,6 +410,7 @@ class Agent(SDKView, ToolInspection, Queueing, Generic[OutputT_co]):
             KantanAgentsError: E5, E6, E18, E20 for the context, E47 for a model without a key, E70 to E78 for
                 stages and options.
             EventLoopError: E68, the code does not run on asyncio, but on trio for example.
+            InterpreterExitError: E26, the interpreter removes its modules.
             Exception: The error of the SDK, the model's client, a tool that may raise, or a middleware,
                 unchanged. ``run_of(error)`` is the failed ``Run``.
 
@@ -418,6 +419,7 @@ class Agent(SDKView, ToolInspection, Queueing, Generic[OutputT_co]):
             ``history`` and the ``output_dest`` are up to date. After an error it is
             restored, apart from defaults that were filled in.
         """
+        self._background.check_exit()
         if asyncio._get_running_loop() is None:
             raise no_event_loop()
         chosen = None if self._choose is None else self._choose(input, context)
@@ -452,7 +454,11 @@ class Agent(SDKView, ToolInspection, Queueing, Generic[OutputT_co]):
         Returns:
             The run, for ``async with``. Iterating over it yields ``Event`` objects; after the last one it
             raises the error that ``run_async`` would have raised. If the run was cancelled, it just ends.
+
+        Raises:
+            InterpreterExitError: E26, the interpreter removes its modules.
         """
+        self._background.check_exit()
 
         def begin(handler: Handler) -> tuple[Run, Callable[[], Awaitable[RunContext[OutputT_co]]]]:
             chosen = None if self._choose is None else self._choose(input, context)

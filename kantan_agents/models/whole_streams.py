@@ -1,13 +1,14 @@
-"""Makes a streamed answer that breaks off an error of the connection.
+"""Makes an answer that breaks off, streamed or not, an error of the connection.
 
 The OpenAI client takes the end of the body for the end of the answer, and skips lines that are no events. So
-half an answer would be a whole one, and a proxy's HTML page with status 200 an empty one.
+half an answer would be a whole one, and a proxy's HTML page with status 200 an empty one. An answer that
+is not streamed would be any text or JSON.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any, Final
 
 from openai import APIConnectionError
@@ -20,10 +21,11 @@ _ENDS: Final = {
 _EVENT = b"data:"
 _STREAMED = re.compile(rb'"stream"\s*:\s*true')
 _LONGEST_MARK = 64
+_JSON = "application/json"
 
 
 def check_streams(client: Any) -> None:
-    """Make an HTTP client of OpenAI's API raise an error for a streamed answer that is not whole.
+    """Make an HTTP client of OpenAI's API raise an error for an answer that is not whole.
 
     Args:
         client: An ``AsyncClient`` of httpx or httpx2. A client without event hooks is left unchanged.
@@ -36,9 +38,35 @@ def check_streams(client: Any) -> None:
 async def _check(response: Any) -> None:
     request = response.request
     end = next((end for path, end in _ENDS.items() if request.url.path.endswith(path)), None)
-    if end is not None and response.is_success and _STREAMED.search(request.content):
+    if end is None or not response.is_success:
+        return
+    if _STREAMED.search(request.content):
         read = response.aiter_bytes
         response.aiter_bytes = lambda *args: _WholeStream(response, read(*args), end)
+    elif response.headers.get("content-type", _JSON).partition(";")[0].endswith("json"):
+        read_json = response.json
+        response.json = lambda **options: _object_in(response, read_json, **options)
+    else:  # the client would return the text
+        await response.aread()
+        _object_in(response, response.json)
+
+
+def _object_in(response: Any, read: Callable[..., Any], **options: Any) -> Any:
+    """Return the JSON object of an answer that is not streamed."""
+    try:
+        data = read(**options)
+    except ValueError:
+        data = None
+    if isinstance(data, dict):
+        return data
+    raise _error(response, "the answer is not a whole JSON object")
+
+
+def _error(response: Any, problem: str) -> APIConnectionError:
+    kind = response.headers.get("content-type")
+    return APIConnectionError(
+        message=f"Connection error: {problem} (content type {kind!r})", request=response.request
+    )
 
 
 class _WholeStream:
@@ -72,9 +100,7 @@ class _WholeStream:
         return part
 
     def _error(self) -> APIConnectionError:
-        problem = "broke off: it has no finish reason and no end mark"
-        if not self._has_events:
-            problem = f"has no events (content type {self._response.headers.get('content-type')!r})"
-        return APIConnectionError(
-            message=f"Connection error: the stream of the answer {problem}", request=self._response.request
+        problem = (
+            "broke off: it has no finish reason and no end mark" if self._has_events else "has no events"
         )
+        return _error(self._response, f"the stream of the answer {problem}")

@@ -51,7 +51,8 @@ def lazy_names(
 class MissingName(type):
     """What a package has under a public name whose extra is missing: a class that fails when it is used.
 
-    So ``from kantan_agents import *``, ``hasattr`` and ``pydoc`` work in a plain install.
+    So ``from kantan_agents import *``, ``hasattr`` and ``pydoc`` work in a plain install. A call and a
+    subclass are the error of the extra, an attribute is an ``AttributeError`` that says the same.
 
     Args:
         name: The name.
@@ -75,10 +76,9 @@ class MissingName(type):
         raise cls._error
 
     def __getattr__(cls, name: str) -> NoReturn:
-        """Raise the error of the missing extra; for a name that introspection asks for, there is none."""
-        if name.startswith("_"):
-            raise AttributeError(name)
-        raise cls._error
+        """Raise an ``AttributeError`` that says what the error of the missing extra says."""
+        # What the class would have is unknown, and `hasattr` and `getattr` with a default ask for anything.
+        raise AttributeError(str(cls._error), name=name, obj=cls) from cls._error
 
 
 def make_callable(package: str) -> None:

@@ -22,6 +22,7 @@ import attrs
 from kantan_agents.tool_rules.commands import Reading, readings, without_quotes
 from kantan_agents.tool_rules.paths_and_hosts import (
     DOMAIN_PREFIX,
+    check_path,
     check_path_pattern,
     checked_domain,
     denies_domain,
@@ -29,6 +30,7 @@ from kantan_agents.tool_rules.paths_and_hosts import (
     grants_domain,
     grants_path,
     is_path_pattern,
+    is_rooted,
 )
 from kantan_agents.tool_rules.wrappers import SEPARATOR
 
@@ -107,7 +109,7 @@ class CallPattern:
             kind: What the values are: ``"command"``, ``"path"`` or ``"domain"``.
             roots: The absolute paths of the folder that paths are relative to.
         """
-        if not self._is_about(kind):
+        if not self._is_about(kind) or (kind == COMMAND and self._has_root):
             return True
         if kind == PATH:
             return any(denies_path(self.path, value, roots) for value in values)
@@ -125,6 +127,13 @@ class CallPattern:
         if kind == DOMAIN:
             return self.form == DOMAIN
         return self.form != DOMAIN and (kind == PATH or self.form != PATH)
+
+    @cached_property
+    def _has_root(self) -> bool:
+        """Whether it is about a path that a tool with an unknown root may be given in another way."""
+        return (
+            self.form in ("exact", "prefix") and self.tool.casefold() in _PATH_TOOLS and is_rooted(self.path)
+        )
 
     @cached_property
     def path(self) -> str:
@@ -189,7 +198,9 @@ def parse_call_pattern(entry: str) -> CallPattern:
         path = _without_prefix(match["argument"])
         _checked(entry, check_path_pattern, path)
         return CallPattern(entry, tool, path, PATH)
-    elif argument.endswith(_PREFIX):
+    elif tool.casefold() in _PATH_TOOLS:
+        _checked(entry, check_path, argument)
+    if form != "any" and argument.endswith(_PREFIX):
         form, argument = "prefix", argument[: -len(_PREFIX)].rstrip()
     if not tool or not argument:
         raise ValueError(f"{entry!r} must name a tool and, in parentheses, what its call looks like")

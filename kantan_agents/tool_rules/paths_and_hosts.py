@@ -23,10 +23,15 @@ _NAME = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
 _NUMBER = re.compile(r"(?:[0-9]+|0x[0-9a-f]*)")
 _LONGEST_NAME = 253
 _SUBDOMAINS = "*."
-_ELSEWHERE = re.compile(r"~|(?:file:/*)?[A-Za-z]:[/\\]|\$(?:HOME|PWD)\b|\$\{")
+_UNKNOWN = re.compile(r"~[^/]|(?:file:/*)?[A-Za-z]:[/\\]|\$(?:HOME|PWD)\b|\$\{", re.IGNORECASE)
+_ROOTED = re.compile(r"[/~]|\.\.(?:/|$)|file:", re.IGNORECASE)
 _CHOICE = re.compile(r"\{[^{}]*,[^{}]*\}")
 _FILE_URL = re.compile(r"file:(?://[^/]*)?(?=/)", re.IGNORECASE)
 _OF_SYSTEMS = frozenset({"etc", "home", "proc", "root", "sys", "usr", "var", "Users", "private"})
+_NOT_BELOW = (
+    "must be a path below the root of the tool, without '..', '~', variables, drives and "
+    "backslashes; an absolute path begins with //"
+)
 _HERE = re.compile(r"(?:\./)+(?=/)")
 
 
@@ -35,18 +40,30 @@ def is_path_pattern(argument: str) -> bool:
     return "*" in argument or "?" in argument
 
 
+def is_rooted(path: str) -> bool:
+    """Return whether a path depends on where a relative one begins: it is absolute, or begins with ``..``."""
+    return _ROOTED.match(path) is not None
+
+
 def check_path_pattern(argument: str) -> None:
-    """Check a path in an entry.
+    """Check a path in an entry that is only about paths.
 
     Raises:
         ValueError: No path inside the root of a tool can match it.
     """
-    steps = argument.split("/")
-    if not argument or _ELSEWHERE.match(argument) is not None or "\\" in argument or ".." in steps:
-        raise ValueError(
-            "must be a path below the root of the tool, without '..', '~', variables, drives and "
-            "backslashes; an absolute path begins with //"
-        )
+    if not argument or argument.startswith("~") or "\\" in argument or ".." in argument.split("/"):
+        raise ValueError(_NOT_BELOW)
+    check_path(argument)
+
+
+def check_path(argument: str) -> None:
+    """Check a path in an entry that may be about other texts, such as a path without wildcards.
+
+    Raises:
+        ValueError: It has a variable, a drive, another user's home folder or alternatives in braces.
+    """
+    if _UNKNOWN.match(argument) is not None:
+        raise ValueError(_NOT_BELOW)
     if _CHOICE.search(argument) is not None:
         raise ValueError("would match braces in a path; write one entry for each of the alternatives")
 
@@ -99,6 +116,9 @@ def is_outside(pattern: str, roots: tuple[str, ...], *, grants: bool) -> bool:
         grants: Whether it is a pattern of allow, where one slash in front does not make it absolute.
     """
     absolute = _absolute(pattern)
+    if absolute is None and ".." in pattern.split("/"):
+        wholes = [posixpath.normpath(posixpath.join(root, pattern)) for root in roots]
+        return grants or all(is_outside(f"/{whole}", roots, grants=False) for whole in wholes)
     if absolute is None:  # `/srv/app/x` in allow is /srv/app/srv/app/x, which nobody means
         return grants and any(f"{pattern}/".startswith(f"{root}/") for root in roots if root != "/")
     steps = _steps(_folded(absolute))

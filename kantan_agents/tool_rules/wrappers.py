@@ -105,6 +105,13 @@ WRAPPERS: Final = (
         is_text=True,
     ),
     _row("chroot", "--userspec --groups", operands=1),
+    _row("sg", operands=1, is_text=True),
+    _row("fakeroot", "-l -f -i -s -b --lib --faked --fd-base"),
+    _row("firejail prlimit"),
+    _row(
+        "xvfb-run",
+        "-e -f -n -p -s -w --auth-file --error-file --server-args --server-num --wait --xauth-protocol",
+    ),
     _row(
         "unshare",
         "-G -R -S -w --map-group --map-user --propagation --root --setgid --setgroups --setuid --wd",

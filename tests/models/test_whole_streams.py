@@ -1,4 +1,4 @@
-"""A streamed answer that breaks off is an error of the connection, never half an answer or an empty one."""
+"""An answer that breaks off is an error of the connection, never half an answer or an empty one."""
 
 from __future__ import annotations
 
@@ -96,6 +96,32 @@ async def test_a_stream_that_breaks_off_is_an_error(api: Any, reply: Reply, tmp_
     assert deleted == []
     (trace,) = TraceStore(tmp_path / "traces.sqlite3").traces()
     assert "the stream of the answer" in (trace.error or "")
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        sent("<html>502 bad gateway</html>", "text/html"),
+        sent("", "text/html"),
+        sent("", "application/json"),
+        sent(WHOLE_ANSWER[:-9], "application/json; charset=utf-8"),
+        sent("null", "application/json"),
+    ],
+)
+@pytest.mark.parametrize("api", ["chat", "responses"])
+async def test_an_answer_that_is_not_streamed_and_not_json_is_an_error_and_retried(
+    api: Any, broken: Reply, tmp_path: Path
+) -> None:
+    recorder = record_traces(tmp_path / "traces.sqlite3")
+    with OfflineServer([broken] * 2 + ["Done."]) as server:
+        model = server.bundle(api=api)
+        with pytest.raises(APIConnectionError, match="the answer is not a whole JSON object"):
+            await Agent("a", "x", model=model).run_async("Go")
+        agent = Agent("a", "x", model=model, middleware=[Retry(2, initial_delay=0.0, max_delay=0.0)])
+        assert (await agent.run_async("Go"))["result"].final_output == "Done."
+    recorder.shutdown()
+    assert len(server.requests) == 3
+    assert "not a whole JSON" in (TraceStore(tmp_path / "traces.sqlite3").traces()[-1].error or "")
 
 
 @pytest.mark.parametrize("kind", [OpenAIChatCompletionsModel, OpenAIResponsesModel])

@@ -194,6 +194,8 @@ def test_an_absolute_pattern_denies_and_grants_what_the_relative_one_grants(patt
         ("//srv", True, False),
         ("//home/**", True, True),
         ("//srv/my apps/**", True, True),
+        ("../my app/k", True, False),
+        ("../my apps/k", True, True),
         ("file:///etc/passwd", True, True),
         ("/home/**", False, False),
         ("src/**", False, False),
@@ -228,6 +230,15 @@ def test_without_a_path_the_call_is_about_the_root() -> None:
     assert decide_call(rules, READ, {}).allowed
     assert not decide_call(ToolRules.parse({"allow": ["Read(src/**)"]}), READ, {}).allowed
     assert not decide_call(rules, READ, {"file_path": 5}).allowed
+
+
+@pytest.mark.parametrize(
+    "path", ["/srv/my app/.env", "//srv/my app/.env", "../my app/.env", "~/.env", "file:///srv/my app/.env"]
+)
+def test_in_another_tool_deny_covers_all_for_a_path_that_it_may_be_given_in_another_form(path: str) -> None:
+    assert denied(f"Read({path})", ".env", PLAIN) and denied(f"Read({path}:*)", ".env", PLAIN)
+    assert granted(f"Read({path})", path, PLAIN) and not granted(f"Read({path})", ".env", PLAIN)
+    assert denied("Read(.env)", ".env", PLAIN) and not denied("Read(.env)", "a", PLAIN)
 
 
 @pytest.mark.parametrize("entry", ["Read(src/**)", "Read(path:src)", "WebFetch(domain:example.com)"])
@@ -285,7 +296,14 @@ def test_a_host_is_compared_in_one_spelling(entry: str, host: str) -> None:
         ("Read(file:///C:/x/**)", "must be a path below the root of the tool"),
         ("Read($HOME/x/**)", "must be a path below the root of the tool"),
         ("Read(path:${PWD}/x)", "must be a path below the root of the tool"),
+        ("Read(C:/x/.env)", "must be a path below the root of the tool"),
+        ("Read(C:\\x\\.env)", "must be a path below the root of the tool"),
+        ("Edit(file:///C:/x)", "must be a path below the root of the tool"),
+        ("Read($PWD/.env)", "must be a path below the root of the tool"),
+        ("Read($HOME:*)", "must be a path below the root of the tool"),
+        ("Read(~root/.env)", "must be a path below the root of the tool"),
         ("Read(**/*.{key,pem})", "write one entry for each of the alternatives"),
+        ("Read(x.{key,pem})", "write one entry for each of the alternatives"),
         ("WebFetch(domain:127.1)", "must name one host"),
         ("WebFetch(domain:a..b)", "must name one host"),
         ("WebFetch(domain:a!b.example)", "must name one host"),

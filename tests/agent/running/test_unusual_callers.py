@@ -312,25 +312,42 @@ def test_a_thread_may_run_an_agent_while_the_interpreter_exits(preloaded: Preloa
     assert ended == (0, ["done x"], "")
 
 
+FIRST = "new_agent().run('hi')"
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("first", ["", "new_agent().run('hi')"])
-@pytest.mark.parametrize("place", ["globals()", "vars(builtins)", "vars(sys)", "vars(portal)"])
+@pytest.mark.parametrize(
+    ("first", "place", "call"),
+    [
+        *(
+            (first, place, 'agent.run("hi")')
+            for first in ("", FIRST)
+            for place in ("globals()", "vars(builtins)", "vars(sys)", "vars(portal)")
+        ),
+        # Without a first run, asyncio itself has no loop any longer.
+        (FIRST, "globals()", 'run_loop(agent.run_async("hi"))'),
+        (FIRST, "vars(builtins)", 'run_loop(agent.run_async("hi"))'),
+        ("", "vars(sys)", 'agent.stream("hi")'),
+    ],
+)
 def test_a_finalizer_while_the_interpreter_exits_may_not_run_an_agent(
-    preloaded: Preloaded, first: str, place: str
+    preloaded: Preloaded, first: str, place: str, call: str
 ) -> None:
     ended = run_script(
         preloaded,
         f"""
-        import builtins
+        import asyncio, builtins
         from kantan_agents.agent.running import portal
 
         class Finalized:
             def __init__(self):
                 self.agent, self.write, self.text = new_agent(), os.write, str
+                self.run_loop = asyncio.run
 
             def __del__(self):
                 try:
-                    self.agent.run("hi")
+                    agent, run_loop = self.agent, self.run_loop
+                    {call}
                 except ValueError as error:
                     self.write(1, self.text(error).encode() + b"\\n")
 

@@ -26,6 +26,7 @@ else:
 
 _MOST_BYTES = 1_048_576
 _JSON_SERVERS = "mcpServers"
+_INPUTS = "inputs"
 _REPEATED = ": appears several times"
 _OF_TOML = frozenset({"servers", "allow_env"})
 
@@ -119,7 +120,7 @@ def _from_json(data: Any, source: ServerSource) -> tuple[ConfigurationFile, list
         return ConfigurationFile(source), [f"must be an object with {_JSON_SERVERS}"]
     problems = [f"{key}{_REPEATED}" for key in data.repeated]
     for key in data:
-        if key not in (_JSON_SERVERS, "$schema"):
+        if key not in (_JSON_SERVERS, _INPUTS, "$schema"):
             near = nearest(key, [_JSON_SERVERS])
             problems.append(f"{key}: is not known{f'; the nearest key is {near!r}' if near else ''}")
     if _JSON_SERVERS not in data:
@@ -127,8 +128,18 @@ def _from_json(data: Any, source: ServerSource) -> tuple[ConfigurationFile, list
     servers = data[_JSON_SERVERS]
     parsed = parse_servers(servers, source, _JSON_SERVERS)
     problems += [] if parsed.fault is None else [parsed.fault]
+    # VS Code asks for values there, which `${input:...}` in a server refers to.
+    remarks = (
+        (f"{_INPUTS}: has no effect: nobody is asked; write ${{NAME}} for a variable",)
+        if _INPUTS in data
+        else ()
+    )
     entries = tuple(
-        attrs.evolve(entry, mistakes=(*entry.mistakes, *_repeated(entry.name, servers)))
+        attrs.evolve(
+            entry,
+            mistakes=(*entry.mistakes, *_repeated(entry.name, servers)),
+            remarks=(*entry.remarks, *remarks),
+        )
         for entry in parsed.entries
     )
     return ConfigurationFile(source, entries), problems

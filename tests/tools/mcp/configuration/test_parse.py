@@ -236,6 +236,13 @@ def test_a_key_that_appears_twice_is_a_mistake_of_its_server_because_a_reader_ma
     assert mistakes == {"files": (f"mcpServers.{place}: appears several times",), "other": ()}
 
 
+def test_inputs_of_vs_code_are_a_remark_and_a_mistake_only_where_they_are_used(tmp_path: Path) -> None:
+    servers = {"files": {"command": "x"}, "web": {"command": "x", "env": {"KEY": "${input:key}"}}}
+    file = read_file(written(tmp_path, {"inputs": [{"id": "key"}], "mcpServers": servers}))
+    assert [len(entry.mistakes) for entry in file.entries] == [0, 1]
+    assert all(entry.remarks[0].startswith("inputs: has no effect") for entry in file.entries)
+
+
 def test_a_file_that_has_servers_twice_is_a_mistake(tmp_path: Path) -> None:
     with pytest.raises(InvalidMCPConfigurationError, match="mcpServers: appears several times"):
         read_file(written(tmp_path, '{"mcpServers": {}, "mcpServers": {"files": {"command": "x"}}}'))
