@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import sqlite3
 import time
 import weakref
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import Connection, event
 from sqlalchemy.engine import Engine
@@ -14,15 +16,22 @@ from sqlalchemy.engine import Engine
 from kantan_agents.durable import DurableRuns
 
 
+def _files(connection: sqlite3.Connection) -> list[Any]:
+    return connection.execute("PRAGMA database_list").fetchall()
+
+
 def test_connections_are_closed_when_nobody_has_stopped_it(tmp_path: Path) -> None:
     opened: list[object] = []
     closed: list[object] = []
 
-    def note_opened(connection: object, _record: object) -> None:
-        opened.append(id(connection))
+    # Engines of other tests may open and close theirs meanwhile.
+    def note_opened(connection: Any, _record: object) -> None:
+        if isinstance(connection, sqlite3.Connection) and str(tmp_path) in str(_files(connection)):
+            opened.append(id(connection))
 
     def note_closed(connection: object, _record: object) -> None:
-        closed.append(id(connection))
+        if id(connection) in opened:
+            closed.append(id(connection))
 
     event.listen(Engine, "connect", note_opened)
     event.listen(Engine, "close", note_closed)

@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 
 import httpx
+import openai
+import pytest
 
 from kantan_agents.middleware import Approved, Cache, resume
 from kantan_agents.testing import OfflineServer
@@ -25,15 +27,18 @@ def test_a_paused_run_is_resumed(server: OfflineServer) -> None:
     assert request.input[-1]["output"] == "order 8 is paid back"
 
 
-def test_a_cached_answer_is_given_without_a_request(copied: Copied) -> None:
+def test_a_cached_answer_of_before_is_not_given_because_it_does_not_say_to_whom(copied: Copied) -> None:
+    asked: list[str] = []
+
     def refuse(request: httpx.Request) -> httpx.Response:
-        raise AssertionError(f"a model was asked: {request.url}")
+        asked.append(str(request.url))
+        return httpx.Response(400, json={"error": {"message": "not now"}})
 
     cache = Cache(copied("answers.db"), ttl=shop.CENTURY, per=None)
     agent = shop.thrifty(shop.distant_model(httpx.MockTransport(refuse)), cache)
-    context = asyncio.run(agent.run_async("Is it late?"))
-    assert context["result"].final_output == "Found."
-    assert cache.stats().hits == 1
+    with pytest.raises(openai.BadRequestError, match="not now"):
+        asyncio.run(agent.run_async("Is it late?"))
+    assert (len(asked), cache.stats().hits) == (1, 0)
 
 
 def test_vectors_of_tools_are_not_computed_again(copied: Copied, server: OfflineServer) -> None:

@@ -153,13 +153,17 @@ def shop(
     make: Callable[[Shop], Agent[Any]] | None = None,
     context: dict[str, Any] | None = None,
     redact: Any = None,
+    database: bytes | None = None,
     **options: Any,
 ) -> Iterator[Shop]:
-    """Put the recorded runs of a shop into a new database, which also records what a test runs."""
+    """Put the recorded runs of a shop into a new database, which also records what a test runs.
+
+    Or begin with a database, which must be there before the recorder opens it.
+    """
     made = Shop(folder / "traces.sqlite3", folder, **options)
     is_usual = make is None and context is None and redact is None and "answers" not in options
     if is_usual:
-        made.path.write_bytes(usual_runs(count))
+        made.path.write_bytes(usual_runs(count) if database is None else database)
     recorder = SQLiteRecorder(made.path, redact=redact)
     set_trace_processors([recorder])
     try:
@@ -197,8 +201,7 @@ def shop_after_search(folder: Path) -> Iterator[tuple[Shop, Improvement]]:
     The search is made once: for tests that look at what it has left.
     """
     database, journal = usual_search()
-    with shop(folder) as made:
-        made.path.write_bytes(database)
+    with shop(folder, database=database) as made:
         out = folder / "support-improve"
         out.mkdir()
         (out / "journal.jsonl").write_bytes(journal)

@@ -105,7 +105,7 @@ async def test_a_protected_file_cannot_be_changed_whichever_way(root: Path, name
 @pytest.mark.parametrize("way", ["echo made > {}", "echo made > tmp; ln -s $PWD/tmp {}"])
 async def test_a_protected_file_that_did_not_exist_is_set_aside(root: Path, name: str, way: str) -> None:
     files_of(root, ".git/HEAD", ".git/objects/", ".git/refs/", "src/a.py")
-    result = await run(root, f"mkdir -p $(dirname {name}); {way.format(name)}; echo b > src/b.py")
+    result = await run(root, f"echo b > src/b.py; mkdir -p $(dirname {name}); {way.format(name)}")
     top = name if name.startswith(".git/") else name.partition("/")[0]
     left = {path.relative_to(root).as_posix() for path in (root / top).parent.iterdir()}
     assert top not in left
