@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-NUMBER_SIGNS = "0123456789+-.() "
+NUMBER_SIGNS = "0123456789+-.()/ "
 """All characters that a phone or card number may consist of."""
 
 _NO_WORD_BEFORE = r"(?<![A-Za-z0-9_])"
@@ -18,15 +18,21 @@ _NO_PART_BEFORE = f"{_NO_WORD_BEFORE}{NO_NUMBER_BEFORE}{_NO_UUID_BEFORE}"
 # The digits of a number. Behind its shortest length, a blank or dot in front of another number ends it; other
 # digits belong to it, up to its greatest length.
 _DIGIT = r"(?:[ .()-]{0,2}\d)"
-_ABROAD = r"(?:00|011)[ .-]?[1-9]"
+# `010` is also the beginning of numbers in Korea. A short group behind it is a country code.
+_ABROAD = r"(?:00|011|010(?=[ .-]\d{1,3}[ .-]))[ .-]?[1-9]"
 _ANOTHER = rf" (?:\+[1-9]|{_ABROAD}){_DIGIT}{{7}}| 0\d(?:(?! 00[1-9]){_DIGIT}){{7}}|\.0\d(?:-?\d){{7}}"
 _FURTHER = f"(?:(?!{_ANOTHER}){_DIGIT})"
 _ZERO = r"(?:\d{0,2}[ .()-]{0,2}0)?"  # behind a country code
 PHONE = "|".join(
     (
         rf"(?<!\d)\+\d{_ZERO}{_DIGIT}{{6,9}}{_FURTHER}{{0,6}}(?!\d)",  # with country code
-        rf"{_NO_PART_BEFORE}{_ABROAD}{_ZERO}{_DIGIT}{{7,9}}{_FURTHER}{{0,5}}{_NO_WORD_AFTER}",
+        rf"{_NO_PART_BEFORE}\(?{_ABROAD}{_ZERO}{_DIGIT}{{7,9}}{_FURTHER}{{0,5}}{_NO_WORD_AFTER}",
         rf"{_NO_PART_BEFORE}\(?0\d{_DIGIT}{{7}}{_FURTHER}{{0,3}}{_NO_WORD_AFTER}",
+        # With a slash behind the area code, and not in a path.
+        (
+            rf"{_NO_PART_BEFORE}(?<!/)(?:\(?0|(?:\+|00)[1-9]\d{{0,2}}[ ./-]?(?:\(0\) ?)?)[1-9]\d{{1,3}}"
+            rf"\)? ?/ ?\d(?:[ .-]?\d){{5,7}}{_NO_WORD_AFTER}(?![/-])"
+        ),
         # With a blank behind the 0.
         rf"{_NO_PART_BEFORE}0[ -](?:\d{{2,4}}[ -]\d{{5,8}}|\d{{3}}(?:[ -]\d\d){{3}}){_NO_WORD_AFTER}(?!-)",
         # Behind any number: no fraction and no group of thousands has hyphens.
@@ -47,6 +53,8 @@ _GOODS = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 _ISBN = re.compile(r"(?<!\d)97[89]([ -])\d{1,5}\1\d{1,7}\1\d{1,6}\1\d(?!\d)", re.ASCII)
+_IBAN = re.compile(r"(?<!\w)[A-Z]{2}\d\d(?: [A-Z0-9]{4}){2,7}(?: [A-Z0-9]{1,3})?(?!\w)", re.ASCII)
+_LONGEST_IBAN = 42
 _LONGEST_NAME = 24
 _LONGEST_GROUP = 10  # `978-` and the longest group behind it
 
@@ -56,7 +64,16 @@ def phone_length(found: re.Match[str]) -> int:
     text, start = found.string, found.start()
     if text[start] == "+":
         return len(found[0])
+    nearby = _IBAN.finditer(text, max(0, start - _LONGEST_IBAN), start + _LONGEST_IBAN)
+    if any(iban.start() < start < iban.end() and _is_iban(iban[0]) for iban in nearby):
+        return 0
     if _NO_PHONE.match(found[0]) or _GOODS.search(text[max(0, start - _LONGEST_NAME) : start]):
         return 0
     book = _ISBN.search(text, max(0, start - _LONGEST_GROUP), found.end() + _LONGEST_GROUP)
     return 0 if book is not None and book.start() < start < book.end() else len(found[0])
+
+
+def _is_iban(text: str) -> bool:
+    """Return whether the check digits of an IBAN are right (ISO 13616)."""
+    signs = text.replace(" ", "")
+    return int("".join(str(int(sign, 36)) for sign in f"{signs[4:]}{signs[:4]}")) % 97 == 1
