@@ -475,7 +475,7 @@ class TestFailedRun:
             serve(server)
             outcome = kantan_agents("run", "hi", *model)
         assert (outcome.code, outcome.stdout) == (1, "")
-        assert "the server's reply cannot be read: " in outcome.stderr
+        assert "Connection error: the answer is not a whole JSON object (content type " in outcome.stderr
         assert outcome.stderr.count("\n") == 1
 
     def test_a_model_that_only_calls_unknown_tools_is_stopped(self, kantan_agents: Any, serve: Any) -> None:
