@@ -123,11 +123,11 @@ class GivenApprovals:
 
     Attributes:
         names: The names.
-        entries: The entries.
+        entries: The entries, each as rules that allow nothing else.
     """
 
     names: frozenset[str]
-    entries: tuple[str, ...]
+    entries: Mapping[str, ToolRules]
 
     @classmethod
     def of(cls, given: Collection[str]) -> GivenApprovals:
@@ -136,12 +136,11 @@ class GivenApprovals:
         Raises:
             InvalidOptionError: E75, an entry has a mistake.
         """
-        entries = tuple(one for one in given if "(" in one)
         try:
-            ToolRules.parse({"allow": list(entries)})
+            entries = {one: ToolRules.parse({"allow": [one]}) for one in given if "(" in one}
         except InvalidToolRulesError as error:
             raise InvalidOptionError(option="--yes", reason=str(error)) from error
-        return cls(frozenset(given) - frozenset(entries), entries)
+        return cls(frozenset(given).difference(entries), entries)
 
     def cover(self, call: PendingCall, facts: ToolFacts, *, is_protected: bool) -> bool:
         """Return whether a call needs no question.
@@ -151,9 +150,9 @@ class GivenApprovals:
         # A tool of a server is known by its full name, and by that of its server.
         if not is_protected and not self.names.isdisjoint(call.names):
             return True
-        for entry in self.entries:
+        for entry, rules in self.entries.items():
             is_exact = not set("*?[{") & set(entry)
-            if (is_exact or not is_protected) and _grants(ToolRules.parse({"allow": [entry]}), call, facts):
+            if (is_exact or not is_protected) and _grants(rules, call, facts):
                 return True
         return False
 
