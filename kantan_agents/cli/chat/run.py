@@ -17,7 +17,9 @@ import typer
 
 from kantan_agents.cli.chat.ask_approval import AskAtTerminal, refuse
 from kantan_agents.cli.chat.changed_files import ReportedChanges
-from kantan_agents.cli.chat.chat import Chat, EndOfChatError, model_of
+from kantan_agents.cli.chat.chat import Chat, EndOfChatError
+from kantan_agents.cli.chat.commands import COMMANDS
+from kantan_agents.cli.chat.commands.agent import model_of
 from kantan_agents.cli.chat.completer import ChatCompleter
 from kantan_agents.cli.chat.costs import Costs
 from kantan_agents.cli.chat.editor import Editor, Silence
@@ -76,7 +78,9 @@ async def _lead(settings: Settings, page: ChatPage | None) -> int:
         questions.ask_at(editor, screen, talk.stop)
     pinned = getattr(settings.make_agent, "pinned", None)
     changes = None if pinned is None else ReportedChanges(pinned, screen)
-    chat = Chat(talk, settings.make_agent, screen, costs, settings.store, page, settings.folder, changes)
+    chat = Chat(
+        talk, settings.make_agent, screen, costs, settings.store, page, settings.folder, COMMANDS, changes
+    )
     chat.model = (settings.model, False)
     try:
         with subscribe(costs.see):
@@ -139,9 +143,9 @@ async def _answer_lines(chat: Chat, ending: ChatEnding) -> int:
 
 def _completer(chat: Chat) -> ChatCompleter:
     arguments = {
-        "resume": lambda: chat.recent,
-        "help": chat.names,
-        "trace": lambda: {"open": "Open the page of the last answer."},
+        name: partial(command.choices, chat)
+        for name, command in chat.commands.items()
+        if command.choices is not None
     }
     return ChatCompleter(chat.names, arguments, chat.folder)
 

@@ -1,0 +1,48 @@
+"""``/model`` and ``/reload``."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio.to_thread
+
+from kantan_agents.cli.chat.chat import Chat, ChatCommand
+from kantan_agents.errors import ChatCommandError
+
+if TYPE_CHECKING:
+    from kantan_agents.agent import Agent
+
+
+async def _model(chat: Chat, name: str) -> None:
+    if name:
+        agent: Agent[Any] = await anyio.to_thread.run_sync(partial(chat.make_agent, name, replace=True))
+        await anyio.to_thread.run_sync(agent.check_model)
+        chat.talk.change_agent(agent)
+        chat.model = (name, True)
+    chat.screen.line(f"model: {model_of(chat.talk.agent)}")
+
+
+async def _reload(chat: Chat, words: str) -> None:
+    del words
+    if chat.changes is None:
+        raise ChatCommandError(command="/reload", reason="this agent is not from a file")
+    if await chat.changes.take():
+        chat.talk.forget_approvals()
+        model, replaces = chat.model
+        make = partial(chat.make_agent, model, replace=replaces)
+        chat.talk.change_agent(await anyio.to_thread.run_sync(make))
+
+
+MODEL: Final = ChatCommand("/model [NAME]", "Show the model, or go on with another one.", _model)
+RELOAD: Final = ChatCommand(
+    "/reload", "Use the agents and skills as their files are now, after a change that was shown.", _reload
+)
+
+
+def model_of(agent: Agent[Any]) -> str:
+    """Return the name of the model of an agent, as far as it has one."""
+    model = agent.inherited["model"]
+    if model is None or isinstance(model, str):
+        return model or "the default of the SDK"
+    return str(getattr(model, "model", None) or type(model).__name__)
