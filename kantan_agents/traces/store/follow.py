@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections import deque
-from collections.abc import Generator, Iterable
+from collections.abc import Collection, Generator, Iterable
 from contextlib import closing
 from pathlib import Path
 
@@ -45,6 +45,17 @@ def newest_traces(path: Path) -> list[str]:
     with reading(path, by_trace=False) as connection:
         rows = connection.execute("SELECT id FROM all_traces ORDER BY rowid DESC LIMIT ?", (_REMEMBERED,))
         return [row["id"] for row in rows][::-1]
+
+
+def traces_without_spans(connection: sqlite3.Connection, known: Collection[str]) -> list[str]:
+    """Return those of the known traces that have no span yet, so that nothing says when they started."""
+    marks = ",".join("?" * len(known))
+    rows = connection.execute(
+        f"SELECT id FROM all_traces WHERE id IN ({marks}) "  # noqa: S608
+        "AND NOT EXISTS (SELECT 1 FROM spans WHERE trace_id = all_traces.id) ORDER BY rowid",
+        tuple(known),
+    )
+    return [row["id"] for row in rows]
 
 
 def follow_traces(follower: Follower, poll: float) -> Generator[TraceSummary, None, None]:

@@ -27,7 +27,12 @@ from kantan_agents.traces.store.filters import (
     checked_filters,
 )
 from kantan_agents.traces.store.find import find
-from kantan_agents.traces.store.follow import Follower, follow_traces, newest_traces
+from kantan_agents.traces.store.follow import (
+    Follower,
+    follow_traces,
+    newest_traces,
+    traces_without_spans,
+)
 from kantan_agents.traces.store.prompts import PromptReader
 from kantan_agents.traces.store.prune import prune_traces
 from kantan_agents.traces.store.read_calls import read_calls
@@ -300,8 +305,10 @@ class TraceReader(PromptReader):
         if started_after is None:
             return Follower(self.path, known)
         with self._reading() as connection:
+            # Before the search: a trace is stored before its first span, and may get it in between.
+            just_stored = traces_without_spans(connection, known)
             earlier = find(connection, Filters(started_from=started_after), None, self.default_tz)
-        return Follower(self.path, known, reversed(earlier))
+        return Follower(self.path, known, [*reversed(earlier), *just_stored])
 
     def _export(self, filters: Filters, limit: int | None) -> Generator[dict[str, Any], None, None]:
         with closing(self._export_pages(filters, limit)) as pages:

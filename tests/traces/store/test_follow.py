@@ -166,6 +166,16 @@ def test_earlier_traces_are_included_from_the_given_time(db: SampleDatabase, sto
         assert [summary.trace_id for summary in islice(following, 3)] == runs[1:]
 
 
+def test_a_trace_whose_first_span_is_not_stored_yet_is_included(
+    db: SampleDatabase, store: TraceStore
+) -> None:
+    trace_id = db.trace(metadata={"agent_run_id": "r"})
+    with closing(store.follow(poll=0.001, started_after=NOON)) as following:
+        db.span(trace_id)
+        db.run()
+        assert next(following).trace_id == trace_id
+
+
 def test_a_file_without_traces_can_be_followed(tmp_path: Path) -> None:
     with (
         open_sample(tmp_path / "t.db") as database,
