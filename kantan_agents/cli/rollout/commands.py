@@ -58,12 +58,14 @@ def status(
     Exit codes: 0 shown, 1 the database has no rollout of this name, or cannot
     be read.
     """
-    from kantan_agents.cli.rollout import show_status
-
     if name is None:
-        show_status.list_rollouts(db, as_json=as_json)
+        from kantan_agents.cli.rollout.list_rollouts import list_rollouts
+
+        list_rollouts(db, as_json=as_json)
     else:
-        show_status.show_status(db, name, as_json=as_json)
+        from kantan_agents.cli.rollout.show_status import show_status
+
+        show_status(db, name, as_json=as_json)
 
 
 @app.command()

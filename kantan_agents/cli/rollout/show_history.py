@@ -9,7 +9,7 @@ import attrs
 import typer
 from rich.text import Text
 
-from kantan_agents.cli.rollout.show_status import share_text
+from kantan_agents.cli.rollout.list_rollouts import share_text
 from kantan_agents.cli.terminal.console import ACCENT, BAD, wide_terminal
 from kantan_agents.cli.terminal.plain import json_text
 from kantan_agents.cli.terminal.rows import Column, cell, line_width, print_lines, row_lines

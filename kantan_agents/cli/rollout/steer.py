@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from kantan_agents.cli.rollout.show_status import share_text, state_data
+from kantan_agents.cli.rollout.list_rollouts import share_text, state_data
 from kantan_agents.cli.terminal.plain import json_text, one_line
 from kantan_agents.cli.traces.open_store import open_store
 from kantan_agents.lab.rollout import RolloutState, promote, stop

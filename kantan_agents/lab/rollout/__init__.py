@@ -14,16 +14,8 @@ if TYPE_CHECKING:
     from kantan_agents.lab.rollout.rollout import Rollout
     from kantan_agents.lab.rollout.scoring import record_score, record_score_async
     from kantan_agents.lab.rollout.state.rows import RolloutChange, RolloutState
-    from kantan_agents.lab.rollout.steer import (
-        history,
-        promote,
-        promote_async,
-        rollouts,
-        status,
-        status_async,
-        stop,
-        stop_async,
-    )
+    from kantan_agents.lab.rollout.steer import promote, promote_async, status, status_async, stop, stop_async
+    from kantan_agents.lab.rollout.stored_rollouts import history, rollouts
     from kantan_agents.lab.rollout.verdict.status import (
         ArmFigures,
         GuardEvidence,
@@ -60,15 +52,14 @@ __getattr__, __dir__ = lazy_names(
         "kantan_agents.lab.rollout.rollout": ("Rollout",),
         "kantan_agents.lab.rollout.state.rows": ("RolloutChange", "RolloutState"),
         "kantan_agents.lab.rollout.steer": (
-            "history",
             "promote",
             "promote_async",
-            "rollouts",
             "status",
             "status_async",
             "stop",
             "stop_async",
         ),
+        "kantan_agents.lab.rollout.stored_rollouts": ("history", "rollouts"),
         "kantan_agents.lab.rollout.verdict.status": (
             "ArmFigures",
             "GuardEvidence",

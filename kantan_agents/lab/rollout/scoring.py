@@ -13,7 +13,7 @@ from kantan_agents.errors import InvalidOptionError
 from kantan_agents.lab.evaluation.experiment.database import database_of, prepare_database
 from kantan_agents.lab.rollout.observed.read_scores import RUBRIC
 from kantan_agents.lab.rollout.state.tables import RUN_SCORES, create_tables, has_tables
-from kantan_agents.lab.rollout.steer import Store
+from kantan_agents.lab.rollout.stored_rollouts import Store
 from kantan_agents.models.protocol.results import run_id_of
 from kantan_agents.support.arguments import shown
 from kantan_agents.support.secrets import mask

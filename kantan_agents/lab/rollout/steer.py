@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from anyio import to_thread
 
 from kantan_agents.lab.evaluation.experiment.database import database_of
@@ -11,34 +9,13 @@ from kantan_agents.lab.rollout.live.process_rollouts import follow
 from kantan_agents.lab.rollout.observed.samples import Samples
 from kantan_agents.lab.rollout.state.change import promote as promote_in
 from kantan_agents.lab.rollout.state.change import stop as stop_in
-from kantan_agents.lab.rollout.state.rows import (
-    RolloutChange,
-    RolloutState,
-    find_state,
-    read_history,
-    read_states,
-)
+from kantan_agents.lab.rollout.state.rows import RolloutState, find_state
+from kantan_agents.lab.rollout.stored_rollouts import Store
 from kantan_agents.lab.rollout.verdict.judge import judge_rollout
 from kantan_agents.lab.rollout.verdict.status import RolloutStatus, evidence_of
 from kantan_agents.support.arguments import checked_text
 from kantan_agents.support.secrets import mask
 from kantan_agents.traces.registry import flush_recorders
-from kantan_agents.traces.store import TraceStore
-
-Store = TraceStore | str | os.PathLike[str] | None
-
-
-def rollouts(store: Store = None) -> list[RolloutState]:
-    """Return the rollouts in a trace database, the newest first.
-
-    Args:
-        store: The database: a ``TraceStore`` or a path; None for the one of ``record_traces``.
-
-    Raises:
-        InvalidOptionError: E75, there is no database.
-        TraceDatabaseError: E60, the file cannot be read.
-    """
-    return read_states(database_of(store))
 
 
 def status(name: str, store: Store = None) -> RolloutStatus:
@@ -139,18 +116,3 @@ def stop(name: str, store: Store = None, *, by: str = "code", reason: str = "") 
 async def stop_async(name: str, store: Store = None, *, by: str = "code", reason: str = "") -> RolloutState:
     """Do the same as ``stop`` without blocking the event loop."""
     return await to_thread.run_sync(lambda: stop(name, store, by=by, reason=reason))
-
-
-def history(name: str, store: Store = None) -> list[RolloutChange]:
-    """Return the changes of a rollout with their evidence, the oldest first.
-
-    Args:
-        name: Name of the rollout, or of an agent for its newest one.
-        store: The database: a ``TraceStore`` or a path; None for the one of ``record_traces``.
-
-    Raises:
-        InvalidOptionError: E75, there is no database.
-        RolloutNotFoundError: E112, there is no such rollout.
-        TraceDatabaseError: E60, the file cannot be read.
-    """
-    return read_history(database_of(store), name)

@@ -1,6 +1,22 @@
 """Datasets: cases from files and from recorded runs."""
 
-from kantan_agents.lab.evaluation.dataset.case import Case
-from kantan_agents.lab.evaluation.dataset.dataset import Dataset, SealedDataset, Split
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kantan_agents.support.package_names import lazy_names
+
+if TYPE_CHECKING:
+    from kantan_agents.lab.evaluation.dataset.case import Case
+    from kantan_agents.lab.evaluation.dataset.dataset import Dataset, SealedDataset, Split
 
 __all__ = ["Case", "Dataset", "SealedDataset", "Split"]
+
+# An evaluation that is only read needs no dataset.
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "kantan_agents.lab.evaluation.dataset.case": ("Case",),
+        "kantan_agents.lab.evaluation.dataset.dataset": ("Dataset", "SealedDataset", "Split"),
+    },
+)

@@ -1,0 +1,39 @@
+"""Reads which rollouts there are, and what was changed, without what the verdicts need."""
+
+from __future__ import annotations
+
+import os
+
+from kantan_agents.lab.evaluation.experiment.database import database_of
+from kantan_agents.lab.rollout.state.rows import RolloutChange, RolloutState, read_history, read_states
+from kantan_agents.traces.store import TraceStore
+
+Store = TraceStore | str | os.PathLike[str] | None
+
+
+def rollouts(store: Store = None) -> list[RolloutState]:
+    """Return the rollouts in a trace database, the newest first.
+
+    Args:
+        store: The database: a ``TraceStore`` or a path; None for the one of ``record_traces``.
+
+    Raises:
+        InvalidOptionError: E75, there is no database.
+        TraceDatabaseError: E60, the file cannot be read.
+    """
+    return read_states(database_of(store))
+
+
+def history(name: str, store: Store = None) -> list[RolloutChange]:
+    """Return the changes of a rollout with their evidence, the oldest first.
+
+    Args:
+        name: Name of the rollout, or of an agent for its newest one.
+        store: The database: a ``TraceStore`` or a path; None for the one of ``record_traces``.
+
+    Raises:
+        InvalidOptionError: E75, there is no database.
+        RolloutNotFoundError: E112, there is no such rollout.
+        TraceDatabaseError: E60, the file cannot be read.
+    """
+    return read_history(database_of(store), name)
