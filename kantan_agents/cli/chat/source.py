@@ -12,6 +12,7 @@ import typer
 
 from kantan_agents.agent import Agent
 from kantan_agents.cli.agents.agent_to_run import AgentToRun, read_agent
+from kantan_agents.cli.agents.instruction_files import InstructionFiles
 from kantan_agents.cli.agents.pinned_files import PinnedFiles, pinned_loaders
 from kantan_agents.cli.chat.questions import Questions
 from kantan_agents.cli.run.agent_from_file import agent_from_file
@@ -48,6 +49,7 @@ def agent_source(
     tools: Sequence[Any] = (),
     questions: Questions | None = None,
     asked: Collection[str] = (),
+    told: InstructionFiles | None = None,
 ) -> MakeAgent:
     """Return what makes the agent of a chat.
 
@@ -60,6 +62,7 @@ def agent_source(
         questions: Asks the person for the tool ``AskUserQuestion``, which an agent of a file gets, and any
             other that gets tools.
         asked: Names of further tools whose calls need one. An agent of a module decides itself.
+        told: The instructions of the user and of the project. An agent of a module decides itself.
 
     Raises:
         AgentNotFoundError, AgentFileError, InvalidDefinitionError: E32, E30, E31, as ``read_agent``.
@@ -68,9 +71,11 @@ def agent_source(
     commands: list[Any] = [SlashCommands(user_rules(rules)), *([Approve(asked)] if asked else [])]
     asking = [] if questions is None else [ask_user_question(questions)]
     if name is None:
-        return partial(_assistant, instructions, commands, [*tools, *asking] if tools else tools)
+        make = partial(_assistant, instructions, commands, [*tools, *asking] if tools else tools, told)
+        return make if told is None else PinnedSource(make, PinnedFiles(told=told))
     if ":" in name and not name.endswith(".md"):
-        for option, is_given in (("--tools", tools), ("--ask", asked)):
+        agreed = told is not None and told.is_agreed
+        for option, is_given in (("--tools", tools), ("--ask", asked), ("--project-instructions", agreed)):
             if is_given:
                 raise InvalidOptionError(option=option, reason="cannot be combined with an agent of a module")
         agent = _loaded(name)
@@ -79,6 +84,7 @@ def agent_source(
         protect_used([getattr(module, "__file__", None), *pinned.directories])
         return PinnedSource(partial(_changed, agent), pinned)
     named = read_agent(name)
+    named.pinned.told = told
     protect_used([named.definition.path])
     if questions is not None:
         scope = {"project": "of this project", "user": "yours"}.get(
@@ -116,12 +122,14 @@ def _assistant(
     instructions: str,
     middleware: Sequence[Any],
     tools: Sequence[Any],
+    told: InstructionFiles | None,
     model: str | None,
     *,
     replace: bool = False,
 ) -> Agent[Any]:
     del replace
-    return Agent(AGENT_NAME, instructions, model=model, middleware=middleware, tools=tools)
+    options = {} if told is None else told.options()
+    return Agent(AGENT_NAME, instructions, model=model, middleware=middleware, tools=tools, **options)
 
 
 def _of_file(

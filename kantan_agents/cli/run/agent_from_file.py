@@ -38,8 +38,9 @@ def agent_from_file(
     """Return the agent of a file, which may delegate to the others.
 
     It has the skills that its file names, of this project and its user, and the configured MCP servers that
-    the file asks for; in a terminal, the user is asked to trust the files that configure them. Tools, skills
-    and servers that a file names and that do not exist are named on standard error, once for each agent.
+    the file asks for; in a terminal, the user is asked to trust the files that configure them, and those with
+    instructions. Tools, skills and servers that a file names and that do not exist are named on standard
+    error, once for each agent.
 
     Args:
         named: The agent.
@@ -53,10 +54,12 @@ def agent_from_file(
     """
     (skills,) = named.pinned.skills
     protect_used(named.pinned.directories)
+    servers = _servers_of(named, asks=asks)  # before the instructions: one question is about both
+    told = named.pinned.told
     agent: Agent[Any] = Agent.from_definition(
         named.definition,
         tools=[task_tool(named.loader), *tools],
-        mcp_servers=_servers_of(named, asks=asks),
+        mcp_servers=servers,
         model=model,
         # Short names belong to one provider; --model replaces them, so that the files run on any provider.
         # Names such as `inherit` still mean the parent's model.
@@ -64,6 +67,7 @@ def agent_from_file(
         skills=skills,
         allow_env=False,
         middleware=[*middleware, _naming_what_is_missing(named.loader, skills)],
+        **({} if told is None else told.options()),
     )
     _name_missing_tools(named.definition, agent)
     if named.definition.skills:
@@ -98,7 +102,8 @@ def _servers_of(named: AgentToRun, *, asks: bool) -> list[Any]:
     for other in named.loader.load_agents_now():
         with suppress(KantanAgentsError):  # its own run says what is wrong with it
             others += wanted_servers(other).entries
-    ask_for_trust(entries, servers.configuration, others)
+    told = named.pinned.told
+    ask_for_trust(entries, servers.configuration, others, None if told is None else told.questions())
     # A server is started again after it has failed: by then, its program must not be another one.
     protect_used(word for entry in entries for word in _words_of(entry))
     return servers.for_definition(definition, known_only=True)

@@ -21,6 +21,15 @@ ModelOption = Annotated[
         show_default=False,
     ),
 ]
+ProjectInstructionsOption = Annotated[
+    Optional[bool],  # noqa: UP045
+    typer.Option(
+        "--project-instructions/--no-project-instructions",
+        help="Use the nearest AGENTS.md or CLAUDE.md without asking, or none. By default, an agent of a file "
+        "or with --tools uses one that you agree to.",
+        show_default=False,
+    ),
+]
 
 
 def check_agent_options(
