@@ -1,31 +1,28 @@
-"""``InstructionFiles``: what ``AGENTS.md`` or ``CLAUDE.md`` of the user and of the project tell an agent."""
+"""``InstructionFiles``: ``AGENTS.md`` or ``CLAUDE.md`` of the user and of the project."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import attrs
-import typer
 
-from kantan_agents.cli.terminal.plain import one_line
+from kantan_agents.cli.terminal.file_diff import diff_lines, visible
 from kantan_agents.cli.terminal.show_quantities import count_text, counted, size_text
-from kantan_agents.core.templating import render_template
-from kantan_agents.errors import ProjectInstructionsError
-from kantan_agents.support.invisible import by_code, without_invisible
+from kantan_agents.errors import InvalidOptionError, ProjectInstructionsError
+from kantan_agents.support.invisible import without_invisible
 from kantan_agents.tools.mcp.configuration.config_directory import config_directory
-from kantan_agents.tools.mcp.configuration.entry import ServerSource
 from kantan_agents.tools.mcp.configuration.places import is_own_file
-from kantan_agents.tools.mcp.configuration.trust import TrustRecord
 from kantan_agents.tools.skills.project import MAX_CHARS, NAMES, cut_to, nearest_file, text_of
+
+if TYPE_CHECKING:
+    from kantan_agents.tools.mcp.configuration.entry import ServerSource
 
 _MOST_LINES: Final = 20
 _MOST_CHARACTERS: Final = 2_000
-_KEY: Final = "project_instructions"
 
 
 @attrs.frozen
@@ -56,7 +53,7 @@ class InstructionFile:
         """Its size, with what a reader does not see of it, or why it is not used."""
         hidden = without_invisible(self.text)[1]
         parts = [
-            size_text(len(self.text.encode())),
+            size_text(len(self.text.encode())) if self.text else "",
             f"{counted(hidden, 'invisible character')} in it" if hidden else "",
             f"only its first {count_text(MAX_CHARS)} characters" if len(self.text) > MAX_CHARS else "",
             f"left out: {self.reason}" if self.reason else "",
@@ -80,12 +77,13 @@ class InstructionFiles:
 
     Attributes:
         files: The files; those that are not used have a reason.
+        is_settled: Whether the person was asked about them.
     """
 
     def __init__(self, folder: Path, *, is_agreed: bool = False) -> None:
         self._folder = folder
         self.is_agreed = is_agreed
-        self._is_settled = False
+        self.is_settled = False
         self.files = self.read()
         self._unasked = () if is_agreed else self.files
 
@@ -105,62 +103,52 @@ class InstructionFiles:
     def questions(self) -> dict[ServerSource, list[str]]:
         """Return what the person may have to agree to, with lines that show it; nothing the second time."""
         files, self._unasked = self._unasked, ()
-        return {one.source: list(_shown(one)) for one in files if not one.reason}
-
-    def options(self) -> dict[str, Any]:
-        """Return the options of an agent that is told the texts of the files.
-
-        The first time, the person is asked about those that are not trusted, and standard error says what is
-        used. Subagents inherit the options.
-        """
-        if not self._is_settled:
-            self._settle()
-        if not self.text:
-            return {}
-        used = (f"{one.path} sha256:{one.source.digest}" for one in self.files if not one.reason)
-        return {"renderer": partial(_render, self.text), "metadata": {_KEY: "; ".join(used)}}
+        usable = (one for one in files if not one.reason)
+        return {
+            one.source: list(_beginning(visible(one.text[: 2 * _MOST_CHARACTERS]).split("\n"), one))
+            for one in usable
+        }
 
     @property
-    def text(self) -> str:
-        """What an agent is told after its own instructions. It is never rendered as a template."""
-        return "\n\n".join(one.section for one in self.files if not one.reason)
+    def used(self) -> tuple[InstructionFile, ...]:
+        """The files that an agent gets."""
+        return tuple(one for one in self.files if not one.reason)
+
+    def changes(self, now: tuple[InstructionFile, ...]) -> Iterator[str]:
+        """Yield lines that show how the texts have changed, with their invisible characters by code."""
+        known = {one.path: one.text for one in self.files}
+        for one in now:
+            if known.get(one.path) != one.text:
+                yield from _beginning(diff_lines(known.get(one.path), one.text), one)
 
     def take(self, files: tuple[InstructionFile, ...]) -> None:
         """Use what the person was shown. What has not changed stays left out if it was."""
         known = {one: one for one in self.files}
         self.files = tuple(known.get(one, one) for one in files)
 
-    def _settle(self) -> None:
-        self._is_settled = True
-        if not self.files:
-            return
-        from kantan_agents.cli.mcp.trust import ask_for_trust  # most folders have no such file
 
-        ask_for_trust((), texts=self.questions())
-        if not self.is_agreed:
-            record = TrustRecord.of_user()
-            self.files = tuple(_judged(one, record) for one in self.files)
-        for one in self.files:
-            whose = "your own" if one.is_of_user else "of this project"
-            typer.echo(one_line(f"instructions {whose}: {one.path}, {one.extent}"), err=True)
-
-
-def instruction_files(
-    root: Path | None, choice: bool | None, *, is_for_project: bool
-) -> InstructionFiles | None:
+def instruction_files_for(root: Path | None, choice: str, *, is_for_project: bool) -> InstructionFiles | None:
     """Return the files for an agent; None if it gets none.
 
     Args:
         root: The folder of its tools; None for the working folder.
-        choice: Whether the person wants them; None if that was not said.
+        choice: ``use`` if the person has agreed to them, ``off`` for none, ``ask`` to ask.
         is_for_project: Whether the agent works on a project: it has tools, or is from a file.
+
+    Raises:
+        InvalidOptionError: E75, there is no such choice.
     """
-    if choice is False or (choice is None and not is_for_project):
+    if choice not in ("ask", "use", "off"):
+        reason = f"must be ask, use or off, not {choice!r:.60}"
+        raise InvalidOptionError(option="--project-instructions", reason=reason)
+    if choice == "off" or (choice == "ask" and not is_for_project):
         return None
-    return InstructionFiles(Path() if root is None else root, is_agreed=choice is True)
+    return InstructionFiles(Path() if root is None else root, is_agreed=choice == "use")
 
 
 def _read(path: Path, boundary: Path, *, is_of_user: bool) -> InstructionFile:
+    from kantan_agents.tools.mcp.configuration.entry import ServerSource  # it takes long
+
     try:
         text, reason = text_of(path, boundary), ""
     except ProjectInstructionsError as error:
@@ -171,20 +159,13 @@ def _read(path: Path, boundary: Path, *, is_of_user: bool) -> InstructionFile:
     return InstructionFile(path, is_of_user, text, source, reason or ("" if text else "it is empty"))
 
 
-def _judged(file: InstructionFile, record: TrustRecord) -> InstructionFile:
-    distrust = None if file.reason else record.distrust(file.source)
-    hint = "--project-instructions uses it all the same"
-    return file if distrust is None else attrs.evolve(file, reason=f"it {distrust}; {hint}")
-
-
-def _shown(file: InstructionFile) -> Iterator[str]:
-    """Yield the beginning of a text for the question, with its invisible characters by code."""
-    text = by_code(file.text[: _MOST_CHARACTERS + 1], strict=True)
-    lines = text[:_MOST_CHARACTERS].split("\n")
-    yield from (f"  {line}" for line in lines[:_MOST_LINES])
-    if len(text) > _MOST_CHARACTERS or len(lines) > _MOST_LINES:
-        yield f"  ... ({file.extent}; the rest is in the file)"
-
-
-def _render(added: str, text: str, context: dict[str, Any], allow_env: bool) -> str:
-    return f"{render_template(text, context, allow_env).rstrip()}\n\n{added}"
+def _beginning(lines: Iterable[str], file: InstructionFile) -> Iterator[str]:
+    """Yield the beginning of lines, and a line that says so if there are more."""
+    left = _MOST_CHARACTERS
+    for number, line in enumerate(lines):
+        if number < _MOST_LINES:
+            yield f"  {line[:left]}"
+        if number == _MOST_LINES or len(line) > left:
+            yield f"  ... ({file.extent}; the rest is in {file.name})"
+            return
+        left -= len(line)

@@ -29,7 +29,8 @@ class ChangedFiles:
         skills: The skills of each loader.
         own: The agent of the conversation, if it is from a file.
         lines: What has changed, a line for each file.
-        told: The instructions of the user and of the project.
+        instructions: The files with instructions of the user and of the project.
+        texts: What has changed in them, as lines.
     """
 
     agents: tuple[AgentCatalog, ...] = attrs.field(eq=False)
@@ -37,7 +38,8 @@ class ChangedFiles:
     own: AgentDefinition | None = attrs.field(eq=False)
     lines: tuple[str, ...]
     _held: tuple[Any, ...] = attrs.field(repr=False)  # equal for files with equal contents
-    told: tuple[InstructionFile, ...] = attrs.field(default=(), eq=False)
+    instructions: tuple[InstructionFile, ...] = attrs.field(default=(), eq=False)
+    texts: tuple[str, ...] = ()
 
 
 class PinnedFiles:
@@ -47,7 +49,7 @@ class PinnedFiles:
         agents: Load the agents.
         skills: Load the skills.
         own: The agent of the conversation, if it is from a file.
-        told: The instructions of the user and of the project, if the agent gets them.
+        instruction_files: Those with instructions of the user and of the project, if the agent gets them.
     """
 
     def __init__(
@@ -55,10 +57,10 @@ class PinnedFiles:
         agents: Iterable[AgentLoader] = (),
         skills: Iterable[SkillLoader] = (),
         own: AgentDefinition | None = None,
-        told: InstructionFiles | None = None,
+        instruction_files: InstructionFiles | None = None,
     ) -> None:
         self.own = own
-        self.told = told
+        self.instruction_files = instruction_files
         self.skills = tuple(skills)
         self._agents = tuple(agents)
         self._configuration: Configuration | None = None
@@ -93,7 +95,8 @@ class PinnedFiles:
         agents = tuple(loader.read_files() for loader in self._agents)
         skills = tuple(loader.read_files() for loader in self.skills)
         own = self._own_now()
-        told_before, told = ((), ()) if self.told is None else (self.told.files, self.told.read())
+        files = self.instruction_files
+        instructions_before, instructions = ((), ()) if files is None else (files.files, files.read())
         pairs: list[tuple[dict[str, Any], dict[str, Any]]] = [
             *(
                 (_files(loader.load_agents_now()), _files(now))
@@ -104,7 +107,7 @@ class PinnedFiles:
                 for loader, now in zip(self.skills, skills, strict=True)
             ),
             (_files([self.own] if self.own else ()), _files([own] if own else ())),
-            (_files(told_before), _files(told)),
+            (_files(instructions_before), _files(instructions)),
         ]
         found = [line for before, after in pairs for line in _differences(before, after)]
         configured = {path: _content(path) for path in self._configured}
@@ -116,7 +119,8 @@ class PinnedFiles:
         if not found:
             return None
         held = (*(tuple(after.items()) for _, after in pairs), tuple(configured.items()))
-        return ChangedFiles(agents, skills, own, tuple(dict.fromkeys(found)), held, told)
+        texts = () if files is None else tuple(files.changes(instructions))
+        return ChangedFiles(agents, skills, own, tuple(dict.fromkeys(found)), held, instructions, texts)
 
     def take(self, changed: ChangedFiles) -> None:
         """Use what has changed: exactly that, whatever the files hold now."""
@@ -125,8 +129,8 @@ class PinnedFiles:
         for skill_loader, skills in zip(self.skills, changed.skills, strict=True):
             skill_loader.pin(skills)
         self.own = changed.own
-        if self.told is not None:
-            self.told.take(changed.told)
+        if self.instruction_files is not None:
+            self.instruction_files.take(changed.instructions)
 
     def _own_now(self) -> AgentDefinition | None:
         if self.own is None or self.own.path is None:

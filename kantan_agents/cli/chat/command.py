@@ -108,7 +108,7 @@ def chat(
             autocompletion=_complete_conversation,
         ),
     ] = None,
-    project_instructions: ProjectInstructionsOption = None,
+    project_instructions: ProjectInstructionsOption = "ask",
     tools_root: ToolsOption = None,
     write: WriteOption = False,
     shell: ShellOption = False,
@@ -154,7 +154,7 @@ def chat(
     prices = read_prices(price)
     require_extra("chat")
 
-    from kantan_agents.cli.agents.instruction_files import instruction_files
+    from kantan_agents.cli.agents.instruction_files import instruction_files_for
     from kantan_agents.cli.chat.questions import Questions
     from kantan_agents.cli.chat.settings import Settings, open_conversations, read_start
     from kantan_agents.cli.run import recording
@@ -167,8 +167,8 @@ def chat(
     tools = ToolkitOptions(tools_root, write, shell, network, sandbox).tools()
     questions = Questions() if is_terminal() else None
     is_for_project = bool(tools) or agent is not None
-    told = instruction_files(tools_root, project_instructions, is_for_project=is_for_project)
-    make_agent, context = read_start(agent, text, context_file, rules, tools, questions, asked or (), told)
+    files = instruction_files_for(tools_root, project_instructions, is_for_project=is_for_project)
+    make_agent, context = read_start(agent, text, context_file, rules, tools, questions, asked or (), files)
     talks_to = make_agent(model)
     place = say_where_commands_run(talks_to.inherited["tools"], approved or (), sandbox)
     store = None if no_save else open_conversations(conversations, resumes=resume is not None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import attrs
@@ -20,7 +20,6 @@ from kantan_agents.tools.facts import label_of
 from kantan_agents.tools.mcp.server_connections import tended_servers
 from kantan_agents.tools.server_names import server_of
 
-IMAGES: Final = "images"
 _KINDS: Final = {"function_call": "calls of tools", "reasoning": "reasoning"}
 
 
@@ -39,7 +38,9 @@ class ContextPart:
     tokens: int
 
 
-async def parts_before(agent: Agent[Any], context: dict[str, Any], told: str) -> list[ContextPart]:
+async def parts_before(
+    agent: Agent[Any], context: dict[str, Any], added: Mapping[str, str]
+) -> list[ContextPart]:
     """Return what a request has before the conversation: instructions, tools and hand-offs.
 
     No MCP server is started or asked: the tools are those that it has listed last.
@@ -47,14 +48,12 @@ async def parts_before(agent: Agent[Any], context: dict[str, Any], told: str) ->
     Args:
         agent: The agent that the next request goes to.
         context: The context of the conversation.
-        told: What the files of instructions add to those of the agent.
+        added: What files add to the instructions of the agent, by path.
     """
     context = copy.copy(context)
-    of_files = tokens_of_text(told)
-    instructions = tokens_of_text(await agent.render(context))
-    parts = [ContextPart("instructions", f"of {agent.name}", max(0, instructions - of_files))]
-    if of_files:
-        parts.append(ContextPart("project instructions", "AGENTS.md or CLAUDE.md", of_files))
+    files = [ContextPart("project instructions", path, tokens_of_text(text)) for path, text in added.items()]
+    own = tokens_of_text(await agent.render(context)) - sum(one.tokens for one in files)
+    parts = [ContextPart("instructions", f"of {agent.name}", max(0, own)), *files]
     sdk_agent = agent.sdk_agent
     local = await sdk_agent.clone(mcp_servers=[]).get_all_tools(RunContextWrapper(context))
     parts += [ContextPart(_source_of(tool), tool.name, tokens_of_tool(tool)) for tool in local]
@@ -107,9 +106,9 @@ def parts_of(items: Iterable[Item]) -> Iterator[ContextPart]:
 
 def _split(kind: str, content: Any, origin: str = "") -> Iterator[ContextPart]:
     """Yield the parts of a message or of a result: its text, the files sent with it, and its images."""
-    for number, part in enumerate(content if isinstance(content, list) else [content]):
+    for number, part in enumerate(content if isinstance(content, list) else [content or ""]):
         is_image = isinstance(part, dict) and part.get("type") == "input_image"
         text = str(part.get("text", "")) if isinstance(part, dict) else str(part)
         is_file = kind == "your messages" and number > 0 and text
-        of_part = IMAGES if is_image else "files sent" if is_file else kind
+        of_part = "images" if is_image else "files sent" if is_file else kind
         yield ContextPart(of_part, origin or text.strip() or of_part, tokens_of_item(part))

@@ -67,7 +67,7 @@ def read_start(
     tools: Sequence[Any],
     questions: Questions | None,
     asked: Collection[str] = (),
-    told: InstructionFiles | None = None,
+    instruction_files: InstructionFiles | None = None,
 ) -> tuple[MakeAgent, dict[str, Any]]:
     """Return what makes the agent, and the context of its conversations.
 
@@ -88,7 +88,7 @@ def read_start(
     protect_used([rules, context_file])
     for_people = context.get(CONTEXT_KEY) if stated is None else stated
     prompt = read_instructions(instructions)
-    make_agent = agent_source(agent, prompt, for_people, tools, questions, asked, told)
+    make_agent = agent_source(agent, prompt, for_people, tools, questions, asked, instruction_files)
     return make_agent, context
 
 

@@ -100,7 +100,7 @@ def ask_for_trust(
             hint = f"read it, then run: kantan-agents mcp trust {shlex.quote(path)}"
             typer.echo(f"{path} {reason}. It is too long to be shown in a question; {hint}", err=True)
             continue
-        does = "tells agents how to work" if source in texts else "starts or connects to"
+        does = "instructs agents" if source in texts else "starts or connects to"
         typer.echo(f"{path} {reason}. It {does}:", err=True)
         for line in lines:
             typer.echo(line, err=True)

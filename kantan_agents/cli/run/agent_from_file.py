@@ -14,6 +14,7 @@ from kantan_agents.agent import Agent
 from kantan_agents.agent.delegation import task_tool
 from kantan_agents.agent.from_definition import missing_tools
 from kantan_agents.cli.agents.agent_to_run import AgentToRun
+from kantan_agents.cli.run.instruction_options import instruction_options
 from kantan_agents.cli.terminal.plain import one_line
 from kantan_agents.cli.terminal.protect_used import protect_used
 from kantan_agents.cli.terminal.replaced import say_replaced
@@ -55,7 +56,6 @@ def agent_from_file(
     (skills,) = named.pinned.skills
     protect_used(named.pinned.directories)
     servers = _servers_of(named, asks=asks)  # before the instructions: one question is about both
-    told = named.pinned.told
     agent: Agent[Any] = Agent.from_definition(
         named.definition,
         tools=[task_tool(named.loader), *tools],
@@ -67,7 +67,7 @@ def agent_from_file(
         skills=skills,
         allow_env=False,
         middleware=[*middleware, _naming_what_is_missing(named.loader, skills)],
-        **({} if told is None else told.options()),
+        **instruction_options(named.pinned.instruction_files),
     )
     _name_missing_tools(named.definition, agent)
     if named.definition.skills:
@@ -102,8 +102,8 @@ def _servers_of(named: AgentToRun, *, asks: bool) -> list[Any]:
     for other in named.loader.load_agents_now():
         with suppress(KantanAgentsError):  # its own run says what is wrong with it
             others += wanted_servers(other).entries
-    told = named.pinned.told
-    ask_for_trust(entries, servers.configuration, others, None if told is None else told.questions())
+    files = named.pinned.instruction_files
+    ask_for_trust(entries, servers.configuration, others, None if files is None else files.questions())
     # A server is started again after it has failed: by then, its program must not be another one.
     protect_used(word for entry in entries for word in _words_of(entry))
     return servers.for_definition(definition, known_only=True)

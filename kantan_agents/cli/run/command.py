@@ -74,7 +74,7 @@ def run(
             show_default=False,
         ),
     ] = None,
-    project_instructions: ProjectInstructionsOption = None,
+    project_instructions: ProjectInstructionsOption = "ask",
     tools_root: ToolsOption = None,
     write: WriteOption = False,
     shell: ShellOption = False,
@@ -130,7 +130,7 @@ def run(
     if tools_root is not None:
         protect_used([rules, context_file, None if named is None else named.definition.path], has_tools=True)
 
-    from kantan_agents.cli.agents.instruction_files import instruction_files
+    from kantan_agents.cli.agents.instruction_files import instruction_files_for
     from kantan_agents.cli.run.run import answer
 
     # Piped text may come from anyone, so it must not run tools.
@@ -147,5 +147,7 @@ def run(
         tools=ToolkitOptions(tools_root, write, shell, network, sandbox),
         approved=approved or (),
         asked=asked or (),
-        told=instruction_files(tools_root, project_instructions, is_for_project=is_for_project),
+        instruction_files=instruction_files_for(
+            tools_root, project_instructions, is_for_project=is_for_project
+        ),
     )

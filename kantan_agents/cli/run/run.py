@@ -17,6 +17,7 @@ from kantan_agents.cli.agents.agent_to_run import AgentToRun
 from kantan_agents.cli.agents.instruction_files import InstructionFiles
 from kantan_agents.cli.agents.pinned_files import PinnedFiles
 from kantan_agents.cli.run.agent_from_file import agent_from_file
+from kantan_agents.cli.run.instruction_options import instruction_options
 from kantan_agents.cli.run.recording import RecordingTarget, collect_runs, recording_to
 from kantan_agents.cli.terminal.approvals import ApprovalAnswer, AskedApprovals, AskedCall, approving
 from kantan_agents.cli.terminal.plain import json_text, one_line, printable
@@ -47,7 +48,7 @@ def answer(
     tools: ToolkitOptions = NO_TOOLKIT,
     approved: Collection[str] = (),
     asked: Collection[str] = (),
-    told: InstructionFiles | None = None,
+    instruction_files: InstructionFiles | None = None,
 ) -> None:
     """Ask ``question`` and print the answer, as text or as the completed context.
 
@@ -64,7 +65,7 @@ def answer(
         approved: Names of tools whose calls need no approval, and entries such as ``Bash(git status:*)``.
             Other calls that need one are refused.
         asked: Names of further tools whose calls need an approval.
-        told: The instructions of the user and of the project; None for none.
+        instruction_files: The files with instructions that the agent gets.
 
     Raises:
         KantanAgentsError: E8, E54, E55, E56 for a command, E19, E47 for the model, E6, E18, E20 for the
@@ -93,12 +94,12 @@ def answer(
     given = tools.tools()
     say_where_commands_run(given, approved, tools.sandbox)
     if isinstance(instructions, str):
-        pinned = PinnedFiles(told=told)
-        options = {} if told is None else told.options()
+        pinned = PinnedFiles(instruction_files=instruction_files)
+        options = instruction_options(instruction_files)
         agent = Agent(AGENT_NAME, instructions, model=model, middleware=middleware, tools=given, **options)
     else:
         pinned = instructions.pinned
-        pinned.told = told
+        pinned.instruction_files = instruction_files
         agent = agent_from_file(instructions, model, middleware, given, asks=True)
     with recording_to(target) as recorder:
         run = background_loop.run(lambda: _finished(agent, question, context, runs, approved))

@@ -22,11 +22,12 @@ ModelOption = Annotated[
     ),
 ]
 ProjectInstructionsOption = Annotated[
-    Optional[bool],  # noqa: UP045
+    str,
     typer.Option(
-        "--project-instructions/--no-project-instructions",
-        help="Use the nearest AGENTS.md or CLAUDE.md without asking, or none. By default, an agent of a file "
-        "or with --tools uses one that you agree to.",
+        "--project-instructions",
+        metavar="ask|use|off",
+        help="Whether an agent of a file, or with --tools, gets the nearest AGENTS.md or CLAUDE.md: only if "
+        "you agree to it, without a question, or not.",
         show_default=False,
     ),
 ]

@@ -81,9 +81,10 @@ async def test_instructions_tools_skills_and_handoffs_are_parts() -> None:
         handoffs=[billing, handoff(billing.sdk_agent, tool_name_override="to_other")],
     )
     context = {"who": "Ada", "tool_rules": {"deny": ["delete"]}}
-    parts = await parts_before(agent, context, " Be kind." * 10)
+    parts = await parts_before(agent, context, {"/shop/AGENTS.md": " Be kind." * 10})
     found = kinds(parts)
-    assert found["instructions"] == ["of shop"] and found["project instructions"]
+    assert found["instructions"] == ["of shop"]
+    assert found["project instructions"] == ["/shop/AGENTS.md"]
     assert found["tools of the agent"] == ["look"]  # what the rules deny is not sent
     assert "Skill" in found["descriptions of skills"]
     assert found["hand-offs"] == ["to billing", "to billing"]
@@ -99,11 +100,11 @@ async def test_servers_are_not_started_and_their_tools_are_those_listed_last(
     processes = Processes(tmp_path, preloaded)
     model = ScriptedModel(["Done."])
     agent = Agent("clerk", "Help.", model=model, mcp_servers=[processes.server("files")])
-    assert kinds(await parts_before(agent, {}, ""))["tools of files (not listed yet)"] == [""]
+    assert kinds(await parts_before(agent, {}, {}))["tools of files (not listed yet)"] == [""]
     assert processes.log == []
     await agent.run_async("Go.")
     before = list(processes.log)
-    listed = kinds(await parts_before(agent, {"tool_rules": {"deny": ["pay"]}}, ""))["tools of files"]
+    listed = kinds(await parts_before(agent, {"tool_rules": {"deny": ["pay"]}}, {}))["tools of files"]
     assert "read" in listed and "pay" not in listed
     assert processes.log == before
 

@@ -23,7 +23,7 @@ def begin(preloaded: Preloaded, environment: dict[str, str], folder: Path) -> It
 
         def start(server: OfflineServer, *arguments: str) -> Terminal:
             whole = {**environment, **server.environment()}
-            terminal = Terminal(preloaded, "chat", *arguments, env=whole, cwd=folder, columns=150)
+            terminal = Terminal(preloaded, "chat", *arguments, env=whole, cwd=folder, columns=240)
             return stack.enter_context(terminal)
 
         yield start
@@ -36,7 +36,7 @@ def test_a_person_agrees_to_the_file_of_a_folder_once_and_to_each_change(begin: 
     with OfflineServer(["One.", "Two.", "Three."]) as server:
         terminal = begin(server, "--tools", ".")
         shown = terminal.wait_for(QUESTION)
-        assert f"{file} is not trusted yet. It tells agents how to work:" in shown
+        assert f"{file} is not trusted yet. It instructs agents:" in shown
         assert "  Use tabs.[U+202E][U+001B][2J" in shown
         terminal.enter("y")
         terminal.wait_for_prompt()
@@ -47,16 +47,17 @@ def test_a_person_agrees_to_the_file_of_a_folder_once_and_to_each_change(begin: 
         terminal.wait_for_prompt()
         file.write_text("Use blanks.\n")
         terminal.enter("2?")
-        terminal.wait_for("/reload uses them as they are now.")
+        shown = terminal.wait_for("/reload uses them as they are now.")
+        assert "  -Use tabs.[U+202E][U+001B][2J\n  +Use blanks.\n" in shown
         terminal.wait_for_prompt()
         terminal.enter("/reload")
         terminal.wait_for("They are used from now on.")
         terminal.wait_for_prompt()
         terminal.enter("3?")
         terminal.wait_for("Three.")
-    told = [request.body["instructions"] for request in server.requests]
-    assert ["Use tabs." in text for text in told] == [True, True, False]
-    assert told[2].endswith("Use blanks.")
+    got = [request.body["instructions"] for request in server.requests]
+    assert ["Use tabs." in text for text in got] == [True, True, False]
+    assert got[2].endswith("Use blanks.")
 
 
 @pytest.mark.slow
@@ -78,9 +79,9 @@ def test_in_a_pipe_nothing_is_asked_and_nothing_is_used(lines: Any, folder: Path
     with OfflineServer(["One.", "Two."]) as server:
         ended = lines(server, b"1?\n", "--tools", ".")
         assert ended.returncode == 0 and "left out: it is not trusted yet" in ended.stderr
-        lines(server, b"2?\n", "--tools", ".", "--project-instructions")
-    told = [request.body["instructions"] for request in server.requests]
-    assert ["Use tabs." in text for text in told] == [False, True]
+        lines(server, b"2?\n", "--tools", ".", "--project-instructions", "use")
+    got = [request.body["instructions"] for request in server.requests]
+    assert ["Use tabs." in text for text in got] == [False, True]
 
 
 def test_an_agent_of_a_module_decides_itself(lines: Any, folder: Path, shop: str) -> None:
@@ -88,6 +89,6 @@ def test_an_agent_of_a_module_decides_itself(lines: Any, folder: Path, shop: str
     with OfflineServer(["One."]) as server:
         ended = lines(server, b"1?\n", "--agent", shop)
         assert "AGENTS.md" not in ended.stderr
-        refused = lines(server, b"1?\n", "--agent", shop, "--project-instructions")
+        refused = lines(server, b"1?\n", "--agent", shop, "--project-instructions", "use")
     assert server.requests[0].body["instructions"] == "Serve." and len(server.requests) == 1
     assert refused.returncode == 2 and "cannot be combined with an agent of a module" in refused.stderr

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio.to_thread
 
 from kantan_agents.cli.chat.chat import Chat, ChatCommand
-from kantan_agents.cli.chat.context_parts import ContextPart, parts_before, parts_of
 from kantan_agents.cli.terminal.plain import one_line
 from kantan_agents.cli.terminal.show_quantities import count_text
-from kantan_agents.middleware import CompactHistory
+
+if TYPE_CHECKING:
+    from kantan_agents.cli.chat.context_parts import ContextPart
 
 _LARGEST: Final = 5
 _LONGEST: Final = 60
@@ -20,9 +21,13 @@ _LONGEST_KIND: Final = 40
 
 async def _context(chat: Chat, words: str) -> None:
     del words
+    # Imported here: a chat in which nobody types it does not pay for it.
+    from kantan_agents.cli.chat.context_parts import parts_before, parts_of
+
     talk = chat.talk
-    told = getattr(getattr(chat.make_agent, "pinned", None), "told", None)
-    before = await parts_before(talk.agent, talk.context, "" if told is None else told.text)
+    files = getattr(getattr(chat.make_agent, "pinned", None), "instruction_files", None)
+    sections = {} if files is None else {str(one.path): one.section for one in files.used}
+    before = await parts_before(talk.agent, talk.context, sections)
     said = await anyio.to_thread.run_sync(lambda: list(parts_of(talk.items)))
     lines = [*_table([*before, *said]), ""]
     if talk.counted is None:
@@ -59,7 +64,9 @@ def _cut(text: str, most: int) -> str:
     return line if len(line) <= most else f"{line[: most - 4]} ..."
 
 
-def _limits(agent: Any) -> Iterator[CompactHistory]:
+def _limits(agent: Any) -> Iterator[Any]:
+    from kantan_agents.middleware import CompactHistory
+
     entries = agent.inherited["middleware"]
     values = (entry[1] if isinstance(entry, tuple) else entry for entry in entries)
     return (value for value in values if isinstance(value, CompactHistory))
