@@ -100,6 +100,7 @@ class Hooks(Middleware):
 
         The answer counts when the call is made.
         """
+        self._early.pop(call, None)  # of the same call, if the person has refused it
         self._early[call] = refusal = await self._refusal(call)
         return refusal
 

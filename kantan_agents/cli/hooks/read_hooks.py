@@ -53,6 +53,8 @@ def read_hooks(root: str) -> HooksFile | None:
     own = config_directory()
     if own is None or not os.path.lexists(own / NAME):
         return None
+    if os.name == "nt":
+        raise HooksFileError(path=str(own / NAME), problems=["hooks need Linux or macOS"])
     places = _Places(Path(os.path.realpath(own)), (Path(root), *project_folders()))
     file = places.own / NAME
     problems = [*places.faults_of_folder(), *places.faults(file)]
@@ -76,12 +78,9 @@ class _Places:
 
     def faults_of_folder(self) -> Iterator[str]:
         """Yield why hooks of the user's configuration directory may not be used here."""
-        if os.name == "nt":
-            yield "hooks need Linux or macOS"
-            return
         home = Path(os.path.realpath(os.path.expanduser("~")))  # noqa: PTH111 - never fails
         for place in self.worked_in:
-            # Whoever works in the home folder has the directory in it, which is protected there.
+            # The home folder of every user has this directory in it, which is protected there.
             is_inside = self.own.is_relative_to(place) and not home.is_relative_to(place)
             if is_inside or place.is_relative_to(self.own):
                 yield f"you work in {place}, and it is in {self.own}; start elsewhere"
@@ -123,12 +122,10 @@ def _files(command: str, folder: Path, root: str) -> Iterator[Path]:
 
 
 def _parsed(path: Path) -> tuple[list[Hook], list[str]]:
+    if not path.is_file() or path.stat().st_size > _MOST_BYTES:
+        return [], [f"it is not a regular file of at most {_MOST_BYTES} bytes"]
     try:
-        # Not to wait for a pipe that nobody writes to.
-        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:  # noqa: PTH123
-            content = file.read(_MOST_BYTES + 1)
-        if len(content) > _MOST_BYTES:
-            return [], [f"it is larger than {_MOST_BYTES} bytes"]
+        content = path.read_bytes()
         return parse_hooks(json.loads(content.decode("utf-8-sig"), object_pairs_hook=_object))
     except OSError as error:
         return [], [error.strerror or str(error)]

@@ -291,7 +291,7 @@ async def test_tools_of_every_other_agent_are_guarded(guard: Guard, kind: str) -
             context = await inner.run_async("Look.")
             return str(context["result"].final_output)
 
-        options: dict[str, Any] = {
+        options: Any = {
             "handoff": {"handoffs": [inner]},
             "sdk handoff": {"handoffs": [plain]},
             "agent as tool": {"tools": [inner.as_tool("ask", "Ask the other one.")]},
@@ -319,7 +319,8 @@ async def test_what_was_decided_before_a_question_counts_once(guard: Guard) -> N
     guarded = guard(PreToolUse=[group(f"{LOG}; exit 2")])
     pending = PendingCall("call_1", "look", '{"what":"it"}', "shop")
     assert "blocks this call" in await guarded.hooks.ask_early(pending)
-    for other in ({"call_id": "2"}, {"tool": "fail"}, {"arguments": "{}"}, {"agent": "a"}):
+    others: list[dict[str, Any]] = [{"call_id": "2"}, {"tool": "fail"}, {"arguments": "{}"}, {"agent": "a"}]
+    for other in others:
         await guarded.hooks._refusal(attrs.evolve(pending, **other))
     assert len(guarded.log) == 5
     await guarded.hooks._refusal(pending)
@@ -327,9 +328,10 @@ async def test_what_was_decided_before_a_question_counts_once(guard: Guard) -> N
     await guarded.hooks._refusal(pending)
     assert len(guarded.log) == 6
     await guarded.hooks.ask_early(pending)
+    await guarded.hooks.ask_early(pending)
     await guarded.hooks.submit("The next one.")
     await guarded.hooks._refusal(pending)
-    assert len(guarded.log) == 8
+    assert len(guarded.log) == 9
 
 
 async def test_a_prompt_is_blocked_or_gets_more(guard: Guard) -> None:

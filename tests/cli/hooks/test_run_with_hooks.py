@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kantan_agents.testing import OfflineServer, ScriptedToolCall
+from tests.cli.agent_folder import agent_file
 
 from .conftest import Configure, group
 
@@ -58,6 +59,13 @@ def test_a_context_file_brings_no_hooks(ask: Any, own: Path, work: Path) -> None
     (work / "context.json").write_text(json.dumps({"hooks": hooks}))
     outcome, _ = ask(["Hello."], "Hi", "--context", "context.json")
     assert (outcome.code, outcome.stdout, outcome.stderr) == (0, "Hello.\n", "")
+
+
+def test_the_file_of_an_agent_brings_no_hooks(ask: Any, own: Path, work: Path) -> None:
+    hooks = json.dumps({event: [group("exit 2")] for event in ("UserPromptSubmit", "PreToolUse", "Stop")})
+    agent_file(work / ".claude/agents/a.md", "a", "Answers.", f"model: m\nhooks: {hooks}\n", "You answer.\n")
+    outcome, _ = ask(["Hello."], "Hi", "--agent", "a")
+    assert (outcome.code, outcome.stdout) == (0, "Hello.\n")
 
 
 def test_a_question_is_kept_back(ask: Any, configure: Configure) -> None:
