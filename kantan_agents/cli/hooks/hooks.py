@@ -50,7 +50,7 @@ class Hooks(Middleware):
         self._file = file
         self._folder = folder
         self._env = {} if file is None else _environment(folder)
-        self._early: dict[PendingCall, str] = {}
+        self._early: dict[PendingCall, list[HookOutcome]] = {}
 
     @classmethod
     def of_user(cls, root: Path | None, *, off: bool = False) -> Hooks:
@@ -72,7 +72,7 @@ class Hooks(Middleware):
         return cls(file, folder)
 
     def guard_runs(self) -> None:
-        """Apply to every run that begins in this context, also inside of others."""
+        """Apply to every run that starts in this context, also inside of others."""
         if self._file is not None:
             inherited_layers.set(layers_of([self]))
 
@@ -98,22 +98,15 @@ class Hooks(Middleware):
     async def ask_early(self, call: PendingCall) -> str:
         """Return why a call is not made, before a person is asked about it; empty if it may be.
 
-        The answer counts when the call is made.
+        The hooks that have run count when the call is made, and do not run again.
         """
-        self._early.pop(call, None)  # of the same call, if the person has refused it
-        self._early[call] = refusal = await self._refusal(call)
-        return refusal
+        self._early[call] = outcomes = await self._run("PreToolUse", _about(call), call.names)
+        return _refusal_of(outcomes)
 
     async def _refusal(self, call: PendingCall) -> str:
-        if call in self._early:
-            return self._early.pop(call)
-        outcomes = await self._run("PreToolUse", _about(call), call.names)
-        reasons = [
-            f"A hook of the user blocks this call: {one.objection}" for one in outcomes if one.objection
-        ]
-        if any(one.fault for one in outcomes):
-            reasons.append("A hook of the user that checks this call has failed, so it was not made.")
-        return "\n".join(reasons)
+        known = self._early.pop(call, [])
+        others = await self._run("PreToolUse", _about(call), call.names, [one.hook for one in known])
+        return _refusal_of([*known, *others])
 
     async def submit(self, prompt: str) -> tuple[str, str]:
         """Return why a prompt is not sent, empty if it is, and what is added to it."""
@@ -141,7 +134,7 @@ class Hooks(Middleware):
         return output
 
     async def _run(
-        self, event: Event, data: Mapping[str, Any], names: Sequence[str] = ()
+        self, event: Event, data: Mapping[str, Any], names: Sequence[str] = (), done: Sequence[Hook] = ()
     ) -> list[HookOutcome]:
         """Run the hooks of an event at the same time, and warn of those that fail."""
         file, outcomes = self._file, list[HookOutcome]()
@@ -155,12 +148,20 @@ class Hooks(Middleware):
 
         async with anyio.create_task_group() as group:
             for hook in file.hooks:
-                if hook.event == event and (not names or hook.concerns(names)):
+                if hook.event == event and hook not in done and (not names or hook.concerns(names)):
                     group.start_soon(run, hook)
         for one in outcomes:
             if one.fault:
                 await self.warn(f"{event} hook {one.hook.shown} has failed: {one.fault}")
         return outcomes
+
+
+def _refusal_of(outcomes: Sequence[HookOutcome]) -> str:
+    """Return what a model gets instead of the result of a call; empty if no hook blocks it."""
+    reasons = [f"A hook of the user blocks this call: {one.objection}" for one in outcomes if one.objection]
+    if any(one.fault for one in outcomes):
+        reasons.append("A hook of the user that checks this call has failed, so it was not made.")
+    return "\n".join(reasons)
 
 
 def _as_pending(call: ToolCall) -> PendingCall:

@@ -334,6 +334,19 @@ async def test_what_was_decided_before_a_question_counts_once(guard: Guard) -> N
     assert len(guarded.log) == 9
 
 
+async def test_a_hook_that_was_not_asked_before_a_question_is_asked_when_the_call_is_made(
+    guard: Guard,
+) -> None:
+    guarded = guard(PreToolUse=[group(f"{LOG}; exit 2", "drop"), group(LOG, "mcp__docs__drop")])
+    # The question knows the full name only; the call also has the name that the server has given its tool.
+    asked = PendingCall("call_1", "mcp__docs__drop", "{}", "shop", names=("mcp__docs__drop", "mcp__docs"))
+    assert await guarded.hooks.ask_early(asked) == ""
+    assert len(guarded.log) == 1
+    made = attrs.evolve(asked, names=("drop", "mcp__docs__drop", "mcp__docs"))
+    assert "blocks this call" in await guarded.hooks._refusal(made)
+    assert len(guarded.log) == 2
+
+
 async def test_a_prompt_is_blocked_or_gets_more(guard: Guard) -> None:
     prompt = [group("cat > prompt; echo on branch main"), group("echo 'and more'; echo unseen >&2")]
     guarded = guard(UserPromptSubmit=prompt, Stop=[group("exit 2")])
