@@ -9,6 +9,7 @@ from kantan_agents.errors.chat import (
     ConversationNotFoundError,
     ConversationsFileError,
     FileMentionError,
+    HooksFileError,
 )
 from kantan_agents.errors.definitions import (
     AgentFileError,
@@ -265,6 +266,7 @@ __all__ = [
     "FileNotUsableError",
     "FixedOptionError",
     "HistoryTypeError",
+    "HooksFileError",
     "HostedToolError",
     "ImproveBudgetError",
     "IncompleteRecordError",

@@ -1,6 +1,8 @@
-"""E193 to E196: ``kantan-agents chat``."""
+"""E193 to E196, E199: ``kantan-agents chat``, and hooks."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from kantan_agents.errors.root import KantanAgentsError
 
@@ -59,3 +61,20 @@ class ChatCommandError(KantanAgentsError):
     template = "Cannot run {command}: {reason}"
     command: str
     reason: str
+
+
+class HooksFileError(KantanAgentsError):
+    """The user's file of hooks cannot be used.
+
+    Attributes:
+        path: The file.
+        problems: Every mistake; each begins with its place in the file, unless it is about the file itself.
+    """
+
+    code = "E199"
+    template = "Hooks cannot be used: {path}: {listed}. Correct this, or pass --no-hooks to run without hooks"
+    path: str
+    problems: Sequence[str]
+
+    def __init__(self, *, path: str, problems: Sequence[str], listed: str | None = None) -> None:
+        super().__init__(path=path, problems=tuple(problems), listed=listed or "; ".join(problems))

@@ -42,6 +42,7 @@ class _Limit(Middleware):
     Attributes:
         seconds: The duration that the user chose.
         at: The end, as a time of ``time.monotonic``.
+        others: The other middleware that runs inside it inherit.
     """
 
     def __init__(self, seconds: float, elapsed: float) -> None:
@@ -49,7 +50,14 @@ class _Limit(Middleware):
         self.at = time.monotonic() + seconds - elapsed
         self._is_over = False
         self._inner: set[asyncio.Task[None]] = set()
-        self._layers = Layers(((_INHERITED, self.run),), (self.model_call,), (self.tool_call,))
+        outer = _limit.get()
+        # What runs inherit besides: a limit replaces the limit around it, and nothing else.
+        self.others: Layers = (inherited_layers.get() or Layers()) if outer is None else outer.others
+        self._layers = Layers(
+            ((_INHERITED, self.run), *self.others.stages),
+            (self.model_call, *self.others.model_calls),
+            (self.tool_call, *self.others.tool_calls),
+        )
 
     async def begin(self, run: Run, call_next: Next) -> None:
         """Run the outermost run; at the end of the time, wait until the runs inside it have ended as well."""

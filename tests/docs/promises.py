@@ -13,6 +13,8 @@ _OWN = "tools/mcp/configuration/test_own_start.py"
 _APP = "cli/test_app.py"
 _RUN = "cli/test_run_toolkit.py"
 _KEPT = "toolkit/shell/test_kept.py"
+_HOOKS = "cli/hooks/test_hooks.py"
+_READ_HOOKS = "cli/hooks/test_read_hooks.py"
 
 PROMISES: dict[tuple[str, str, str], Table] = {
     ("docs/guides/what-a-folder-can-do.md", "Tools for files", "`Write`, `Edit` or `MultiEdit`"): {
@@ -99,6 +101,20 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
         '`"allow"`': ("toolkit/files/test_protected.py::test_the_option_says_what_happens_with_them",),
     },
+    ("docs/guides/chat-with-files.md", "Hooks", "Event"): {
+        "`PreToolUse`": (
+            f"{_HOOKS}::test_exit_code_2_blocks_the_call_and_the_model_gets_the_reason",
+            f"{_HOOKS}::test_rules_decide_first_and_a_hook_allows_nothing",
+            "cli/chat/test_chat_hooks.py::test_a_hook_decides_before_the_person_is_asked",
+        ),
+        "`PostToolUse`": (f"{_HOOKS}::test_a_hook_after_a_call_adds_to_the_result_or_warns",),
+        "`UserPromptSubmit`": (
+            f"{_HOOKS}::test_a_prompt_is_blocked_or_gets_more",
+            "cli/chat/test_chat_hooks.py::test_in_a_pipe_a_message_is_kept_back_or_gets_more",
+            "cli/hooks/test_run_with_hooks.py::test_a_question_is_kept_back",
+        ),
+        "`Stop`": (f"{_HOOKS}::test_the_end_of_an_answer_can_warn",),
+    },
     ("docs/guides/chat.md", "Go on later", "If"): {
         "Ctrl-C or SIGTERM comes, or the terminal is closed": (
             "cli/chat/test_interruptions.py::test_ctrl_c_ends_the_answer_and_keeps_the_conversation",
@@ -183,6 +199,9 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             f"{_FILES}::test_a_link_on_the_way_out_is_set_aside_and_nothing_outside_is_renamed",
             f"{_KEPT}::test_afterwards_none_of_them_is_there_and_everything_else_is",
         ),
+        "changes your hooks or their scripts, where the folder is your home": (
+            f"{_READ_HOOKS}::test_a_command_in_the_sandbox_cannot_change_them_where_the_home_folder_is_its_folder",
+        ),
         "replaces a link that is in the place of a protected file": (
             f"{_FILES}::test_a_link_in_the_place_of_a_protected_file_is_put_back",
             f"{_FILES}::test_what_a_protected_link_leads_to_is_read_only",
@@ -259,6 +278,14 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "an agent, a skill or a command with a name that you use as well": (
             "cli/test_run_agent.py::test_what_a_project_puts_in_place_of_the_users_is_named_on_stderr",
         ),
+        "a file named `hooks.json`, or a program or module with a name that your "
+        "[hooks](chat-with-files.md#hooks) use": (
+            f"{_READ_HOOKS}::test_a_file_of_the_project_is_never_read",
+            f"{_READ_HOOKS}::test_a_variable_cannot_make_a_folder_of_the_project_the_users",
+            f"{_READ_HOOKS}::test_a_link_into_the_project_is_refused",
+            f"{_READ_HOOKS}::test_a_command_that_names_a_file_of_the_project_is_refused",
+            f"{_HOOKS}::test_where_it_starts",
+        ),
         "`kantan_agents.py`, `attr.py` or another file that is named like a module of the library": (
             "cli/test_app.py::test_a_file_in_the_working_directory_takes_the_place_of_no_module",
             f"{_APP}::test_a_module_of_the_working_directory_is_loaded_and_later_files_take_the_place_of_none",
@@ -267,6 +294,13 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
     },
     ("docs/guides/what-a-folder-can-do.md", "Calls of tools", "A call"): {
+        "is made by any agent, and a hook of yours blocks it, fails or takes too long": (
+            f"{_HOOKS}::test_a_guard_that_fails_lets_nothing_through",
+            f"{_HOOKS}::test_the_arguments_that_it_sees_are_those_of_the_call",
+            f"{_HOOKS}::test_tools_of_delegated_agents_are_guarded",
+            f"{_HOOKS}::test_tools_of_every_other_agent_are_guarded",
+            f"{_HOOKS}::test_a_server_s_tool_is_known_by_its_full_name",
+        ),
         "is made to a tool of an MCP server": (
             "cli/test_mcp.py::test_only_full_names_approve_calls_of_a_server",
         ),

@@ -56,7 +56,7 @@ def test_the_middleware_page_lists_every_attribute_of_a_call(kind: type) -> None
     section = sub_section("middleware", kind.__name__)
     listed = {span for first, *_ in rows(section) for span in code_spans(first)}
     # Only the library itself uses these.
-    own = {"structured", "record", "send", "stored", "race", "was_sent", "other_usage"}
+    own = {"structured", "record", "send", "stored", "race", "was_sent", "other_usage", "gate"}
     assert {field.name for field in attrs.fields(kind)} - listed <= own
 
 

@@ -23,6 +23,7 @@ from kantan_agents.cli.terminal.toolkit_options import (
     ApprovedOption,
     AskOption,
     NetworkOption,
+    NoHooksOption,
     SandboxOption,
     ShellOption,
     ToolkitOptions,
@@ -116,6 +117,7 @@ def chat(
     sandbox: SandboxOption = "auto",
     approved: ApprovedOption = None,
     asked: AskOption = None,
+    no_hooks: NoHooksOption = False,
     price: PriceOption = None,
     conversations: Annotated[
         Optional[Path],  # noqa: UP045
@@ -157,12 +159,14 @@ def chat(
     from kantan_agents.cli.agents.instruction_files import instruction_files_for
     from kantan_agents.cli.chat.questions import Questions
     from kantan_agents.cli.chat.settings import Settings, open_conversations, read_start
+    from kantan_agents.cli.hooks.hooks import Hooks
     from kantan_agents.cli.run import recording
     from kantan_agents.cli.terminal.sandbox import say_where_commands_run
 
     target = (
         None if no_record else recording.checked(recording.RecordingTarget(db, required=is_named(invocation)))
     )
+    hooks = Hooks.of_user(tools_root, off=no_hooks)
     text = INSTRUCTIONS if instructions is None else instructions
     tools = ToolkitOptions(tools_root, write, shell, network, sandbox).tools()
     questions = Questions() if is_terminal() else None
@@ -186,6 +190,7 @@ def chat(
             approved or (),
             prices,
             questions,
+            hooks,
             model=model,
             place_of_commands=place,
         )

@@ -18,6 +18,7 @@ import typer
 from kantan_agents.cli.chat.ask_approval import AskAtTerminal, refuse
 from kantan_agents.cli.chat.changed_files import ReportedChanges
 from kantan_agents.cli.chat.chat import Chat, EndOfChatError
+from kantan_agents.cli.chat.chat_hooks import ChatHooks
 from kantan_agents.cli.chat.commands import COMMANDS
 from kantan_agents.cli.chat.commands.agent import model_of
 from kantan_agents.cli.chat.completer import ChatCompleter
@@ -71,9 +72,11 @@ async def _lead(settings: Settings, page: ChatPage | None) -> int:
     costs = Costs(settings.prices)
     editor = None if questions is None else Editor(ending)
     place = settings.place_of_commands
-    ask = partial(refuse, screen) if editor is None else AskAtTerminal(editor, screen, place)
+    hooks = ChatHooks(settings.hooks, screen, ending)
+    ask = partial(refuse, screen) if editor is None else hooks.before(AskAtTerminal(editor, screen, place))
     approved = frozenset(settings.approved)
-    talk = Talk(settings.agent, settings.context, screen, ending, ask, approved, settings.store)
+    talk = Talk(settings.agent, settings.context, screen, ending, ask, approved, settings.store, hooks)
+    hooks.lead(lambda: talk.kept.id)
     if questions is not None and editor is not None:
         questions.ask_at(editor, screen, talk.stop)
     pinned = getattr(settings.make_agent, "pinned", None)

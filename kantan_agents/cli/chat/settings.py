@@ -16,6 +16,7 @@ from kantan_agents.cli.chat.conversations import Conversations
 from kantan_agents.cli.chat.folders import conversations_file
 from kantan_agents.cli.chat.questions import Questions
 from kantan_agents.cli.chat.source import MakeAgent, agent_source
+from kantan_agents.cli.hooks.hooks import Hooks
 from kantan_agents.cli.run.recording import RecordingTarget
 from kantan_agents.cli.terminal.inputs import STDIN, read_context, read_instructions
 from kantan_agents.cli.terminal.plain import one_line
@@ -40,6 +41,7 @@ class Settings:
         approved: Names of tools whose calls need no approval.
         prices: The prices of models.
         questions: Asks the person what a model wants to know; None if nobody is at a terminal.
+        hooks: The person's hooks.
         folder: The working folder, whose files may be sent.
         model: The model that was named.
         place_of_commands: Where the commands of the agent run, for questions; empty if it runs none.
@@ -54,6 +56,7 @@ class Settings:
     approved: Sequence[str]
     prices: Mapping[str, tuple[float, float]]
     questions: Questions | None
+    hooks: Hooks
     folder: Path = attrs.field(factory=lambda: Path(os.path.realpath(".")))
     model: str | None = None
     place_of_commands: str = ""

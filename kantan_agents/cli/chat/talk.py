@@ -16,6 +16,7 @@ from kantan_agents.agent import Agent
 from kantan_agents.agent.delegation.approvals import answer_approvals
 from kantan_agents.agent.stages.trim_history import output_text
 from kantan_agents.cli.chat.answer_view import AnswerView
+from kantan_agents.cli.chat.chat_hooks import ChatHooks
 from kantan_agents.cli.chat.compact import record_of, summarizer, summary_items
 from kantan_agents.cli.chat.conversations import Conversations
 from kantan_agents.cli.chat.ending import ChatEnding
@@ -39,6 +40,7 @@ class Talk:
         ask: Asks about a call that needs an approval.
         approved: Names of tools whose calls need no approval.
         store: Where turns are kept; None to keep none.
+        hooks: The person's hooks.
 
     Attributes:
         counted: The model of the last request of the conversation, and the tokens that its provider counted.
@@ -53,6 +55,7 @@ class Talk:
         ask: Ask,
         approved: frozenset[str],
         store: Conversations | None,
+        hooks: ChatHooks,
     ) -> None:
         self.agent = agent
         self.trace_id: str | None = None
@@ -60,6 +63,7 @@ class Talk:
         self._screen = screen
         self._ending = ending
         self._store = store
+        self._hooks = hooks
         self._stop: Callable[[], None] = _nothing
         self._approvals = AskedApprovals(ask, self.stop, approved)
         self._beginning = context
@@ -101,7 +105,13 @@ class Talk:
         Raises:
             Exception: The error of the run, after what has happened of the answer was kept.
         """
-        return await self._turn(text, message.item, [*self._items, message.item])
+        submitted = await self._hooks.submit(message, text)
+        if not isinstance(submitted, ChatMessage):
+            return submitted
+        outcome = await self._turn(text, submitted.item, [*self._items, submitted.item])
+        if outcome == "finished":
+            await self._hooks.stop(self.kept.turns[-1].answer)
+        return outcome
 
     async def command(self, line: str) -> Outcome:
         """Run one of the agent's tools with a command such as ``/read notes.txt``.

@@ -19,6 +19,7 @@ from kantan_agents.cli.terminal.toolkit_options import (
     ApprovedOption,
     AskOption,
     NetworkOption,
+    NoHooksOption,
     SandboxOption,
     ShellOption,
     ToolkitOptions,
@@ -82,6 +83,7 @@ def run(
     sandbox: SandboxOption = "auto",
     approved: ApprovedOption = None,
     asked: AskOption = None,
+    no_hooks: NoHooksOption = False,
     db: DatabaseOption = DATABASE,
     no_record: Annotated[bool, typer.Option("--no-record", help="Do not record the run.")] = False,
     as_json: Annotated[
@@ -112,6 +114,7 @@ def run(
     run goes on. It is an error if --db names the file.
     """
     from kantan_agents.cli.agents.agent_to_run import read_agent
+    from kantan_agents.cli.hooks.hooks import Hooks
     from kantan_agents.cli.run import recording
     from kantan_agents.cli.terminal import inputs
     from kantan_agents.cli.terminal.protect_used import protect_used
@@ -126,6 +129,7 @@ def run(
     target = (
         None if no_record else recording.checked(recording.RecordingTarget(db, required=is_named(invocation)))
     )
+    hooks = Hooks.of_user(tools_root, off=no_hooks)
     named = None if agent is None else read_agent(agent)
     if tools_root is not None:
         protect_used([rules, context_file, None if named is None else named.definition.path], has_tools=True)
@@ -150,4 +154,5 @@ def run(
         instruction_files=instruction_files_for(
             tools_root, project_instructions, is_for_project=is_for_project
         ),
+        hooks=hooks,
     )

@@ -16,10 +16,12 @@ from kantan_agents.agent.stages.trim_history import output_text
 from kantan_agents.cli.agents.agent_to_run import AgentToRun
 from kantan_agents.cli.agents.instruction_files import InstructionFiles
 from kantan_agents.cli.agents.pinned_files import PinnedFiles
+from kantan_agents.cli.hooks.hooks import Hooks
 from kantan_agents.cli.run.agent_from_file import agent_from_file
 from kantan_agents.cli.run.instruction_options import instruction_options
 from kantan_agents.cli.run.recording import RecordingTarget, collect_runs, recording_to
 from kantan_agents.cli.terminal.approvals import ApprovalAnswer, AskedApprovals, AskedCall, approving
+from kantan_agents.cli.terminal.failures import EXIT_FAILED
 from kantan_agents.cli.terminal.plain import json_text, one_line, printable
 from kantan_agents.cli.terminal.replaced import say_replaced
 from kantan_agents.cli.terminal.sandbox import say_where_commands_run
@@ -30,7 +32,7 @@ from kantan_agents.middleware import Approve, SlashCommands, UserRules
 from kantan_agents.middleware.slash_commands.user_rules import USER_RULES
 from kantan_agents.models.structured import json_data
 from kantan_agents.tool_rules import rules_of
-from kantan_agents.tools.commands import PREFIX, name_in
+from kantan_agents.tools.commands import PREFIX, kind_of, name_in
 from kantan_agents.tools.skills import CommandLoader
 
 AGENT_NAME = "assistant"
@@ -49,6 +51,7 @@ def answer(
     approved: Collection[str] = (),
     asked: Collection[str] = (),
     instruction_files: InstructionFiles | None = None,
+    hooks: Hooks,
 ) -> None:
     """Ask ``question`` and print the answer, as text or as the completed context.
 
@@ -66,8 +69,10 @@ def answer(
             Other calls that need one are refused.
         asked: Names of further tools whose calls need an approval.
         instruction_files: The files with instructions that the agent gets.
+        hooks: The hooks of the user.
 
     Raises:
+        Exit: With code 1, a hook has blocked the question.
         KantanAgentsError: E8, E54, E55, E56 for a command, E19, E47 for the model, E6, E18, E20 for the
             context, E79 for a required database; after the answer is printed if the run could not be
             recorded.
@@ -101,15 +106,26 @@ def answer(
         pinned = instructions.pinned
         pinned.instruction_files = instruction_files
         agent = agent_from_file(instructions, model, middleware, given, asks=True)
+    given_question = _submitted(question, hooks, is_command=commands and kind_of(question) == "command")
     with recording_to(target) as recorder:
-        run = background_loop.run(lambda: _finished(agent, question, context, runs, approved))
+        run = background_loop.run(lambda: _finished(agent, given_question, context, runs, approved, hooks))
         if as_json:
             typer.echo(context_json(run, recorded=recorder is not None))
         else:
             text = output_text(run.result)
             # A pipe gets every byte of the answer; a terminal gets no control characters.
             typer.echo(printable(text) if sys.stdout.isatty() else text, color=True)
+    background_loop.run(lambda: hooks.stop(output_text(run.result)))
     _report_changes(pinned)
+
+
+def _submitted(question: str, hooks: Hooks, *, is_command: bool) -> str:
+    """Return a question with what hooks add to it; for a command, they only decide whether it is sent."""
+    objections, added = background_loop.run(lambda: hooks.submit(question))
+    if objections:
+        typer.echo(f"error: the question is not sent: {one_line(objections)}", err=True)
+        raise typer.Exit(EXIT_FAILED)
+    return question if is_command else question + added
 
 
 def _report_changes(pinned: PinnedFiles) -> None:
@@ -120,9 +136,15 @@ def _report_changes(pinned: PinnedFiles) -> None:
 
 
 async def _finished(
-    agent: Agent[Any], question: str, context: dict[str, Any], runs: list[Run], approved: Collection[str]
+    agent: Agent[Any],
+    question: str,
+    context: dict[str, Any],
+    runs: list[Run],
+    approved: Collection[str],
+    hooks: Hooks,
 ) -> Run:
     """Run an agent until no call waits for an approval; return its last run."""
+    hooks.guard_runs()
     approvals = AskedApprovals(_refuse, lambda: None, approved)
     token = answer_approvals.set(approvals.decide_inside)
     given: Any = question

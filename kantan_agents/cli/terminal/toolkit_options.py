@@ -54,6 +54,9 @@ AskOption = Annotated[
         show_default=False,
     ),
 ]
+NoHooksOption = Annotated[
+    bool, typer.Option("--no-hooks", help="Do not run the hooks of your hooks.json, and do not read it.")
+]
 
 
 OPTIONS_OF_TOOLS: Final = {

@@ -132,6 +132,8 @@ class ToolCall:
         inside: Ids of the calls of the run that this one is inside of, each with a slash, if an agent of the
             SDK as a tool makes it. Set in durable runs.
         tries: How often middleware has made the call, with this time. Counted in durable runs.
+        gate: Decides about the call as it is made, after the rules have allowed it: returns what the model
+            gets instead and sets ``refusal``, or returns None. For the library.
     """
 
     run: Run
@@ -147,6 +149,7 @@ class ToolCall:
     again: int = 0
     inside: str = ""
     tries: int = 1
+    gate: Callable[[ToolCall], Awaitable[str | None]] | None = None
 
     @property
     def idempotency_key(self) -> str:

@@ -174,6 +174,10 @@ async def make_call(call: ToolCall, made: Callable[[], Awaitable[Any]]) -> Any:
         call: The call.
         made: Runs the tool.
     """
+    if call.gate is not None:
+        refused = await call.gate(call)
+        if refused is not None:
+            return refused
     run, record = call.run, call.record
     if run is not None:
         if run.tape is not None and not run.tape.lets_run(call):

@@ -113,6 +113,9 @@ class GuardedInvoker:
             record_failure(call, error)
             self._record_failed_call(call.tool_context, error)
             raise
+        if call.refusal is not None:  # by its gate
+            self._record_failed_call(call.tool_context, call.refusal)
+            return output
         record_working_call(call.run, self._guard.facts.name, call.tool_context)
         mark_answer(self._tool, call.tool_context, is_answer=False)
         return output
