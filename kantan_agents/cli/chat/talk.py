@@ -15,6 +15,7 @@ from agents import RunConfig
 from kantan_agents.agent import Agent
 from kantan_agents.agent.delegation.approvals import answer_approvals
 from kantan_agents.agent.stages.trim_history import output_text
+from kantan_agents.cli.chat.activity import ticking
 from kantan_agents.cli.chat.answer_view import AnswerView
 from kantan_agents.cli.chat.compact import record_of, summarizer, summary_items
 from kantan_agents.cli.chat.conversations import Conversations
@@ -182,7 +183,11 @@ class Talk:
         token = answer_approvals.set(self._approvals.decide_inside)
         try:
             while True:
-                async with agent.stream(given, context, run_config=RunConfig(group_id=self.kept.id)) as run:
+                config = RunConfig(group_id=self.kept.id)
+                async with (
+                    ticking(self._screen, view.show_status),
+                    agent.stream(given, context, run_config=config) as run,
+                ):
                     self._stop = run.cancel
                     try:
                         with self._ending.interrupting(run.cancel):
