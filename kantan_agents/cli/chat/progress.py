@@ -27,6 +27,7 @@ class AnswerProgress:
         self._refused: set[str] = set()
         self._writing: str | None = None
         self.trace_id: str | None = None
+        self.asked_model = False
 
     @property
     def text(self) -> str:
@@ -48,6 +49,8 @@ class AnswerProgress:
         match event.type:
             case "run_started":
                 self.trace_id = event.trace_id
+            case "model_call_started":
+                self.asked_model = True
             case "text_delta":
                 if self._writing != event.call_id or not self.ends_with_text:
                     self._parts.append({"role": "assistant", "content": ""})
