@@ -14,8 +14,10 @@ from agents import ModelRetryBackoffSettings, ModelRetrySettings, ModelSettings,
 from agents.exceptions import AgentsException
 from agents.retry import RetryDecision, RetryPolicyContext
 
-from kantan_agents.core.interception import Middleware, ToolCall, ToolNext
-from kantan_agents.core.pipeline import Next, Run, loggable
+from kantan_agents.agent.bridge.call_events import last_call_id
+from kantan_agents.core.events import RetryScheduled
+from kantan_agents.core.interception import Middleware, ToolCall, ToolNext, active_agent
+from kantan_agents.core.pipeline import Next, Run, current_run, loggable
 from kantan_agents.errors import (
     InvalidOptionError,
     InvalidToolRulesError,
@@ -236,6 +238,7 @@ def _retry_policy(backoff: ModelRetryBackoffSettings, longest_wait: float) -> _P
         _log.info(
             "model call failed, trying again", attempt=context.attempt, delay=delay, error=loggable(error)
         )
+        await _emit(context, delay)
         if isinstance(decision, RetryDecision):
             decision.delay = delay  # changed in place: it has private fields about the safety of a replay
             return decision
@@ -243,6 +246,20 @@ def _retry_policy(backoff: ModelRetryBackoffSettings, longest_wait: float) -> _P
 
     claim_all_retries(decide)
     return decide
+
+
+async def _emit(context: RetryPolicyContext, delay: float) -> None:
+    run = current_run.get()
+    if run is not None and run.events is not None:
+        await run.events.emit(
+            RetryScheduled,
+            agent=active_agent.get(),
+            call_id=last_call_id(run),
+            delay=delay,
+            status=context.normalized.status_code,
+            attempt=context.attempt + 1,
+            attempts=context.max_retries + 1,
+        )
 
 
 def _replayed_policy(tape: Tape) -> _Policy:

@@ -22,6 +22,7 @@ from openai import AsyncOpenAI, DefaultAsyncHttpxClient, OpenAIError
 from kantan_agents.errors import ClientLoopError
 from kantan_agents.models.answer_headers import report_answer_headers
 from kantan_agents.models.chat_results import show_results
+from kantan_agents.models.client_retries import report_client_retries
 from kantan_agents.models.connections import PerLoop
 from kantan_agents.models.http_pools import (
     close_idle_connections,
@@ -102,6 +103,7 @@ def _own_client(client: AsyncOpenAI) -> None:
         reclaim_connections(http_client, url)
         report_answer_headers(http_client)
         check_streams(http_client)
+        report_client_retries(client)
         _fail_across_loops(http_client, url)
 
 

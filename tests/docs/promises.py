@@ -115,6 +115,33 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
         "`Stop`": (f"{_HOOKS}::test_the_end_of_an_answer_can_warn",),
     },
+    ("docs/guides/chat-with-files.md", "Waits and retries", "`/retry`"): {
+        "after an answer without tool calls": (
+            "cli/chat/test_retry.py::test_a_message_whose_answer_failed_is_sent_again_and_replaced",
+            "cli/chat/test_retry.py::test_an_interrupted_answer_is_begun_again",
+        ),
+        "after tool calls": (
+            "cli/chat/test_retry.py::test_what_tools_have_done_is_neither_hidden_nor_done_again",
+            "cli/chat/test_retry.py::test_a_finished_answer_is_made_anew_after_the_calls_of_its_tools",
+            "cli/chat/test_retry.py::test_an_answer_that_was_lost_is_tried_again_after_resume",
+        ),
+        "after a call that was interrupted": (
+            "cli/chat/test_retry.py::test_the_model_knows_which_call_was_interrupted",
+        ),
+        "for a message with files": (
+            "cli/chat/test_retry.py::test_a_message_whose_answer_failed_is_sent_again_and_replaced",
+        ),
+        "after `/model`": (
+            "cli/chat/test_retry.py::test_another_model_gets_the_message_without_what_only_the_first_one_knows",
+        ),
+        "fails before anything is written": (
+            "cli/chat/test_retry.py::test_a_finished_answer_is_made_anew_after_the_calls_of_its_tools",
+        ),
+        "after `/compact`, a command of a tool, or before the first message": (
+            "cli/chat/test_retry.py::test_with_nothing_to_try_again_it_is_an_error",
+            "cli/chat/test_retry.py::test_a_command_and_the_result_of_a_tool_are_not_tried_again",
+        ),
+    },
     ("docs/guides/chat.md", "Go on later", "If"): {
         "Ctrl-C or SIGTERM comes, or the terminal is closed": (
             "cli/chat/test_interruptions.py::test_ctrl_c_ends_the_answer_and_keeps_the_conversation",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable
 from contextlib import aclosing
+from functools import partial
 from typing import Any, Final
 
 from agents import Model, ModelResponse
@@ -15,12 +16,14 @@ from kantan_agents.core.events import (
     ModelCallStarted,
     RawResponseEvent,
     ReasoningDelta,
+    RetryScheduled,
     TextDelta,
     ToolArgumentsDelta,
 )
 from kantan_agents.core.events.emitter import Stopwatch, outcome_of
 from kantan_agents.core.interception import ModelCall, error_message
 from kantan_agents.core.pipeline import Run
+from kantan_agents.models.client_retries import client_retry_listener
 from kantan_agents.models.origin import name_of
 from kantan_agents.models.structured.requests.request import Request
 
@@ -75,8 +78,11 @@ class CallEvents:
             )
 
     async def started(self) -> None:
-        """Emit ``ModelCallStarted``."""
-        if self._events is not None and self._events.wants(ModelCallStarted):
+        """Emit ``ModelCallStarted``; from here on, retries of the model's client are emitted."""
+        if self._events is None:
+            return
+        client_retry_listener.set(partial(self._events.emit, RetryScheduled, **self._names))
+        if self._events.wants(ModelCallStarted):
             await self._events.emit(ModelCallStarted, **self._names, model=self._model)
 
     def delta(self, text: str) -> Awaitable[None] | None:
@@ -149,6 +155,7 @@ class CallEvents:
             elif answer is not None:
                 self._captured.answered(answer, reports_usage=self._reports_usage)
         if self._events is not None:
+            client_retry_listener.set(None)
             await self._events.emit_end(
                 ModelCallFinished,
                 **self._names,
@@ -167,3 +174,8 @@ def calls_begun(run: Run) -> int:
     """Return the number of requests that the model calls of a run have sent so far."""
     count: int = run.state.get(_COUNT, 0)
     return count
+
+
+def last_call_id(run: Run) -> str:
+    """Return the ``call_id`` of the newest model call of a run."""
+    return f"model_{calls_begun(run)}"

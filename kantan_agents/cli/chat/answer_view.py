@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from time import monotonic
 from typing import Final
 
 import attrs
 from rich.text import Text
 
+from kantan_agents.cli.chat.activity import Activity
 from kantan_agents.cli.chat.screen import Screen
 from kantan_agents.cli.terminal.console import ACCENT, BAD, LABEL, NOTICE, plain
 from kantan_agents.cli.terminal.plain import one_line
@@ -27,6 +29,7 @@ Refusing = Callable[[str, str], str | None]
 class _Call:
     tool: str
     arguments: str
+    since: float = attrs.field(factory=monotonic)
 
 
 class AnswerView:
@@ -43,6 +46,12 @@ class AnswerView:
         self._calls: dict[tuple[str, str], _Call] = {}
         self._arguments: dict[tuple[str, str], str] = {}
         self._writing: str | None = None
+        self._activity: Activity | None = None
+
+    def show_status(self) -> None:
+        """Show what goes on now, and for how long."""
+        if self._activity is not None and (text := self._activity.text()):
+            self._screen.status(text)
 
     def show(self, event: Event, run_id: str) -> None:
         """Show an event.
@@ -53,10 +62,11 @@ class AnswerView:
         """
         is_own = event.run_id == run_id
         match event.type:
-            case "model_call_started":
-                self._screen.status(f"{event.agent} is thinking ...")
+            case "model_call_started" | "retry_scheduled":
+                self._show_activity(Activity.of(event))
             case "text_delta" if is_own:
                 self._show_text(event.call_id, event.text)
+                self._activity = Activity.writing(event.agent)
             case "tool_arguments_delta":
                 key = (event.run_id, event.call_id)
                 if len(written := self._arguments.get(key, "")) < _MAX_ARGUMENTS:
@@ -102,9 +112,16 @@ class AnswerView:
         self._show_running()
 
     def _show_running(self) -> None:
+        self._activity = None
         if self._calls:
             self._screen.end_answer()
-            self._screen.status(", ".join(short_name(call.tool) for call in self._calls.values()) + " ...")
+            calls = self._calls.values()
+            names = ", ".join(short_name(call.tool) for call in calls)
+            self._show_activity(Activity(names, min(call.since for call in calls)))
+
+    def _show_activity(self, activity: Activity) -> None:
+        self._activity = activity
+        self.show_status()
 
 
 def call_line(tool: str, state: str, arguments: str, style: str, agent: str | None = None) -> Text:

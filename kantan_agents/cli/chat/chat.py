@@ -17,6 +17,7 @@ from kantan_agents.cli.chat.costs import Costs
 from kantan_agents.cli.chat.kept_conversation import KeptConversation, Outcome
 from kantan_agents.cli.chat.mentions import ChatMessage, read_message
 from kantan_agents.cli.chat.page import ChatPage
+from kantan_agents.cli.chat.retry import RETRY, may_pass
 from kantan_agents.cli.chat.screen import Screen
 from kantan_agents.cli.chat.source import MakeAgent, slash_commands_of
 from kantan_agents.cli.chat.talk import Talk
@@ -103,7 +104,8 @@ class Chat:
         except EndOfChatError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever fails, the conversation goes on
-            self.screen.error(describe(error))
+            can_retry = may_pass(error) and (kind_of(typed) != "command" or typed.startswith(RETRY))
+            self.screen.error(describe(error) + (f" ({RETRY} tries again)" if can_retry else ""))
             return False
         return True
 

@@ -6,7 +6,7 @@ import json
 from typing import Final
 
 from kantan_agents.cli.chat.kept_conversation import Item
-from kantan_agents.core.events import Event, ModelCallFinished
+from kantan_agents.core.events import Event, ModelCallFinished, ModelCallStarted
 
 INTERRUPTED: Final = "[The user interrupted this answer.]"
 FAILED: Final = "[This answer failed and was not finished.]"
@@ -28,6 +28,7 @@ class AnswerProgress:
         self._writing: str | None = None
         self.trace_id: str | None = None
         self.counted: tuple[str, int] | None = None
+        self.asked_model = False
 
     @property
     def text(self) -> str:
@@ -49,7 +50,8 @@ class AnswerProgress:
         match event.type:
             case "run_started":
                 self.trace_id = event.trace_id
-            case "model_call_finished":
+            case "model_call_started" | "model_call_finished":
+                self.asked_model = True
                 self.counted = _counted(event) or self.counted
             case "text_delta":
                 if self._writing != event.call_id or not self.ends_with_text:
@@ -90,8 +92,10 @@ class AnswerProgress:
         return items if ending is None else [*items, {"role": "assistant", "content": ending}]
 
 
-def _counted(event: ModelCallFinished) -> tuple[str, int] | None:
+def _counted(event: ModelCallStarted | ModelCallFinished) -> tuple[str, int] | None:
     """Return the model of a request, and the tokens that its provider has counted; None if it has not."""
+    if event.type == "model_call_started":
+        return None
     usage = event.usage
     if event.internal or usage is None or usage["requests"] != 1 or not usage["input_tokens"]:
         return None

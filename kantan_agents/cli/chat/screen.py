@@ -10,11 +10,15 @@ import anyio
 from rich.console import Console
 from rich.text import Text
 
+from kantan_agents.cli.chat.row_end import RowEnd
 from kantan_agents.cli.terminal.console import BAD, LABEL, plain
 from kantan_agents.cli.terminal.plain import whole
 from kantan_agents.support.invisible import ByCode
 
 _ERASE = "\r\x1b[K"
+# Index, which makes a row below and stays in the column, and up again; then save the cursor, and go below.
+_BELOW = "\x1bD\x1b[A\x1b7\x1b[B\r"
+_BACK = "\x1b8"
 
 
 class Screen:
@@ -28,6 +32,7 @@ class Screen:
 
     Attributes:
         lock: Held by who writes or asks, so that nothing is written into a question.
+        shows_status: Whether there is a line of status: not in a pipe, or on a terminal without a cursor.
     """
 
     def __init__(self, console: Console, *, notes: Console | None = None) -> None:
@@ -35,10 +40,11 @@ class Screen:
         self.is_closed = False
         self._console = console
         self._notes = notes
-        self._has_status = False
+        self._status = ""
         self._is_at_start = True
+        self._row_end = RowEnd()
         self._pieces = ByCode()
-        self._shows_status = notes is None and console.is_terminal and os.environ.get("TERM") != "dumb"
+        self.shows_status = notes is None and console.is_terminal and os.environ.get("TERM") != "dumb"
 
     def stream(self, piece: str) -> None:
         """Write a piece of an answer."""
@@ -49,14 +55,15 @@ class Screen:
             self._clear_status()
             self._write(piece)
             self._is_at_start = piece.endswith("\n")
+            if self.shows_status:
+                self._row_end.follow(piece, self._console.width)
 
     def end_answer(self) -> None:
         """Begin a new line, unless the last one has ended."""
         self._write_answer(self._pieces.end())
         self._clear_status()
         if not self._is_at_start:
-            self._write("\n")
-            self._is_at_start = True
+            self._write_answer("\n")
 
     def line(self, text: str | Text, style: str = "") -> None:
         """Write a text as one line, which ends with an ellipsis if the terminal is too narrow."""
@@ -79,21 +86,26 @@ class Screen:
         self.block(f"error: {' '.join(text.split())}", BAD)
 
     def status(self, text: str) -> None:
-        """Show what goes on, until anything else is written."""
-        if not self._shows_status or not self._is_at_start:
+        """Show what goes on, until anything else is written: on this line, or below a text that may go on."""
+        if not self.shows_status or text == self._status:
+            return
+        width = self._console.width
+        if not self._is_at_start and not self._row_end.may_leave(width):
             return
         self._clear_status()
         shown = plain(" ".join(text.split()), LABEL)
-        shown.truncate(max(self._console.width - 1, 1), overflow="ellipsis")
+        shown.truncate(max(width - 1, 1), overflow="ellipsis")
+        before, after = ("", "") if self._is_at_start else (_BELOW, _BACK)
+        self._write(before)
         with self._until_closed():
             self._console.print(shown, end="", no_wrap=True, overflow="crop", crop=True)
-            self._console.file.flush()
-        self._has_status = True
+        self._write(after)
+        self._status = text
 
     def _clear_status(self) -> None:
-        if self._has_status:
-            self._has_status = False
-            self._write(_ERASE)
+        if self._status:
+            self._status = ""
+            self._write(_ERASE if self._is_at_start else f"{_BELOW}{_ERASE}{_BACK}")
 
     def _print(self, text: Text, console: Console, *, is_folded: bool) -> None:
         with self._until_closed():

@@ -15,17 +15,19 @@ from agents import RunConfig
 from kantan_agents.agent import Agent
 from kantan_agents.agent.delegation.approvals import answer_approvals
 from kantan_agents.agent.stages.trim_history import output_text
+from kantan_agents.cli.chat.activity import ticking
 from kantan_agents.cli.chat.answer_view import AnswerView
 from kantan_agents.cli.chat.chat_hooks import ChatHooks
 from kantan_agents.cli.chat.compact import record_of, summarizer, summary_items
 from kantan_agents.cli.chat.conversations import Conversations
 from kantan_agents.cli.chat.ending import ChatEnding
-from kantan_agents.cli.chat.kept_conversation import ChatTurn, Item, KeptConversation, Outcome
+from kantan_agents.cli.chat.kept_conversation import ChatTurn, Item, KeptConversation, Kind, Outcome
 from kantan_agents.cli.chat.mentions import ChatMessage
 from kantan_agents.cli.chat.progress import FAILED, INTERRUPTED, AnswerProgress, portable
+from kantan_agents.cli.chat.retry import last_turn
 from kantan_agents.cli.chat.screen import Screen
 from kantan_agents.cli.terminal.approvals import Ask, AskedApprovals
-from kantan_agents.cli.terminal.console import NOTICE
+from kantan_agents.cli.terminal.console import LABEL, NOTICE
 from kantan_agents.errors import ChatCommandError, ConversationsFileError, KantanAgentsError, StreamUsageError
 
 
@@ -74,6 +76,7 @@ class Talk:
         self.kept = kept
         self._items: list[Item] = portable(kept.items())
         self.counted = None
+        self._undone: str | None = None  # a command that no model has answered, of which nothing is kept
         self.context: dict[str, Any] = copy.deepcopy(self._beginning)
         self._approvals.forget()
 
@@ -108,7 +111,7 @@ class Talk:
         submitted = await self._hooks.submit(message, text)
         if not isinstance(submitted, ChatMessage):
             return submitted
-        outcome = await self._turn(text, submitted.item, [*self._items, submitted.item])
+        outcome = await self._turn(text, [submitted.item], [*self._items, submitted.item])
         if outcome == "finished":
             await self._hooks.stop(self.kept.turns[-1].answer)
         return outcome
@@ -119,7 +122,23 @@ class Talk:
         Raises:
             Exception: As for ``say``. A command that is refused before its tool runs is not kept.
         """
-        return await self._turn(line, {"role": "user", "content": line}, line)
+        return await self._turn(line, [{"role": "user", "content": line}], line, "command")
+
+    async def retry(self) -> Outcome:
+        """Try the last answer again, after what its tools have done, with the files that were sent then.
+
+        The new answer takes the place of the old one, unless nothing comes of it.
+
+        Raises:
+            ChatCommandError: E196, there is no answer to try again.
+            Exception: As for ``say``.
+        """
+        if self._undone is not None:
+            return await self.command(self._undone)
+        last = last_turn(self.kept.turns, self._items)
+        for note in last.notes():
+            self._screen.line(note, LABEL)
+        return await self._turn(last.question, last.begun, [*last.before, *last.begun], "retry")
 
     @property
     def items(self) -> tuple[Item, ...]:
@@ -162,17 +181,20 @@ class Talk:
     def _next(self) -> int:
         return len(self.kept.turns) + 1
 
-    async def _turn(self, text: str, asked: Item, given: str | list[Item]) -> Outcome:
+    async def _turn(
+        self, text: str, begun: list[Item], given: str | list[Item], kind: Kind = "turn"
+    ) -> Outcome:
+        self._undone = None
         progress = AnswerProgress()
-        turn = ChatTurn(self._next, "turn", text, items=(asked,))
+        turn = ChatTurn(self._next, kind, text, items=tuple(begun))
         await self._keep(Conversations.add, turn)
         outcome: Outcome = "failed"
-        items, answer = [asked], ""
+        items, answer = begun, ""
         try:
             result = await self._run(self.agent, given, self.context, progress, turn)
             outcome = "interrupted" if result is None else "finished"
             if result is not None:
-                items = _new_items(result, given, asked) or [asked, *progress.items()]
+                items = _new_items(result, given, begun) or [*begun, *progress.items()]
                 self._show_silent(result, progress)
                 silent = "" if progress.ends_with_text else output_text(result)
                 answer = "\n".join(filter(None, (progress.text, silent)))
@@ -180,13 +202,15 @@ class Talk:
             self.trace_id = progress.trace_id or self.trace_id
             self.counted = progress.counted or self.counted
             with anyio.CancelScope(shield=True):
-                if outcome != "finished" and isinstance(given, str) and progress.did_nothing:
-                    await self._keep(Conversations.remove, turn)  # a command of which nothing was done
+                if outcome != "finished" and kind != "turn" and progress.did_nothing:
+                    await self._keep(Conversations.remove, turn)
+                    self._undone = text if kind == "command" and progress.asked_model else None
                 else:
                     if outcome != "finished":
                         ending = INTERRUPTED if outcome == "interrupted" else FAILED
-                        items, answer = [asked, *progress.items(ending)], progress.text
-                    self._items += items
+                        items, answer = [*begun, *progress.items(ending)], progress.text
+                    before = self._items if isinstance(given, str) else given[: -len(begun)]
+                    self._items = [*before, *items]
                     done = attrs.evolve(turn, answer=answer, items=tuple(items), outcome=outcome)
                     await self._keep(Conversations.change, attrs.evolve(done, trace_id=progress.trace_id))
         return outcome
@@ -204,7 +228,11 @@ class Talk:
         token = answer_approvals.set(self._approvals.decide_inside)
         try:
             while True:
-                async with agent.stream(given, context, run_config=RunConfig(group_id=self.kept.id)) as run:
+                config = RunConfig(group_id=self.kept.id)
+                async with (
+                    ticking(self._screen, view.show_status),
+                    agent.stream(given, context, run_config=config) as run,
+                ):
                     self._stop = run.cancel
                     try:
                         with self._ending.interrupting(run.cancel):
@@ -244,14 +272,15 @@ class Talk:
         self, how: Callable[[Conversations, KeptConversation, ChatTurn], KeptConversation], turn: ChatTurn
     ) -> None:
         before = self.kept
-        try:
-            if self._store is None:
-                self.kept = attrs.evolve(before, turns=(*before.turns[: turn.number - 1], turn))
-            else:
+        if self._store is not None:
+            try:
                 self.kept = await anyio.to_thread.run_sync(partial(how, self._store, before, turn))
-        except ConversationsFileError as error:
-            self._store = None
-            self._screen.block(f"warning: {error}. From here on, nothing is kept", NOTICE)
+            except ConversationsFileError as error:
+                self._store = None
+                self._screen.block(f"warning: {error}. From here on, nothing is kept", NOTICE)
+        if self._store is None:
+            own = () if how is Conversations.remove else (turn,)
+            self.kept = attrs.evolve(before, turns=(*before.turns[: turn.number - 1], *own))
         if self.kept.id != before.id:
             note = f"Another chat has gone on with {before.id}; this one is now {self.kept.id}."
             self._screen.line(note, NOTICE)
@@ -261,12 +290,12 @@ def _nothing() -> None:
     pass
 
 
-def _new_items(result: Any, given: str | list[Item], asked: Item) -> list[Item]:
+def _new_items(result: Any, given: str | list[Item], begun: list[Item]) -> list[Item]:
     """Return what a run has added to the conversation; empty if it has changed what came before."""
     items: list[Item] = result.to_input_list()
     if isinstance(given, str):
         return items
-    return items[len(given) - 1 :] if items[: len(given)] == given and given[-1] == asked else []
+    return items[len(given) - len(begun) :] if items[: len(given)] == given else []
 
 
 def _rule_of(agent: Agent[Any], context: dict[str, Any], tool: str, arguments: str) -> str | None:

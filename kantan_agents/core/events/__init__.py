@@ -10,6 +10,7 @@ from kantan_agents.core.events.of_models import (
     ModelCallStarted,
     RawResponseEvent,
     ReasoningDelta,
+    RetryScheduled,
     TextDelta,
     ToolArgumentsDelta,
 )
@@ -52,6 +53,7 @@ __all__ = [
     "OutputStored",
     "RawResponseEvent",
     "ReasoningDelta",
+    "RetryScheduled",
     "RolloutChanged",
     "RunCancelled",
     "RunFailed",

@@ -15,6 +15,7 @@ from kantan_agents.core.events.of_models import (
     ModelCallStarted,
     RawResponseEvent,
     ReasoningDelta,
+    RetryScheduled,
     TextDelta,
     ToolArgumentsDelta,
 )
@@ -51,6 +52,7 @@ Event: TypeAlias = (
     | ToolArgumentsDelta
     | RawResponseEvent
     | ModelCallFinished
+    | RetryScheduled
     | HistoryCompacted
     | ToolCallStarted
     | ToolCallFinished
@@ -78,6 +80,7 @@ EVENT_KINDS: tuple[type[Event], ...] = (
     ToolArgumentsDelta,
     RawResponseEvent,
     ModelCallFinished,
+    RetryScheduled,
     HistoryCompacted,
     ToolCallStarted,
     ToolCallFinished,

@@ -132,6 +132,30 @@ class ModelCallFinished(EventBase):
 
 
 @attrs.frozen(kw_only=True)
+class RetryScheduled(EventBase):
+    """A request to a model has failed, and is sent again after a wait.
+
+    ``Retry`` waits, or the client of the model. Clients of other libraries do not report it.
+
+    Attributes:
+        call_id: Id of the model call. A retry of the client belongs to the same call, one of ``Retry`` is the
+            next.
+        delay: Seconds until it is sent again; about, if the client has chosen them.
+        status: HTTP status of the answer; None if the connection has failed.
+        attempt: Number of the next attempt, from 2.
+        attempts: How many attempts there are at most.
+    """
+
+    type: ClassVar[Literal["retry_scheduled"]] = "retry_scheduled"
+
+    call_id: str
+    delay: float
+    status: int | None
+    attempt: int
+    attempts: int
+
+
+@attrs.frozen(kw_only=True)
 class HistoryCompacted(EventBase):
     """``CompactHistory`` leaves out more of a conversation than before, as a request would be too long.
 

@@ -1,0 +1,99 @@
+"""``Activity``: what an answer is waiting for, and how long; ``ticking`` shows it while time passes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+from time import monotonic
+from typing import Final
+
+import anyio
+import attrs
+
+from kantan_agents.cli.chat.screen import Screen
+from kantan_agents.cli.terminal.show_quantities import duration_text
+from kantan_agents.core.events import ModelCallStarted, RetryScheduled
+
+_MINUTE: Final = 60
+_INTERVAL: Final = 0.5
+_PAUSE: Final = 3.0
+"""Seconds without a new piece of text until a pause is worth a status."""
+
+
+@attrs.frozen
+class Activity:
+    """What goes on since a moment.
+
+    Attributes:
+        what: Who does what, such as ``office is thinking``.
+        since: When it began, or will begin after a wait, by the clock ``monotonic``.
+        silent: For how many seconds it is not shown.
+        wait: The wait before it, if there is one.
+    """
+
+    what: str
+    since: float
+    silent: float = 0.0
+    wait: RetryScheduled | None = None
+
+    @classmethod
+    def of(cls, event: ModelCallStarted | RetryScheduled) -> Activity:
+        """Return that an agent is thinking: from now on, or after a wait."""
+        wait = event if event.type == "retry_scheduled" else None
+        return cls(f"{event.agent} is thinking", monotonic() + (wait.delay if wait else 0), wait=wait)
+
+    @classmethod
+    def writing(cls, agent: str) -> Activity:
+        """Return that an agent has just written a piece of text: if no other follows soon, it is thinking."""
+        return cls(f"{agent} is thinking", monotonic(), silent=_PAUSE)
+
+    def text(self) -> str:
+        """Return it with its seconds; empty while it is not to be shown."""
+        passed = monotonic() - self.since
+        if passed < 0 and self.wait is not None:
+            waits = f"{self.wait.agent} waits {math.ceil(-passed)} s"
+            return f"{waits}: {_reason(self.wait.status)} (try {self.wait.attempt} of {self.wait.attempts})"
+        if passed < self.silent:
+            return ""
+        seconds = int(passed)
+        shown = f"{seconds} s" if seconds < _MINUTE else duration_text(seconds)
+        return f"{self.what} ... {shown}" if seconds else f"{self.what} ..."
+
+
+def _reason(status: int | None) -> str:
+    if status is None:
+        return "the connection failed"
+    try:
+        return f"{status}, {HTTPStatus(status).phrase.lower()}"
+    except ValueError:
+        return str(status)
+
+
+@asynccontextmanager
+async def ticking(screen: Screen, show_status: Callable[[], None]) -> AsyncIterator[None]:
+    """Call ``show_status`` in short intervals during the block, unless somebody writes or is asked meanwhile.
+
+    Without a terminal that has a status, no task is started.
+    """
+    if not screen.shows_status:
+        yield
+        return
+    failed: Exception | None = None
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_tick, screen, show_status)
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - raised below, because the group would wrap it
+            failed = error
+        tasks.cancel_scope.cancel()
+    if failed is not None:
+        raise failed
+
+
+async def _tick(screen: Screen, show_status: Callable[[], None]) -> None:
+    while True:
+        await anyio.sleep(_INTERVAL)
+        if not screen.lock.locked():
+            show_status()

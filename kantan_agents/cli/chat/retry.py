@@ -1,0 +1,96 @@
+"""What ``/retry`` sends again, and after which errors it may help."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+import httpx
+from openai import APIConnectionError
+
+from kantan_agents.cli.chat.kept_conversation import ChatTurn, Item
+from kantan_agents.cli.chat.progress import portable
+from kantan_agents.cli.terminal.show_quantities import counted
+from kantan_agents.errors import ChatCommandError, ProviderRequestError
+from kantan_agents.models.protocol.http.error_bodies import is_out_of_credit
+
+RETRY: Final = "/retry"
+_PASSING: Final = (408, 409, 429)
+_SERVER_ERROR: Final = 500
+_OF_CONNECTIONS: Final = (APIConnectionError, ProviderRequestError, httpx.TransportError, ConnectionError)
+
+
+@attrs.frozen
+class Retried:
+    """The turn whose answer is tried again.
+
+    Attributes:
+        question: What the person typed.
+        before: The conversation before it.
+        begun: The items of the turn that stay.
+    """
+
+    question: str
+    before: list[Item]
+    begun: list[Item]
+
+    def notes(self) -> list[str]:
+        """Return what the person is shown about it."""
+        calls = sum("call_id" in item and "output" not in item for item in self.begun)
+        kept = [f"kept, with the results: {counted(calls, 'tool call')}"] if calls else []
+        return [f"> {self.question}", *kept]
+
+
+def last_turn(turns: tuple[ChatTurn, ...], items: list[Item]) -> Retried:
+    """Return the last turn of a conversation, to try its answer again.
+
+    Args:
+        turns: The turns.
+        items: The conversation as the model has it.
+
+    Raises:
+        ChatCommandError: E196, there is no turn, or a model has not answered it.
+    """
+    if not turns:
+        raise _refused("nothing has been said yet; type a message")
+    last = turns[-1]
+    sent = last.sent
+    if last.kind == "summary":
+        raise _refused("the conversation is a summary now; type the message again")
+    if last.kind == "command":
+        raise _refused("the last line was a command, which may have done something; type it again")
+    if last.outcome == "finished" and without_answer(sent) == sent:
+        raise _refused("the last answer is the result of a tool; type a new message")
+    if items[-len(sent) :] != sent:
+        sent = portable(sent)  # as after `/resume` and `/model`
+    return Retried(last.question, items[: -len(sent)], without_answer(sent))
+
+
+def _refused(reason: str) -> ChatCommandError:
+    return ChatCommandError(command=RETRY, reason=reason)
+
+
+def without_answer(items: list[Item]) -> list[Item]:
+    """Return the items of a turn without what a model has written since the message or the last tool call.
+
+    The calls and their results stay: they have happened, and the model goes on after them.
+    """
+    end = len(items)
+    while end and _is_written(items[end - 1]):
+        end -= 1
+    return items[:end]
+
+
+def _is_written(item: Item) -> bool:
+    kind = item.get("type", "message")
+    return kind == "reasoning" or (kind == "message" and item.get("role") == "assistant")
+
+
+def may_pass(error: BaseException) -> bool:
+    """Return whether the same request may succeed later: after a rate limit, or if a server was away."""
+    if is_out_of_credit(error):
+        return False
+    status = error.status if isinstance(error, ProviderRequestError) else getattr(error, "status_code", None)
+    if isinstance(status, int):
+        return status in _PASSING or status >= _SERVER_ERROR
+    return isinstance(error, _OF_CONNECTIONS)

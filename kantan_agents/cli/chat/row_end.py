@@ -1,0 +1,42 @@
+"""``RowEnd``: where in its row a text on the terminal ends, as far as that is certain."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rich.cells import get_character_cell_size
+
+_EMOJI: Final = 0x1F000
+"""From here on, terminals differ in how wide characters are, alone and joined."""
+
+
+class RowEnd:
+    """Follows a text that is written from the beginning of a row.
+
+    After a character in the last column, a terminal begins a new row only with the next one, and no longer
+    does so if the cursor has moved meanwhile. So the cursor may leave the end of a text only elsewhere.
+    """
+
+    def __init__(self) -> None:
+        self._column: int | None = 0
+        self._width = 0
+
+    def follow(self, text: str, width: int) -> None:
+        """Follow a piece of the text on a terminal with so many columns."""
+        _, newline, last = text.rpartition("\n")
+        if newline:
+            self._column = 0
+        elif self._column and width != self._width:
+            self._column = None
+        self._width = width
+        for character in last:
+            cells = get_character_cell_size(character)
+            if self._column is None or not cells or ord(character) >= _EMOJI:
+                self._column = None
+                return
+            fits = self._column + cells <= width
+            self._column = self._column + cells if fits else cells
+
+    def may_leave(self, width: int) -> bool:
+        """Return whether the cursor can leave the end of the text and return to it."""
+        return self._column is not None and self._column < self._width == width
