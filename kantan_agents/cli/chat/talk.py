@@ -111,10 +111,7 @@ class Talk:
         submitted = await self._hooks.submit(message, text)
         if not isinstance(submitted, ChatMessage):
             return submitted
-        outcome = await self._turn(text, [submitted.item], [*self._items, submitted.item])
-        if outcome == "finished":
-            await self._hooks.stop(self.kept.turns[-1].answer)
-        return outcome
+        return await self._turn(text, [submitted.item], [*self._items, submitted.item])
 
     async def command(self, line: str) -> Outcome:
         """Run one of the agent's tools with a command such as ``/read notes.txt``.
@@ -213,6 +210,8 @@ class Talk:
                     self._items = [*before, *items]
                     done = attrs.evolve(turn, answer=answer, items=tuple(items), outcome=outcome)
                     await self._keep(Conversations.change, attrs.evolve(done, trace_id=progress.trace_id))
+        if outcome == "finished" and kind != "command":
+            await self._hooks.stop(answer)
         return outcome
 
     async def _run(

@@ -17,6 +17,7 @@ from agents import function_tool
 from rich.console import Console
 
 from kantan_agents import Agent
+from kantan_agents.cli.chat.chat_hooks import ChatHooks
 from kantan_agents.cli.chat.conversations import Conversations
 from kantan_agents.cli.chat.kept_conversation import LOST, ChatTurn, KeptConversation, Kind
 from kantan_agents.cli.chat.mentions import read_message
@@ -24,6 +25,7 @@ from kantan_agents.cli.chat.progress import FAILED
 from kantan_agents.cli.chat.retry import last_turn, may_pass, without_answer
 from kantan_agents.cli.chat.screen import Screen
 from kantan_agents.cli.chat.talk import Talk
+from kantan_agents.cli.hooks.hooks import Hooks
 from kantan_agents.errors import ChatCommandError, ProviderRequestError, UnknownCommandError
 from kantan_agents.middleware import SlashCommands
 from kantan_agents.testing import OfflineServer, Reply, ScriptedToolCall
@@ -66,7 +68,8 @@ def talk(store: Conversations | None) -> Callable[..., Talk]:
         agent = Agent("office", "Help.", model=server.bundle(), tools=[pay])
         screen = Screen(Console(file=io.StringIO()))
         signals: Any = NoSignals()
-        return Talk(agent, {}, screen, signals, ask=_unasked, approved=frozenset(), store=store)
+        hooks = ChatHooks(Hooks(None, "/"), screen, signals)
+        return Talk(agent, {}, screen, signals, _unasked, frozenset(), store, hooks)
 
     return make
 
