@@ -44,12 +44,14 @@ class _Limit(Middleware):
         at: The end, as a time of ``time.monotonic``.
     """
 
-    def __init__(self, seconds: float, elapsed: float) -> None:
+    def __init__(self, seconds: float, elapsed: float, outer: _Limit | None) -> None:
         self.seconds = seconds
+        self._around: Layers | None = inherited_layers.get() if outer is None else outer._around
         self.at = time.monotonic() + seconds - elapsed
         self._is_over = False
         self._inner: set[asyncio.Task[None]] = set()
-        self._layers = Layers(((_INHERITED, self.run),), (self.model_call,), (self.tool_call,))
+        own = Layers(((_INHERITED, self.run),), (self.model_call,), (self.tool_call,))
+        self._layers = own.inside(self._around)
 
     async def begin(self, run: Run, call_next: Next) -> None:
         """Run the outermost run; at the end of the time, wait until the runs inside it have ended as well."""
@@ -167,7 +169,7 @@ class Deadline(Middleware):
         if outer is not None and outer.at < time.monotonic() + self.seconds:
             await call_next(run)  # the deadline of the outer run is around this run already
             return
-        limit = run.state[self] = _Limit(self.seconds, run.elapsed)
+        limit = run.state[self] = _Limit(self.seconds, run.elapsed, outer)
         await limit.begin(run, call_next)
 
     async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
