@@ -132,6 +132,7 @@ class ToolCall:
         inside: Ids of the calls of the run that this one is inside of, each with a slash, if an agent of the
             SDK as a tool makes it. Set in durable runs.
         tries: How often middleware has made the call, with this time. Counted in durable runs.
+        by_user: Whether a person has made it, with a slash command. No model can.
     """
 
     run: Run
@@ -147,6 +148,7 @@ class ToolCall:
     again: int = 0
     inside: str = ""
     tries: int = 1
+    by_user: bool = False
 
     @property
     def idempotency_key(self) -> str:
