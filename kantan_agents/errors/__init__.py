@@ -9,6 +9,7 @@ from kantan_agents.errors.chat import (
     ConversationNotFoundError,
     ConversationsFileError,
     FileMentionError,
+    PlanModeError,
 )
 from kantan_agents.errors.definitions import (
     AgentFileError,
@@ -306,6 +307,7 @@ __all__ = [
     "OptimizerMissingError",
     "OutputSchemaError",
     "OutsideRootError",
+    "PlanModeError",
     "PostgresMissingError",
     "ProjectInstructionsError",
     "PromptNotFetchedError",

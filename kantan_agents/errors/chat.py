@@ -1,4 +1,4 @@
-"""E193 to E196: ``kantan-agents chat``."""
+"""E193 to E196, E200: ``kantan-agents chat``."""
 
 from __future__ import annotations
 
@@ -59,3 +59,19 @@ class ChatCommandError(KantanAgentsError):
     template = "Cannot run {command}: {reason}"
     command: str
     reason: str
+
+
+class PlanModeError(KantanAgentsError):
+    """A call was refused, because the user has agreed to no plan yet.
+
+    Attributes:
+        tool_name: The tool.
+        hint: What the model can do.
+    """
+
+    code = "E200"
+    template = (
+        "{tool_name} cannot be used in plan mode: only reading is, until the user agrees to a plan. {hint}"
+    )
+    tool_name: str
+    hint: str

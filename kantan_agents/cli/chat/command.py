@@ -110,6 +110,20 @@ def chat(
     sandbox: SandboxOption = "auto",
     approved: ApprovedOption = None,
     asked: AskOption = None,
+    plan: Annotated[
+        bool,
+        typer.Option("--plan", help="Start in plan mode: agents only read, until you agree to a plan."),
+    ] = False,
+    plan_tools: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(
+            "--plan-tool",
+            metavar="TOOL",
+            help="Permit this tool in plan mode as well, or only some calls, as in 'Bash(git log:*)'. May be "
+            "given several times.",
+            show_default=False,
+        ),
+    ] = None,
     price: PriceOption = None,
     conversations: Annotated[
         Optional[Path],  # noqa: UP045
@@ -148,6 +162,7 @@ def chat(
     prices = read_prices(price)
     require_extra("chat")
 
+    from kantan_agents.cli.chat.plan_mode import PlanMode
     from kantan_agents.cli.chat.questions import Questions
     from kantan_agents.cli.chat.settings import Settings, open_conversations, read_start
     from kantan_agents.cli.run import recording
@@ -179,5 +194,6 @@ def chat(
             questions,
             model=model,
             place_of_commands=place,
+            plan=PlanMode(is_on=plan, named=plan_tools or ()),
         )
     )

@@ -13,6 +13,7 @@ import typer
 from kantan_agents.agent import Agent
 from kantan_agents.cli.chat.conversations import Conversations
 from kantan_agents.cli.chat.folders import conversations_file
+from kantan_agents.cli.chat.plan_mode import PlanMode
 from kantan_agents.cli.chat.questions import Questions
 from kantan_agents.cli.chat.source import MakeAgent, agent_source
 from kantan_agents.cli.run.recording import RecordingTarget
@@ -42,6 +43,7 @@ class Settings:
         folder: The working folder, whose files may be sent.
         model: The model that was named.
         place_of_commands: Where the commands of the agent run, for questions; empty if it runs none.
+        plan: The plan mode.
     """
 
     agent: Agent[Any]
@@ -56,6 +58,7 @@ class Settings:
     folder: Path = attrs.field(factory=lambda: Path(os.path.realpath(".")))
     model: str | None = None
     place_of_commands: str = ""
+    plan: PlanMode = attrs.field(factory=PlanMode)
 
 
 def read_start(

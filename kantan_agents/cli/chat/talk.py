@@ -21,10 +21,12 @@ from kantan_agents.cli.chat.conversations import Conversations
 from kantan_agents.cli.chat.ending import ChatEnding
 from kantan_agents.cli.chat.kept_conversation import ChatTurn, Item, KeptConversation, Outcome
 from kantan_agents.cli.chat.mentions import ChatMessage
+from kantan_agents.cli.chat.plan_mode import PlanMode
 from kantan_agents.cli.chat.progress import FAILED, INTERRUPTED, AnswerProgress, portable
 from kantan_agents.cli.chat.screen import Screen
 from kantan_agents.cli.terminal.approvals import Ask, AskedApprovals
 from kantan_agents.cli.terminal.console import NOTICE
+from kantan_agents.core.interception import inherited_layers
 from kantan_agents.errors import ChatCommandError, ConversationsFileError, KantanAgentsError, StreamUsageError
 
 
@@ -39,6 +41,7 @@ class Talk:
         ask: Asks about a call that needs an approval.
         approved: Names of tools whose calls need no approval.
         store: Where turns are kept; None to keep none.
+        plan: The plan mode.
     """
 
     def __init__(
@@ -50,6 +53,7 @@ class Talk:
         ask: Ask,
         approved: frozenset[str],
         store: Conversations | None,
+        plan: PlanMode,
     ) -> None:
         self.agent = agent
         self.trace_id: str | None = None
@@ -57,7 +61,8 @@ class Talk:
         self._ending = ending
         self._store = store
         self._stop: Callable[[], None] = _nothing
-        self._approvals = AskedApprovals(ask, self.stop, approved)
+        self.plan = plan
+        self._approvals = AskedApprovals(ask, self.stop, approved, plan.decide)
         self._beginning = context
         self._begin(KeptConversation("", agent.name))
         self.renew()
@@ -66,7 +71,7 @@ class Talk:
         self.kept = kept
         self._items: list[Item] = portable(kept.items())
         self.context: dict[str, Any] = copy.deepcopy(self._beginning)
-        self._approvals.forget()
+        self.forget_approvals()
 
     def renew(self) -> None:
         """Begin a new conversation."""
@@ -85,6 +90,7 @@ class Talk:
     def forget_approvals(self) -> None:
         """Ask again about calls that were approved for the conversation: its agents have changed."""
         self._approvals.forget()
+        self.plan.forget()
 
     async def say(self, message: ChatMessage, text: str) -> Outcome:
         """Send a message, show the answer, and keep both.
@@ -180,6 +186,8 @@ class Talk:
         """Run an agent until no call waits for an approval; return None if the person has ended it."""
         view = AnswerView(self._screen, partial(_rule_of, agent, context))
         token = answer_approvals.set(self._approvals.decide_inside)
+        # A summary has no tools, and needs no plan.
+        around = inherited_layers.set(None if turn is None else self.plan.layers)
         try:
             while True:
                 async with agent.stream(given, context, run_config=RunConfig(group_id=self.kept.id)) as run:
@@ -205,6 +213,7 @@ class Talk:
         finally:
             self._stop = _nothing
             answer_approvals.reset(token)
+            inherited_layers.reset(around)
 
     def _show_silent(self, result: Any, progress: AnswerProgress) -> None:
         # A command, and an answer that a middleware gives, stream no text.

@@ -1,0 +1,92 @@
+"""``/plan`` and ``--plan``, at a terminal and in a pipe."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kantan_agents.testing import OfflineServer, ScriptedToolCall
+from tests.cli.chat.terminal import Terminal
+
+FILES = ("--tools", ".", "--write")
+QUESTION = "[y]es, yes but ask [e]ach time, [n]o:"
+
+
+def write(path: str) -> ScriptedToolCall:
+    return ScriptedToolCall("Write", {"file_path": path, "content": "new\n"})
+
+
+def propose(*permissions: str) -> ScriptedToolCall:
+    return ScriptedToolCall("ExitPlanMode", {"plan": "Write it.", "permissions": list(permissions)})
+
+
+def at(terminal: Terminal, prompt: str) -> None:
+    terminal.wait_until(lambda: terminal.shown.rstrip().rpartition("\n")[2].strip() == prompt, prompt)
+
+
+def test_a_person_sees_the_mode_agrees_to_a_plan_and_begins_anew(chat: Any, folder: Path) -> None:
+    replies = [write("a.md"), propose("Write(*.md)"), write("b.md"), "Written.", write("c.md"), "Over."]
+    with OfflineServer(replies) as server:
+        terminal = chat(server, *FILES, "--yes", "Write")
+        terminal.enter("/plan")
+        at(terminal, "plan>")
+        assert "Plan mode: agents only read, until you agree to a plan." in terminal.shown
+        terminal.enter("Write.")
+        shown = terminal.wait_for(QUESTION)
+        assert "! Write refused: plan mode" in shown
+        assert "| Write it." in shown
+        assert "Write(*.md): create or overwrite every file that matches *.md" in shown
+        assert list(folder.iterdir()) == []
+        terminal.enter("y")
+        terminal.wait_for("Written.")
+        terminal.wait_for_prompt()
+        assert [one.name for one in folder.iterdir()] == ["b.md"]
+        terminal.enter("/plan on")
+        terminal.wait_for("it is /plan or /plan off, not 'on'")
+        terminal.enter("/plan")
+        at(terminal, "plan>")
+        terminal.enter("/new")
+        terminal.wait_for("A new conversation.")
+        at(terminal, "plan>")
+        terminal.enter("/plan off")
+        terminal.wait_for("Plan mode is off.")
+        terminal.wait_for_prompt()
+        terminal.enter("Write again.")
+        terminal.wait_for("Over.")
+    assert (folder / "c.md").exists()
+
+
+def test_a_closed_terminal_agrees_to_nothing(chat: Any, folder: Path) -> None:
+    with OfflineServer([propose("Write(**)"), "Never."]) as server:
+        terminal = chat(server, *FILES)
+        terminal.enter("/plan")
+        at(terminal, "plan>")
+        terminal.enter("Write.")
+        terminal.wait_for(QUESTION)
+        terminal.hang_up()
+        assert terminal.wait_for_end() == 129
+        assert len(server.requests) == 1
+
+
+def test_in_a_pipe_the_plan_is_the_answer(lines: Any, folder: Path) -> None:
+    replies = [[write("a.md"), propose("Write(*.md)")], "Hello."]
+    with OfflineServer(replies) as server:
+        ended = lines(server, b"/plan off\nHello\n", *FILES, "--plan", "--yes", "Write", "--no-save")
+    assert ended.returncode == 0
+    assert "! Write refused: plan mode" in ended.stderr
+    assert ended.stdout == "Write it.\n\nThe plan asks for:\n- Write(*.md)\nHello.\n"
+    assert list(folder.iterdir()) == []
+
+
+def test_a_wrong_tool_of_the_plan_is_an_error(lines: Any) -> None:
+    with OfflineServer([]) as server:
+        ended = lines(server, b"", "--plan-tool", "Bash(git *)")
+    assert ended.returncode == 2
+    assert "[E75] Invalid option --plan-tool" in ended.stderr
+
+
+@pytest.fixture(autouse=True)
+def _model(environment: dict[str, str]) -> None:
+    environment.setdefault("OPENAI_DEFAULT_MODEL", "gpt-6.1-terra")
