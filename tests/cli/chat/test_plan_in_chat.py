@@ -26,10 +26,10 @@ def at(terminal: Terminal, prompt: str) -> None:
     terminal.wait_until(lambda: terminal.shown.rstrip().rpartition("\n")[2].strip() == prompt, prompt)
 
 
-def test_a_person_sees_the_mode_agrees_to_a_plan_and_begins_anew(chat: Any, folder: Path) -> None:
-    replies = [write("a.md"), propose("Write(*.md)"), write("b.md"), "Written.", write("c.md"), "Over."]
+def test_a_person_sees_the_mode_and_agrees_to_a_plan(chat: Any, folder: Path) -> None:
+    replies = [write("a.md"), propose("Write(*.md)"), write("b.md"), "Written.", "A summary."]
     with OfflineServer(replies) as server:
-        terminal = chat(server, *FILES, "--yes", "Write")
+        terminal = chat(server, *FILES)
         terminal.enter("/plan")
         at(terminal, "plan>")
         assert "Plan mode: agents only read, until you agree to a plan." in terminal.shown
@@ -47,15 +47,32 @@ def test_a_person_sees_the_mode_agrees_to_a_plan_and_begins_anew(chat: Any, fold
         terminal.wait_for("it is /plan or /plan off, not 'on'")
         terminal.enter("/plan")
         at(terminal, "plan>")
-        terminal.enter("/new")
-        terminal.wait_for("A new conversation.")
+        terminal.enter("/compact")
+        terminal.wait_for("A summary.")
         at(terminal, "plan>")
+        assert not server.requests[-1].body.get("tools")
         terminal.enter("/plan off")
         terminal.wait_for("Plan mode is off.")
         terminal.wait_for_prompt()
+
+
+def test_what_was_agreed_to_ends_with_the_conversation(chat: Any, folder: Path) -> None:
+    replies = [propose("Write(*.md)"), write("a.md"), "Written.", write("b.md"), "Over."]
+    with OfflineServer(replies) as server:
+        terminal = chat(server, *FILES)
+        terminal.enter("/plan")
+        at(terminal, "plan>")
+        terminal.enter("Write.")
+        terminal.wait_for(QUESTION)
+        terminal.enter("y")
+        terminal.wait_for("Written.")
+        terminal.wait_for_prompt()
+        terminal.enter("/new")
+        terminal.wait_for("A new conversation.")
+        terminal.wait_for_prompt()
         terminal.enter("Write again.")
-        terminal.wait_for("Over.")
-    assert (folder / "c.md").exists()
+        terminal.wait_for("It creates b.md:")
+        assert [one.name for one in folder.iterdir()] == ["a.md"]
 
 
 def test_a_closed_terminal_agrees_to_nothing(chat: Any, folder: Path) -> None:

@@ -212,6 +212,26 @@ async def test_what_the_person_has_named_is_permitted_and_asked_about_as_usual(r
     assert sum("[E200]" in one for one in led.outputs) == 4 - ("mcp_docs__look" not in offered(agent, 1))
 
 
+@pytest.mark.parametrize("named", ["look", "Bash(git log:*)", "mcp__other", "mcp__docs__l*"])
+async def test_no_name_that_a_server_has_chosen_is_one_that_the_person_has_named(named: str) -> None:
+    server = Server("docs", "look", "Bash")
+    calls = turn(("look", {"value": "git log"}), ("Bash", {"value": "git log", "command": "git log"}))
+    agent = Agent("a", "x", model=ScriptedModel([calls, SAID]), mcp_servers=[server])
+    await Led(PlanMode(is_on=True, named=[named])).say(agent)
+    assert server.called == []
+
+
+async def test_a_plan_names_a_tool_of_a_server_by_its_full_name() -> None:
+    server = Server("docs", "look", "mcp__pay__all")
+    plans = [turn(propose(name)) for name in ("look", "mcp__docs", "mcp__docs__*", "mcp__pay__all")]
+    model = ScriptedModel([*plans, turn(propose("mcp__docs__look")), SAID])
+    led = Led(PlanMode(is_on=True), "y")
+    await led.say(Agent("a", "x", model=model, mcp_servers=[server]))
+    assert [("there is no tool" in one) for one in led.outputs] == [True] * 4 + [False]
+    assert led.shown.count("proposes a plan:") == 1
+    assert "  mcp__docs__look: every call of mcp__docs__look" in led.shown
+
+
 async def test_a_wrong_name_of_a_tool_is_an_error() -> None:
     with pytest.raises(InvalidOptionError, match="--plan-tool"):
         PlanMode(named=["Bash(git *)"])
@@ -262,6 +282,17 @@ async def test_an_agent_as_a_tool_is_refused(root: Path) -> None:
     led = Led(PlanMode(is_on=True))
     await led.say(agent)
     assert "[E200]" in led.outputs[0]
+
+
+async def test_an_agent_as_a_tool_that_the_person_has_named_only_reads(root: Path) -> None:
+    inner = ScriptedModel([turn(write()), SAID])
+    tools: Any = toolkit(root, write=True, approval=False)
+    other = PlainAgent(name="other", instructions="x", model=inner, tools=tools)
+    model = ScriptedModel([turn(("other", {"input": "x"})), SAID])
+    agent = Agent("a", "x", model=model, tools=[other.as_tool("other", "Do it.")])
+    await Led(PlanMode(is_on=True, named=["other"])).say(agent)
+    assert "ExitPlanMode" not in [tool.name for tool in inner.calls[0].tools]
+    assert not (root / "src/a.py").exists()
 
 
 async def test_tools_that_run_at_the_provider_are_not_shown(root: Path) -> None:
