@@ -1,4 +1,4 @@
-"""Marks the tools of this library that change nothing and send nothing, so that they can be told from others.
+"""Marks the tools of this library that change nothing and send nothing, to distinguish them from others.
 
 A name proves nothing: a module or an MCP server may have a ``Read`` of its own.
 """

@@ -214,7 +214,7 @@ def _names_of(tool: Any) -> Iterator[str]:
 
 
 def _response(text: str) -> ModelResponse:
-    content = [ResponseOutputText(text=text, type="output_text", annotations=[])]
+    content: list[Any] = [ResponseOutputText(text=text, type="output_text", annotations=[])]
     message = ResponseOutputMessage(
         id=f"msg_{uuid.uuid4().hex}", content=content, role="assistant", status="completed", type="message"
     )

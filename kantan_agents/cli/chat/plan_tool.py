@@ -1,4 +1,4 @@
-"""``ExitPlanMode``: the tool with which a model proposes a plan, and what the model is told about it."""
+"""``ExitPlanMode``: the tool with which a model proposes a plan, and the texts that it gets about it."""
 
 from __future__ import annotations
 

@@ -26,6 +26,8 @@ from kantan_agents.middleware import Deadline
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from kantan_agents.toolkit import toolkit
 from kantan_agents.toolkit.todo_write import todo_write
+from tests.tools.conftest import Executed
+from tests.tools.test_guard import KINDS, kinds
 from tests.tools.test_server_names import Server
 
 pytestmark = pytest.mark.anyio
@@ -69,13 +71,14 @@ class Led:
 
     def __init__(self, mode: PlanMode, *typed: str, yes: tuple[str, ...] = (), pipe: bool = False) -> None:
         self.mode = mode
-        self.keyboard: Any = Keyboard(*typed)
+        self.keyboard = Keyboard(*typed)
+        editor: Any = None if pipe else self.keyboard
         self.output = StringIO()
         self.asked: list[str] = []
         self.answer = "yes"
         self.stopped = False
         screen = Screen(Console(file=self.output, width=100))
-        mode.ask_at(None if pipe else self.keyboard, screen, self._stop, "no sandbox")
+        mode.ask_at(editor, screen, self._stop, "no sandbox")
         self.approvals = AskedApprovals(self._ask, self._stop, yes, mode.decide)
 
     def _stop(self) -> None:
@@ -295,6 +298,21 @@ async def test_an_agent_as_a_tool_that_the_person_has_named_only_reads(root: Pat
     assert not (root / "src/a.py").exists()
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("after_hand_off", [True, False])
+async def test_no_kind_of_tool_that_runs_here_is_run(kind: str, after_hand_off: bool) -> None:
+    executed = Executed()
+    tool, call = kinds(executed)[kind]
+    handing: list[Any] = [turn(("transfer_to_other", {}))] if after_hand_off else []
+    model = ScriptedModel([*handing, [call], SAID])
+    other = PlainAgent(name="other", instructions="x", model=model, tools=[tool, WebSearchTool()])
+    agent = Agent("a", "x", model=model, **{"handoffs": [other]} if handing else {"tools": [tool]})
+    await Led(PlanMode(is_on=True), yes=(kind,)).say(agent)
+    assert executed == []
+    names = [one.name for one in model.calls[len(handing)].tools]
+    assert (tool.name in names) is (kind not in ("computer", "local_shell")) and "web_search" not in names
+
+
 async def test_tools_that_run_at_the_provider_are_not_shown(root: Path) -> None:
     agent = agent_of(root, tools=[WebSearchTool()])
     await Led(PlanMode(is_on=True)).say(agent)
@@ -502,7 +520,7 @@ async def test_a_command_that_names_a_protected_file_is_asked_about(root: Path) 
     assert led.asked == ["Bash"]
 
 
-async def test_where_nobody_can_agree_the_plan_is_the_answer(root: Path) -> None:
+async def test_where_no_one_can_agree_the_plan_is_the_answer(root: Path) -> None:
     led = Led(PlanMode(is_on=True), pipe=True, yes=("Write",))
     agent = agent_of(root, turn(propose("Write(src/**)", plan="1. Write."), write(), propose()))
     assert await led.say(agent) == "1. Write.\n\nThe plan asks for:\n- Write(src/**)"
