@@ -84,4 +84,4 @@ class PlanQuestion:
                     return PlanAnswer("each")
                 case "n" | "no":
                     return PlanAnswer("no", one_line(await self.editor.ask(_REASON)))
-            self.screen.line("Type y to agree to the plan as it is shown, or n to have it changed.")
+            self.screen.line("Type a letter in brackets. y agrees to exactly what is shown.")

@@ -5,12 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from kantan_agents.testing import OfflineServer, ScriptedToolCall
 from tests.cli.chat.terminal import Terminal
 
 FILES = ("--tools", ".", "--write")
+WRITER = """---
+name: writer
+description: Writes.
+model: gpt-6.1-terra
+tools: Write, ExitPlanMode
+---
+Write.
+"""
 QUESTION = "[y]es, yes but ask [e]ach time, [n]o:"
 
 
@@ -88,13 +94,16 @@ def test_a_closed_terminal_agrees_to_nothing(chat: Any, folder: Path) -> None:
 
 
 def test_in_a_pipe_the_plan_is_the_answer(lines: Any, folder: Path) -> None:
+    (folder / "writer.md").write_text(WRITER)
     replies = [[write("a.md"), propose("Write(*.md)")], "Hello."]
+    options = (*FILES, "--agent", "writer.md", "--plan", "--yes", "Write", "--no-save")
     with OfflineServer(replies) as server:
-        ended = lines(server, b"/plan off\nHello\n", *FILES, "--plan", "--yes", "Write", "--no-save")
+        ended = lines(server, b"/plan off\nHello\n", *options)
     assert ended.returncode == 0
     assert "! Write refused: plan mode" in ended.stderr
     assert ended.stdout == "Write it.\n\nThe plan asks for:\n- Write(*.md)\nHello.\n"
-    assert list(folder.iterdir()) == []
+    assert "the plan mode of kantan-agents chat gives ExitPlanMode" in ended.stderr
+    assert not (folder / "a.md").exists()
 
 
 def test_a_wrong_tool_of_the_plan_is_an_error(lines: Any) -> None:
@@ -102,8 +111,3 @@ def test_a_wrong_tool_of_the_plan_is_an_error(lines: Any) -> None:
         ended = lines(server, b"", "--plan-tool", "Bash(git *)")
     assert ended.returncode == 2
     assert "[E75] Invalid option --plan-tool" in ended.stderr
-
-
-@pytest.fixture(autouse=True)
-def _model(environment: dict[str, str]) -> None:
-    environment.setdefault("OPENAI_DEFAULT_MODEL", "gpt-6.1-terra")
