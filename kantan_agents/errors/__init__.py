@@ -10,6 +10,7 @@ from kantan_agents.errors.chat import (
     ConversationsFileError,
     FileMentionError,
     HooksFileError,
+    PlanModeError,
 )
 from kantan_agents.errors.definitions import (
     AgentFileError,
@@ -308,6 +309,7 @@ __all__ = [
     "OptimizerMissingError",
     "OutputSchemaError",
     "OutsideRootError",
+    "PlanModeError",
     "PostgresMissingError",
     "ProjectInstructionsError",
     "PromptNotFetchedError",

@@ -1,4 +1,4 @@
-"""E193 to E196, E199: ``kantan-agents chat``, and hooks."""
+"""E193 to E196, E199, E200: ``kantan-agents chat``, and hooks."""
 
 from __future__ import annotations
 
@@ -78,3 +78,19 @@ class HooksFileError(KantanAgentsError):
 
     def __init__(self, *, path: str, problems: Sequence[str], listed: str | None = None) -> None:
         super().__init__(path=path, problems=tuple(problems), listed=listed or "; ".join(problems))
+
+
+class PlanModeError(KantanAgentsError):
+    """A call was refused, because the user has agreed to no plan yet.
+
+    Attributes:
+        tool_name: The tool.
+        hint: What the model can do.
+    """
+
+    code = "E200"
+    template = (
+        "{tool_name} cannot be used in plan mode: only reading is, until the user agrees to a plan. {hint}"
+    )
+    tool_name: str
+    hint: str

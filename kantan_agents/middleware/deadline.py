@@ -42,22 +42,16 @@ class _Limit(Middleware):
     Attributes:
         seconds: The duration that the user chose.
         at: The end, as a time of ``time.monotonic``.
-        others: The other middleware that runs inside it inherit.
     """
 
-    def __init__(self, seconds: float, elapsed: float) -> None:
+    def __init__(self, seconds: float, elapsed: float, outer: _Limit | None) -> None:
         self.seconds = seconds
+        self._around: Layers | None = inherited_layers.get() if outer is None else outer._around
         self.at = time.monotonic() + seconds - elapsed
         self._is_over = False
         self._inner: set[asyncio.Task[None]] = set()
-        outer = _limit.get()
-        # What runs inherit besides: a limit replaces the limit around it, and nothing else.
-        self.others: Layers = (inherited_layers.get() or Layers()) if outer is None else outer.others
-        self._layers = Layers(
-            ((_INHERITED, self.run), *self.others.stages),
-            (self.model_call, *self.others.model_calls),
-            (self.tool_call, *self.others.tool_calls),
-        )
+        own = Layers(((_INHERITED, self.run),), (self.model_call,), (self.tool_call,))
+        self._layers = own.inside(self._around)
 
     async def begin(self, run: Run, call_next: Next) -> None:
         """Run the outermost run; at the end of the time, wait until the runs inside it have ended as well."""
@@ -175,7 +169,7 @@ class Deadline(Middleware):
         if outer is not None and outer.at < time.monotonic() + self.seconds:
             await call_next(run)  # the deadline of the outer run is around this run already
             return
-        limit = run.state[self] = _Limit(self.seconds, run.elapsed)
+        limit = run.state[self] = _Limit(self.seconds, run.elapsed, outer)
         await limit.begin(run, call_next)
 
     async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:

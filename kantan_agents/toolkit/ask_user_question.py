@@ -13,6 +13,7 @@ from anyio import CapacityLimiter, to_thread
 
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.toolkit.checked_tool import bad_input, checked_tool
+from kantan_agents.tools.read_only import mark_read_only
 
 __all__ = ["Question", "QuestionOption", "ask_user_question"]
 
@@ -127,7 +128,7 @@ def ask_user_question(ask: Ask) -> FunctionTool:
         )
         return "\n".join(("The user has answered:", *lines))
 
-    return checked_tool(_NAME, _DESCRIPTION, _PROPERTIES, ["questions"], work)
+    return mark_read_only(checked_tool(_NAME, _DESCRIPTION, _PROPERTIES, ["questions"], work))
 
 
 async def _asked(ask: Any, questions: list[Question]) -> Any:

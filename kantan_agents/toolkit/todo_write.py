@@ -10,6 +10,7 @@ from kantan_agents.core.context import is_reserved, store
 from kantan_agents.core.pipeline import current_run
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.toolkit.checked_tool import bad_input, checked_tool
+from kantan_agents.tools.read_only import mark_read_only
 
 __all__ = ["todo_write"]
 
@@ -73,7 +74,7 @@ def todo_write(*, key: str = TODOS) -> FunctionTool:
             run.on_failure(undo)
         return _shown(todos)
 
-    return checked_tool(_NAME, _DESCRIPTION, _PROPERTIES, ["todos"], work)
+    return mark_read_only(checked_tool(_NAME, _DESCRIPTION, _PROPERTIES, ["todos"], work))
 
 
 def _checked(todos: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -72,6 +72,21 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "cli/test_pinned_files.py::test_the_files_that_a_command_was_started_with_are_protected",
             "toolkit/files/test_protected.py::test_what_this_process_runs_and_uses_counts",
         ),
+        "an agent, a subagent or an agent after a hand-off calls a tool that may change something in "
+        "[plan mode](chat-with-files.md#plan-first)": (
+            "cli/chat/test_plan_mode.py::test_no_option_permits_a_change",
+            "cli/chat/test_plan_mode.py::test_tools_of_modules_and_servers_are_refused_whatever_their_names_say",
+            "cli/chat/test_plan_mode.py::test_subagents_only_read_and_have_no_plan_of_their_own",
+            "cli/chat/test_plan_mode.py::test_an_agent_after_a_hand_off_only_reads_and_may_propose_a_plan",
+            "cli/chat/test_plan_mode.py::test_always_is_no_way_around_it",
+        ),
+        "a model calls `Write` beside `ExitPlanMode`, and you agree to its plan": (
+            "cli/chat/test_plan_mode.py::test_a_call_beside_a_plan_is_not_made",
+        ),
+        "you agree to a plan": (
+            "cli/chat/test_plan_mode.py::test_a_plan_that_is_agreed_to_permits_exactly_what_was_shown",
+            "cli/chat/test_plan_in_chat.py::test_what_was_agreed_to_ends_with_the_conversation",
+        ),
     },
     ("docs/guides/chat.md", "Approve calls", "Answer"): {
         "`y`": ("cli/chat/test_approvals.py::test_a_call_is_made_after_a_yes_only",),

@@ -34,6 +34,7 @@ from kantan_agents.tools.mcp.failure_policy import MCPFailurePolicy
 from kantan_agents.tools.mcp.served import list_servers
 from kantan_agents.tools.mcp.server_connections import TENDED
 from kantan_agents.tools.mcp.shown_names import handoff_names, named_tools
+from kantan_agents.tools.offered import with_offered
 from kantan_agents.tools.rules_in_force import NO_LAYERS, rules_in_force
 from kantan_agents.tools.server_names import Surroundings, server_of
 from kantan_agents.tools.unshown_tools import in_view
@@ -179,7 +180,7 @@ class RuledAgent(agents.Agent[Any]):
         """
         if run is not None and run.tape is not None:
             run.tape.check_offered(self.name, tools)  # before the SDK starts computers
-        return await with_approvals(run, self.name, tools)
+        return with_offered(run, await with_approvals(run, self.name, tools))
 
     def _surroundings(self, run: Run | None, tools: Iterable[Tool]) -> Surroundings:
         first = getattr(run.agent, "_sdk_agent", None) if run is not None else None

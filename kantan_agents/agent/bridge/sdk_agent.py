@@ -246,7 +246,7 @@ class SDKAgent(RuledAgent):
             layers = rules_in_force(run_context.context, self.owner.standing_rules)
             if layers.limits or layers is not self.owner.standing_rules or self.owner.layers.named_tools:
                 await self._check_names(run_context, layers, ())
-            return list_none(run_context)
+            return await self.offered(current_run.get(), list_none(run_context))
         tools: list[Tool] = own.switched_on if has_held and tool_index is None else []
         if self.tools or self.mcp_servers:
             # A tool appended to `Agent.tools` since is not guarded yet.

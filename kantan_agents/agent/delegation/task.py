@@ -49,6 +49,7 @@ from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules import NO_RULES, RuleLayers, ToolFacts, ToolRules, ToolRulesMode, rules_of
 from kantan_agents.tools.facts import declare_names, facts_of, rule_parameter
 from kantan_agents.tools.listing import show_each_turn
+from kantan_agents.tools.read_only import mark_read_only
 from kantan_agents.traces.capture.playback import IS_OWN_TOOL
 
 _log = get_logger("kantan_agents.delegation")
@@ -127,7 +128,7 @@ def task_tool(
     show_each_turn(tool, task.current_tool)
     setattr(tool, IS_OWN_TOOL, True)
     task.facts = facts_of(tool)
-    return tool
+    return mark_read_only(tool)  # what the agent does is checked call by call
 
 
 def _loader(agents: Any) -> AgentLoader:

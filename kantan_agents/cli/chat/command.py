@@ -118,6 +118,20 @@ def chat(
     approved: ApprovedOption = None,
     asked: AskOption = None,
     no_hooks: NoHooksOption = False,
+    plan: Annotated[
+        bool,
+        typer.Option("--plan", help="Start in plan mode: agents only read, until you agree to a plan."),
+    ] = False,
+    plan_tools: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(
+            "--plan-tool",
+            metavar="TOOL",
+            help="Permit this tool in plan mode as well, or only some calls, as in 'Bash(git log:*)'. May be "
+            "given several times.",
+            show_default=False,
+        ),
+    ] = None,
     price: PriceOption = None,
     conversations: Annotated[
         Optional[Path],  # noqa: UP045
@@ -157,6 +171,7 @@ def chat(
     require_extra("chat")
 
     from kantan_agents.cli.agents.instruction_files import instruction_files_for
+    from kantan_agents.cli.chat.plan_mode import PlanMode
     from kantan_agents.cli.chat.questions import Questions
     from kantan_agents.cli.chat.settings import Settings, open_conversations, read_start
     from kantan_agents.cli.hooks.hooks import Hooks
@@ -193,5 +208,6 @@ def chat(
             hooks,
             model=model,
             place_of_commands=place,
+            plan=PlanMode(is_on=plan, named=plan_tools or ()),
         )
     )

@@ -46,14 +46,14 @@ class Editor:
         """Complete what is typed with this completer, which runs in a thread."""
         self._lines.completer = ThreadedCompleter(completer)
 
-    async def read(self) -> str:
-        """Return what was typed.
+    async def read(self, prompt: str = PROMPT) -> str:
+        """Return what was typed after a prompt.
 
         Raises:
             KeyboardInterrupt: Ctrl-C, and nothing was typed.
             EOFError: Ctrl-D, the terminal is closed, or the chat is ending.
         """
-        return await self._ask(self._lines, PROMPT)
+        return await self._ask(self._lines, prompt)
 
     async def ask(self, question: str) -> str:
         """Ask a short question and return the answer. What was typed before it is not taken for an answer.

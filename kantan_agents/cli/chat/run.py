@@ -75,10 +75,12 @@ async def _lead(settings: Settings, page: ChatPage | None) -> int:
     hooks = ChatHooks(settings.hooks, screen, ending)
     ask = partial(refuse, screen) if editor is None else hooks.before(AskAtTerminal(editor, screen, place))
     approved = frozenset(settings.approved)
-    talk = Talk(settings.agent, settings.context, screen, ending, ask, approved, settings.store, hooks)
+    plan, store = settings.plan, settings.store
+    talk = Talk(settings.agent, settings.context, screen, ending, ask, approved, store, hooks, plan)
     hooks.lead(lambda: talk.kept.id)
     if questions is not None and editor is not None:
         questions.ask_at(editor, screen, talk.stop)
+    plan.ask_at(editor, screen, talk.stop, place)
     pinned = getattr(settings.make_agent, "pinned", None)
     changes = None if pinned is None else ReportedChanges(pinned, screen)
     chat = Chat(
@@ -111,7 +113,7 @@ async def _converse(chat: Chat, editor: Editor, ending: ChatEnding) -> int:
     while not ending.is_requested and not screen.is_closed:
         try:
             await chat.load_recent()
-            typed = await editor.read()
+            typed = await editor.read(talk.plan.prompt())
         except KeyboardInterrupt:
             if was_interrupted:
                 break

@@ -14,6 +14,7 @@ from kantan_agents.agent import Agent
 from kantan_agents.cli.agents.instruction_files import InstructionFiles
 from kantan_agents.cli.chat.conversations import Conversations
 from kantan_agents.cli.chat.folders import conversations_file
+from kantan_agents.cli.chat.plan_mode import PlanMode
 from kantan_agents.cli.chat.questions import Questions
 from kantan_agents.cli.chat.source import MakeAgent, agent_source
 from kantan_agents.cli.hooks.hooks import Hooks
@@ -45,6 +46,7 @@ class Settings:
         folder: The working folder, whose files may be sent.
         model: The model that was named.
         place_of_commands: Where the commands of the agent run, for questions; empty if it runs none.
+        plan: The plan mode.
     """
 
     agent: Agent[Any]
@@ -60,6 +62,7 @@ class Settings:
     folder: Path = attrs.field(factory=lambda: Path(os.path.realpath(".")))
     model: str | None = None
     place_of_commands: str = ""
+    plan: PlanMode = attrs.field(factory=PlanMode)
 
 
 def read_start(

@@ -23,11 +23,13 @@ from kantan_agents.cli.chat.conversations import Conversations
 from kantan_agents.cli.chat.ending import ChatEnding
 from kantan_agents.cli.chat.kept_conversation import ChatTurn, Item, KeptConversation, Kind, Outcome
 from kantan_agents.cli.chat.mentions import ChatMessage
+from kantan_agents.cli.chat.plan_mode import PlanMode
 from kantan_agents.cli.chat.progress import FAILED, INTERRUPTED, AnswerProgress, portable
 from kantan_agents.cli.chat.retry import last_turn
 from kantan_agents.cli.chat.screen import Screen
 from kantan_agents.cli.terminal.approvals import Ask, AskedApprovals
 from kantan_agents.cli.terminal.console import LABEL, NOTICE
+from kantan_agents.core.interception import inherited_layers
 from kantan_agents.errors import ChatCommandError, ConversationsFileError, KantanAgentsError, StreamUsageError
 
 
@@ -43,6 +45,7 @@ class Talk:
         approved: Names of tools whose calls need no approval.
         store: Where turns are kept; None to keep none.
         hooks: The person's hooks.
+        plan: The plan mode.
 
     Attributes:
         counted: The model of the last request of the conversation, and the tokens that its provider counted.
@@ -58,6 +61,7 @@ class Talk:
         approved: frozenset[str],
         store: Conversations | None,
         hooks: ChatHooks,
+        plan: PlanMode,
     ) -> None:
         self.agent = agent
         self.trace_id: str | None = None
@@ -67,7 +71,8 @@ class Talk:
         self._store = store
         self._hooks = hooks
         self._stop: Callable[[], None] = _nothing
-        self._approvals = AskedApprovals(ask, self.stop, approved)
+        self.plan = plan
+        self._approvals = AskedApprovals(ask, self.stop, approved, plan.decide)
         self._beginning = context
         self._begin(KeptConversation("", agent.name))
         self.renew()
@@ -78,7 +83,7 @@ class Talk:
         self.counted = None
         self._undone: str | None = None  # a command that no model has answered, of which nothing is kept
         self.context: dict[str, Any] = copy.deepcopy(self._beginning)
-        self._approvals.forget()
+        self.forget_approvals()
 
     def renew(self) -> None:
         """Begin a new conversation."""
@@ -97,6 +102,7 @@ class Talk:
     def forget_approvals(self) -> None:
         """Ask again about calls that were approved for the conversation: its agents have changed."""
         self._approvals.forget()
+        self.plan.forget()
 
     async def say(self, message: ChatMessage, text: str) -> Outcome:
         """Send a message, show the answer, and keep both.
@@ -225,6 +231,9 @@ class Talk:
         """Run an agent until no call waits for an approval; return None if the person has ended it."""
         view = AnswerView(self._screen, partial(_rule_of, agent, context))
         token = answer_approvals.set(self._approvals.decide_inside)
+        # A summary has no tools, and needs no plan.
+        outer = inherited_layers.get()
+        around = inherited_layers.set(outer if turn is None else self.plan.layers.inside(outer))
         try:
             while True:
                 config = RunConfig(group_id=self.kept.id)
@@ -254,6 +263,7 @@ class Talk:
         finally:
             self._stop = _nothing
             answer_approvals.reset(token)
+            inherited_layers.reset(around)
 
     def _show_silent(self, result: Any, progress: AnswerProgress) -> None:
         # A command, and an answer that a middleware gives, stream no text.

@@ -60,6 +60,11 @@ Ask = Callable[[AskedCall], Awaitable[ApprovalAnswer | None]]
 """Asks about a call; returns None if the person has ended the answer instead."""
 
 
+FirstDecision = Callable[[PendingCall, Any, ToolFacts, bool], Awaitable[ApprovalAnswer | None]]
+"""Takes a call, its tool, what is known of it, and whether it names a protected file; returns the decision,
+or None if the call is decided as usual."""
+
+
 def approving(asked: AskedCall) -> str:
     """Return the value of ``--yes`` that approves calls like this one."""
     name = one_line(asked.call.tool)
@@ -74,13 +79,21 @@ class AskedApprovals:
         stop: Ends the answer that is being made.
         approved: Names of tools whose calls need no question, and entries such as ``Bash(git status:*)``. For
             a protected file, only an entry with its path counts.
+        first: Decides before all of this.
 
     Raises:
         InvalidOptionError: E75, an entry of ``approved`` has a mistake.
     """
 
-    def __init__(self, ask: Ask, stop: Callable[[], None], approved: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        ask: Ask,
+        stop: Callable[[], None],
+        approved: Collection[str] = (),
+        first: FirstDecision | None = None,
+    ) -> None:
         self._ask = ask
+        self._first = first
         self._stop = stop
         self._approved = GivenApprovals.of(approved)
         self._always: set[StandingApproval] = set()
@@ -129,6 +142,10 @@ class AskedApprovals:
         """
         facts = ToolFacts(call.names, guessed=True) if tool is None else facts_of_listed(tool)
         change, protected = await anyio.to_thread.run_sync(partial(_change, tool, call))
+        if self._first is not None:
+            decided = await self._first(call, tool, facts, protected is not None)
+            if decided is not None:
+                return decided
         if self._approved.cover(call, facts, is_protected=protected is not None):
             return ApprovalAnswer("yes")
         if protected is not None:

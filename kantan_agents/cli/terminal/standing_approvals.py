@@ -130,8 +130,8 @@ class GivenApprovals:
     entries: Mapping[str, ToolRules]
 
     @classmethod
-    def of(cls, given: Collection[str]) -> GivenApprovals:
-        """Return the approvals.
+    def of(cls, given: Collection[str], option: str = "--yes") -> GivenApprovals:
+        """Return the approvals that an option gives.
 
         Raises:
             InvalidOptionError: E75, an entry has a mistake.
@@ -139,7 +139,7 @@ class GivenApprovals:
         try:
             entries = {one: ToolRules.parse({"allow": [one]}) for one in given if "(" in one}
         except InvalidToolRulesError as error:
-            raise InvalidOptionError(option="--yes", reason=str(error)) from error
+            raise InvalidOptionError(option=option, reason=str(error)) from error
         return cls(frozenset(given).difference(entries), entries)
 
     def cover(self, call: PendingCall, facts: ToolFacts, *, is_protected: bool) -> bool:

@@ -67,7 +67,10 @@ OPTIONS_OF_TOOLS: Final = {
 }
 """The tools of the toolkit that a command can give an agent, and the options for each."""
 
-TOOLS_OF_CHAT: Final = {"AskUserQuestion": "kantan-agents chat, at a terminal,"}
+TOOLS_OF_CHAT: Final = {
+    "AskUserQuestion": "kantan-agents chat, at a terminal,",
+    "ExitPlanMode": "the plan mode of kantan-agents chat",
+}
 """The tools that an agent has only in a chat, and what gives each."""
 
 

@@ -134,6 +134,7 @@ class ToolCall:
         tries: How often middleware has made the call, with this time. Counted in durable runs.
         gate: Decides about the call as it is made, after the rules have allowed it: returns what the model
             gets instead and sets ``refusal``, or returns None. For the library.
+        by_user: Whether a person has made it, with a slash command. No model can.
     """
 
     run: Run
@@ -150,6 +151,7 @@ class ToolCall:
     inside: str = ""
     tries: int = 1
     gate: Callable[[ToolCall], Awaitable[str | None]] | None = None
+    by_user: bool = False
 
     @property
     def idempotency_key(self) -> str:

@@ -78,6 +78,13 @@ class Layers:
     metadata: tuple[Callable[[Run], Mapping[str, Any]], ...] = ()
     named_tools: tuple[NamedTools, ...] = ()
 
+    def inside(self, outer: Layers | None) -> Layers:
+        """Return these layers with others around them."""
+        if outer is None:
+            return self
+        own, others = attrs.astuple(self, recurse=False), attrs.astuple(outer, recurse=False)
+        return Layers(*(other + mine for other, mine in zip(others, own, strict=True)))
+
 
 def layers_of(middleware: Iterable[Any]) -> Layers:
     """Sort middleware by level.

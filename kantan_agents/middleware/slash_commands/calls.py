@@ -119,6 +119,7 @@ class UserCall:
             call = ToolCall(
                 run, run.agent.name, self._tool, self._guard.facts.name, text, outcome.call.call_id, context
             )
+            call.by_user = True
 
             async def invoke(given: ToolCall) -> Any:
                 with checking_rules(given):

@@ -16,6 +16,7 @@ from kantan_agents.toolkit.files.read import read_tool
 from kantan_agents.toolkit.files.read_rules import ReadRules
 from kantan_agents.toolkit.files.root import Root
 from kantan_agents.tools.facts import facts_of
+from kantan_agents.tools.read_only import mark_read_only
 
 
 def file_tools(
@@ -40,6 +41,8 @@ def file_tools(
     read = read_tool(root, known)
     rules = ReadRules(root, facts_of(read))
     tools = [read, glob_tool(root, rules), grep_tool(root, rules), ls_tool(root, rules)]
+    for tool in tools:
+        mark_read_only(tool)
     if write:
         chosen = protected or ("ask" if approval else "refuse")
         consent = Consent(root, approval=approval, protected=chosen, known=known)

@@ -30,6 +30,7 @@ from kantan_agents.toolkit.shell.environment import checked_environment
 from kantan_agents.toolkit.shell.limits import ShellLimits
 from kantan_agents.toolkit.shell.shell import SandboxChoice, ShellOptions, ShellTools
 from kantan_agents.tools.listing import show_each_turn
+from kantan_agents.tools.read_only import mark_read_only
 
 __all__ = ["ShellLimits", "shell_tools"]
 
@@ -124,7 +125,7 @@ def shell_tools(
         returned=(UnknownShellError,),
         parameter="shell_id",
     )
-    return [bash, output, kill]
+    return [bash, mark_read_only(output), kill]
 
 
 def _checked_root(root: object) -> str:

@@ -10,6 +10,7 @@ from agents import FunctionTool
 
 from kantan_agents.errors import InvalidOptionError, KantanAgentsError, RetrievalError
 from kantan_agents.support.log import get_logger
+from kantan_agents.tools.read_only import mark_read_only
 from kantan_agents.tools.retrieval.index import AgentToolIndex, RunView
 from kantan_agents.tools.retrieval.options import ToolRetrieval, known_names, own_names
 from kantan_agents.tools.retrieval.query import cut
@@ -80,7 +81,7 @@ def find_tools_tool(name: str) -> FunctionTool:
 
     finder = FunctionTool(name, _DESCRIPTION, _SCHEMA, find)
     setattr(finder, IS_OWN_TOOL, True)
-    return finder
+    return mark_read_only(finder)
 
 
 async def _found(tool_index: AgentToolIndex, view: RunView, query: str, context: Any) -> str:

@@ -24,6 +24,7 @@ from kantan_agents.support.arguments import checked_int, checked_list
 from kantan_agents.tool_rules import RuleLayers, ToolFacts
 from kantan_agents.tools.facts import declare_names, facts_of, rule_parameter
 from kantan_agents.tools.listing import show_each_turn
+from kantan_agents.tools.read_only import mark_read_only
 from kantan_agents.tools.retrieval import Retriever, ToolRetrieval
 from kantan_agents.tools.retrieval.retrievers.bm25 import BM25Retriever
 from kantan_agents.tools.rules_in_force import NO_LAYERS, rules_of_run
@@ -130,7 +131,7 @@ class _SkillTools:
         file = FunctionTool(READ_FILE, READ_DESCRIPTION, FILE_PARAMETERS, self._read_file)
         find = FunctionTool(FIND, FIND_DESCRIPTION, FIND_PARAMETERS, self._find)
         for tool, parameter in ((read, NAME), (file, SKILL), (find, "query")):
-            rule_parameter(parameter)(tool)
+            rule_parameter(parameter)(mark_read_only(tool))
         declare_names(read, (READ,), _folded)
         declare_names(file, (READ_FILE,), _folded)
         note_results(read, self._note)

@@ -21,6 +21,7 @@ from kantan_agents.cli.chat.chat_hooks import ChatHooks
 from kantan_agents.cli.chat.conversations import Conversations
 from kantan_agents.cli.chat.kept_conversation import LOST, ChatTurn, KeptConversation, Kind
 from kantan_agents.cli.chat.mentions import read_message
+from kantan_agents.cli.chat.plan_mode import PlanMode
 from kantan_agents.cli.chat.progress import FAILED
 from kantan_agents.cli.chat.retry import last_turn, may_pass, without_answer
 from kantan_agents.cli.chat.screen import Screen
@@ -69,7 +70,7 @@ def talk(store: Conversations | None) -> Callable[..., Talk]:
         screen = Screen(Console(file=io.StringIO()))
         signals: Any = NoSignals()
         hooks = ChatHooks(Hooks(None, "/"), screen, signals)
-        return Talk(agent, {}, screen, signals, _unasked, frozenset(), store, hooks)
+        return Talk(agent, {}, screen, signals, _unasked, frozenset(), store, hooks, PlanMode())
 
     return make
 

@@ -11,10 +11,25 @@ from kantan_agents.cli.chat.commands.agent import MODEL, RELOAD
 from kantan_agents.cli.chat.commands.context import CONTEXT
 from kantan_agents.cli.chat.commands.conversation import COMPACT, NEW, RESUME, SEARCH
 from kantan_agents.cli.chat.commands.general import EXIT, HELP
+from kantan_agents.cli.chat.commands.plan import PLAN
 from kantan_agents.cli.chat.commands.retry import RETRY
 
 COMMANDS: Final[Mapping[str, ChatCommand]] = {
     command.name: command
-    for command in (HELP, EXIT, RETRY, NEW, RESUME, SEARCH, COMPACT, MODEL, RELOAD, CONTEXT, COST, TRACE)
+    for command in (
+        HELP,
+        EXIT,
+        RETRY,
+        PLAN,
+        NEW,
+        RESUME,
+        SEARCH,
+        COMPACT,
+        MODEL,
+        RELOAD,
+        CONTEXT,
+        COST,
+        TRACE,
+    )
 }
 """In the order of ``/help``."""
