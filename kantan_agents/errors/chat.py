@@ -28,6 +28,7 @@ class ConversationNotFoundError(KantanAgentsError):
     """
 
     code = "E194"
+    is_bad_input = True
     template = "Conversation not found: {id} ({reason})"
     id: str
     reason: str
@@ -42,6 +43,7 @@ class ConversationsFileError(KantanAgentsError):
     """
 
     code = "E195"
+    is_bad_input = True
     template = "Cannot keep conversations in {path}: {reason}"
     path: str
     reason: str
