@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from kantan_agents.cli.agents.agent_to_run import read_agent
+from kantan_agents.cli.agents.instruction_files import InstructionFiles
 from kantan_agents.cli.mcp.trust import _shown
 from kantan_agents.cli.run.agent_from_file import agent_from_file
 from kantan_agents.cli.terminal.approvals import ApprovalAnswer, AskedApprovals, _named_call
@@ -377,6 +378,26 @@ def test_one_question_is_about_all_files_of_a_folder_and_the_answer_is_kept(
         agent_from_file(read_agent(name), "ollama/m", asks=True)
     assert "Trust" not in capsys.readouterr().err
     assert len(list((tmp_path / "config" / "trusted-mcp").iterdir())) == 3
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("answer", ["y", "n"])
+async def test_the_same_question_is_about_the_instructions_of_the_project(
+    answer: str, configured: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    agent_file(configured.folder / ".claude/agents/lead.md", "lead", "Leads.", "mcpServers: [files]\n")
+    (configured.folder / "AGENTS.md").write_text("Use tabs.")
+    named = read_agent("lead")
+    named.pinned.instruction_files = InstructionFiles(configured.folder)
+    asked_at_a_terminal(monkeypatch, f"{answer}\n")
+    if answer == "n":
+        with pytest.raises(MCPNotTrustedError):
+            agent_from_file(named, "ollama/m", asks=True)
+    else:
+        assert "Use tabs." in await agent_from_file(named, "ollama/m", asks=True).render({})
+    asked = capsys.readouterr().err
+    assert asked.count("Trust these 2 files until they change?") == asked.count("[y/N]") == 1
+    assert "AGENTS.md is not trusted yet. It instructs agents:\n  Use tabs.\n" in asked
 
 
 def test_what_is_too_long_for_a_question_is_not_asked_about(

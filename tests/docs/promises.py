@@ -58,6 +58,10 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "cli/test_pinned_files.py::test_pinned_skills_and_commands_stay_as_well",
             "cli/test_pinned_files.py::test_the_configuration_of_servers_is_read_once",
         ),
+        "`AGENTS.md` or `CLAUDE.md` changes": (
+            "cli/test_instruction_files.py::test_a_change_is_reported_and_exactly_that_is_used",
+            "cli/chat/test_project_instructions.py::test_a_person_agrees_to_the_file_of_a_folder_once_and_to_each_change",
+        ),
         "you type `/reload`": (
             "cli/chat/test_changed_files.py::test_a_changed_file_is_used_when_the_person_says_so",
             "cli/test_pinned_files.py::test_what_was_shown_is_what_is_used",
@@ -246,6 +250,11 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "cli/test_mcp.py::test_no_command_of_a_project_is_masked_because_it_looks_like_a_secret",
             "cli/test_mcp.py::test_no_character_of_a_command_is_invisible",
             "cli/test_mcp.py::test_what_is_too_long_for_a_question_is_not_asked_about",
+        ),
+        "`AGENTS.md` or `CLAUDE.md`": (
+            "cli/test_instruction_files.py::test_nothing_of_a_repository_is_used_before_a_person_has_agreed_to_exactly_that",
+            "cli/test_instruction_files.py::test_without_a_terminal_only_the_option_agrees",
+            "cli/chat/test_project_instructions.py::test_a_person_agrees_to_the_file_of_a_folder_once_and_to_each_change",
         ),
         "an agent, a skill or a command with a name that you use as well": (
             "cli/test_run_agent.py::test_what_a_project_puts_in_place_of_the_users_is_named_on_stderr",

@@ -16,6 +16,7 @@ from kantan_agents.subagent_files.frontmatter.document import MAX_BYTES, read_re
 from kantan_agents.tools.skills import SkillCatalog, SkillLoader
 
 if TYPE_CHECKING:
+    from kantan_agents.cli.agents.instruction_files import InstructionFile, InstructionFiles
     from kantan_agents.tools.mcp.configuration.configuration import Configuration
 
 
@@ -28,6 +29,8 @@ class ChangedFiles:
         skills: The skills of each loader.
         own: The agent of the conversation, if it is from a file.
         lines: What has changed, a line for each file.
+        instructions: The files with instructions of the user and of the project.
+        texts: What has changed in them, as lines.
     """
 
     agents: tuple[AgentCatalog, ...] = attrs.field(eq=False)
@@ -35,6 +38,8 @@ class ChangedFiles:
     own: AgentDefinition | None = attrs.field(eq=False)
     lines: tuple[str, ...]
     _held: tuple[Any, ...] = attrs.field(repr=False)  # equal for files with equal contents
+    instructions: tuple[InstructionFile, ...] = attrs.field(default=(), eq=False)
+    texts: tuple[str, ...] = ()
 
 
 class PinnedFiles:
@@ -44,6 +49,7 @@ class PinnedFiles:
         agents: Load the agents.
         skills: Load the skills.
         own: The agent of the conversation, if it is from a file.
+        instruction_files: Those with instructions of the user and of the project, if the agent gets them.
     """
 
     def __init__(
@@ -51,8 +57,10 @@ class PinnedFiles:
         agents: Iterable[AgentLoader] = (),
         skills: Iterable[SkillLoader] = (),
         own: AgentDefinition | None = None,
+        instruction_files: InstructionFiles | None = None,
     ) -> None:
         self.own = own
+        self.instruction_files = instruction_files
         self.skills = tuple(skills)
         self._agents = tuple(agents)
         self._configuration: Configuration | None = None
@@ -87,6 +95,8 @@ class PinnedFiles:
         agents = tuple(loader.read_files() for loader in self._agents)
         skills = tuple(loader.read_files() for loader in self.skills)
         own = self._own_now()
+        files = self.instruction_files
+        instructions_before, instructions = ((), ()) if files is None else (files.files, files.read())
         pairs: list[tuple[dict[str, Any], dict[str, Any]]] = [
             *(
                 (_files(loader.load_agents_now()), _files(now))
@@ -97,6 +107,7 @@ class PinnedFiles:
                 for loader, now in zip(self.skills, skills, strict=True)
             ),
             (_files([self.own] if self.own else ()), _files([own] if own else ())),
+            (_files(instructions_before), _files(instructions)),
         ]
         found = [line for before, after in pairs for line in _differences(before, after)]
         configured = {path: _content(path) for path in self._configured}
@@ -108,7 +119,8 @@ class PinnedFiles:
         if not found:
             return None
         held = (*(tuple(after.items()) for _, after in pairs), tuple(configured.items()))
-        return ChangedFiles(agents, skills, own, tuple(dict.fromkeys(found)), held)
+        texts = () if files is None else tuple(files.changes(instructions))
+        return ChangedFiles(agents, skills, own, tuple(dict.fromkeys(found)), held, instructions, texts)
 
     def take(self, changed: ChangedFiles) -> None:
         """Use what has changed: exactly that, whatever the files hold now."""
@@ -117,6 +129,8 @@ class PinnedFiles:
         for skill_loader, skills in zip(self.skills, changed.skills, strict=True):
             skill_loader.pin(skills)
         self.own = changed.own
+        if self.instruction_files is not None:
+            self.instruction_files.take(changed.instructions)
 
     def _own_now(self) -> AgentDefinition | None:
         if self.own is None or self.own.path is None:
@@ -166,6 +180,8 @@ def _differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterato
 
 
 def _tools(entry: Any) -> str:
+    if hasattr(entry, "extent"):
+        return str(entry.extent)
     allowed = entry.tools if isinstance(entry, AgentDefinition) else entry.allowed_tools
     denied = entry.disallowed_tools
     text = "tools " + ("all" if allowed == "*" else ", ".join(allowed) or "none")

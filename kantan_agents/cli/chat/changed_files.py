@@ -54,5 +54,5 @@ class ReportedChanges:
         return True
 
     def _show(self, changed: ChangedFiles) -> None:
-        lines = "\n".join(f"  {visible(line)}" for line in changed.lines)
+        lines = "\n".join((*(f"  {visible(line)}" for line in changed.lines), *changed.texts))
         self._screen.block(f"{_HEAD}\n{lines}\n{_FOOT}", NOTICE)

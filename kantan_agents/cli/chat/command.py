@@ -9,7 +9,12 @@ from typing import Annotated, Final, Optional
 import typer
 
 from kantan_agents.cli.terminal.agent_names import complete_agent
-from kantan_agents.cli.terminal.agent_options import INSTRUCTIONS, ModelOption, check_agent_options
+from kantan_agents.cli.terminal.agent_options import (
+    INSTRUCTIONS,
+    ModelOption,
+    ProjectInstructionsOption,
+    check_agent_options,
+)
 from kantan_agents.cli.terminal.console import is_terminal
 from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption, is_named
 from kantan_agents.cli.terminal.prices import PriceOption, read_prices
@@ -103,6 +108,7 @@ def chat(
             autocompletion=_complete_conversation,
         ),
     ] = None,
+    project_instructions: ProjectInstructionsOption = "ask",
     tools_root: ToolsOption = None,
     write: WriteOption = False,
     shell: ShellOption = False,
@@ -148,6 +154,7 @@ def chat(
     prices = read_prices(price)
     require_extra("chat")
 
+    from kantan_agents.cli.agents.instruction_files import instruction_files_for
     from kantan_agents.cli.chat.questions import Questions
     from kantan_agents.cli.chat.settings import Settings, open_conversations, read_start
     from kantan_agents.cli.run import recording
@@ -159,7 +166,9 @@ def chat(
     text = INSTRUCTIONS if instructions is None else instructions
     tools = ToolkitOptions(tools_root, write, shell, network, sandbox).tools()
     questions = Questions() if is_terminal() else None
-    make_agent, context = read_start(agent, text, context_file, rules, tools, questions, asked or ())
+    is_for_project = bool(tools) or agent is not None
+    files = instruction_files_for(tools_root, project_instructions, is_for_project=is_for_project)
+    make_agent, context = read_start(agent, text, context_file, rules, tools, questions, asked or (), files)
     talks_to = make_agent(model)
     place = say_where_commands_run(talks_to.inherited["tools"], approved or (), sandbox)
     store = None if no_save else open_conversations(conversations, resumes=resume is not None)

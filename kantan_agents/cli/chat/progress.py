@@ -6,7 +6,7 @@ import json
 from typing import Final
 
 from kantan_agents.cli.chat.kept_conversation import Item
-from kantan_agents.core.events import Event
+from kantan_agents.core.events import Event, ModelCallFinished
 
 INTERRUPTED: Final = "[The user interrupted this answer.]"
 FAILED: Final = "[This answer failed and was not finished.]"
@@ -27,6 +27,7 @@ class AnswerProgress:
         self._refused: set[str] = set()
         self._writing: str | None = None
         self.trace_id: str | None = None
+        self.counted: tuple[str, int] | None = None
 
     @property
     def text(self) -> str:
@@ -48,6 +49,8 @@ class AnswerProgress:
         match event.type:
             case "run_started":
                 self.trace_id = event.trace_id
+            case "model_call_finished":
+                self.counted = _counted(event) or self.counted
             case "text_delta":
                 if self._writing != event.call_id or not self.ends_with_text:
                     self._parts.append({"role": "assistant", "content": ""})
@@ -85,6 +88,14 @@ class AnswerProgress:
             output = self._outputs.get(call_id, _NO_OUTPUT)
             items += [part, {"type": "function_call_output", "call_id": call_id, "output": output}]
         return items if ending is None else [*items, {"role": "assistant", "content": ending}]
+
+
+def _counted(event: ModelCallFinished) -> tuple[str, int] | None:
+    """Return the model of a request, and the tokens that its provider has counted; None if it has not."""
+    usage = event.usage
+    if event.internal or usage is None or usage["requests"] != 1 or not usage["input_tokens"]:
+        return None
+    return event.model or "The model", usage["input_tokens"]
 
 
 def _call(call_id: str, tool: str, arguments: str) -> Item:

@@ -11,6 +11,7 @@ import attrs
 import typer
 
 from kantan_agents.agent import Agent
+from kantan_agents.cli.agents.instruction_files import InstructionFiles
 from kantan_agents.cli.chat.conversations import Conversations
 from kantan_agents.cli.chat.folders import conversations_file
 from kantan_agents.cli.chat.questions import Questions
@@ -66,6 +67,7 @@ def read_start(
     tools: Sequence[Any],
     questions: Questions | None,
     asked: Collection[str] = (),
+    instruction_files: InstructionFiles | None = None,
 ) -> tuple[MakeAgent, dict[str, Any]]:
     """Return what makes the agent, and the context of its conversations.
 
@@ -86,7 +88,7 @@ def read_start(
     protect_used([rules, context_file])
     for_people = context.get(CONTEXT_KEY) if stated is None else stated
     prompt = read_instructions(instructions)
-    make_agent = agent_source(agent, prompt, for_people, tools, questions, asked)
+    make_agent = agent_source(agent, prompt, for_people, tools, questions, asked, instruction_files)
     return make_agent, context
 
 

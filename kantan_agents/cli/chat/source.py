@@ -12,9 +12,11 @@ import typer
 
 from kantan_agents.agent import Agent
 from kantan_agents.cli.agents.agent_to_run import AgentToRun, read_agent
+from kantan_agents.cli.agents.instruction_files import InstructionFiles
 from kantan_agents.cli.agents.pinned_files import PinnedFiles, pinned_loaders
 from kantan_agents.cli.chat.questions import Questions
 from kantan_agents.cli.run.agent_from_file import agent_from_file
+from kantan_agents.cli.run.instruction_options import instruction_options
 from kantan_agents.cli.run.run import AGENT_NAME, user_rules
 from kantan_agents.cli.terminal.failures import describe
 from kantan_agents.cli.terminal.load_object import load_object
@@ -48,6 +50,7 @@ def agent_source(
     tools: Sequence[Any] = (),
     questions: Questions | None = None,
     asked: Collection[str] = (),
+    instruction_files: InstructionFiles | None = None,
 ) -> MakeAgent:
     """Return what makes the agent of a chat.
 
@@ -60,6 +63,7 @@ def agent_source(
         questions: Asks the person for the tool ``AskUserQuestion``, which an agent of a file gets, and any
             other that gets tools.
         asked: Names of further tools whose calls need one. An agent of a module decides itself.
+        instruction_files: The files with instructions that the agent gets. One of a module decides itself.
 
     Raises:
         AgentNotFoundError, AgentFileError, InvalidDefinitionError: E32, E30, E31, as ``read_agent``.
@@ -68,9 +72,14 @@ def agent_source(
     commands: list[Any] = [SlashCommands(user_rules(rules)), *([Approve(asked)] if asked else [])]
     asking = [] if questions is None else [ask_user_question(questions)]
     if name is None:
-        return partial(_assistant, instructions, commands, [*tools, *asking] if tools else tools)
+        given = [*tools, *asking] if tools else tools
+        make = partial(_assistant, instructions, commands, given, instruction_files)
+        if instruction_files is None:
+            return make
+        return PinnedSource(make, PinnedFiles(instruction_files=instruction_files))
     if ":" in name and not name.endswith(".md"):
-        for option, is_given in (("--tools", tools), ("--ask", asked)):
+        agreed = instruction_files is not None and instruction_files.is_agreed
+        for option, is_given in (("--tools", tools), ("--ask", asked), ("--project-instructions", agreed)):
             if is_given:
                 raise InvalidOptionError(option=option, reason="cannot be combined with an agent of a module")
         agent = _loaded(name)
@@ -79,6 +88,7 @@ def agent_source(
         protect_used([getattr(module, "__file__", None), *pinned.directories])
         return PinnedSource(partial(_changed, agent), pinned)
     named = read_agent(name)
+    named.pinned.instruction_files = instruction_files
     protect_used([named.definition.path])
     if questions is not None:
         scope = {"project": "of this project", "user": "yours"}.get(
@@ -116,12 +126,14 @@ def _assistant(
     instructions: str,
     middleware: Sequence[Any],
     tools: Sequence[Any],
+    instruction_files: InstructionFiles | None,
     model: str | None,
     *,
     replace: bool = False,
 ) -> Agent[Any]:
     del replace
-    return Agent(AGENT_NAME, instructions, model=model, middleware=middleware, tools=tools)
+    options = instruction_options(instruction_files)
+    return Agent(AGENT_NAME, instructions, model=model, middleware=middleware, tools=tools, **options)
 
 
 def _of_file(

@@ -39,6 +39,9 @@ class Talk:
         ask: Asks about a call that needs an approval.
         approved: Names of tools whose calls need no approval.
         store: Where turns are kept; None to keep none.
+
+    Attributes:
+        counted: The model of the last request of the conversation, and the tokens that its provider counted.
     """
 
     def __init__(
@@ -53,6 +56,7 @@ class Talk:
     ) -> None:
         self.agent = agent
         self.trace_id: str | None = None
+        self.counted: tuple[str, int] | None = None
         self._screen = screen
         self._ending = ending
         self._store = store
@@ -65,6 +69,7 @@ class Talk:
     def _begin(self, kept: KeptConversation) -> None:
         self.kept = kept
         self._items: list[Item] = portable(kept.items())
+        self.counted = None
         self.context: dict[str, Any] = copy.deepcopy(self._beginning)
         self._approvals.forget()
 
@@ -107,6 +112,11 @@ class Talk:
         return await self._turn(line, {"role": "user", "content": line}, line)
 
     @property
+    def items(self) -> tuple[Item, ...]:
+        """The conversation, as the model gets it."""
+        return tuple(self._items)
+
+    @property
     def is_empty(self) -> bool:
         """Whether nothing has been said yet."""
         return not self._items
@@ -132,6 +142,7 @@ class Talk:
         )
         await self._keep(Conversations.add, turn)
         self._items = items
+        self.counted = None
 
     def stop(self) -> None:
         """End the answer that is being made."""
@@ -157,6 +168,7 @@ class Talk:
                 answer = "\n".join(filter(None, (progress.text, silent)))
         finally:
             self.trace_id = progress.trace_id or self.trace_id
+            self.counted = progress.counted or self.counted
             with anyio.CancelScope(shield=True):
                 if outcome != "finished" and isinstance(given, str) and progress.did_nothing:
                     await self._keep(Conversations.remove, turn)  # a command of which nothing was done

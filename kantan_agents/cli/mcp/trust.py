@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import repeat
 from pathlib import Path
@@ -61,7 +61,10 @@ def forget_file(path: Path) -> None:
 
 
 def ask_for_trust(
-    entries: Iterable[ServerEntry], configuration: Configuration, others: Iterable[ServerEntry] = ()
+    entries: Iterable[ServerEntry],
+    configuration: Configuration | None = None,
+    others: Iterable[ServerEntry] = (),
+    texts: Mapping[ServerSource, Sequence[str]] | None = None,
 ) -> None:
     """In a terminal, ask once about all files of the folder that are not trusted, if one is needed now.
 
@@ -72,14 +75,17 @@ def ask_for_trust(
         entries: The servers that are to be started.
         configuration: All that are configured. Trust is for a file, so all servers of the file are shown.
         others: Further servers of the folder, such as those that its other agents configure themselves.
+        texts: Files whose texts are instructions for agents, each with lines that show it.
     """
     if not sys.stdin or not sys.stdin.isatty() or not sys.stderr.isatty():
         return
     record = TrustRecord.of_user()
-    wanted = list(entries)
-    known = (*wanted, *configuration.entries, *configuration.shadowed, *others)
-    reasons = {source: record.distrust(source) for source in dict.fromkeys(one.source for one in known)}
-    if all(reasons[entry.source] is None for entry in wanted):
+    wanted, texts = list(entries), texts or {}
+    configured = () if configuration is None else (*configuration.entries, *configuration.shadowed)
+    known = (*wanted, *configured, *others)
+    sources = dict.fromkeys((*texts, *(one.source for one in known)))
+    reasons = {source: record.distrust(source) for source in sources}
+    if all(reasons[source] is None for source in (*texts, *(entry.source for entry in wanted))):
         return
     asked: list[ServerSource] = []
     shown: list[str] = []
@@ -88,12 +94,14 @@ def ask_for_trust(
             continue
         of_file = [one for one in known if one.source == source]
         lines = list(described(one for number, one in enumerate(of_file) if one not in of_file[:number]))
+        lines = [*texts.get(source, lines)]
         path = one_line(str(source.path))
         if len(shown + lines) > _MOST_LINES or sum(map(len, shown + lines)) > _MOST_CHARACTERS:
             hint = f"read it, then run: kantan-agents mcp trust {shlex.quote(path)}"
             typer.echo(f"{path} {reason}. It is too long to be shown in a question; {hint}", err=True)
             continue
-        typer.echo(f"{path} {reason}. It starts or connects to:", err=True)
+        does = "instructs agents" if source in texts else "starts or connects to"
+        typer.echo(f"{path} {reason}. It {does}:", err=True)
         for line in lines:
             typer.echo(line, err=True)
         asked.append(source)

@@ -14,6 +14,7 @@ from kantan_agents.agent import Agent
 from kantan_agents.agent.delegation import task_tool
 from kantan_agents.agent.from_definition import missing_tools
 from kantan_agents.cli.agents.agent_to_run import AgentToRun
+from kantan_agents.cli.run.instruction_options import instruction_options
 from kantan_agents.cli.terminal.plain import one_line
 from kantan_agents.cli.terminal.protect_used import protect_used
 from kantan_agents.cli.terminal.replaced import say_replaced
@@ -38,8 +39,9 @@ def agent_from_file(
     """Return the agent of a file, which may delegate to the others.
 
     It has the skills that its file names, of this project and its user, and the configured MCP servers that
-    the file asks for; in a terminal, the user is asked to trust the files that configure them. Tools, skills
-    and servers that a file names and that do not exist are named on standard error, once for each agent.
+    the file asks for; in a terminal, the user is asked to trust the files that configure them, and those with
+    instructions. Tools, skills and servers that a file names and that do not exist are named on standard
+    error, once for each agent.
 
     Args:
         named: The agent.
@@ -53,10 +55,11 @@ def agent_from_file(
     """
     (skills,) = named.pinned.skills
     protect_used(named.pinned.directories)
+    servers = _servers_of(named, asks=asks)  # before the instructions: one question is about both
     agent: Agent[Any] = Agent.from_definition(
         named.definition,
         tools=[task_tool(named.loader), *tools],
-        mcp_servers=_servers_of(named, asks=asks),
+        mcp_servers=servers,
         model=model,
         # Short names belong to one provider; --model replaces them, so that the files run on any provider.
         # Names such as `inherit` still mean the parent's model.
@@ -64,6 +67,7 @@ def agent_from_file(
         skills=skills,
         allow_env=False,
         middleware=[*middleware, _naming_what_is_missing(named.loader, skills)],
+        **instruction_options(named.pinned.instruction_files),
     )
     _name_missing_tools(named.definition, agent)
     if named.definition.skills:
@@ -98,7 +102,8 @@ def _servers_of(named: AgentToRun, *, asks: bool) -> list[Any]:
     for other in named.loader.load_agents_now():
         with suppress(KantanAgentsError):  # its own run says what is wrong with it
             others += wanted_servers(other).entries
-    ask_for_trust(entries, servers.configuration, others)
+    files = named.pinned.instruction_files
+    ask_for_trust(entries, servers.configuration, others, None if files is None else files.questions())
     # A server is started again after it has failed: by then, its program must not be another one.
     protect_used(word for entry in entries for word in _words_of(entry))
     return servers.for_definition(definition, known_only=True)

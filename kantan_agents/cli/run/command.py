@@ -8,7 +8,12 @@ from typing import Annotated, Optional
 import typer
 
 from kantan_agents.cli.terminal.agent_names import complete_agent
-from kantan_agents.cli.terminal.agent_options import INSTRUCTIONS, ModelOption, check_agent_options
+from kantan_agents.cli.terminal.agent_options import (
+    INSTRUCTIONS,
+    ModelOption,
+    ProjectInstructionsOption,
+    check_agent_options,
+)
 from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption, is_named
 from kantan_agents.cli.terminal.toolkit_options import (
     ApprovedOption,
@@ -69,6 +74,7 @@ def run(
             show_default=False,
         ),
     ] = None,
+    project_instructions: ProjectInstructionsOption = "ask",
     tools_root: ToolsOption = None,
     write: WriteOption = False,
     shell: ShellOption = False,
@@ -124,10 +130,12 @@ def run(
     if tools_root is not None:
         protect_used([rules, context_file, None if named is None else named.definition.path], has_tools=True)
 
+    from kantan_agents.cli.agents.instruction_files import instruction_files_for
     from kantan_agents.cli.run.run import answer
 
     # Piped text may come from anyone, so it must not run tools.
     commands = question != inputs.STDIN and not no_commands
+    is_for_project = agent is not None or tools_root is not None
     answer(
         text,
         named or prompt,
@@ -139,4 +147,7 @@ def run(
         tools=ToolkitOptions(tools_root, write, shell, network, sandbox),
         approved=approved or (),
         asked=asked or (),
+        instruction_files=instruction_files_for(
+            tools_root, project_instructions, is_for_project=is_for_project
+        ),
     )

@@ -14,7 +14,10 @@ from kantan_agents.agent.delegation.approvals import answer_approvals
 from kantan_agents.agent.running.portal import background_loop
 from kantan_agents.agent.stages.trim_history import output_text
 from kantan_agents.cli.agents.agent_to_run import AgentToRun
+from kantan_agents.cli.agents.instruction_files import InstructionFiles
+from kantan_agents.cli.agents.pinned_files import PinnedFiles
 from kantan_agents.cli.run.agent_from_file import agent_from_file
+from kantan_agents.cli.run.instruction_options import instruction_options
 from kantan_agents.cli.run.recording import RecordingTarget, collect_runs, recording_to
 from kantan_agents.cli.terminal.approvals import ApprovalAnswer, AskedApprovals, AskedCall, approving
 from kantan_agents.cli.terminal.plain import json_text, one_line, printable
@@ -45,6 +48,7 @@ def answer(
     tools: ToolkitOptions = NO_TOOLKIT,
     approved: Collection[str] = (),
     asked: Collection[str] = (),
+    instruction_files: InstructionFiles | None = None,
 ) -> None:
     """Ask ``question`` and print the answer, as text or as the completed context.
 
@@ -61,6 +65,7 @@ def answer(
         approved: Names of tools whose calls need no approval, and entries such as ``Bash(git status:*)``.
             Other calls that need one are refused.
         asked: Names of further tools whose calls need an approval.
+        instruction_files: The files with instructions that the agent gets.
 
     Raises:
         KantanAgentsError: E8, E54, E55, E56 for a command, E19, E47 for the model, E6, E18, E20 for the
@@ -89,8 +94,12 @@ def answer(
     given = tools.tools()
     say_where_commands_run(given, approved, tools.sandbox)
     if isinstance(instructions, str):
-        agent = Agent(AGENT_NAME, instructions, model=model, middleware=middleware, tools=given)
+        pinned = PinnedFiles(instruction_files=instruction_files)
+        options = instruction_options(instruction_files)
+        agent = Agent(AGENT_NAME, instructions, model=model, middleware=middleware, tools=given, **options)
     else:
+        pinned = instructions.pinned
+        pinned.instruction_files = instruction_files
         agent = agent_from_file(instructions, model, middleware, given, asks=True)
     with recording_to(target) as recorder:
         run = background_loop.run(lambda: _finished(agent, question, context, runs, approved))
@@ -100,13 +109,12 @@ def answer(
             text = output_text(run.result)
             # A pipe gets every byte of the answer; a terminal gets no control characters.
             typer.echo(printable(text) if sys.stdout.isatty() else text, color=True)
-    if isinstance(instructions, AgentToRun):
-        _report_changes(instructions)
+    _report_changes(pinned)
 
 
-def _report_changes(named: AgentToRun) -> None:
+def _report_changes(pinned: PinnedFiles) -> None:
     """Report which files have changed meanwhile, perhaps by a tool of the run."""
-    changed = named.pinned.changed()
+    changed = pinned.changed()
     for line in () if changed is None else changed.lines:
         typer.echo(f"note: {one_line(line)}; this run has used it as it was at its start", err=True)
 

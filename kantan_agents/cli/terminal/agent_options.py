@@ -21,6 +21,16 @@ ModelOption = Annotated[
         show_default=False,
     ),
 ]
+ProjectInstructionsOption = Annotated[
+    str,
+    typer.Option(
+        "--project-instructions",
+        metavar="ask|use|off",
+        help="Whether an agent of a file, or with --tools, gets the nearest AGENTS.md or CLAUDE.md: only if "
+        "you agree to it, without a question, or not.",
+        show_default=False,
+    ),
+]
 
 
 def check_agent_options(

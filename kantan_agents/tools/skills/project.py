@@ -14,10 +14,11 @@ from kantan_agents.support.arguments import checked_int, checked_list, checked_p
 from kantan_agents.tools.skills.confined import RefusedPathError, read_below
 
 NAMES: Final = ("AGENTS.md", "CLAUDE.md")
+MAX_CHARS: Final = 32_000
 
 
 def project_instructions(
-    root: str | os.PathLike[str], names: Sequence[str] = NAMES, *, max_chars: int = 32_000
+    root: str | os.PathLike[str], names: Sequence[str] = NAMES, *, max_chars: int = MAX_CHARS
 ) -> str:
     """Return the project instructions for work in a folder, to be added to an agent's instructions.
 
@@ -46,13 +47,18 @@ def project_instructions(
     wanted = [_checked_name(name) for name in checked_list("names", names)]
     if not folder.is_dir():
         raise InvalidOptionError(option="root", reason=f"is not a folder: {str(folder)!r}")
+    found = nearest_file(folder, wanted)
+    text = "" if found is None else text_of(*found)
+    if found is None or not text:
+        return ""
+    return without_markers(f"# Project instructions ({found[0].name})\n\n{cut_to(text, limit)}")
+
+
+def nearest_file(folder: Path, names: Sequence[str] = NAMES) -> tuple[Path, Path] | None:
+    """Return the file for work in a folder, and the root of the repository; None if there is no file."""
     above = up_to_the_root(folder)
-    for place in above:
-        for name in wanted:
-            file = place / name
-            if os.path.lexists(file):
-                return _text_of(file, above[-1], limit)
-    return ""
+    paths = (place / name for place in above for name in names)
+    return next(((file, above[-1]) for file in paths if os.path.lexists(file)), None)
 
 
 def _checked_name(name: object) -> str:
@@ -61,18 +67,28 @@ def _checked_name(name: object) -> str:
     raise InvalidOptionError(option="names", reason=f"must hold names of files, not {name!r:.100}")
 
 
-def _text_of(file: Path, boundary: Path, limit: int) -> str:
+def text_of(file: Path, boundary: Path) -> str:
+    """Return the text of a file, without white space around it.
+
+    Args:
+        file: The file; it may be a link.
+        boundary: The folder, without links, that the file and its target must be in.
+
+    Raises:
+        ProjectInstructionsError: E192, it cannot be read, is not a text in UTF-8, or leads out of the folder.
+    """
     # A link to the file of the other name is common: `CLAUDE.md` to `AGENTS.md`.
     target = Path(os.path.realpath(file))
     if boundary not in target.parents:
         reason = "it is a link that leads out of the repository"
         raise ProjectInstructionsError(path=str(file), reason=reason)
     try:
-        text = read_below(boundary, target.relative_to(boundary).as_posix())
+        return read_below(boundary, target.relative_to(boundary).as_posix()).strip()
     except RefusedPathError as error:
         raise ProjectInstructionsError(path=str(file), reason=str(error)) from error
-    text = text.strip()
-    if not text:
-        return ""
+
+
+def cut_to(text: str, limit: int) -> str:
+    """Return at most so many characters of a text, and a line that says how many are missing."""
     cut = f"\n[{len(text) - limit} more characters are left out]" if len(text) > limit else ""
-    return without_markers(f"# Project instructions ({file.name})\n\n{text[:limit]}{cut}")
+    return f"{text[:limit]}{cut}"

@@ -8,11 +8,12 @@ from typing import Final
 from kantan_agents.cli.chat.chat import ChatCommand
 from kantan_agents.cli.chat.commands.account import COST, TRACE
 from kantan_agents.cli.chat.commands.agent import MODEL, RELOAD
+from kantan_agents.cli.chat.commands.context import CONTEXT
 from kantan_agents.cli.chat.commands.conversation import COMPACT, NEW, RESUME, SEARCH
 from kantan_agents.cli.chat.commands.general import EXIT, HELP
 
 COMMANDS: Final[Mapping[str, ChatCommand]] = {
     command.name: command
-    for command in (HELP, EXIT, NEW, RESUME, SEARCH, COMPACT, MODEL, RELOAD, COST, TRACE)
+    for command in (HELP, EXIT, NEW, RESUME, SEARCH, COMPACT, MODEL, RELOAD, CONTEXT, COST, TRACE)
 }
 """In the order of ``/help``."""

@@ -1,0 +1,58 @@
+"""The options of an agent that gets the instructions of ``AGENTS.md`` or ``CLAUDE.md``."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import attrs
+import typer
+
+from kantan_agents.cli.agents.instruction_files import InstructionFiles
+from kantan_agents.cli.terminal.plain import one_line
+from kantan_agents.core.templating import render_template
+
+
+def instruction_options(files: InstructionFiles | None) -> dict[str, Any]:
+    """Return the options of an agent that gets the texts of files; its subagents inherit them.
+
+    The first time, the person is asked about the files that are not trusted, and standard error says what is
+    used. The metadata of each run names the files; the request that is recorded has their texts.
+
+    Args:
+        files: The files; None for none.
+    """
+    if files is None:
+        return {}
+    if not files.is_settled:
+        files.is_settled = True
+        _settle(files)
+    if not files.used:
+        return {}
+    text = "\n\n".join(one.section for one in files.used)
+    sources = "; ".join(f"{one.path} sha256:{one.source.digest}" for one in files.used)
+    return {"renderer": partial(_render, text), "metadata": {"project_instructions": sources}}
+
+
+def _settle(files: InstructionFiles) -> None:
+    if not files.files:
+        return
+    # Imported here: most folders have no such file, and these imports take long.
+    from kantan_agents.cli.mcp.trust import ask_for_trust
+    from kantan_agents.tools.mcp.configuration.trust import TrustRecord
+
+    ask_for_trust((), texts=files.questions())
+    record, judged = TrustRecord.of_user(), []
+    for one in files.files:
+        distrust = None if files.is_agreed or one.reason else record.distrust(one.source)
+        reason = f"it {distrust}; --project-instructions use agrees to it"
+        judged.append(one if distrust is None else attrs.evolve(one, reason=reason))
+    files.files = tuple(judged)
+    for one in files.files:
+        whose = "your own" if one.is_of_user else "of this project"
+        typer.echo(one_line(f"instructions {whose}: {one.path}, {one.extent}"), err=True)
+
+
+# The text of the files is added afterwards, so that no marker in it is filled.
+def _render(added: str, text: str, context: dict[str, Any], allow_env: bool) -> str:
+    return f"{render_template(text, context, allow_env).rstrip()}\n\n{added}"
