@@ -30,6 +30,7 @@ class ConversationNotFoundError(KantanAgentsError):
     """
 
     code = "E194"
+    is_bad_input = True
     template = "Conversation not found: {id} ({reason})"
     id: str
     reason: str
@@ -44,6 +45,7 @@ class ConversationsFileError(KantanAgentsError):
     """
 
     code = "E195"
+    is_bad_input = True
     template = "Cannot keep conversations in {path}: {reason}"
     path: str
     reason: str
@@ -72,6 +74,7 @@ class HooksFileError(KantanAgentsError):
     """
 
     code = "E199"
+    is_bad_input = True
     template = "Hooks cannot be used: {path}: {listed}. Correct this, or pass --no-hooks to run without hooks"
     path: str
     problems: Sequence[str]

@@ -18,6 +18,7 @@ class AgentFileError(KantanAgentsError):
     """
 
     code = "E30"
+    is_bad_input = True
     template = "Agent file cannot be read: {where}: {reason}"
     path: str | None
     line: int
@@ -38,6 +39,7 @@ class InvalidDefinitionError(KantanAgentsError):
     """
 
     code = "E31"
+    is_bad_input = True
     template = "Agent definition is not valid: {where}: {listed}"
     path: str | None
     line: int
@@ -70,6 +72,7 @@ class AgentNotFoundError(KantanAgentsError):
     """
 
     code = "E32"
+    is_bad_input = True
     template = "Agent not found: {name} (available: {listed})"
     name: str
     available: Sequence[str]

@@ -85,6 +85,7 @@ class DurableRunNotFoundError(KantanAgentsError):
     """
 
     code = "E154"
+    is_bad_input = True
     template = "No durable run {run_id!r} in {database}; kantan-agents runs list shows them"
     run_id: str
     database: str
@@ -116,6 +117,7 @@ class DurableDatabaseError(KantanAgentsError):
     """
 
     code = "E156"
+    is_bad_input = True
     template = "Cannot use {database} for durable runs: {reason}"
     database: str
     reason: str

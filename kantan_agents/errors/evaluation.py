@@ -14,6 +14,7 @@ class DatasetFileError(KantanAgentsError):
     """
 
     code = "E100"
+    is_bad_input = True
     template = "Not a dataset: {path}: {reason}"
     path: str
     reason: str
@@ -28,6 +29,7 @@ class InvalidCaseError(KantanAgentsError):
     """
 
     code = "E101"
+    is_bad_input = True
     template = "Invalid case {case!r}: {reason}"
     case: str
     reason: str
@@ -41,6 +43,7 @@ class EmptyDatasetError(KantanAgentsError):
     """
 
     code = "E102"
+    is_bad_input = True
     template = "The dataset is empty: {reason}"
     reason: str
 
@@ -66,6 +69,7 @@ class EvaluationNotFoundError(KantanAgentsError):
     """
 
     code = "E104"
+    is_bad_input = True
     template = "No evaluation {name!r}: {reason}"
     name: str
     reason: str
@@ -81,6 +85,7 @@ class NotComparableError(KantanAgentsError):
     """
 
     code = "E105"
+    is_bad_input = True
     template = "{a!r} and {b!r} cannot be compared: {reason}"
     a: str
     b: str
@@ -96,6 +101,7 @@ class SealedDatasetError(KantanAgentsError):
     """
 
     code = "E106"
+    is_bad_input = True
     template = "The test set {dataset!r} is sealed: {reason}"
     dataset: str
     reason: str
@@ -110,6 +116,7 @@ class UnusableLabelsError(KantanAgentsError):
     """
 
     code = "E107"
+    is_bad_input = True
     template = "The labels for {metric!r} cannot be used: {reason}"
     metric: str
     reason: str

@@ -14,6 +14,7 @@ class PromptNotImprovableError(KantanAgentsError):
     """
 
     code = "E120"
+    is_bad_input = True
     template = "Cannot improve the prompt {prompt!r}: {reason}"
     prompt: str
     reason: str
@@ -29,6 +30,7 @@ class CohortTooSmallError(KantanAgentsError):
     """
 
     code = "E121"
+    is_bad_input = True
     template = "The cohort is too small: {found} conversations, and about {needed} are needed; {reason}"
     found: int
     needed: int
@@ -43,6 +45,7 @@ class ImproveBudgetError(KantanAgentsError):
     """
 
     code = "E122"
+    is_bad_input = True
     template = "The budget is too small: {reason}"
     reason: str
 
@@ -56,6 +59,7 @@ class WorkingFolderError(KantanAgentsError):
     """
 
     code = "E123"
+    is_bad_input = True
     template = "The working folder cannot be used: {path}: {reason}"
     path: str
     reason: str

@@ -17,6 +17,7 @@ class ExtraMissingError(KantanAgentsError, ImportError):
     """
 
     code = "E198"
+    is_bad_input = True
     template = (
         "An extra is missing for {feature} ({reason}): "
         'in a clone of the repository, run python -m pip install ".[{extra}]"'

@@ -17,6 +17,7 @@ class MCPFileError(KantanAgentsError):
     """
 
     code = "E180"
+    is_bad_input = True
     template = "MCP configuration cannot be read: {path}: {reason}"
     path: str
     reason: str
@@ -31,6 +32,7 @@ class InvalidMCPConfigurationError(KantanAgentsError):
     """
 
     code = "E181"
+    is_bad_input = True
     template = "MCP configuration is not valid: {path}: {listed}"
     path: str
     problems: Sequence[str]
@@ -51,6 +53,7 @@ class MCPVariablesError(KantanAgentsError):
     """
 
     code = "E182"
+    is_bad_input = True
     template = (
         "MCP server {server} of {path} needs environment variables: {listed}. Allow a variable with "
         "allow_env, or with [mcp] allow_env in your own kantan-agents.toml"
@@ -76,6 +79,7 @@ class MCPNotTrustedError(KantanAgentsError):
     """
 
     code = "E183"
+    is_bad_input = True
     template = "MCP server {server} is not started: {path} {reason}. {hint}"
     server: str
     path: str
@@ -97,6 +101,7 @@ class UnknownMCPServerError(KantanAgentsError):
     """
 
     code = "E184"
+    is_bad_input = True
     template = "No MCP server {server!r} is configured{hint} (configured: {listed})"
     server: str
     known: Sequence[str]
@@ -118,6 +123,7 @@ class MCPTrustRecordError(KantanAgentsError):
     """
 
     code = "E185"
+    is_bad_input = True
     template = "The trust in an MCP configuration cannot be recorded: {path}: {reason}"
     path: str
     reason: str

@@ -14,6 +14,7 @@ class NotInPostgresError(KantanAgentsError):
     """
 
     code = "E141"
+    is_bad_input = True
     template = "{what} is not possible in Postgres: {reason}"
     what: str
     reason: str
@@ -29,6 +30,7 @@ class TraceCopyError(KantanAgentsError):
     """
 
     code = "E142"
+    is_bad_input = True
     template = "Traces cannot be copied from {source} to {target}: {reason}"
     source: str
     target: str

@@ -88,6 +88,7 @@ class UnknownCommandError(KantanAgentsError):
     """
 
     code = "E54"
+    is_bad_input = True
     template = (
         "Unknown command {prefix}{name}.{hint} {prefix}help lists the commands; "
         "to send a text that begins with {prefix}, type {prefix}{prefix}"
@@ -115,6 +116,7 @@ class CommandSyntaxError(KantanAgentsError):
     """
 
     code = "E55"
+    is_bad_input = True
     template = "Cannot read {command}: {listed}. Usage: {usage}"
     command: str
     problems: Sequence[str]
@@ -137,6 +139,7 @@ class CommandNotRunnableError(KantanAgentsError):
     """
 
     code = "E56"
+    is_bad_input = True
     template = "Cannot run {command}: {reason}"
     command: str
     reason: str

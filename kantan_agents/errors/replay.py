@@ -16,6 +16,7 @@ class IncompleteRecordError(KantanAgentsError):
     """
 
     code = "E90"
+    is_bad_input = True
     template = "The trace {trace_id} cannot be replayed, its record is not complete: {reason}"
     trace_id: str
     reason: str
@@ -30,6 +31,7 @@ class RecordingFileError(KantanAgentsError):
     """
 
     code = "E91"
+    is_bad_input = True
     template = "Not a recording: {path}: {reason}"
     path: str
     reason: str
@@ -66,6 +68,7 @@ class NotReplayableError(KantanAgentsError):
     """
 
     code = "E93"
+    is_bad_input = True
     template = "The trace {trace_id} cannot be replayed: {reason}"
     trace_id: str
     reason: str
@@ -80,6 +83,7 @@ class InvalidChangeError(KantanAgentsError):
     """
 
     code = "E94"
+    is_bad_input = True
     template = "The change of {change} cannot be made: {reason}"
     change: str
     reason: str
@@ -94,6 +98,7 @@ class NoChangeError(KantanAgentsError):
     """
 
     code = "E95"
+    is_bad_input = True
     template = "The change of {change} changes nothing: {reason}"
     change: str
     reason: str
@@ -108,6 +113,7 @@ class UnknownRecordedToolError(KantanAgentsError):
     """
 
     code = "E96"
+    is_bad_input = True
     template = (
         "The agent {agent!r} has no tool {tool_name!r}, which the recorded run has called: give it the tool, "
         "or record the run again"
@@ -124,6 +130,7 @@ class EmptyCohortError(KantanAgentsError):
     """
 
     code = "E97"
+    is_bad_input = True
     template = "The cohort is empty: {reason}"
     reason: str
 
@@ -136,6 +143,7 @@ class ReplayBudgetError(KantanAgentsError):
     """
 
     code = "E98"
+    is_bad_input = True
     template = "The replay exceeds its budget: {reason}"
     reason: str
 

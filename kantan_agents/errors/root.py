@@ -14,11 +14,13 @@ class KantanAgentsError(ValueError):
 
     Attributes:
         code: The code in the message and in ``docs/errors.md``, such as ``"E5"``.
+        is_bad_input: Whether other arguments, files or settings avoid it. Commands then exit with 2, not 1.
         data: The values in the message; each is also an attribute.
     """
 
     code: ClassVar[str]
     template: ClassVar[str]
+    is_bad_input: ClassVar[bool] = False
 
     def __init__(self, **data: Any) -> None:
         self.data = data

@@ -81,6 +81,7 @@ class InvalidOptionError(KantanAgentsError):
     """
 
     code = "E75"
+    is_bad_input = True
     template = "Invalid option {option}: {reason}"
     option: str
     reason: str
@@ -134,6 +135,7 @@ class InputTypeError(KantanAgentsError):
     """
 
     code = "E78"
+    is_bad_input = True
     template = "Input must be a str, a list of input items or a RunState, not {got}"
     got: str
 
@@ -147,6 +149,7 @@ class FileArgumentError(KantanAgentsError):
     """
 
     code = "E79"
+    is_bad_input = True
     template = "Cannot use {path}: {reason}"
     path: str
     reason: str

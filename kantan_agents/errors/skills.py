@@ -24,6 +24,7 @@ class SkillFileError(KantanAgentsError):
     """
 
     code = "E187"
+    is_bad_input = True
     template = "Skill file cannot be read: {where}: {reason}"
     path: str | None
     line: int
@@ -44,6 +45,7 @@ class InvalidSkillError(KantanAgentsError):
     """
 
     code = "E188"
+    is_bad_input = True
     template = "Skill is not valid: {where}: {listed}"
     path: str | None
     line: int
@@ -76,6 +78,7 @@ class SkillNotFoundError(KantanAgentsError):
     """
 
     code = "E189"
+    is_bad_input = True
     template = "Skill not found: {name} (available: {listed})"
     name: str
     available: Sequence[str]
@@ -114,6 +117,7 @@ class CommandFileError(KantanAgentsError):
     """
 
     code = "E191"
+    is_bad_input = True
     template = "Command file is not valid: {where}: {listed}"
     path: str | None
     line: int

@@ -58,6 +58,7 @@ class ContextTypeError(KantanAgentsError):
     """
 
     code = "E5"
+    is_bad_input = True
     template = "Context must be a dict"
     got: str
 
@@ -70,6 +71,7 @@ class HistoryTypeError(KantanAgentsError):
     """
 
     code = "E6"
+    is_bad_input = True
     template = "Context history must be a list"
     got: str
 
@@ -83,6 +85,7 @@ class ToolProviderInterfaceError(KantanAgentsError):
     """
 
     code = "E7"
+    is_bad_input = True
     template = "Tool provider must implement list_tools and get_tool_rules"
     provider: str
     distribution: str
@@ -113,6 +116,7 @@ class UnknownToolRulesModeError(KantanAgentsError):
     """
 
     code = "E9"
+    is_bad_input = True
     template = "Unknown ToolRulesMode: {mode}"
     mode: Any
 
@@ -230,6 +234,7 @@ class ToolRulesTypeError(KantanAgentsError):
     """
 
     code = "E18"
+    is_bad_input = True
     template = "Tool rules must be a dict"
     got: str
     detail: str = ""
@@ -248,6 +253,7 @@ class ModelNotFoundError(KantanAgentsError):
     """
 
     code = "E19"
+    is_bad_input = True
     template = "Model not found: {model}"
     model: str
 

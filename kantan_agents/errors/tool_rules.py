@@ -16,6 +16,7 @@ class InvalidToolRulesError(KantanAgentsError):
     """
 
     code = "E20"
+    is_bad_input = True
     template = "Invalid tool rules: {listed}"
     problems: tuple[str, ...]
 
@@ -45,6 +46,7 @@ class ToolProviderFailedError(KantanAgentsError):
     """
 
     code = "E22"
+    is_bad_input = True
     template = "Tool provider {provider} of {distribution} failed: {reason}"
     provider: str
     distribution: str
@@ -61,6 +63,7 @@ class DuplicateToolError(KantanAgentsError):
     """
 
     code = "E23"
+    is_bad_input = True
     template = (
         "Tool {tool_name} comes from two providers, {first} and {second}; choose with tool_providers=[...]"
     )
@@ -78,6 +81,7 @@ class UnknownToolProviderError(KantanAgentsError):
     """
 
     code = "E24"
+    is_bad_input = True
     template = "Unknown tool provider: {provider} (installed: {installed})"
     provider: str
     installed: str

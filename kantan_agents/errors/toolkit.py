@@ -25,6 +25,7 @@ class SandboxUnavailableError(KantanAgentsError):
     """
 
     code = "E168"
+    is_bad_input = True
     template = "The shell needs a sandbox, and there is none: {reason}"
     reason: str
 

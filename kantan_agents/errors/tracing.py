@@ -14,6 +14,7 @@ class TraceDatabaseError(KantanAgentsError):
     """
 
     code = "E60"
+    is_bad_input = True
     template = "Trace database cannot be used: {path}: {reason}"
     path: str
     reason: str
@@ -29,6 +30,7 @@ class TraceNotFoundError(KantanAgentsError):
     """
 
     code = "E61"
+    is_bad_input = True
     template = "No such trace: {trace_id} in {path}: {reason}"
     trace_id: str
     path: str
@@ -118,6 +120,7 @@ class NoRecordedCallsError(KantanAgentsError):
     """
 
     code = "E99"
+    is_bad_input = True
     template = "No recorded tool call: {reason}"
     reason: str
 
@@ -131,6 +134,7 @@ class PromptNotRecordedError(KantanAgentsError):
     """
 
     code = "E87"
+    is_bad_input = True
     template = (
         "No recorded run has used the prompt {prompt}: {path}: runs that were recorded by an earlier "
         "version, or with record_requests=False, have no texts of prompts"

@@ -8,9 +8,10 @@ import typer
 
 from kantan_agents.cli.terminal.author import author
 from kantan_agents.cli.terminal.durable_database import DURABLE_DATABASE, DurableDatabaseOption
-from kantan_agents.cli.terminal.new_app import new_app
+from kantan_agents.cli.terminal.new_app import new_group
+from kantan_agents.cli.terminal.output_options import JsonOption
 
-app = new_app()
+app = new_group()
 
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="Id of the run.")]
 CallArgument = Annotated[
@@ -27,13 +28,6 @@ ByOption = Annotated[
 ]
 
 
-@app.callback(invoke_without_command=True)
-def approvals(context: typer.Context) -> None:
-    """List the tool calls of durable runs that wait for a person, and answer them."""
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
-
-
 @app.command("list")
 def list_approvals(
     show_all: Annotated[bool, typer.Option("--all", help="List answered calls too.")] = False,
@@ -42,7 +36,7 @@ def list_approvals(
         typer.Option("--run", metavar="RUN", help="Only calls of this run.", show_default=False),
     ] = None,
     db: DurableDatabaseOption = DURABLE_DATABASE,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """List the tool calls that wait for a person, the oldest first.
 

@@ -11,7 +11,6 @@ from kantan_agents.cli.eval.options import (
     BArgument,
     EvaluationArgument,
     EvaluationOption,
-    ForceOption,
     MetricOption,
     MetricsOption,
     VariantOption,
@@ -20,17 +19,11 @@ from kantan_agents.cli.eval.run import run
 from kantan_agents.cli.replay.cohort import LastOption, SampleOption, SeedOption
 from kantan_agents.cli.replay.cohort import LimitOption as CohortLimitOption
 from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption
-from kantan_agents.cli.terminal.new_app import new_app
-from kantan_agents.cli.traces.options import AgentOption, JsonOption, LimitOption, PromptOption, VersionOption
+from kantan_agents.cli.terminal.new_app import new_group
+from kantan_agents.cli.terminal.output_options import ForceOption, JsonOption
+from kantan_agents.cli.traces.options import AgentOption, LimitOption, PromptOption, VersionOption
 
-app = new_app()
-
-
-@app.callback(invoke_without_command=True)
-def eval_(context: typer.Context) -> None:
-    """Evaluate agents on datasets, compare prompts and models, and check judges with people's labels."""
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+app = new_group()
 
 
 @app.command()
@@ -256,7 +249,7 @@ def judge(
     threshold: Annotated[
         float, typer.Option("--threshold", metavar="VALUE", min=0, help="From which value a result passes.")
     ] = 0.5,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Measure a judge with people's labels, and correct what it says.
 

@@ -33,7 +33,6 @@ MetricsOption = Annotated[
         show_default=False,
     ),
 ]
-ForceOption = Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")]
 EvaluationArgument = Annotated[
     str,
     typer.Argument(metavar="EVALUATION", help="The evaluation that `list` shows, or LAST for the newest."),

@@ -10,13 +10,12 @@ import typer
 from kantan_agents.cli.replay.cohort import (
     ConcurrencyOption,
     ContextOption,
-    CostOption,
-    TokensOption,
 )
 from kantan_agents.cli.terminal.agent_names import complete_agent
 from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption
-from kantan_agents.cli.terminal.prices import PriceOption, read_prices
-from kantan_agents.cli.traces.options import JsonOption
+from kantan_agents.cli.terminal.grouped import grouped
+from kantan_agents.cli.terminal.output_options import JsonOption
+from kantan_agents.cli.terminal.prices import NO_LIMITS, SpendingOptions
 
 CasesArgument = Annotated[
     Path,
@@ -94,6 +93,7 @@ RepeatsOption = Annotated[
 ]
 
 
+@grouped
 def run(
     cases: CasesArgument,
     agent: AgentOption,
@@ -106,9 +106,7 @@ def run(
     unseal: UnsealOption = None,
     repeats: RepeatsOption = 1,
     concurrency: ConcurrencyOption = 8,
-    price: PriceOption = None,
-    max_tokens: TokensOption = None,
-    max_cost: CostOption = None,
+    spending: SpendingOptions = NO_LIMITS,
     db: DatabaseOption = DATABASE,
     quiet: Annotated[
         bool, typer.Option("--quiet", help="Show neither a progress bar nor the results.")
@@ -128,19 +126,13 @@ def run(
     files or database, or the model cannot be reached, 130 interrupted.
     """
     from kantan_agents.cli.terminal.inputs import read_context
-    from kantan_agents.errors import InvalidOptionError
 
-    if max_cost is not None and not price:
-        reason = "needs the prices of the models: --price MODEL=IN,OUT"
-        raise InvalidOptionError(option="--max-cost", reason=reason)
     options = {
         "context": read_context(context),
         "name": name,
         "repeats": repeats,
         "concurrency": concurrency,
-        "prices": read_prices(price),
-        "max_tokens": max_tokens,
-        "max_cost": max_cost,
+        **spending.read(),
     }
 
     from kantan_agents.cli.eval.run_evaluation import EvaluationArguments, run_evaluation

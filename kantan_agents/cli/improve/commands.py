@@ -10,8 +10,8 @@ import typer
 from kantan_agents.cli.eval.run import JudgeModelOption as _JudgeModelOption
 from kantan_agents.cli.replay.cohort import AgentOption, ConcurrencyOption, ContextOption, LiveOption
 from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption
-from kantan_agents.cli.terminal.prices import PriceOption, read_prices
-from kantan_agents.cli.traces.options import JsonOption
+from kantan_agents.cli.terminal.output_options import JsonOption
+from kantan_agents.cli.terminal.prices import PriceOption, check_has_prices, read_prices
 
 # Typer reads these annotations at run time; older versions do not support `X | None` on Python 3.10.
 PromptArgument = Annotated[str, typer.Argument(metavar="PROMPT", help="Name of the prompt, such as support.")]
@@ -171,9 +171,7 @@ def improve(
     if budget is None and max_cost is None:
         reason = "say what the search may use: --budget TOKENS, or --max-cost AMOUNT with --price"
         raise InvalidOptionError(option="--budget", reason=reason)
-    if max_cost is not None and not price:
-        reason = "needs the prices of the models: --price MODEL=IN,OUT"
-        raise InvalidOptionError(option="--max-cost", reason=reason)
+    check_has_prices(max_cost, price)
     trace_ids, selection = read_cohort(cohort or ())
     options = {
         "prompt": prompt,

@@ -7,14 +7,14 @@ from typing import Annotated, Optional
 
 import typer
 
-from kantan_agents.cli.terminal.new_app import new_app
+from kantan_agents.cli.terminal.new_app import new_group
+from kantan_agents.cli.terminal.output_options import JsonOption
 
-app = new_app()
+app = new_group()
 
 CHECK_SECONDS = 30.0
 
 # Typer reads these annotations at run time; older versions do not support `X | None` on Python 3.10.
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 ConfigOption = Annotated[
     Optional[list[Path]],  # noqa: UP045
     typer.Option(
@@ -24,13 +24,6 @@ ConfigOption = Annotated[
         show_default=False,
     ),
 ]
-
-
-@app.callback(invoke_without_command=True)
-def mcp(context: typer.Context) -> None:
-    """List, check and trust the MCP servers of .mcp.json and kantan-agents.toml."""
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
 
 
 @app.command("list")

@@ -8,7 +8,9 @@ from typing import Annotated, Optional
 import typer
 
 from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption
-from kantan_agents.cli.terminal.prices import PriceOption, read_prices
+from kantan_agents.cli.terminal.grouped import grouped
+from kantan_agents.cli.terminal.output_options import JsonOption
+from kantan_agents.cli.terminal.prices import NO_LIMITS, SpendingOptions
 from kantan_agents.cli.traces.options import PromptOption, VersionOption
 
 AgentOption = Annotated[
@@ -74,16 +76,6 @@ RepeatsOption = Annotated[
 ConcurrencyOption = Annotated[
     int, typer.Option("--concurrency", metavar="N", min=1, help="How many runs are made at the same time.")
 ]
-TokensOption = Annotated[
-    Optional[int],  # noqa: UP045
-    typer.Option("--max-tokens", metavar="N", min=1, help="The most tokens of all runs.", show_default=False),
-]
-CostOption = Annotated[
-    Optional[float],  # noqa: UP045
-    typer.Option(
-        "--max-cost", metavar="AMOUNT", min=0, help="The most that all runs may cost.", show_default=False
-    ),
-]
 ContextOption = Annotated[
     Optional[Path],  # noqa: UP045
     typer.Option(
@@ -99,6 +91,7 @@ NameOption = Annotated[
 ]
 
 
+@grouped
 def cohort(
     agent: AgentOption,
     change: ChangeOption,
@@ -114,15 +107,13 @@ def cohort(
     live: LiveOption = None,
     repeats: RepeatsOption = 1,
     concurrency: ConcurrencyOption = 4,
-    price: PriceOption = None,
-    max_tokens: TokensOption = None,
-    max_cost: CostOption = None,
+    spending: SpendingOptions = NO_LIMITS,
     context: ContextOption = None,
     name: NameOption = None,
     no_record: Annotated[
         bool, typer.Option("--no-record", help="Do not record the new runs as traces.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Run recorded runs again with something changed, and show what became of them.
 
@@ -147,9 +138,6 @@ def cohort(
         raise InvalidOptionError(
             option=given[0], reason="selects runs, and --trace names them; use one of both"
         )
-    if max_cost is not None and not price:
-        reason = "needs the prices of the models: --price MODEL=IN,OUT"
-        raise InvalidOptionError(option="--max-cost", reason=reason)
     asked = CohortArguments(
         db,
         agent,
@@ -168,9 +156,7 @@ def cohort(
             "live": tuple(live or ()),
             "repeats": repeats,
             "concurrency": concurrency,
-            "prices": read_prices(price),
-            "max_tokens": max_tokens,
-            "max_cost": max_cost,
+            **spending.read(),
             "context": read_context(context),
             "name": name,
         },

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Optional
 import typer
 
 from kantan_agents.cli.replay.cohort import cohort
-from kantan_agents.cli.terminal.new_app import Group, new_app
+from kantan_agents.cli.terminal.new_app import Group, new_group
+from kantan_agents.cli.terminal.output_options import JsonOption
 from kantan_agents.errors import InvalidOptionError
 
 _CHANGE = "--change"
@@ -25,14 +26,7 @@ class _ByArguments(Group):
         return super().parse_args(ctx, args)
 
 
-app = new_app(cls=_ByArguments)
-
-
-@app.callback(invoke_without_command=True)
-def replay(context: typer.Context) -> None:
-    """Run recorded runs again: recordings in files as a test, or a cohort with something changed."""
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+app = new_group(cls=_ByArguments)
 
 
 @app.command()
@@ -84,7 +78,7 @@ def recordings(
             "--update", help="Where a replay differs, run the agent for real and replace the recording."
         ),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON array.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Replay recorded runs with an agent: are its requests and answers still the same?
 

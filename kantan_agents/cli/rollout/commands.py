@@ -8,14 +8,14 @@ import typer
 
 from kantan_agents.cli.terminal.author import author
 from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption
-from kantan_agents.cli.terminal.new_app import new_app
+from kantan_agents.cli.terminal.new_app import new_group
+from kantan_agents.cli.terminal.output_options import JsonOption
 
-app = new_app()
+app = new_group()
 
 NameArgument = Annotated[
     str, typer.Argument(metavar="NAME", help="The rollout, or an agent: then its newest rollout.")
 ]
-JSONOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 ByOption = Annotated[
     Optional[str],  # noqa: UP045
     typer.Option(
@@ -31,13 +31,6 @@ ReasonOption = Annotated[
 ]
 
 
-@app.callback(invoke_without_command=True)
-def rollout(context: typer.Context) -> None:
-    """Look at rollouts of new prompts and models, give them more users, or stop them."""
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
-
-
 @app.command()
 def status(
     name: Annotated[
@@ -49,7 +42,7 @@ def status(
         ),
     ] = None,
     db: DatabaseOption = DATABASE,
-    as_json: JSONOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Show the status of a rollout: the figures of each arm, the guards, the verdict.
 
@@ -83,7 +76,7 @@ def promote(
     by: ByOption = None,
     reason: ReasonOption = "",
     db: DatabaseOption = DATABASE,
-    as_json: JSONOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Give the new arms the next share of the ramp; at its end, all units get the new arm.
 
@@ -103,7 +96,7 @@ def stop(
     by: ByOption = None,
     reason: ReasonOption = "",
     db: DatabaseOption = DATABASE,
-    as_json: JSONOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Give all units the control again, also after a promotion.
 
@@ -118,7 +111,7 @@ def stop(
 
 
 @app.command()
-def history(name: NameArgument, db: DatabaseOption = DATABASE, as_json: JSONOption = False) -> None:
+def history(name: NameArgument, db: DatabaseOption = DATABASE, as_json: JsonOption = False) -> None:
     """Show who has changed a rollout, when and why; with --json, with the evidence.
 
     Exit codes: 0 shown, 1 the database has no rollout of this name, or cannot

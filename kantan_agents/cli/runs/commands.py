@@ -8,19 +8,12 @@ import typer
 
 from kantan_agents.cli.terminal.application import APPLICATION, ApplicationOption
 from kantan_agents.cli.terminal.durable_database import DURABLE_DATABASE, DurableDatabaseOption
-from kantan_agents.cli.terminal.new_app import new_app
+from kantan_agents.cli.terminal.new_app import new_group
+from kantan_agents.cli.terminal.output_options import JsonOption
 
-app = new_app()
+app = new_group()
 
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="Id of the run.")]
-JSONOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-
-
-@app.callback(invoke_without_command=True)
-def runs(context: typer.Context) -> None:
-    """List durable runs, look at them, cancel them, or let them go on."""
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
 
 
 @app.command("list")
@@ -41,7 +34,7 @@ def list_runs(
     limit: Annotated[int, typer.Option("--limit", metavar="N", help="Number of runs at most.")] = 20,
     application: ApplicationOption = APPLICATION,
     db: DurableDatabaseOption = DURABLE_DATABASE,
-    as_json: JSONOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """List the newest durable runs, newest first.
 
@@ -57,7 +50,7 @@ def show(
     run: RunArgument,
     application: ApplicationOption = APPLICATION,
     db: DurableDatabaseOption = DURABLE_DATABASE,
-    as_json: JSONOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Show a run: its status, the calls that people are asked about, its output or its error.
 

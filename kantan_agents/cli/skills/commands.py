@@ -7,19 +7,12 @@ from typing import Annotated, Optional
 
 import typer
 
-from kantan_agents.cli.terminal.new_app import new_app
+from kantan_agents.cli.terminal.new_app import new_group
+from kantan_agents.cli.terminal.output_options import JsonOption
 
-app = new_app()
+app = new_group()
 
 # Typer reads these annotations at run time; older versions do not support `X | None` on Python 3.10.
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-
-
-@app.callback(invoke_without_command=True)
-def skills(context: typer.Context) -> None:
-    """Work with skills, and with slash commands in Markdown files: list, validate."""
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
 
 
 @app.command("list")

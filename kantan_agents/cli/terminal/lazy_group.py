@@ -17,7 +17,7 @@ class CommandHome(NamedTuple):
 
     Attributes:
         place: The module, a colon, and the name there: of a function, or of the application of a group.
-        summary: The first paragraph of its docstring.
+        summary: What it does: for a function, the first paragraph of its docstring.
     """
 
     place: str
@@ -76,7 +76,7 @@ def _make(name: str, home: CommandHome) -> Any:
     found = getattr(import_module(module), attribute)
     if isinstance(found, typer.Typer):
         made: Any = typer.main.get_group(found)
-        made.name = name
+        made.name, made.help = name, home.summary
         return made
     app = new_app(add_completion=False)
     app.command(name)(found)

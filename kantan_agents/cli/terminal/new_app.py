@@ -35,6 +35,21 @@ def new_app(**options: Any) -> typer.Typer:
     return _App(**{"cls": Group, "rich_markup_mode": "rich", **options})
 
 
+def new_group(**options: Any) -> typer.Typer:
+    """Return such an application for a group of commands, which shows its help if none is named.
+
+    What the help says of the group itself stands in the list of all commands.
+    """
+    app = new_app(**options)
+    app.callback(invoke_without_command=True)(_show_help)
+    return app
+
+
+def _show_help(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
 def _adapted(parameters: Any) -> Any:
     for parameter in parameters:
         if parameter.name == "help":

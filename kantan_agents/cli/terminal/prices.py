@@ -1,11 +1,12 @@
-"""The option ``--price``: what the tokens of a model cost."""
+"""The options for what runs may use: ``--price``, ``--max-tokens`` and ``--max-cost``."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Annotated, Optional
+from typing import Annotated, Any, Final, Optional
 
+import attrs
 import typer
 
 from kantan_agents.errors import InvalidOptionError
@@ -19,6 +20,54 @@ PriceOption = Annotated[
         show_default=False,
     ),
 ]
+
+TokensOption = Annotated[
+    Optional[int],  # noqa: UP045
+    typer.Option("--max-tokens", metavar="N", min=1, help="The most tokens of all runs.", show_default=False),
+]
+CostOption = Annotated[
+    Optional[float],  # noqa: UP045
+    typer.Option(
+        "--max-cost", metavar="AMOUNT", min=0, help="The most that all runs may cost.", show_default=False
+    ),
+]
+
+
+@attrs.frozen
+class SpendingOptions:
+    """What the runs of an experiment may use together."""
+
+    price: PriceOption = None
+    max_tokens: TokensOption = None
+    max_cost: CostOption = None
+
+    def read(self) -> dict[str, Any]:
+        """Return them as keyword arguments of ``evaluate`` and ``replay_cohort``.
+
+        Raises:
+            InvalidOptionError: E75, a price cannot be read, or prices are missing.
+        """
+        check_has_prices(self.max_cost, self.price)
+        return {
+            "prices": read_prices(self.price),
+            "max_tokens": self.max_tokens,
+            "max_cost": self.max_cost,
+        }
+
+
+NO_LIMITS: Final = SpendingOptions()
+"""As much as they need."""
+
+
+def check_has_prices(max_cost: float | None, price: Sequence[str] | None) -> None:
+    """Check that a limit of cost has prices to be compared with.
+
+    Raises:
+        InvalidOptionError: E75, it has none.
+    """
+    if max_cost is not None and not price:
+        reason = "needs the prices of the models: --price MODEL=IN,OUT"
+        raise InvalidOptionError(option="--max-cost", reason=reason)
 
 
 def read_prices(entries: Sequence[str] | None) -> dict[str, tuple[float, float]]:

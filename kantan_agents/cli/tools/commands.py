@@ -9,33 +9,17 @@ import typer
 
 from kantan_agents.cli.terminal.agent_names import complete_agent
 from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption
-from kantan_agents.cli.terminal.new_app import new_app
+from kantan_agents.cli.terminal.grouped import grouped
+from kantan_agents.cli.terminal.new_app import new_group
+from kantan_agents.cli.terminal.output_options import JsonOption
 from kantan_agents.cli.terminal.read_quantities import read_duration
 from kantan_agents.cli.traces.options import (
-    AgentOption,
-    ErrorsOption,
-    FailedSpansOption,
-    MetaOption,
-    PromptOption,
-    RefusedOption,
-    RubricOption,
-    SinceOption,
-    ToolOption,
-    UntilOption,
-    VersionOption,
+    NO_FILTERS,
+    FilterOptions,
 )
 from kantan_agents.errors import InvalidOptionError
 
-app = new_app()
-
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-
-
-@app.callback(invoke_without_command=True)
-def tools(context: typer.Context) -> None:
-    """Explain, check and try tool rules, list the tools of installed providers."""
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+app = new_group()
 
 
 @app.command()
@@ -123,6 +107,7 @@ def check(
 
 
 @app.command("what-if")
+@grouped
 def what_if(
     rules: Annotated[
         str,
@@ -146,17 +131,7 @@ def what_if(
         ),
     ] = "explicit",
     db: DatabaseOption = DATABASE,
-    agent: AgentOption = None,
-    prompt: PromptOption = None,
-    version: VersionOption = None,
-    tool: ToolOption = None,
-    meta: MetaOption = None,
-    errors: ErrorsOption = None,
-    failed_spans: FailedSpansOption = False,
-    refused: RefusedOption = False,
-    rubric_below: RubricOption = None,
-    since: SinceOption = None,
-    until: UntilOption = None,
+    filters: FilterOptions = NO_FILTERS,
     as_json: JsonOption = False,
 ) -> None:
     """List the recorded tool calls that other rules would have decided otherwise.
@@ -168,28 +143,16 @@ def what_if(
     from kantan_agents.cli.tools import rules_file
     from kantan_agents.cli.traces.filters import read_filters
 
-    if last is not None and since is not None:
+    if last is not None and filters.since is not None:
         raise InvalidOptionError(option="--last", reason="cannot be combined with --since")
-    filters = read_filters(
-        agent=agent,
-        prompt=prompt,
-        version=version,
-        tool=tool,
-        meta=meta,
-        errors=errors,
-        failed_spans=failed_spans,
-        refused=refused,
-        rubric_below=rubric_below,
-        since=since,
-        until=until,
-    )
+    wanted = read_filters(filters)
     if last is not None:
-        filters["started_from"] = datetime.now(timezone.utc) - read_duration(last, "--last")
+        wanted["started_from"] = datetime.now(timezone.utc) - read_duration(last, "--last")
     asked = rules_file.read_rules(rules)
 
     from kantan_agents.cli.tools.what_if import show_what_if
 
-    show_what_if(db, asked, filters, layer=layer, as_json=as_json)
+    show_what_if(db, asked, wanted, layer=layer, as_json=as_json)
 
 
 @app.command("list")

@@ -7,50 +7,26 @@ from typing import Annotated, Optional
 import typer
 
 from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption
-from kantan_agents.cli.terminal.new_app import new_app
+from kantan_agents.cli.terminal.grouped import grouped
+from kantan_agents.cli.terminal.new_app import new_group
+from kantan_agents.cli.terminal.output_options import JsonOption
 from kantan_agents.cli.traces.database_commands import copy, export, index, prune, save
 from kantan_agents.cli.traces.one_run import diff, open_, prompts, report, show
 from kantan_agents.cli.traces.options import (
-    AgentOption,
-    ErrorsOption,
-    FailedSpansOption,
+    NO_FILTERS,
+    FilterOptions,
     JsonLinesOption,
-    JsonOption,
     LimitOption,
-    MetaOption,
-    PromptOption,
-    RefusedOption,
-    RubricOption,
-    SinceOption,
-    ToolOption,
-    UntilOption,
-    VersionOption,
 )
 
-app = new_app()
-
-
-@app.callback(invoke_without_command=True)
-def traces(context: typer.Context) -> None:
-    """Look at the runs in a trace database: list, show, open, search, diff, export, prune, and more."""
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+app = new_group()
 
 
 @app.command("list")
+@grouped
 def list_(
     db: DatabaseOption = DATABASE,
-    agent: AgentOption = None,
-    prompt: PromptOption = None,
-    version: VersionOption = None,
-    tool: ToolOption = None,
-    meta: MetaOption = None,
-    errors: ErrorsOption = None,
-    failed_spans: FailedSpansOption = False,
-    refused: RefusedOption = False,
-    rubric_below: RubricOption = None,
-    since: SinceOption = None,
-    until: UntilOption = None,
+    filters: FilterOptions = NO_FILTERS,
     limit: LimitOption = 20,
     as_json: JsonOption = False,
 ) -> None:
@@ -60,23 +36,11 @@ def list_(
     """
     from kantan_agents.cli.traces.filters import read_filters
 
-    filters = read_filters(
-        agent=agent,
-        prompt=prompt,
-        version=version,
-        tool=tool,
-        meta=meta,
-        errors=errors,
-        failed_spans=failed_spans,
-        refused=refused,
-        rubric_below=rubric_below,
-        since=since,
-        until=until,
-    )
+    wanted = read_filters(filters)
 
     from kantan_agents.cli.traces.list import list_traces
 
-    list_traces(db, filters, limit=limit, as_json=as_json)
+    list_traces(db, wanted, limit=limit, as_json=as_json)
 
 
 app.command()(show)
@@ -86,22 +50,13 @@ app.command("diff")(diff)
 
 
 @app.command()
+@grouped
 def search(
     words: Annotated[
         list[str], typer.Argument(metavar="WORDS", help="Runs that contain all of them, in any case.")
     ],
     db: DatabaseOption = DATABASE,
-    agent: AgentOption = None,
-    prompt: PromptOption = None,
-    version: VersionOption = None,
-    tool: ToolOption = None,
-    meta: MetaOption = None,
-    errors: ErrorsOption = None,
-    failed_spans: FailedSpansOption = False,
-    refused: RefusedOption = False,
-    rubric_below: RubricOption = None,
-    since: SinceOption = None,
-    until: UntilOption = None,
+    filters: FilterOptions = NO_FILTERS,
     limit: LimitOption = 20,
     as_json: JsonOption = False,
 ) -> None:
@@ -112,23 +67,11 @@ def search(
     from kantan_agents.cli.traces.filters import check_words, read_filters
 
     check_words(words)
-    filters = read_filters(
-        agent=agent,
-        prompt=prompt,
-        version=version,
-        tool=tool,
-        meta=meta,
-        errors=errors,
-        failed_spans=failed_spans,
-        refused=refused,
-        rubric_below=rubric_below,
-        since=since,
-        until=until,
-    )
+    wanted = read_filters(filters)
 
     from kantan_agents.cli.traces.search import search_traces
 
-    search_traces(db, words, filters, limit=limit, as_json=as_json)
+    search_traces(db, words, wanted, limit=limit, as_json=as_json)
 
 
 app.command()(prompts)

@@ -8,26 +8,19 @@ from typing import Annotated, Optional
 import typer
 
 from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption, place_of
+from kantan_agents.cli.terminal.grouped import grouped
+from kantan_agents.cli.terminal.output_options import ForceOption, JsonOption
 from kantan_agents.cli.traces.options import (
-    AgentOption,
-    ErrorsOption,
-    FailedSpansOption,
+    NO_FILTERS,
+    FilterOptions,
     JsonLinesOption,
-    JsonOption,
     KeepOption,
     MaxSizeOption,
-    MetaOption,
     OlderThanOption,
-    PromptOption,
-    RefusedOption,
-    RubricOption,
-    SinceOption,
-    ToolOption,
-    UntilOption,
-    VersionOption,
 )
 
 
+@grouped
 def export(
     db: DatabaseOption = DATABASE,
     output: Annotated[
@@ -39,18 +32,8 @@ def export(
             show_default=False,
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
-    agent: AgentOption = None,
-    prompt: PromptOption = None,
-    version: VersionOption = None,
-    tool: ToolOption = None,
-    meta: MetaOption = None,
-    errors: ErrorsOption = None,
-    failed_spans: FailedSpansOption = False,
-    refused: RefusedOption = False,
-    rubric_below: RubricOption = None,
-    since: SinceOption = None,
-    until: UntilOption = None,
+    force: ForceOption = False,
+    filters: FilterOptions = NO_FILTERS,
     limit: Annotated[
         Optional[int],  # noqa: UP045
         typer.Option("--limit", metavar="N", min=1, help="At most the newest N.", show_default="all"),
@@ -70,24 +53,12 @@ def export(
     del as_json  # JSON Lines is the only format
     from kantan_agents.cli.traces.filters import read_filters
 
-    filters = read_filters(
-        agent=agent,
-        prompt=prompt,
-        version=version,
-        tool=tool,
-        meta=meta,
-        errors=errors,
-        failed_spans=failed_spans,
-        refused=refused,
-        rubric_below=rubric_below,
-        since=since,
-        until=until,
-    )
+    wanted = read_filters(filters)
 
     from kantan_agents.cli.traces.export import export_experiments, export_traces
 
     write = export_experiments if experiments else export_traces
-    write(db, filters, output=output, force=force, limit=limit)
+    write(db, wanted, output=output, force=force, limit=limit)
 
 
 def save(
@@ -102,7 +73,7 @@ def save(
             "--run", metavar="RUN", help="Run id, if the trace has several runs.", show_default=False
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    force: ForceOption = False,
 ) -> None:
     """Write the recording of a run to a file, for `replay` and for tests.
 

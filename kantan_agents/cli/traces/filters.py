@@ -8,44 +8,32 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from kantan_agents.cli.terminal.read_quantities import read_moment
+from kantan_agents.cli.traces.options import FilterOptions
 from kantan_agents.errors import InvalidOptionError
 
 _SQLITE_INTEGERS = range(-(2**63), 2**63)
 
 
-def read_filters(
-    *,
-    agent: str | None,
-    prompt: str | None,
-    version: str | None,
-    tool: str | None,
-    meta: Sequence[str] | None,
-    errors: bool | None,
-    failed_spans: bool,
-    refused: bool,
-    rubric_below: float | None,
-    since: str | None,
-    until: str | None,
-) -> dict[str, Any]:
+def read_filters(options: FilterOptions) -> dict[str, Any]:
     """Return the options as keyword arguments of ``TraceStore.traces``.
 
     Raises:
         InvalidOptionError: E75, one of them cannot be read.
     """
-    if rubric_below is not None:
-        check_finite(rubric_below, "--rubric-below")
+    if options.rubric_below is not None:
+        check_finite(options.rubric_below, "--rubric-below")
     return {
-        "agent": agent,
-        "prompt": prompt,
-        "version": version,
-        "tool": tool,
-        "metadata": _read_metadata(meta or ()) or None,
-        "has_failed": errors,
-        "has_error": failed_spans or None,
-        "has_refusal": refused or None,
-        "rubric_below": rubric_below,
-        "started_from": None if since is None else read_moment(since, "--since"),
-        "started_to": None if until is None else read_moment(until, "--until"),
+        "agent": options.agent,
+        "prompt": options.prompt,
+        "version": options.version,
+        "tool": options.tool,
+        "metadata": _read_metadata(options.meta or ()) or None,
+        "has_failed": options.errors,
+        "has_error": options.failed_spans or None,
+        "has_refusal": options.refused or None,
+        "rubric_below": options.rubric_below,
+        "started_from": None if options.since is None else read_moment(options.since, "--since"),
+        "started_to": None if options.until is None else read_moment(options.until, "--until"),
     }
 
 

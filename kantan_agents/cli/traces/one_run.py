@@ -7,21 +7,13 @@ from typing import Annotated, Optional
 import typer
 
 from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption
+from kantan_agents.cli.terminal.grouped import grouped
+from kantan_agents.cli.terminal.output_options import JsonOption
 from kantan_agents.cli.terminal.prices import PriceOption, read_prices
 from kantan_agents.cli.traces.options import (
-    AgentOption,
-    ErrorsOption,
-    FailedSpansOption,
-    JsonOption,
+    NO_FILTERS,
+    FilterOptions,
     LimitOption,
-    MetaOption,
-    PromptOption,
-    RefusedOption,
-    RubricOption,
-    SinceOption,
-    ToolOption,
-    UntilOption,
-    VersionOption,
 )
 
 
@@ -173,6 +165,7 @@ def prompts(
         compare_prompts(db, name, as_json=as_json)
 
 
+@grouped
 def report(
     trace_id: Annotated[
         Optional[str],  # noqa: UP045 - Typer reads it at run time, on Python 3.10 too
@@ -195,17 +188,7 @@ def report(
         ),
     ] = None,
     db: DatabaseOption = DATABASE,
-    agent: AgentOption = None,
-    prompt: PromptOption = None,
-    version: VersionOption = None,
-    tool: ToolOption = None,
-    meta: MetaOption = None,
-    errors: ErrorsOption = None,
-    failed_spans: FailedSpansOption = False,
-    refused: RefusedOption = False,
-    rubric_below: RubricOption = None,
-    since: SinceOption = None,
-    until: UntilOption = None,
+    filters: FilterOptions = NO_FILTERS,
     limit: LimitOption = 20,
     price: PriceOption = None,
 ) -> None:
@@ -221,17 +204,5 @@ def report(
     from kantan_agents.cli.traces.filters import read_filters
     from kantan_agents.cli.traces.report import write_runs
 
-    filters = read_filters(
-        agent=agent,
-        prompt=prompt,
-        version=version,
-        tool=tool,
-        meta=meta,
-        errors=errors,
-        failed_spans=failed_spans,
-        refused=refused,
-        rubric_below=rubric_below,
-        since=since,
-        until=until,
-    )
-    write_runs(db, trace_id, filters, output=output, redact=redact, prices=read_prices(price), limit=limit)
+    wanted = read_filters(filters)
+    write_runs(db, trace_id, wanted, output=output, redact=redact, prices=read_prices(price), limit=limit)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Optional
+from typing import Annotated, Final, Optional
 
+import attrs
 import typer
 
 from kantan_agents.cli.terminal.agent_names import complete_agent
 
 # Typer reads these annotations at run time; older versions do not support `X | None` on Python 3.10.
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 JsonLinesOption = Annotated[bool, typer.Option("--json", help="Print JSON Lines, one object a run.")]
 AgentOption = Annotated[
     Optional[str],  # noqa: UP045
@@ -78,6 +78,27 @@ UntilOption = Annotated[
     Optional[str],  # noqa: UP045
     typer.Option("--until", metavar="WHEN", help="Runs until then.", show_default=False),
 ]
+
+
+@attrs.frozen
+class FilterOptions:
+    """Which runs: those that pass all filters."""
+
+    agent: AgentOption = None
+    prompt: PromptOption = None
+    version: VersionOption = None
+    tool: ToolOption = None
+    meta: MetaOption = None
+    errors: ErrorsOption = None
+    failed_spans: FailedSpansOption = False
+    refused: RefusedOption = False
+    rubric_below: RubricOption = None
+    since: SinceOption = None
+    until: UntilOption = None
+
+
+NO_FILTERS: Final = FilterOptions()
+"""All runs."""
 LimitOption = Annotated[int, typer.Option("--limit", metavar="N", min=1, help="At most the newest N.")]
 OlderThanOption = Annotated[
     Optional[str],  # noqa: UP045

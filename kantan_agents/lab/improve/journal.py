@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import anyio
 import attrs
+import msgspec
 from anyio.to_thread import run_sync
 
 from kantan_agents.errors import WorkingFolderError
@@ -149,7 +150,7 @@ def read_beginning(path: Path, key: str) -> BegunSearch | None:
         cases = {str(case): str(trace) for case, trace in head["cases"].items()}
         skipped = tuple(Skipped(str(trace), str(reason)) for trace, reason in head["skipped"])
         return BegunSearch(str(head["id"]), cases, skipped)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, msgspec.ValidationError) as error:
         raise WorkingFolderError(path=str(path), reason=f"line 1 is damaged; {_ANYTHING_ELSE}") from error
 
 
@@ -185,7 +186,7 @@ def open_journal(
     try:
         for number, data in enumerate(_lines(path)[1:], start=2):  # noqa: B007 - for the error
             journal._read(data)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, msgspec.ValidationError) as error:
         if isinstance(error, WorkingFolderError):
             raise
         reason = f"line {number} is damaged ({type(error).__name__}); {_ANYTHING_ELSE}"

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import attrs
+import msgspec
 from typing_extensions import Self
 
 from kantan_agents.support.secrets import mask
-from kantan_agents.traces.capture.checking import check_types
 from kantan_agents.traces.capture.json_values import JSONValue
 
 RatedStatus = Literal["recorded", "same", "wording", "changed", "diverged", "failed", "not run"]
@@ -43,9 +43,9 @@ class Rated:
     case_id: str
     value: float
     status: RatedStatus
-    feedback: Sequence[str] = ()
+    feedback: tuple[str, ...] = ()
     comment: str | None = None
-    refused: Sequence[str] = ()
+    refused: tuple[str, ...] = ()
     is_invalid: bool = False
     output: JSONValue = None
     error: str | None = None
@@ -82,13 +82,9 @@ class Rated:
         """Return the value that ``to_dict`` has made data of.
 
         Raises:
-            KeyError, TypeError: It is not such data.
+            msgspec.ValidationError: It is not such data.
         """
-        known = {field.name: data[field.name] for field in attrs.fields(cls)}
-        known["feedback"], known["refused"] = tuple(known["feedback"]), tuple(known["refused"])
-        rated = cls(**known)
-        check_types(rated, cls, "rated")
-        return rated
+        return msgspec.convert(data, cls)
 
 
 def mean(values: Sequence[float]) -> float:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import attrs
+import msgspec
 from typing_extensions import Self
 
 from kantan_agents.core.context import RESERVED_KEYS
@@ -16,7 +17,6 @@ from kantan_agents.errors import IncompleteRecordError, NotReplayableError, Reco
 from kantan_agents.support.replace_file import replace_file
 from kantan_agents.traces.capture import RunRecord
 from kantan_agents.traces.capture.canonical import copied
-from kantan_agents.traces.capture.checking import check_types
 from kantan_agents.traces.capture.reading import UnknownVersionError, run_record
 from kantan_agents.traces.capture.writing import data_of, with_contents_apart
 from kantan_agents.traces.store import StoredTrace, TraceStore
@@ -113,7 +113,7 @@ class Recording:
             recording._check()
         except UnknownVersionError as error:
             raise RecordingFileError(path=path, reason=f"{error}; upgrade kantan_agents") from error
-        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError, msgspec.ValidationError) as error:
             reason = f"it is damaged ({type(error).__name__}: {error}); record it again"
             raise RecordingFileError(path=path, reason=reason) from error
         return recording
@@ -122,12 +122,11 @@ class Recording:
         """Read all of it once, so that damage is found before a replay.
 
         Raises:
-            KeyError, IndexError, TypeError, ValueError, AttributeError: It is damaged.
+            ValueError, msgspec.ValidationError: It is damaged.
         """
         if not self.runs:
             raise ValueError("it has no runs")
-        check_types(self.trace_id, str, "trace_id")
-        check_types(self.runs, Sequence[RunRecord], "runs")
+        msgspec.convert(self, type(self), from_attributes=True)
         for run in self.runs:
             for call in run.model_calls:
                 call.request.hash  # noqa: B018 - computed from all parts

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-JSONValue: TypeAlias = "str | int | float | bool | Sequence[JSONValue] | Mapping[str, JSONValue] | None"
-"""Any value that JSON has."""
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
-Items: TypeAlias = "str | Sequence[Mapping[str, JSONValue]]"
-"""The input of a run or of a model: a text, or the SDK's input items."""
+    JSONValue: TypeAlias = "str | int | float | bool | Sequence[JSONValue] | Mapping[str, JSONValue] | None"
+    """Any value that JSON has."""
+
+    Items: TypeAlias = "str | Sequence[Mapping[str, JSONValue]]"
+    """The input of a run or of a model: a text, or the SDK's input items."""
+else:
+    # What reads damaged files by these types does not look into JSON data.
+    JSONValue = Items = Any

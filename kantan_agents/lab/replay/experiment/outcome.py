@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 import attrs
+import msgspec
 from typing_extensions import Self
 
 from kantan_agents.traces.capture.json_values import JSONValue
@@ -120,15 +121,15 @@ class RunOutcome:
     run_id: str
     repeat: int
     status: Status
-    decisions: Sequence[ChangedDecision] = ()
+    decisions: tuple[ChangedDecision, ...] = ()
     new_call: NewCall | None = None
     error: str | None = None
     before: Figures = Figures()
     after: Figures = Figures()
     output_before: JSONValue = None
     output_after: JSONValue = None
-    simulated: Sequence[str] = ()
-    live: Sequence[str] = ()
+    simulated: tuple[str, ...] = ()
+    live: tuple[str, ...] = ()
     replayed_trace_id: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -139,16 +140,9 @@ class RunOutcome:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Return the outcome that ``to_dict`` has made JSON data of."""
-        new_call = data["new_call"]
-        return cls(
-            **{
-                **data,
-                "decisions": tuple(ChangedDecision(**one) for one in data["decisions"]),
-                "new_call": None if new_call is None else NewCall(**new_call),
-                "before": Figures(**data["before"]),
-                "after": Figures(**data["after"]),
-                "simulated": tuple(data["simulated"]),
-                "live": tuple(data["live"]),
-            }
-        )
+        """Return the outcome that ``to_dict`` has made JSON data of.
+
+        Raises:
+            msgspec.ValidationError: It is something else.
+        """
+        return msgspec.convert(data, cls)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import attrs
+import msgspec
 
 from kantan_agents.errors import TraceDatabaseError
 from kantan_agents.lab.replay.experiment.outcome import RunOutcome
@@ -165,5 +166,5 @@ def _row(path: Path, row: sqlite3.Row) -> ExperimentRow:
 def _damaged(path: Path, what: str) -> Iterator[None]:
     try:
         yield
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, msgspec.ValidationError) as error:
         raise TraceDatabaseError(path=str(path), reason=f"{what} is damaged: {error}") from error
