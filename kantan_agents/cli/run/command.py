@@ -114,7 +114,6 @@ def run(
     run goes on. It is an error if --db names the file.
     """
     from kantan_agents.cli.agents.agent_to_run import read_agent
-    from kantan_agents.cli.hooks.hooks import Hooks
     from kantan_agents.cli.run import recording
     from kantan_agents.cli.terminal import inputs
     from kantan_agents.cli.terminal.protect_used import protect_used
@@ -129,14 +128,15 @@ def run(
     target = (
         None if no_record else recording.checked(recording.RecordingTarget(db, required=is_named(invocation)))
     )
-    hooks = Hooks.of_user(tools_root, off=no_hooks)
     named = None if agent is None else read_agent(agent)
     if tools_root is not None:
         protect_used([rules, context_file, None if named is None else named.definition.path], has_tools=True)
 
     from kantan_agents.cli.agents.instruction_files import instruction_files_for
+    from kantan_agents.cli.hooks.hooks import Hooks
     from kantan_agents.cli.run.run import answer
 
+    hooks = Hooks.of_user(tools_root, off=no_hooks)
     # Piped text may come from anyone, so it must not run tools.
     commands = question != inputs.STDIN and not no_commands
     is_for_project = agent is not None or tools_root is not None
