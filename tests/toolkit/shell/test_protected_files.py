@@ -459,3 +459,27 @@ async def test_the_device_directory_holds_no_files(root: Path) -> None:
     result = await run(root, "echo a > /dev/x; echo b > /dev/null && echo c > /dev/shm/x && cat /dev/shm/x")
     assert "/dev/x: Read-only file system" in result
     assert result.endswith("c\n")
+
+
+@pytest.mark.parametrize("options", [{}, {"write": False}, {"writable": [".local"]}], ids=str)
+async def test_the_librarys_own_data_is_hidden_from_commands(
+    root: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
+) -> None:
+    monkeypatch.setenv("HOME", str(root))
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    own = ".local/share/kantan-agents"
+    files_of(root, f"{own}/undo/snapshots.sqlite3")
+    listed = await run(root, f"ls -A {own}; cat {own}/undo/snapshots.sqlite3", **options)
+    assert body(listed).splitlines()[:1] == [f"cat: {own}/undo/snapshots.sqlite3: No such file or directory"]
+    for command in (f"mkdir {own}/undo", f"mv {own} x", "mv .local x", "mv .local/share x", f"rm -r {own}"):
+        assert "Exit code 0" not in await run(root, command, **options), command
+    assert (root / own / "undo/snapshots.sqlite3").read_text() == "before\n"
+
+
+async def test_the_librarys_own_data_is_hidden_in_what_commands_may_read(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    files_of(tmp_path / "data", "kantan-agents/undo/snapshots.sqlite3", "other")
+    shown = await run(root, f"ls -R {tmp_path}/data", readable=[tmp_path / "data"])
+    assert "other" in shown and "snapshots" not in shown
