@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -39,6 +40,9 @@ class Talk:
         ask: Asks about a call that needs an approval.
         approved: Names of tools whose calls need no approval.
         store: Where turns are kept; None to keep none.
+
+    Attributes:
+        noting: Returns a block for what the tools of a turn do, by its conversation and its number.
     """
 
     def __init__(
@@ -58,6 +62,7 @@ class Talk:
         self._store = store
         self._stop: Callable[[], None] = _nothing
         self._approvals = AskedApprovals(ask, self.stop, approved)
+        self.noting: Callable[[tuple[str, int]], AbstractAsyncContextManager[None]] = lambda _: nullcontext()
         self._beginning = context
         self._begin(KeptConversation("", agent.name))
         self.renew()
@@ -133,6 +138,17 @@ class Talk:
         await self._keep(Conversations.add, turn)
         self._items = items
 
+    async def note(self, typed: str, text: str) -> None:
+        """Let the model know, with the next message, what the person has done.
+
+        Args:
+            typed: What was typed.
+            text: What the model gets.
+        """
+        item: Item = {"role": "user", "content": text}
+        await self._keep(Conversations.add, ChatTurn(self._next, "turn", typed, "", (item,), "finished"))
+        self._items.append(item)
+
     def stop(self) -> None:
         """End the answer that is being made."""
         self._stop()
@@ -148,7 +164,8 @@ class Talk:
         outcome: Outcome = "failed"
         items, answer = [asked], ""
         try:
-            result = await self._run(self.agent, given, self.context, progress, turn)
+            async with self.noting((self.kept.id, turn.number)):
+                result = await self._run(self.agent, given, self.context, progress, turn)
             outcome = "interrupted" if result is None else "finished"
             if result is not None:
                 items = _new_items(result, given, asked) or [asked, *progress.items()]

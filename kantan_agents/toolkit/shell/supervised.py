@@ -218,6 +218,11 @@ def end_writers(path: str) -> None:
         one.wait(_END_SECONDS)
 
 
+def any_running() -> bool:
+    """Return whether a command is running."""
+    return bool(_all_running())
+
+
 def _all_running() -> list[Supervised]:
     with _running_lock:
         return [one for one in _running if not one.is_closed]

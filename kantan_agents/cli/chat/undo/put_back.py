@@ -1,0 +1,146 @@
+"""Puts files back as they were before a turn: in one step, through no link, and as a person has seen it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+
+import attrs
+
+from kantan_agents.cli.chat.undo.snapshots import NotedChange
+from kantan_agents.errors import FileChangedError, FileNotUsableError, KantanAgentsError
+from kantan_agents.toolkit.files.editing.folders import locked_folder
+from kantan_agents.toolkit.files.editing.replace import replace_file
+from kantan_agents.toolkit.files.known_files import State, state_of
+from kantan_agents.toolkit.files.names import shown_path
+from kantan_agents.toolkit.files.opening import open_file
+from kantan_agents.toolkit.files.root import Root
+from kantan_agents.toolkit.protected import why_protected
+
+_MOST = 64 << 20  # a longer file has changed since: no tool has written it
+
+
+@attrs.frozen
+class PlannedFile:
+    """What can be done about a file that a turn has changed.
+
+    Attributes:
+        file: The file before the turn.
+        state: Its state now; None if it does not exist.
+        content: Its content now.
+        has_changed: Whether something else than the tools has changed it.
+        protected: Why it is protected; None if it is not.
+        problem: Why it cannot be put back; None if it can.
+    """
+
+    file: NotedChange
+    state: State | None = None
+    content: bytes = attrs.field(default=b"", repr=False)
+    has_changed: bool = False
+    protected: str | None = None
+    problem: str | None = None
+
+    @property
+    def path(self) -> str:
+        """Its path below the root, as a text."""
+        return shown_path(self.file.parts)
+
+    @property
+    def is_as_written(self) -> bool:
+        """Whether it can be put back, and nothing else is lost by that."""
+        return self.problem is None and not self.has_changed
+
+
+def plan(changes: Iterable[NotedChange]) -> list[PlannedFile]:
+    """Return what can be done about each file of a turn, without those that are as they were before."""
+    return [found for change in changes if change.kind == "file" and (found := _planned(change)) is not None]
+
+
+def put_back(chosen: Iterable[PlannedFile], changes: Sequence[NotedChange]) -> list[tuple[PlannedFile, str]]:
+    """Put files back, and remove the folders that were created in their turn and are empty now.
+
+    Args:
+        chosen: The files.
+        changes: What was done in the turn.
+
+    Returns:
+        The files that could not be put back and are as they were, each with the reason.
+    """
+    failed = [(one, problem) for one in chosen if (problem := _put_back(one)) is not None]
+    folders = (change for change in changes if change.kind == "folder")
+    for folder in sorted(folders, key=lambda folder: len(folder.parts), reverse=True):
+        with suppress(KantanAgentsError, OSError), locked_folder(_root(folder), folder.parts) as above:
+            os.rmdir(folder.parts[-1], dir_fd=above)
+    return failed
+
+
+def _put_back(planned: PlannedFile) -> str | None:
+    """Put a file back; return why that is not possible."""
+    file, parts = planned.file, planned.file.parts
+    try:
+        root = _root(file)
+        with locked_folder(root, parts, is_made=file.mode is not None) as folder:
+            found, _ = _read(root, folder, parts)
+            if (found and state_of(found)) != planned.state:
+                return str(FileChangedError(path=planned.path))
+            if file.mode is None:
+                os.unlink(parts[-1], dir_fd=folder)
+            else:
+                replace_file(folder, parts, file.content or b"", found, file.mode)
+    except (KantanAgentsError, OSError) as error:
+        return str(error)
+    return None
+
+
+def _planned(file: NotedChange) -> PlannedFile | None:
+    try:
+        root = _root(file)
+        found, content = _now(root, file.parts)
+    except KantanAgentsError as error:
+        return PlannedFile(file, problem=getattr(error, "reason", str(error)))
+    if (found is None and file.mode is None) or (found is not None and content == file.content):
+        return None
+    protected, problem = why_protected(root.path, file.parts), None
+    if file.mode is not None and file.content is None:
+        problem = "its old content was not kept"
+    elif protected is not None and _command_runs():
+        problem = "it is protected, and a command is running that could then change it"
+    has_changed = found is None or not file.has_written(content)
+    return PlannedFile(file, found and state_of(found), content, has_changed, protected, problem)
+
+
+def _root(change: NotedChange) -> Root:
+    root = Root.at(change.root)
+    if root.path != change.root:
+        raise FileNotUsableError(path=change.root, reason="the folder was replaced by a link")
+    return root
+
+
+def _now(root: Root, parts: tuple[str, ...]) -> tuple[os.stat_result | None, bytes]:
+    try:
+        with locked_folder(root, parts) as folder:
+            return _read(root, folder, parts)
+    except FileNotUsableError as error:
+        return _nothing(error)
+
+
+def _read(root: Root, folder: int, parts: tuple[str, ...]) -> tuple[os.stat_result | None, bytes]:
+    try:
+        with open(open_file(root, folder, parts), "rb") as file:  # noqa: PTH123 - a descriptor
+            return os.fstat(file.fileno()), file.read(_MOST)
+    except FileNotUsableError as error:
+        return _nothing(error)
+
+
+def _nothing(error: FileNotUsableError) -> tuple[None, bytes]:
+    """Return the state of a file that does not exist, if the error says so."""
+    if isinstance(error.__cause__, FileNotFoundError):
+        return None, b""
+    raise error
+
+
+def _command_runs() -> bool:
+    supervised = sys.modules.get("kantan_agents.toolkit.shell.supervised")  # else none was ever started
+    return supervised is not None and supervised.any_running()
