@@ -97,7 +97,7 @@ async def _lead(settings: Settings, page: ChatPage | None) -> int:
                 code = await _converse(chat, editor, ending)
     finally:
         ending.restore()
-        chat.undo.close()
+        snapshots.close()
         if page is not None:
             await page.close()
     _leave_closed_terminal()

@@ -145,7 +145,7 @@ class Talk:
             typed: What was typed.
             text: What the model gets.
         """
-        item: Item = {"role": "user", "content": text}
+        item: Item = {"role": "assistant", "content": text}
         await self._keep(Conversations.add, ChatTurn(self._next, "turn", typed, "", (item,), "finished"))
         self._items.append(item)
 

@@ -165,7 +165,7 @@ def check_mount(root: Root, opened: int, folder: int, parts: Parts) -> None:
     """Raise E160 if something is on another file system than the root, or is the library's own folder."""
     found = os.fstat(opened)
     if (found.st_dev, found.st_ino) == root.hidden:
-        raise OutsideRootError(path=shown_path(parts), reason="kantan-agents keeps its data there")
+        raise OutsideRootError(path=shown_path(parts), reason="kantan-agents stores its data there")
     if found.st_dev != root.device and not is_same_mount(opened, folder):
         reason = "another file system is mounted there"
         raise OutsideRootError(path=shown_path(parts), reason=reason)

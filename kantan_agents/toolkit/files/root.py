@@ -56,7 +56,7 @@ class Root:
         """Return the root folder at a path.
 
         Raises:
-            InvalidOptionError: E75, it is not a folder, or this library keeps its data there.
+            InvalidOptionError: E75, it is not a folder, or this library stores its data there.
             ToolkitUnavailableError: E165, the system cannot confine tools to a folder.
         """
         text = checked_path("root", root)
@@ -75,7 +75,7 @@ class Root:
             raise InvalidOptionError(option="root", reason=reason) from error
         if own is not None and real.is_relative_to(own):
             raise InvalidOptionError(
-                option="root", reason=f"must not be in {own}: kantan-agents keeps its data there"
+                option="root", reason=f"must not be in {own}: kantan-agents stores its data there"
             )
         given = os.path.abspath(text)  # noqa: PTH100 - keeps no "..", too
         names = tuple(dict.fromkeys((str(real), given, *_through_links(str(real)))))

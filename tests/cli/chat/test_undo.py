@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from kantan_agents import Agent, toolkit
 from kantan_agents.cli.chat.kept_conversation import ChatTurn, KeptConversation
 from kantan_agents.cli.chat.screen import Screen
 from kantan_agents.cli.chat.undo.put_back import plan, put_back
@@ -22,7 +23,7 @@ from kantan_agents.cli.chat.undo.snapshots import NotedChange, SnapshotLimits, S
 from kantan_agents.cli.chat.undo.undo import Undo, open_snapshots
 from kantan_agents.errors import ChatCommandError
 from kantan_agents.support.noted_changes import changes_noted
-from kantan_agents.testing import OfflineServer, ScriptedToolCall
+from kantan_agents.testing import OfflineServer, ScriptedModel, ScriptedToolCall
 from kantan_agents.toolkit import protected
 from kantan_agents.toolkit.shell import supervised
 from tests.toolkit.files.calling import Tools, snapshot
@@ -109,9 +110,40 @@ async def test_files_get_back_their_content_and_mode_and_created_ones_are_remove
     assert snapshot(work.folder) == before
     assert 'The answer to "Change VAT." has changed:' in shown
     assert "  a.txt gets its old content back\n" in shown and "  new/c.txt is removed\n" in shown
-    assert "-three\n+one\n" in shown
-    assert "With their old content again: a.txt." in work.notes[0]
-    assert "Removed: new/deep/b.txt, new/c.txt." in work.notes[0]
+    assert "-three\n+one\n" in shown and "new/c.txt:\n-c\n" in shown
+    assert (
+        'in the answer to "Change VAT.": a.txt, new/deep/b.txt (removed), new/c.txt (removed).'
+        in work.notes[0]
+    )
+
+
+async def test_permissions_that_have_changed_since_are_named(work: Work) -> None:
+    async with work.turn() as tools:
+        await tools("Write", file_path="a.txt", content="tool")
+    (work.folder / "a.txt").chmod(0o600)
+    assert "a.txt gets its old content back, and its permissions 750\n" in await work.back("y")
+    assert snapshot(work.folder) == {"a.txt": (0o100750, b"one\r\n")}
+
+
+async def test_agents_of_modules_and_their_subagents_are_noted(work: Work) -> None:
+    def write(path: str) -> dict[str, Any]:
+        return {"tool": "Write", "arguments": {"file_path": path, "content": "x"}}
+
+    def ask() -> str:
+        """Ask another agent, in a thread and without its events."""
+        model = ScriptedModel([write("c.txt"), "Done."])
+        inner = Agent("inner", "Write.", model=model, tools=toolkit(work.folder, write=True, approval=False))
+        return str(inner.run("Write.")["result"].final_output)
+
+    model = ScriptedModel([write("b.txt"), {"tool": "ask", "arguments": {}}, "Done."])
+    agent = Agent(
+        "outer", "Write.", model=model, tools=[*toolkit(work.folder, write=True, approval=False), ask]
+    )
+    async with work.turn():
+        await agent.run_async("Write.")
+    assert {path.name for path in work.folder.iterdir()} == {"a.txt", "b.txt", "c.txt"}
+    await work.back("y")
+    assert {path.name for path in work.folder.iterdir()} == {"a.txt"}
 
 
 async def test_each_undo_goes_one_answer_further_back(work: Work) -> None:
@@ -135,7 +167,7 @@ async def test_each_undo_goes_one_answer_further_back(work: Work) -> None:
 async def test_nothing_is_put_back_without_a_yes(work: Work) -> None:
     async with work.turn() as tools:
         await tools("Write", file_path="a.txt", content="new")
-    for typed in (["n"], [], ["x", ""], ["a", "n"]):
+    for typed in (["n"], [], ["x", ""], ["a", "yo", "no"]):
         assert "Nothing was put back." in await work.back(*typed)
         assert (work.folder / "a.txt").read_text() == "new"
     assert work.notes == []
@@ -155,7 +187,7 @@ async def test_what_has_changed_since_is_left_unless_the_person_wants_it(work: W
         "a.txt": "mine",
         "c.txt": "mine, too",
     }
-    assert "Removed: b.txt. Left as they are: a.txt, c.txt." in work.notes[0]
+    assert ": b.txt (removed). Left as they are: a.txt, c.txt." in work.notes[0]
     with pytest.raises(ChatCommandError):  # it goes further back
         await work.back()
     again = Work(work.folder, work.snapshots)  # in a chat that is resumed
@@ -250,6 +282,36 @@ async def test_a_file_that_cannot_be_put_back_is_explained_and_the_model_knows(
     assert [change.path for change in work.snapshots.of_turn(("one", 1))] == ["a.txt"]
 
 
+async def test_a_crash_in_the_middle_leaves_each_file_old_or_new(work: Work, monkeypatch: Any) -> None:
+    class Killed(BaseException):
+        pass
+
+    (work.folder / "b.txt").write_text("old")
+    async with work.turn() as tools:
+        for name in ("a.txt", "b.txt", "c.txt"):
+            await tools("Write", file_path=name, content="tool")
+    rename = os.rename
+
+    def die(part: str, name: str, **folders: Any) -> None:
+        if name == "b.txt":
+            raise Killed
+        rename(part, name, **folders)
+
+    monkeypatch.setattr(os, "rename", die)
+    with pytest.raises(Killed):
+        await work.back("y")
+    monkeypatch.undo()
+    found = {path.name: path.read_text() for path in work.folder.iterdir()}
+    assert found == {"a.txt": "one\n", "b.txt": "tool", "c.txt": "tool"}
+    assert ": a.txt, b.txt, c.txt (removed)." in work.notes[0]
+    shown = await work.back("y")
+    assert "a.txt" not in shown and "2 files put back." in shown
+    assert {path.name: path.read_text() for path in work.folder.iterdir()} == {
+        "a.txt": "one\n",
+        "b.txt": "old",
+    }
+
+
 async def test_a_protected_file_is_named_and_left_while_a_command_runs(work: Work, monkeypatch: Any) -> None:
     async with work.turn() as tools:
         await tools("Write", file_path=".mcp.json", content="{}")
@@ -259,6 +321,15 @@ async def test_a_protected_file_is_named_and_left_while_a_command_runs(work: Wor
     work.undo._passed.clear()
     assert f".mcp.json is protected: {protected.SERVERS}." in await work.back("y")
     assert not (work.folder / ".mcp.json").exists()
+
+
+async def test_protected_files_are_shown_first(work: Work) -> None:
+    async with work.turn() as tools:
+        await tools("Write", file_path="long.txt", content="x\n" * 1000)
+        await tools("Write", file_path=".mcp.json", content="{}")
+    shown = await work.back("n")
+    assert shown.index(".mcp.json is protected") < shown.index("long.txt is removed")
+    assert "-{}\n" in shown.partition("more lines")[0]
 
 
 async def test_names_and_texts_cannot_change_what_is_seen(work: Work) -> None:
@@ -311,7 +382,7 @@ async def test_what_is_not_kept_is_said(folder: Path) -> None:
     async with work.turn() as tools:
         await tools("Write", file_path="large.txt", content="")
         await tools("Write", file_path="small.txt", content="")
-    assert "/undo cannot put back large.txt: at most 10 bytes of a file are kept" in work.shown
+    assert "/undo cannot put back large.txt: at most 10 bytes a file are stored" in work.shown
     assert "large.txt is left: its old content was not kept" in await work.back("y")
     assert (folder / "small.txt").read_text() == "x" * 10
 
@@ -320,7 +391,7 @@ def file_of(size: int = 0, path: str = "a") -> NotedChange:
     return NotedChange("file", "/", path, 0o644, b"x" * size)
 
 
-def test_the_oldest_turns_make_room(tmp_path: Path) -> None:
+def test_the_oldest_turns_make_space(tmp_path: Path) -> None:
     kept = Snapshots(tmp_path / "s", SnapshotLimits(turns=3, total_bytes=200_000))
     for number in range(1, 6):
         assert kept.keep(("one", number), file_of(), b"")
@@ -372,7 +443,7 @@ async def test_two_chats_do_not_mix(work: Work, snapshots: Snapshots, tmp_path: 
     work.undo._passed.clear()
     await work.back("y")
     assert (work.folder / "a.txt").read_bytes() == b"one\r\n"
-    other.undo.close()
+    other.snapshots.close()
 
 
 async def test_a_turn_that_another_chat_has_added_is_not_undone(work: Work) -> None:
@@ -442,7 +513,6 @@ def call(name: str, **arguments: Any) -> ScriptedToolCall:
 YES = ("--tools", ".", "--write", "--yes", "Write", "--yes", "Edit")
 
 
-@pytest.mark.slow
 def test_a_chat_undoes_what_its_tools_did_and_the_model_knows_it(chat: Any, folder: Path, kept: Any) -> None:
     (folder / "a.txt").write_text("one\n")
     replies = [
@@ -453,7 +523,7 @@ def test_a_chat_undoes_what_its_tools_did_and_the_model_knows_it(chat: Any, fold
         "I see.",
     ]
     with OfflineServer(replies) as server:
-        terminal = chat(server, *YES, "--shell", "--yes", "Bash")
+        terminal = chat(server, *YES, "--shell", "--yes", "Bash", "--sandbox", "off")
         terminal.enter("/undo")
         terminal.wait_for("no further answer of this conversation")
         terminal.wait_for_prompt()
@@ -474,11 +544,20 @@ def test_a_chat_undoes_what_its_tools_did_and_the_model_knows_it(chat: Any, fold
         terminal.wait_for("I see.")
         terminal.wait_for_prompt()
     sent = server.requests[-1].body["input"]
-    assert "The user has undone changes of files" in sent[-2]["content"] and sent[-1]["content"] == "And now?"
+    assert "The user has undone what you did" in sent[-2]["content"] and sent[-1]["content"] == "And now?"
     assert [turn.question for turn in kept().turns] == ["Change it.", "/undo", "And now?"]
 
 
-@pytest.mark.slow
+def test_what_a_chat_in_a_pipe_changes_is_kept_as_well(lines: Any, folder: Path, tmp_path: Path) -> None:
+    with OfflineServer(
+        [call("Write", file_path="b.txt", content="b"), "Done.", "Never a command."]
+    ) as server:
+        done = lines(server, b"Write.\n/undo\n", *YES)
+    assert done.returncode == 0 and (folder / "b.txt").exists()
+    assert server.requests[-1].body["input"][-1]["content"] == "/undo"
+    assert (tmp_path / "home/.local/share/kantan-agents/undo/snapshots.sqlite3").exists()
+
+
 def test_a_resumed_chat_undoes_what_a_killed_one_has_done(
     chat: Any, folder: Path, environment: dict[str, str]
 ) -> None:

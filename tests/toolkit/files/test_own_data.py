@@ -57,7 +57,7 @@ async def test_a_tool_cannot_make_it_first(tmp_path: Path, monkeypatch: Any) -> 
 
 @pytest.mark.parametrize("below", ["", "undo"])
 def test_it_is_no_root(home: Path, below: str) -> None:
-    with pytest.raises(InvalidOptionError, match="kantan-agents keeps its data there"):
+    with pytest.raises(InvalidOptionError, match="kantan-agents stores its data there"):
         toolkit(home / ".local/share/kantan-agents" / below)
 
 

@@ -13,7 +13,7 @@ from kantan_agents.cli.chat.undo.snapshots import NotedChange
 from kantan_agents.errors import FileChangedError, FileNotUsableError, KantanAgentsError
 from kantan_agents.toolkit.files.editing.folders import locked_folder
 from kantan_agents.toolkit.files.editing.replace import replace_file
-from kantan_agents.toolkit.files.known_files import State, state_of
+from kantan_agents.toolkit.files.known_files import state_of
 from kantan_agents.toolkit.files.names import shown_path
 from kantan_agents.toolkit.files.opening import open_file
 from kantan_agents.toolkit.files.root import Root
@@ -22,13 +22,13 @@ from kantan_agents.toolkit.protected import why_protected
 _MOST = 64 << 20  # a longer file has changed since: no tool has written it
 
 
-@attrs.frozen
+@attrs.frozen(eq=False)
 class PlannedFile:
     """What can be done about a file that a turn has changed.
 
     Attributes:
         file: The file before the turn.
-        state: Its state now; None if it does not exist.
+        now: Its state now; None if it does not exist.
         content: Its content now.
         has_changed: Whether something else than the tools has changed it.
         protected: Why it is protected; None if it is not.
@@ -36,7 +36,7 @@ class PlannedFile:
     """
 
     file: NotedChange
-    state: State | None = None
+    now: os.stat_result | None = None
     content: bytes = attrs.field(default=b"", repr=False)
     has_changed: bool = False
     protected: str | None = None
@@ -54,8 +54,12 @@ class PlannedFile:
 
 
 def plan(changes: Iterable[NotedChange]) -> list[PlannedFile]:
-    """Return what can be done about each file of a turn, without those that are as they were before."""
-    return [found for change in changes if change.kind == "file" and (found := _planned(change)) is not None]
+    """Return what can be done about each file of a turn, without those that are as they were before.
+
+    Protected files are first: a person must see what becomes of them, however long the rest is.
+    """
+    found = (_planned(change) for change in changes if change.kind == "file")
+    return sorted(filter(None, found), key=lambda one: one.protected is None)
 
 
 def put_back(chosen: Iterable[PlannedFile], changes: Sequence[NotedChange]) -> list[tuple[PlannedFile, str]]:
@@ -78,17 +82,15 @@ def put_back(chosen: Iterable[PlannedFile], changes: Sequence[NotedChange]) -> l
 
 def _put_back(planned: PlannedFile) -> str | None:
     """Put a file back; return why that is not possible."""
-    file, parts = planned.file, planned.file.parts
+    file, now, parts = planned.file, planned.now, planned.file.parts
     try:
-        root = _root(file)
-        with locked_folder(root, parts, is_made=file.mode is not None) as folder:
-            found, _ = _read(root, folder, parts)
-            if (found and state_of(found)) != planned.state:
+        with locked_folder(_root(file), parts, is_made=file.mode is not None) as folder:
+            if file.mode is not None:
+                replace_file(folder, parts, file.content or b"", now, file.mode)
+            elif now is None or state_of(os.lstat(parts[-1], dir_fd=folder)) != state_of(now):
                 return str(FileChangedError(path=planned.path))
-            if file.mode is None:
-                os.unlink(parts[-1], dir_fd=folder)
             else:
-                replace_file(folder, parts, file.content or b"", found, file.mode)
+                os.unlink(parts[-1], dir_fd=folder)
     except (KantanAgentsError, OSError) as error:
         return str(error)
     return None
@@ -97,18 +99,19 @@ def _put_back(planned: PlannedFile) -> str | None:
 def _planned(file: NotedChange) -> PlannedFile | None:
     try:
         root = _root(file)
-        found, content = _now(root, file.parts)
+        now, content = _now(root, file.parts)
     except KantanAgentsError as error:
         return PlannedFile(file, problem=getattr(error, "reason", str(error)))
-    if (found is None and file.mode is None) or (found is not None and content == file.content):
+    is_as_before = file.mode is None if now is None else content == file.content
+    if is_as_before:
         return None
     protected, problem = why_protected(root.path, file.parts), None
     if file.mode is not None and file.content is None:
         problem = "its old content was not kept"
     elif protected is not None and _command_runs():
         problem = "it is protected, and a command is running that could then change it"
-    has_changed = found is None or not file.has_written(content)
-    return PlannedFile(file, found and state_of(found), content, has_changed, protected, problem)
+    has_changed = now is None or not file.has_written(content)
+    return PlannedFile(file, now, content, has_changed, protected, problem)
 
 
 def _root(change: NotedChange) -> Root:
@@ -119,26 +122,17 @@ def _root(change: NotedChange) -> Root:
 
 
 def _now(root: Root, parts: tuple[str, ...]) -> tuple[os.stat_result | None, bytes]:
+    """Return the state and the content of a file; None and nothing if it does not exist."""
     try:
-        with locked_folder(root, parts) as folder:
-            return _read(root, folder, parts)
-    except FileNotUsableError as error:
-        return _nothing(error)
-
-
-def _read(root: Root, folder: int, parts: tuple[str, ...]) -> tuple[os.stat_result | None, bytes]:
-    try:
-        with open(open_file(root, folder, parts), "rb") as file:  # noqa: PTH123 - a descriptor
+        with (
+            locked_folder(root, parts) as folder,
+            open(open_file(root, folder, parts), "rb") as file,  # noqa: PTH123 - a descriptor
+        ):
             return os.fstat(file.fileno()), file.read(_MOST)
     except FileNotUsableError as error:
-        return _nothing(error)
-
-
-def _nothing(error: FileNotUsableError) -> tuple[None, bytes]:
-    """Return the state of a file that does not exist, if the error says so."""
-    if isinstance(error.__cause__, FileNotFoundError):
-        return None, b""
-    raise error
+        if isinstance(error.__cause__, FileNotFoundError):  # the file, or a folder on the way
+            return None, b""
+        raise
 
 
 def _command_runs() -> bool:

@@ -60,8 +60,8 @@ class SnapshotLimits:
     """How much is kept: turns of all conversations, bytes of a file and of all, and for how many days."""
 
     turns: int = 200
-    file_bytes: int = 16 << 20
-    total_bytes: int = 256 << 20
+    file_bytes: int = 20_000_000
+    total_bytes: int = 250_000_000
     days: int = 30
 
 
@@ -107,11 +107,11 @@ class Snapshots:
         limits: How much is kept.
 
     Attributes:
-        dropped: How many turns were removed to make room.
+        dropped: How many turns were removed to make space.
     """
 
     def __init__(self, path: Path | None, limits: SnapshotLimits | None = None) -> None:
-        self.limits = limits or SnapshotLimits(total_bytes=(256 if path else 64) << 20)
+        self.limits = limits or SnapshotLimits(total_bytes=250_000_000 if path else 60_000_000)
         self.dropped = 0
         self._path = path
         self._lock = threading.Lock()
@@ -140,7 +140,7 @@ class Snapshots:
                 is_known = file.mode is None or known.has_written(file.content)
                 database.execute(_WRITE, (row[0] + _digest(data) if is_known and row[0] else b"", *key))
                 return True
-            if not self._makes_room(database, turn, len(file.content or b"")):
+            if not self._frees_space(database, turn, len(file.content or b"")):
                 file = attrs.evolve(file, content=None)
             self._add(database, turn, attrs.evolve(file, written=_digest(data)))
         return file.mode is None or file.content is not None
@@ -180,8 +180,8 @@ class Snapshots:
         values = (*_place(change), change.mode, change.content, change.written)
         database.execute(_ADD, (*turn, time.time(), change.kind, *values))
 
-    def _makes_room(self, database: sqlite3.Connection, turn: Turn, size: int) -> bool:
-        """Remove the oldest other turns as far as necessary; return whether there is room."""
+    def _frees_space(self, database: sqlite3.Connection, turn: Turn, size: int) -> bool:
+        """Remove the oldest other turns as far as necessary; return whether there is space."""
         others = database.execute(_OTHERS, turn).fetchall()
         while (full := _used(database) + size > self.limits.total_bytes) or len(others) >= self.limits.turns:
             if not others:
@@ -195,7 +195,8 @@ class Snapshots:
         with self._lock:
             if self._connection is None:
                 self._connection = self._opened()
-            with _transaction(self._connection):
+            self._connection.execute("BEGIN IMMEDIATE")
+            with self._connection:  # commits or rolls back
                 yield self._connection
 
     def _opened(self) -> sqlite3.Connection:
@@ -207,7 +208,8 @@ class Snapshots:
         try:
             connection.execute("PRAGMA auto_vacuum = FULL")
             connection.execute("PRAGMA secure_delete = ON")  # what is removed can no longer be read
-            with _transaction(connection):
+            connection.execute("BEGIN IMMEDIATE")
+            with connection:
                 self._prepare(connection)
         except BaseException:
             connection.close()
@@ -223,13 +225,6 @@ class Snapshots:
             connection.execute(f"PRAGMA user_version = {_VERSION}")
         oldest = time.time() - self.limits.days * _DAY
         connection.execute("DELETE FROM changes WHERE at < ?", (oldest,))
-
-
-@contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    connection.execute("BEGIN IMMEDIATE")
-    with connection:  # commits or rolls back
-        yield
 
 
 def _place(change: NotedChange) -> tuple[bytes, bytes]:

@@ -47,9 +47,7 @@ class TurnNotes:
             self._has_files = True
             if not is_kept:
                 total = size_text(self._snapshots.limits.total_bytes)
-                self.lost.append(
-                    f"{path}: at most {size_text(most)} of a file are kept, and {total} together"
-                )
+                self.lost.append(f"{path}: at most {size_text(most)} a file are stored, and {total} in all")
 
     def command_starts(self, command: str) -> None:
         """Note a command."""
@@ -70,9 +68,8 @@ class TurnNotes:
 
 
 def _content(folder: int, name: str, most: int) -> bytes | None:
-    from kantan_agents.toolkit.files.opening import (
-        open_found,
-    )  # the tool that changes the file has imported it
+    # The tool that changes the file has imported it.
+    from kantan_agents.toolkit.files.opening import open_found
 
     with open(open_found(folder, name), "rb") as file:  # noqa: PTH123 - a descriptor
         content = file.read(most + 1)

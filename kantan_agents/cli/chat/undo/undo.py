@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import stat
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timezone
@@ -52,7 +53,6 @@ class Undo:
     """
 
     def __init__(self, snapshots: Snapshots, screen: Screen, editor: Editor | None) -> None:
-        self.close = snapshots.close
         self._snapshots = snapshots
         self._screen = screen
         self._editor = editor
@@ -93,11 +93,10 @@ class Undo:
         from kantan_agents.cli.chat.undo.put_back import plan  # imports the toolkit
 
         for number, *_ in await self._turns(talk):
-            turn = (talk.kept.id, number)
-            changes = await to_thread.run_sync(self._snapshots.of_turn, turn)
-            files = await to_thread.run_sync(plan, changes)
-            if files and turn not in self._passed:
-                break
+            if (turn := (talk.kept.id, number)) not in self._passed:
+                changes = await to_thread.run_sync(self._snapshots.of_turn, turn)
+                if files := await to_thread.run_sync(plan, changes):
+                    break
         else:
             reason = "no further answer of this conversation has changed a file that can be put back"
             raise ChatCommandError(command="/undo", reason=reason)
@@ -136,9 +135,10 @@ class Undo:
         typed = "" if possible else "n"
         while typed not in choices and self._editor is not None:
             try:
-                typed = (await self._editor.ask(f"Put back? {question}: ")).strip().lower()[:1]
+                typed = (await self._editor.ask(f"Put back? {question}: ")).strip().lower()
             except (KeyboardInterrupt, EOFError):
-                typed = "n"
+                break
+            typed = {"yes": "y", "all": "a", "no": "n"}.get(typed, typed)
             if typed == "s":
                 self._screen.block("\n".join(rest))
         chosen = choices.get(typed, [])
@@ -175,7 +175,10 @@ def _fate(one: PlannedFile) -> str:
         return f"is left: {one.problem}"
     if one.has_changed:
         return "has changed since: it is left, unless you answer a"
-    return "is removed" if one.file.mode is None else "gets its old content back"
+    if one.file.mode is None:
+        return "is removed"
+    is_same_mode = one.now is None or stat.S_IMODE(one.now.st_mode) == one.file.mode
+    return "gets its old content back" + ("" if is_same_mode else f", and its permissions {one.file.mode:o}")
 
 
 def _diffs(files: Iterable[PlannedFile]) -> list[str]:
@@ -187,9 +190,13 @@ def _diffs(files: Iterable[PlannedFile]) -> list[str]:
         lines.append(f"{visible(one.path)}:")
         try:
             now, old = (FileText.decode(data).text for data in (one.content, one.file.content or b""))
-            lines += diff_lines(now, old)
         except BinaryFileError:
             lines.append("(not a text)")
+            continue
+        if one.file.mode is None:
+            lines += [f"-{line[1:]}" for line in diff_lines(None, now)]
+        else:
+            lines += diff_lines(None if one.now is None else now, old)
     return lines
 
 
@@ -198,16 +205,15 @@ def _question(talk: Talk, number: int) -> str:
 
 
 def _note(question: str, chosen: Sequence[PlannedFile], left: Sequence[PlannedFile]) -> str:
-    old = [one for one in chosen if one.file.mode is not None]
-    removed = [one for one in chosen if one.file.mode is None]
-    parts = {"With their old content again": old, "Removed": removed, "Left as they are": left}
-    named = "".join(f" {what}: {_named(files)}." for what, files in parts.items() if files)
+    """Return what the model is told."""
+    still = f" Left as they are: {_named(left)}." if left else ""
     return (
-        f'[The user has undone changes of files that you made in the answer to "{question}".{named} '
-        "Commands are not undone. Read a file again before you change it.]"
+        f'[The user has undone what you did to these files in the answer to "{question}": '
+        f"{_named(chosen, ' (removed)')}.{still} What commands did is not undone. "
+        "Read a file again before you change it.]"
     )
 
 
-def _named(files: Sequence[PlannedFile]) -> str:
-    names = ", ".join(visible(one.path) for one in files[:_NAMED])
-    return names if len(files) <= _NAMED else f"{names} and {len(files) - _NAMED} more"
+def _named(files: Sequence[PlannedFile], if_new: str = "") -> str:
+    names = [visible(one.path) + (if_new if one.file.mode is None else "") for one in files[:_NAMED]]
+    return ", ".join(names) + (f" and {len(files) - _NAMED} more" if len(files) > _NAMED else "")
