@@ -49,7 +49,7 @@ class Work:
         self.questions: list[str] = []
         self._output = StringIO()
         editor: Any = self
-        self.undo = Undo(snapshots, Screen(Console(file=self._output, width=200)), editor)
+        self.undo = Undo(snapshots, Screen(Console(file=self._output, width=200)), editor, folder)
         self.tools = Tools(folder, protected="allow")
 
     async def ask(self, question: str) -> str:
@@ -256,7 +256,7 @@ async def test_a_file_that_changes_while_the_person_reads_is_left(work: Work) ->
         await tools("Write", file_path="a.txt", content="tool")
         await tools("Write", file_path="b.txt", content="tool")
     changes = work.snapshots.of_turn(("one", 1))
-    files = plan(changes)
+    files = plan(changes, str(work.folder))
     for name in ("a.txt", "b.txt"):
         (work.folder / name).write_text("mine")
     failed = put_back(files, changes)
@@ -321,6 +321,13 @@ async def test_a_protected_file_is_named_and_left_while_a_command_runs(work: Wor
     work.undo._passed.clear()
     assert f".mcp.json is protected: {protected.SERVERS}." in await work.back("y")
     assert not (work.folder / ".mcp.json").exists()
+
+
+async def test_a_file_of_another_folder_is_shown_with_it(work: Work, tmp_path: Path) -> None:
+    async with work.turn() as tools:
+        await tools("Write", file_path="b.txt", content="x")
+    work.undo._folder = tmp_path
+    assert f"  {work.folder}/b.txt is removed\n" in await work.back("y")
 
 
 async def test_protected_files_are_shown_first(work: Work) -> None:

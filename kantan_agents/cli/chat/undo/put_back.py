@@ -28,6 +28,7 @@ class PlannedFile:
 
     Attributes:
         file: The file before the turn.
+        path: Its path as a text; absolute, unless its root is the working folder.
         now: Its state now; None if it does not exist.
         content: Its content now.
         has_changed: Whether something else than the tools has changed it.
@@ -36,6 +37,7 @@ class PlannedFile:
     """
 
     file: NotedChange
+    path: str
     now: os.stat_result | None = None
     content: bytes = attrs.field(default=b"", repr=False)
     has_changed: bool = False
@@ -43,22 +45,21 @@ class PlannedFile:
     problem: str | None = None
 
     @property
-    def path(self) -> str:
-        """Its path below the root, as a text."""
-        return shown_path(self.file.parts)
-
-    @property
     def is_as_written(self) -> bool:
         """Whether it can be put back, and nothing else is lost by that."""
         return self.problem is None and not self.has_changed
 
 
-def plan(changes: Iterable[NotedChange]) -> list[PlannedFile]:
+def plan(changes: Iterable[NotedChange], folder: str) -> list[PlannedFile]:
     """Return what can be done about each file of a turn, without those that are as they were before.
 
     Protected files are first: a person must see what becomes of them, however long the rest is.
+
+    Args:
+        changes: What was done in the turn.
+        folder: The working folder.
     """
-    found = (_planned(change) for change in changes if change.kind == "file")
+    found = (_planned(change, folder) for change in changes if change.kind == "file")
     return sorted(filter(None, found), key=lambda one: one.protected is None)
 
 
@@ -96,12 +97,13 @@ def _put_back(planned: PlannedFile) -> str | None:
     return None
 
 
-def _planned(file: NotedChange) -> PlannedFile | None:
+def _planned(file: NotedChange, folder: str) -> PlannedFile | None:
+    path = shown_path(file.parts if file.root == folder else (file.root, *file.parts))
     try:
         root = _root(file)
         now, content = _now(root, file.parts)
     except KantanAgentsError as error:
-        return PlannedFile(file, problem=getattr(error, "reason", str(error)))
+        return PlannedFile(file, path, problem=getattr(error, "reason", str(error)))
     is_as_before = file.mode is None if now is None else content == file.content
     if is_as_before:
         return None
@@ -111,7 +113,7 @@ def _planned(file: NotedChange) -> PlannedFile | None:
     elif protected is not None and _command_runs():
         problem = "it is protected, and a command is running that could then change it"
     has_changed = now is None or not file.has_written(content)
-    return PlannedFile(file, now, content, has_changed, protected, problem)
+    return PlannedFile(file, path, now, content, has_changed, protected, problem)
 
 
 def _root(change: NotedChange) -> Root:

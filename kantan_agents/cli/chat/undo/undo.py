@@ -26,6 +26,8 @@ from kantan_agents.support.data_folder import data_folder
 from kantan_agents.support.noted_changes import changes_noted
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from kantan_agents.cli.chat.editor import Editor
     from kantan_agents.cli.chat.undo.put_back import PlannedFile
 
@@ -49,13 +51,15 @@ class Undo:
     Args:
         snapshots: Where changes are kept.
         screen: Where everything is shown.
-        editor: Asks the person; None if nobody can be asked.
+        editor: Asks the person; None if no one can be asked.
+        folder: The working folder.
     """
 
-    def __init__(self, snapshots: Snapshots, screen: Screen, editor: Editor | None) -> None:
+    def __init__(self, snapshots: Snapshots, screen: Screen, editor: Editor | None, folder: Path) -> None:
         self._snapshots = snapshots
         self._screen = screen
         self._editor = editor
+        self._folder = folder
         self._passed: set[Turn] = set()
 
     @asynccontextmanager
@@ -95,7 +99,7 @@ class Undo:
         for number, *_ in await self._turns(talk):
             if (turn := (talk.kept.id, number)) not in self._passed:
                 changes = await to_thread.run_sync(self._snapshots.of_turn, turn)
-                if files := await to_thread.run_sync(plan, changes):
+                if files := await to_thread.run_sync(plan, changes, str(self._folder)):
                     break
         else:
             reason = "no further answer of this conversation has changed a file that can be put back"
@@ -205,7 +209,7 @@ def _question(talk: Talk, number: int) -> str:
 
 
 def _note(question: str, chosen: Sequence[PlannedFile], left: Sequence[PlannedFile]) -> str:
-    """Return what the model is told."""
+    """Return what the model gets."""
     still = f" Left as they are: {_named(left)}." if left else ""
     return (
         f'[The user has undone what you did to these files in the answer to "{question}": '
