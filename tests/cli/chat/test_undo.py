@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import stat
 import threading
@@ -208,17 +209,22 @@ async def test_what_changes_between_two_calls_is_not_lost(work: Work) -> None:
 
 
 async def test_a_file_that_was_removed_since_is_not_made_again_in_silence(work: Work) -> None:
+    (work.folder / "e").mkdir()
+    (work.folder / "e/old.txt").write_text("old")
+    before = snapshot(work.folder)
     async with work.turn() as tools:
-        await tools("Write", file_path="a.txt", content="tool")
-        await tools("Write", file_path="d/b.txt", content="tool")
+        for path in ("a.txt", "e/old.txt", "d/b.txt"):
+            await tools("Write", file_path=path, content="tool")
     (work.folder / "a.txt").unlink()
-    (work.folder / "d/b.txt").unlink()
-    (work.folder / "d").rmdir()
+    shutil.rmtree(work.folder / "e")
+    shutil.rmtree(work.folder / "d")
     shown = await work.back("n")
-    assert "a.txt has changed since: it is left, unless you answer a" in shown and "b.txt" not in shown
+    for path in ("a.txt", "e/old.txt"):
+        assert f"  {path} has changed since: it is left, unless you answer a\n" in shown
+    assert "b.txt" not in shown
     work.undo._passed.clear()
     await work.back("a")
-    assert snapshot(work.folder) == {"a.txt": (0o100750, b"one\r\n")}
+    assert snapshot(work.folder) == before
 
 
 async def test_no_link_is_followed(work: Work, tmp_path: Path) -> None:
@@ -341,11 +347,11 @@ async def test_protected_files_are_shown_first(work: Work) -> None:
 
 async def test_names_and_texts_cannot_change_what_is_seen(work: Work) -> None:
     async with work.turn("\u202eevil\x1b[2J") as tools:
-        await tools("Write", file_path="a\u200b.txt", content="x")
+        await tools("Write", file_path="a\u200b\u115f.txt", content="x")
         await tools("Write", file_path="a.txt", content="\x1b[2Jx")
         changes_noted.get().command_starts("rm -rf \u202e\x1b[2J")  # type: ignore[union-attr]
     shown = await work.back("y")
-    assert "\x1b" not in shown and "\u202e" not in shown and "\u200b" not in shown
+    assert "\x1b" not in shown and "\u202e" not in shown and "\u200b" not in shown and "\u115f" not in shown
     assert "not undone: rm -rf [U+202E]" in shown and "-[U+001B][2Jx" in shown
     assert "\x1b" not in work.notes[0]
 
@@ -409,8 +415,11 @@ def test_the_oldest_turns_make_space(tmp_path: Path) -> None:
     assert [number for number, *_ in kept.turns("two", 9)] == [2]
     assert not kept.keep(("two", 2), file_of(100_000, "b"), b"")  # a turn does not remove itself
     assert not kept.keep(("two", 3), file_of(200_000), b"")
-    kept.close()
     assert (tmp_path / "s").stat().st_size < 200_000
+    kept.forget(("two", 2), [file_of(), file_of(path="b")])
+    assert kept.turns("two", 9) == [(3, 1, kept.turns("two", 9)[0][2])]
+    kept.close()
+    assert (tmp_path / "s").stat().st_size < 50_000
 
 
 def test_what_is_old_is_removed_when_a_chat_starts(tmp_path: Path) -> None:

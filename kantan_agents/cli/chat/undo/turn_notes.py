@@ -21,14 +21,15 @@ class TurnNotes:
 
     Attributes:
         lost: The files that are not kept, each with the reason.
+        has_files: Whether a file was kept.
     """
 
     def __init__(self, snapshots: Snapshots, turn: Turn) -> None:
         self.lost: list[str] = []
+        self.has_files = False
         self._snapshots = snapshots
         self._turn = turn
         self._commands: list[str] = []
-        self._has_files = False
 
     def folder_made(self, root: str, parts: tuple[str, ...]) -> None:
         """Note a folder, to remove it if it is empty again."""
@@ -44,7 +45,7 @@ class TurnNotes:
             mode = None if before is None else stat.S_IMODE(before.st_mode)
             content = None if before is None else _content(folder, parts[-1], most)
             is_kept = self._snapshots.keep(self._turn, NotedChange("file", root, path, mode, content), data)
-            self._has_files = True
+            self.has_files = True
             if not is_kept:
                 total = size_text(self._snapshots.limits.total_bytes)
                 self.lost.append(f"{path}: at most {size_text(most)} a file are stored, and {total} in all")
@@ -54,8 +55,8 @@ class TurnNotes:
         self._commands.append(command)
 
     def end(self) -> None:
-        """Keep the commands, if the turn has changed files. Waits for the disk."""
-        for command in self._commands if self._has_files else ():
+        """Keep the commands. Waits for the disk."""
+        for command in self._commands:
             with self._noting("commands"):
                 self._snapshots.add(self._turn, NotedChange("command", command))
 

@@ -71,8 +71,9 @@ class Undo:
             yield
         finally:
             changes_noted.reset(token)
-            with anyio.CancelScope(shield=True):
-                await to_thread.run_sync(notes.end)
+            if notes.has_files:
+                with anyio.CancelScope(shield=True):
+                    await to_thread.run_sync(notes.end)
             for lost in notes.lost:
                 self._screen.block(f"/undo cannot put back {visible(lost)}", NOTICE)
             dropped, self._snapshots.dropped = self._snapshots.dropped, 0
