@@ -5,6 +5,7 @@ Each test runs a real command in a real bubblewrap.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -17,9 +18,10 @@ from typing import Any
 
 import anyio
 import pytest
+from agents.tool_context import ToolContext
 from anyio import to_thread
 
-from kantan_agents.toolkit import protected
+from kantan_agents.toolkit import protected, toolkit
 from kantan_agents.toolkit.shell import ShellLimits, pinned, shell_tools
 from kantan_agents.toolkit.shell.pinned import find_pinned, runs_from
 from kantan_agents.toolkit.shell.sandbox import find_sandbox
@@ -160,6 +162,21 @@ async def test_a_file_that_a_person_agrees_to_is_kept_once_the_commands_have_end
             await anyio.sleep(0.01)
     assert "is now" not in said
     assert (root / ".claude" / "agents" / "a.md").exists()
+
+
+@pytest.mark.parametrize("path", [".mcp.json", "server.py"])
+async def test_a_running_command_cannot_write_what_a_tool_replaces(root: Path, path: str) -> None:
+    (root / "server.py").write_text("before\n")
+    (root / ".mcp.json").write_text('{"mcpServers": {"a": {"command": "python", "args": ["server.py"]}}}')
+    write = next(tool for tool in toolkit(root, write=True) if tool.name == "Write")
+    text = json.dumps({"file_path": path, "content": "approved"})
+    context: Any = ToolContext(context=None, tool_name="Write", tool_call_id="1", tool_arguments=text)
+    async with anyio.create_task_group() as group:
+        command = f"touch begun; until grep -q approved {path}; do sleep 0.01; done; echo evil > {path}"
+        group.start_soon(run, root, command)
+        await until((root / "begun").exists)
+        assert "Replaced" in str(await write.on_invoke_tool(context, text))
+    assert (root / path).read_text() == "approved"
 
 
 async def test_a_link_on_the_way_out_is_set_aside_and_nothing_outside_is_renamed(
