@@ -71,8 +71,8 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "cli/chat/test_undo.py::test_no_link_is_followed",
             "cli/chat/test_undo.py::test_a_file_that_changes_while_the_person_reads_is_left",
         ),
-        "a protected file would be put back while a command is running": (
-            "cli/chat/test_undo.py::test_a_protected_file_is_named_and_left_while_a_command_runs",
+        "a file would be put back that a running command may not change": (
+            "cli/chat/test_undo.py::test_a_protected_file_is_left_while_a_command_runs_that_could_then_write_it",
         ),
         "a tool writes to a file of rules, a directory of agents or the program of a server": (
             "cli/test_pinned_files.py::test_the_files_that_a_command_was_started_with_are_protected",

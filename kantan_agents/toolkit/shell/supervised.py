@@ -222,9 +222,9 @@ def end_writers(path: str) -> None:
         one.wait(_END_SECONDS)
 
 
-def any_running() -> bool:
-    """Return whether a command is running."""
-    return bool(_all_running())
+def has_writers(path: str) -> bool:
+    """Return whether a command is running that ``end_writers`` would end."""
+    return any(one.may_create(path) for one in _all_running())
 
 
 def _all_running() -> list[Supervised]:

@@ -9,10 +9,12 @@ import stat
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from rich.console import Console
 
@@ -26,7 +28,10 @@ from kantan_agents.errors import ChatCommandError
 from kantan_agents.support.noted_changes import changes_noted
 from kantan_agents.testing import OfflineServer, ScriptedModel, ScriptedToolCall
 from kantan_agents.toolkit import protected
-from kantan_agents.toolkit.shell import supervised
+from kantan_agents.toolkit.shell import shell_tools
+from kantan_agents.toolkit.shell.sandbox import find_sandbox
+from tests.toolkit.calls import call as call_tool
+from tests.toolkit.calls import until
 from tests.toolkit.files.calling import Tools, snapshot
 
 pytestmark = pytest.mark.anyio
@@ -318,12 +323,21 @@ async def test_a_crash_in_the_middle_leaves_each_file_old_or_new(work: Work, mon
     }
 
 
-async def test_a_protected_file_is_named_and_left_while_a_command_runs(work: Work, monkeypatch: Any) -> None:
+@pytest.mark.slow
+async def test_a_protected_file_is_left_while_a_command_runs_that_could_then_write_it(work: Work) -> None:
+    if isinstance(find_sandbox(str(work.folder), "/bin/sh", writes=True, network=False, readable=()), str):
+        pytest.skip("bubblewrap is not installed here, or does not work")
+    bash = shell_tools(work.folder, approval=False)[0]
     async with work.turn() as tools:
         await tools("Write", file_path=".mcp.json", content="{}")
-    monkeypatch.setattr(supervised, "any_running", lambda: True)
-    assert ".mcp.json is left: it is protected, and a command is running" in await work.back()
-    monkeypatch.setattr(supervised, "any_running", lambda: False)
+        await tools("Write", file_path="b.txt", content="x")
+    async with anyio.create_task_group() as group:
+        group.start_soon(partial(call_tool, bash, command="touch begun; sleep 1000"))
+        await until((work.folder / "begun").exists)
+        shown = await work.back("y")
+        group.cancel_scope.cancel()
+    assert ".mcp.json is left: a command is running that may not change it, and could then" in shown
+    assert not (work.folder / "b.txt").exists() and (work.folder / ".mcp.json").exists()
     work.undo._passed.clear()
     assert f".mcp.json is protected: {protected.SERVERS}." in await work.back("y")
     assert not (work.folder / ".mcp.json").exists()

@@ -110,8 +110,8 @@ def _planned(file: NotedChange, folder: str) -> PlannedFile | None:
     protected, problem = why_protected(root.path, file.parts), None
     if file.mode is not None and file.content is None:
         problem = "its old content was not kept"
-    elif protected is not None and _command_runs():
-        problem = "it is protected, and a command is running that could then change it"
+    elif _has_writers("/".join((root.path, *file.parts))):
+        problem = "a command is running that may not change it, and could then"
     has_changed = now is None or not file.has_written(content)
     return PlannedFile(file, path, now, content, has_changed, protected, problem)
 
@@ -137,6 +137,6 @@ def _now(root: Root, parts: tuple[str, ...]) -> tuple[os.stat_result | None, byt
         raise
 
 
-def _command_runs() -> bool:
+def _has_writers(path: str) -> bool:
     supervised = sys.modules.get("kantan_agents.toolkit.shell.supervised")  # else none was ever started
-    return supervised is not None and supervised.any_running()
+    return supervised is not None and supervised.has_writers(path)
