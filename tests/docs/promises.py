@@ -46,6 +46,10 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "is a tool of an MCP server that gets the path of a protected file": (
             "cli/test_standing_approvals.py::test_a_protected_path_is_asked_for_whatever_the_tool_is",
         ),
+        "names the folder where `kantan-agents` stores conversations and the old contents for `/undo`": (
+            "toolkit/files/test_own_data.py::test_no_tool_reads_or_writes_it",
+            "toolkit/files/test_own_data.py::test_a_tool_cannot_make_it_first",
+        ),
         'is followed by "always"': (
             "cli/test_standing_approvals.py::test_always_is_for_a_folder",
             "cli/test_standing_approvals.py::test_always_is_for_the_beginning_of_a_command",
@@ -68,6 +72,14 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "cli/chat/test_changed_files.py::test_a_changed_file_is_used_when_the_person_says_so",
             "cli/test_pinned_files.py::test_what_was_shown_is_what_is_used",
         ),
+        "you type `/undo`": (
+            "cli/chat/test_undo.py::test_nothing_is_put_back_without_a_yes",
+            "cli/chat/test_undo.py::test_no_link_is_followed",
+            "cli/chat/test_undo.py::test_a_file_that_changes_while_the_person_reads_is_left",
+        ),
+        "a file would be put back that a running command may not change": (
+            "cli/chat/test_undo.py::test_a_protected_file_is_left_while_a_command_runs_that_could_then_write_it",
+        ),
         "a tool writes to a file of rules, a directory of agents or the program of a server": (
             "cli/test_pinned_files.py::test_the_files_that_a_command_was_started_with_are_protected",
             "toolkit/files/test_protected.py::test_what_this_process_runs_and_uses_counts",
@@ -86,6 +98,29 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "you agree to a plan": (
             "cli/chat/test_plan_mode.py::test_a_plan_that_is_agreed_to_permits_exactly_what_was_shown",
             "cli/chat/test_plan_in_chat.py::test_what_was_agreed_to_ends_with_the_conversation",
+        ),
+    },
+    ("docs/guides/chat-with-files.md", "Undo", "If"): {
+        "you, an editor or a command has changed a file since": (
+            "cli/chat/test_undo.py::test_what_has_changed_since_is_left_unless_the_person_wants_it",
+            "cli/chat/test_undo.py::test_what_changes_between_two_calls_is_not_lost",
+            "cli/chat/test_undo.py::test_a_file_that_was_removed_since_is_not_made_again_in_silence",
+        ),
+        "the answer created the file": (
+            "cli/chat/test_undo.py::test_files_get_back_their_content_and_mode_and_created_ones_are_removed",
+        ),
+        "the answer ran commands, or tools of MCP servers": (
+            "cli/chat/test_undo.py::test_a_chat_undoes_what_its_tools_did_and_the_model_knows_it",
+        ),
+        "a folder on the way is a link now": (
+            "cli/chat/test_undo.py::test_no_link_is_followed",
+            "cli/chat/test_undo.py::test_a_root_that_became_a_link_is_left",
+        ),
+        "the process is killed in the middle": (
+            "cli/chat/test_undo.py::test_a_crash_in_the_middle_leaves_each_file_old_or_new",
+        ),
+        "the chat is resumed": (
+            "cli/chat/test_undo.py::test_a_resumed_chat_undoes_what_a_killed_one_has_done",
         ),
     },
     ("docs/guides/chat.md", "Approve calls", "Answer"): {
@@ -282,6 +317,10 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
         "runs in a folder that is part of the Python environment or the library of the process": (
             f"{_FILES}::test_a_project_from_which_the_process_runs_is_read_only",
+        ),
+        "reads or changes conversations, or the old contents for `/undo`": (
+            f"{_FILES}::test_the_librarys_own_data_is_hidden_from_commands",
+            f"{_FILES}::test_the_librarys_own_data_is_hidden_in_what_commands_may_read",
         ),
         "uses shared memory, files in memory or `/dev/shm`": (
             f"{_FILES}::test_shared_memory_and_files_in_memory_are_limited",

@@ -21,6 +21,7 @@ from kantan_agents.cli.chat.retry import RETRY, may_pass
 from kantan_agents.cli.chat.screen import Screen
 from kantan_agents.cli.chat.source import MakeAgent, slash_commands_of
 from kantan_agents.cli.chat.talk import Talk
+from kantan_agents.cli.chat.undo.undo import Undo
 from kantan_agents.cli.terminal.console import LABEL, NOTICE
 from kantan_agents.cli.terminal.failures import describe
 from kantan_agents.cli.terminal.plain import whole
@@ -74,6 +75,7 @@ class Chat:
         folder: The working folder, whose files may be sent.
         commands: The commands, by name; they come before tools of the same name.
         changes: Reports changes of the files that the agent was made from; None if it has none.
+        undo: Takes back changes of files; None if they are not kept.
         model: The model that was chosen last, and whether it also replaces one in the agent's file.
         tools: The agent's tools that the person may run, as far as they were found.
         recent: The newest kept conversations, each with its title.
@@ -88,6 +90,7 @@ class Chat:
     folder: Path
     commands: Mapping[str, ChatCommand]
     changes: ReportedChanges | None = None
+    undo: Undo | None = None
     model: tuple[str | None, bool] = (None, False)
     tools: list[Command] = attrs.field(factory=list)
     recent: Mapping[str, str] = attrs.field(factory=dict)

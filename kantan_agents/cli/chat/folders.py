@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from pathlib import Path
 
 from kantan_agents.errors import ConversationsFileError
+from kantan_agents.support.data_folder import data_folder
 
 
 def conversations_file() -> Path:
@@ -16,16 +15,6 @@ def conversations_file() -> Path:
         ConversationsFileError: E195, the user has no home folder.
     """
     try:
-        return _data_folder() / "kantan-agents" / "conversations.sqlite3"
+        return data_folder() / "conversations.sqlite3"
     except RuntimeError as error:  # a user id that the system does not know, as in containers
         raise ConversationsFileError(path="~", reason=str(error)) from error
-
-
-def _data_folder() -> Path:
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support"
-    given = os.environ.get("XDG_DATA_HOME", "")
-    # The specification of these folders says that a relative one is to be ignored.
-    return Path(given) if given.startswith("/") else Path.home() / ".local" / "share"

@@ -30,6 +30,7 @@ from kantan_agents.cli.chat.page import ChatPage
 from kantan_agents.cli.chat.screen import Screen
 from kantan_agents.cli.chat.settings import Settings
 from kantan_agents.cli.chat.talk import Talk
+from kantan_agents.cli.chat.undo.undo import Undo, open_snapshots
 from kantan_agents.cli.run.recording import recording_to
 from kantan_agents.cli.terminal.console import LABEL, wide_terminal
 from kantan_agents.cli.terminal.failures import EXIT_FAILED
@@ -87,6 +88,9 @@ async def _lead(settings: Settings, page: ChatPage | None) -> int:
         talk, settings.make_agent, screen, costs, settings.store, page, settings.folder, COMMANDS, changes
     )
     chat.model = (settings.model, False)
+    snapshots = await asyncio.to_thread(partial(open_snapshots, is_kept=settings.store is not None))
+    chat.undo = Undo(snapshots, screen, editor, settings.folder)
+    talk.noting = chat.undo.noting
     try:
         with subscribe(costs.see):
             if settings.resume is not None and settings.store is not None:
@@ -98,6 +102,7 @@ async def _lead(settings: Settings, page: ChatPage | None) -> int:
                 code = await _converse(chat, editor, ending)
     finally:
         ending.restore()
+        snapshots.close()
         if page is not None:
             await page.close()
     _leave_closed_terminal()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -49,6 +50,7 @@ class Talk:
 
     Attributes:
         counted: The model of the last request of the conversation, and the tokens that its provider counted.
+        noting: Returns a block for what the tools of a turn do, by its conversation and its number.
     """
 
     def __init__(
@@ -73,6 +75,7 @@ class Talk:
         self._stop: Callable[[], None] = _nothing
         self.plan = plan
         self._approvals = AskedApprovals(ask, self.stop, approved, plan.decide)
+        self.noting: Callable[[tuple[str, int]], AbstractAsyncContextManager[None]] = lambda _: nullcontext()
         self._beginning = context
         self._begin(KeptConversation("", agent.name))
         self.renew()
@@ -176,6 +179,17 @@ class Talk:
         self._items = items
         self.counted = None
 
+    async def note(self, typed: str, text: str) -> None:
+        """Let the model know, with the next message, what the person has done.
+
+        Args:
+            typed: What was typed.
+            text: What the model gets.
+        """
+        item: Item = {"role": "assistant", "content": text}
+        await self._keep(Conversations.add, ChatTurn(self._next, "command", typed, "", (item,), "finished"))
+        self._items.append(item)
+
     def stop(self) -> None:
         """End the answer that is being made."""
         self._stop()
@@ -194,7 +208,8 @@ class Talk:
         outcome: Outcome = "failed"
         items, answer = begun, ""
         try:
-            result = await self._run(self.agent, given, self.context, progress, turn)
+            async with self.noting((self.kept.id, turn.number)):
+                result = await self._run(self.agent, given, self.context, progress, turn)
             outcome = "interrupted" if result is None else "finished"
             if result is not None:
                 items = _new_items(result, given, begun) or [*begun, *progress.items()]

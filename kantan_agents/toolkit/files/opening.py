@@ -162,8 +162,11 @@ def kind_of(found: os.stat_result) -> str | None:
 
 
 def check_mount(root: Root, opened: int, folder: int, parts: Parts) -> None:
-    """Raise E160 if something is on another file system than the root."""
-    if os.fstat(opened).st_dev != root.device and not is_same_mount(opened, folder):
+    """Raise E160 if something is on another file system than the root, or is the library's own folder."""
+    found = os.fstat(opened)
+    if (found.st_dev, found.st_ino) == root.hidden:
+        raise OutsideRootError(path=shown_path(parts), reason="kantan-agents stores its data there")
+    if found.st_dev != root.device and not is_same_mount(opened, folder):
         reason = "another file system is mounted there"
         raise OutsideRootError(path=shown_path(parts), reason=reason)
 

@@ -16,6 +16,7 @@ from kantan_agents.errors import (
     ToolkitUnavailableError,
 )
 from kantan_agents.support.arguments import checked_path
+from kantan_agents.support.data_folder import data_folder_near
 
 MAX_DEPTH = 200
 """Names on the way from the root to a file."""
@@ -38,6 +39,7 @@ class Root:
         device: The file system that it is on.
         folds_names: Whether that file system knows a file by several spellings of its name.
         names: The absolute paths by which rules may name the folder.
+        hidden: Device and number of the folder of this library's data below it, which is not opened.
         may_name: Whether an error may name something to the model that it has not named, by its path.
     """
 
@@ -46,6 +48,7 @@ class Root:
     device: int
     folds_names: bool = False
     names: tuple[str, ...] = ()
+    hidden: tuple[int, int] | None = None
     may_name: Callable[[str], bool] = attrs.field(default=_anything, eq=False, repr=False)
 
     @classmethod
@@ -53,7 +56,7 @@ class Root:
         """Return the root folder at a path.
 
         Raises:
-            InvalidOptionError: E75, it is not a folder.
+            InvalidOptionError: E75, it is not a folder, or this library stores its data there.
             ToolkitUnavailableError: E165, the system cannot confine tools to a folder.
         """
         text = checked_path("root", root)
@@ -65,12 +68,19 @@ class Root:
             if not real.is_dir():
                 raise NotADirectoryError(text)
             device, folds_names = real.stat().st_dev, _folds_names(real)
+            own = data_folder_near(str(real))
+            found = None if own is None else Path(own).stat()
         except (OSError, ValueError, RuntimeError) as error:
             reason = f"must be a folder that exists, not {text!r}"
             raise InvalidOptionError(option="root", reason=reason) from error
+        if own is not None and real.is_relative_to(own):
+            raise InvalidOptionError(
+                option="root", reason=f"must not be in {own}: kantan-agents stores its data there"
+            )
         given = os.path.abspath(text)  # noqa: PTH100 - keeps no "..", too
         names = tuple(dict.fromkeys((str(real), given, *_through_links(str(real)))))
-        return cls(str(real), given, device, folds_names, names)
+        hidden = None if found is None else (found.st_dev, found.st_ino)
+        return cls(str(real), given, device, folds_names, names, hidden)
 
     def relative(self, path: str) -> str | None:
         """Return a path relative to the root, as rules compare it; None if it leaves the root.

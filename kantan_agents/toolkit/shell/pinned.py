@@ -20,6 +20,7 @@ from pathlib import Path
 
 import attrs
 
+from kantan_agents.support.data_folder import data_folder_near
 from kantan_agents.toolkit.protected import PROTECTED, TRACES, also_protected, executed_here
 from kantan_agents.tools.mcp.configuration.config_directory import config_directory
 from kantan_agents.traces.database_url import url_of
@@ -94,7 +95,7 @@ def find_pinned(root: str, writable: Iterable[str] = ()) -> Pinned:
         writable: Paths below it that commands may change, although they are protected.
     """
     finder = _Finder(root, tuple(writable))
-    for one in _executed(root):
+    for one in (*_executed(root), *filter(None, [data_folder_near(root)])):
         finder.pin(one, always=True)
     for one in _named(root):
         finder.pin(one)

@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 import attrs
 
+from kantan_agents.support.data_folder import data_folder_near
 from kantan_agents.toolkit.shell.pinned import NOTHING_PINNED, Pinned, find_pinned, runs_from
 
 BUBBLEWRAP = "bwrap"
@@ -66,6 +67,7 @@ class Sandbox:
         readable: Arguments that show it further files and directories.
         writable: Protected paths below the directory that it may write all the same.
         shared: Arguments that bound the size of ``/dev/shm``.
+        hidden: Arguments that hide the library's own folder for data, if it could be seen.
     """
 
     program: str
@@ -76,6 +78,7 @@ class Sandbox:
     readable: tuple[str, ...]
     writable: tuple[str, ...] = ()
     shared: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
 
     def pinned(self) -> Pinned:
         """Return what commands cannot change now. Not for the event loop."""
@@ -108,7 +111,7 @@ class Sandbox:
             line += ["--bind", temporary, place]
         line += [*self.readable, "--bind" if self.writes else "--ro-bind", self.root, self.root]
         # After the root, which would otherwise cover them.
-        line += pinned.mounts()
+        line += [*pinned.mounts(), *self.hidden]
         for name, value in environment.items():
             line += ["--setenv", name, value]
         return [*line, "--remount-ro", "/", "--chdir", self.root, "--", *argv]
@@ -147,6 +150,7 @@ def find_sandbox(
         system=_system(),
         readable=_shown((*_python(root), *readable)),
         writable=writable,
+        hidden=_hidden((root, *map(os.path.realpath, readable))),
     )
     if shared_bytes:
         bounded = attrs.evolve(sandbox, shared=("--size", str(shared_bytes)))
@@ -197,6 +201,11 @@ def _system() -> tuple[str, ...]:
         else:
             line += _shown([path])
     return (*line, *_shown(f"/etc/{name}" for name in _ETC))
+
+
+def _hidden(seen: Iterable[str]) -> tuple[str, ...]:
+    found = dict.fromkeys(filter(None, map(data_folder_near, seen)))
+    return tuple(part for path in found for part in ("--tmpfs", path, "--remount-ro", path))
 
 
 def _shown(paths: Iterable[str]) -> tuple[str, ...]:

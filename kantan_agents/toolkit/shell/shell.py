@@ -15,6 +15,7 @@ from anyio import to_thread
 from kantan_agents.core.pipeline import Run, current_run
 from kantan_agents.errors import SandboxUnavailableError, ShellUnavailableError
 from kantan_agents.support.log import get_logger
+from kantan_agents.support.noted_changes import changes_noted
 from kantan_agents.tool_rules.keywords import compiled
 from kantan_agents.toolkit.checked_tool import bad_input
 from kantan_agents.toolkit.shell.command import CommandEnding, ShellCommand
@@ -103,6 +104,8 @@ class ShellTools:
         shell, sandbox = await self._place()
         shells = self._shells.of(_open_run())
         launch = await self._launch([shell, "-c", line], sandbox, shells.temporary)
+        if (notes := changes_noted.get()) is not None:
+            notes.command_starts(line)
         in_background = given.get("run_in_background", False)
         seconds = limits.background_seconds if in_background else limits.seconds
         seconds = given["timeout"] / 1000 if "timeout" in given else seconds

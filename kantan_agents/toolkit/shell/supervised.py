@@ -145,9 +145,13 @@ class Supervised:
             os.set_blocking(one, False)
 
     def may_create(self, path: str) -> bool:
-        """Return whether the command could write a path once it exists: it was not there at its start."""
-        base = self.launch.root
-        return any(f"{path}/".startswith(f"{base}/{one}/") for one in self.launch.pinned.absent)
+        """Return whether the command could write a path once a tool has: it was not there, or is replaced.
+
+        The file that takes the place of one that is mounted read-only is not mounted.
+        """
+        base, pinned = self.launch.root, self.launch.pinned
+        is_absent = any(f"{path}/".startswith(f"{base}/{one}/") for one in pinned.absent)
+        return is_absent or path in pinned.read_only
 
     def wait(self, seconds: float) -> None:
         """Wait for the end of its processes. Not for the event loop."""
@@ -203,9 +207,9 @@ def pinned_by_running(root: str) -> list[Pinned]:
 
 
 def end_writers(path: str) -> None:
-    """End the commands that could write a protected file once it exists. Not for the event loop.
+    """End the commands that could write a protected file once a tool has. Not for the event loop.
 
-    A tool calls it before it creates the file with the consent of a person: a command that began before would
+    A tool calls it before it writes the file with the consent of a person: a command that began before would
     see it without protection, and the file would be set aside.
 
     Args:
@@ -216,6 +220,11 @@ def end_writers(path: str) -> None:
         one.hang_up()
     for one in ended:
         one.wait(_END_SECONDS)
+
+
+def has_writers(path: str) -> bool:
+    """Return whether a command is running that ``end_writers`` would end."""
+    return any(one.may_create(path) for one in _all_running())
 
 
 def _all_running() -> list[Supervised]:

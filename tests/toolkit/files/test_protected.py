@@ -156,7 +156,7 @@ async def test_commands_that_could_write_it_end_before_it_is_made(
     tools = Tools(tmp_path, approval=True)
     assert "Created" in await tools("Write", file_path=".mcp.json", content="{}")
     assert "Created" in await tools("Write", file_path="a.txt", content="x")
-    assert ended == [f"{os.path.realpath(tmp_path)}/.mcp.json"]  # noqa: ASYNC240
+    assert ended == [f"{os.path.realpath(tmp_path)}/{name}" for name in (".mcp.json", "a.txt")]  # noqa: ASYNC240
 
 
 def test_where_programs_and_the_users_settings_are_found_counts(

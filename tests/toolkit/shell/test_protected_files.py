@@ -5,6 +5,7 @@ Each test runs a real command in a real bubblewrap.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -17,9 +18,10 @@ from typing import Any
 
 import anyio
 import pytest
+from agents.tool_context import ToolContext
 from anyio import to_thread
 
-from kantan_agents.toolkit import protected
+from kantan_agents.toolkit import protected, toolkit
 from kantan_agents.toolkit.shell import ShellLimits, pinned, shell_tools
 from kantan_agents.toolkit.shell.pinned import find_pinned, runs_from
 from kantan_agents.toolkit.shell.sandbox import find_sandbox
@@ -160,6 +162,21 @@ async def test_a_file_that_a_person_agrees_to_is_kept_once_the_commands_have_end
             await anyio.sleep(0.01)
     assert "is now" not in said
     assert (root / ".claude" / "agents" / "a.md").exists()
+
+
+@pytest.mark.parametrize("path", [".mcp.json", "server.py"])
+async def test_a_running_command_cannot_write_what_a_tool_replaces(root: Path, path: str) -> None:
+    (root / "server.py").write_text("before\n")
+    (root / ".mcp.json").write_text('{"mcpServers": {"a": {"command": "python", "args": ["server.py"]}}}')
+    write = next(tool for tool in toolkit(root, write=True) if tool.name == "Write")
+    text = json.dumps({"file_path": path, "content": "approved"})
+    context: Any = ToolContext(context=None, tool_name="Write", tool_call_id="1", tool_arguments=text)
+    async with anyio.create_task_group() as group:
+        command = f"touch begun; until grep -q approved {path}; do sleep 0.01; done; echo evil > {path}"
+        group.start_soon(run, root, command)
+        await until((root / "begun").exists)
+        assert "Replaced" in str(await write.on_invoke_tool(context, text))
+    assert (root / path).read_text() == "approved"
 
 
 async def test_a_link_on_the_way_out_is_set_aside_and_nothing_outside_is_renamed(
@@ -459,3 +476,27 @@ async def test_the_device_directory_holds_no_files(root: Path) -> None:
     result = await run(root, "echo a > /dev/x; echo b > /dev/null && echo c > /dev/shm/x && cat /dev/shm/x")
     assert "/dev/x: Read-only file system" in result
     assert result.endswith("c\n")
+
+
+@pytest.mark.parametrize("options", [{}, {"write": False}, {"writable": [".local"]}], ids=str)
+async def test_the_librarys_own_data_is_hidden_from_commands(
+    root: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
+) -> None:
+    monkeypatch.setenv("HOME", str(root))
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    own = ".local/share/kantan-agents"
+    files_of(root, f"{own}/undo/snapshots.sqlite3")
+    listed = await run(root, f"ls -A {own}; cat {own}/undo/snapshots.sqlite3", **options)
+    assert body(listed).splitlines()[:1] == [f"cat: {own}/undo/snapshots.sqlite3: No such file or directory"]
+    for command in (f"mkdir {own}/undo", f"mv {own} x", "mv .local x", "mv .local/share x", f"rm -r {own}"):
+        assert "Exit code 0" not in await run(root, command, **options), command
+    assert (root / own / "undo/snapshots.sqlite3").read_text() == "before\n"
+
+
+async def test_the_librarys_own_data_is_hidden_in_what_commands_may_read(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    files_of(tmp_path / "data", "kantan-agents/undo/snapshots.sqlite3", "other")
+    shown = await run(root, f"ls -R {tmp_path}/data", readable=[tmp_path / "data"])
+    assert "other" in shown and "snapshots" not in shown

@@ -13,6 +13,7 @@ from kantan_agents.cli.chat.commands.conversation import COMPACT, NEW, RESUME, S
 from kantan_agents.cli.chat.commands.general import EXIT, HELP
 from kantan_agents.cli.chat.commands.plan import PLAN
 from kantan_agents.cli.chat.commands.retry import RETRY
+from kantan_agents.cli.chat.commands.undo import UNDO
 
 COMMANDS: Final[Mapping[str, ChatCommand]] = {
     command.name: command
@@ -21,6 +22,7 @@ COMMANDS: Final[Mapping[str, ChatCommand]] = {
         EXIT,
         RETRY,
         PLAN,
+        UNDO,
         NEW,
         RESUME,
         SEARCH,

@@ -100,12 +100,10 @@ class Consent:
             ProtectedPathError: E202.
         """
         why = None if self._protected == "allow" else why_protected(self._root.path, parts)
-        if why is None:
-            return
-        if self._protected == "refuse":
+        if why is not None and self._protected == "refuse":
             hint = "a person can change it, or a toolkit with protected='ask' or 'allow'"
             raise ProtectedPathError(path=shown_path(parts), reason=why, hint=hint)
-        if always:
+        if why is not None and always:
             hint = "an approval of every call of the tool does not cover it; it has to be approved by itself"
             raise ProtectedPathError(path=shown_path(parts), reason=why, hint=hint)
         _end_writers(os.path.join(self._root.path, *parts))  # noqa: PTH118 - names that are not text
@@ -193,7 +191,7 @@ class CallConsent:
 
 
 def _end_writers(path: str) -> None:
-    """End running commands that could write a protected file once a tool has created it."""
+    """End running commands that may not write a file, and could once a tool has."""
     if "kantan_agents.toolkit.shell.supervised" in sys.modules:  # else no command has ever been started
         from kantan_agents.toolkit.shell.supervised import end_writers
 

@@ -14,6 +14,7 @@ from typing_extensions import NotRequired, TypedDict
 
 from kantan_agents.errors import EditRefusedError, FileChangedError, FileForbiddenError, FileNotUsableError
 from kantan_agents.support.nearest import most_similar
+from kantan_agents.support.noted_changes import changes_noted
 from kantan_agents.toolkit.files.editing.changes import FileChange, declare_change
 from kantan_agents.toolkit.files.editing.consent import CallConsent, Consent
 from kantan_agents.toolkit.files.editing.folders import locked_folder, parts_of_file
@@ -120,7 +121,10 @@ def edit_file(
         if agreed is not None:
             agreed.check_state(parts, before)
         text, lines = _all_applied(text, path, steps, is_numbered=is_numbered)
-        replace_file(folder, parts, _encoded(text, path), before)
+        data = _encoded(text, path)
+        if (notes := changes_noted.get()) is not None:
+            notes.file_changes(root.path, parts, folder, before, data)
+        replace_file(folder, parts, data, before)
         if agreed is not None:
             agreed.note_written(parts, before, folder)
     if is_numbered:

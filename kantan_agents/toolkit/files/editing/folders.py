@@ -9,6 +9,7 @@ from threading import Lock
 from weakref import WeakValueDictionary
 
 from kantan_agents.errors import FileNotUsableError
+from kantan_agents.support.noted_changes import changes_noted
 from kantan_agents.toolkit.files.names import shown_path
 from kantan_agents.toolkit.files.opening import Parts, open_folder, opened_root
 from kantan_agents.toolkit.files.root import Root
@@ -57,6 +58,8 @@ def _make_folders(root: Root, top: int, parts: Parts) -> None:
         try:
             with suppress(FileExistsError):
                 os.mkdir(parts[place], dir_fd=above)
+                if (notes := changes_noted.get()) is not None:
+                    notes.folder_made(root.path, parts[: place + 1])
         except OSError as error:
             reason = error.strerror or str(error)
             raise FileNotUsableError(path=shown_path(parts[: place + 1]), reason=reason) from error

@@ -15,7 +15,9 @@ from kantan_agents.toolkit.files.opening import Parts
 _CREATED = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
-def replace_file(folder: int, parts: Parts, data: bytes, before: os.stat_result | None) -> None:
+def replace_file(
+    folder: int, parts: Parts, data: bytes, before: os.stat_result | None, mode: int | None = None
+) -> None:
     """Write a file through a new one beside it, which takes its place.
 
     Args:
@@ -23,6 +25,7 @@ def replace_file(folder: int, parts: Parts, data: bytes, before: os.stat_result 
         parts: The names on the way to the file.
         data: Its new content.
         before: The state of the file that is replaced; None if it must not exist yet.
+        mode: Its new permissions; None for those of the file that is replaced.
 
     Raises:
         FileChangedError: E163, the file is not in this state any more.
@@ -34,6 +37,8 @@ def replace_file(folder: int, parts: Parts, data: bytes, before: os.stat_result 
         file = os.open(part, _CREATED, 0o666, dir_fd=folder)
         try:
             _fill(file, data, folder, name, before)
+            if mode is not None:
+                os.fchmod(file, mode)
             _put_in_place(folder, part, parts, before)
         finally:
             os.close(file)

@@ -11,6 +11,7 @@ from agents import FunctionTool
 from agents.tool_context import ToolContext
 
 from kantan_agents.errors import EditRefusedError, FileNotUsableError
+from kantan_agents.support.noted_changes import changes_noted
 from kantan_agents.toolkit.files.editing.changes import FileChange, declare_change, text_before
 from kantan_agents.toolkit.files.editing.consent import CallConsent, Consent
 from kantan_agents.toolkit.files.editing.folders import locked_folder, parts_of_file
@@ -62,6 +63,8 @@ def write_file(root: Root, file_path: str, content: str, agreed: CallConsent) ->
     with locked_folder(root, parts, is_made=True) as folder:
         before = _existing(root, folder, parts)
         agreed.check_state(parts, before)
+        if (notes := changes_noted.get()) is not None:
+            notes.file_changes(root.path, parts, folder, before, data)
         replace_file(folder, parts, data, before)
         agreed.note_written(parts, before, folder)
     done = "Created" if before is None else "Replaced the content of"

@@ -1,0 +1,30 @@
+"""``/undo``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from kantan_agents.cli.chat.chat import Chat, ChatCommand
+from kantan_agents.errors import ChatCommandError
+
+
+async def _undo(chat: Chat, words: str) -> None:
+    if chat.undo is None:
+        raise ChatCommandError(command="/undo", reason="this chat keeps no old contents of files")
+    if words not in ("", "list"):
+        raise ChatCommandError(command="/undo", reason=f"it is /undo or /undo list, not {words!r}")
+    await (chat.undo.show if words else chat.undo.undo)(chat.talk)
+
+
+def _ways(chat: Chat) -> Mapping[str, str]:
+    del chat
+    return {"list": "List the answers that have changed files."}
+
+
+UNDO: Final = ChatCommand(
+    "/undo [list]",
+    "Put back the files that the latest answer has changed, or list such answers.",
+    _undo,
+    _ways,
+)

@@ -1,0 +1,241 @@
+"""``Snapshots``: the SQLite file with what the tools of chats have changed, and the old contents of files."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Final, Literal
+
+import attrs
+
+from kantan_agents.support.private_files import create_private
+
+Turn = tuple[str, int]
+"""The id of a conversation, and the number of a turn in it."""
+
+_VERSION: Final = 1
+_PATIENCE: Final = 10.0
+_DAY: Final = 86_400
+_DIGEST: Final = 32
+_TABLE: Final = """
+CREATE TABLE changes (
+    conversation TEXT, number INTEGER, at REAL, kind TEXT, root BLOB, path BLOB, mode INTEGER, content BLOB,
+    written BLOB, PRIMARY KEY (conversation, number, kind, root, path)
+)
+"""
+_ADD: Final = "INSERT OR IGNORE INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_WRITTEN: Final = """
+SELECT written FROM changes
+WHERE conversation = ? AND number = ? AND kind = 'file' AND root = ? AND path = ?
+"""
+_WRITE: Final = """
+UPDATE changes SET written = ?
+WHERE conversation = ? AND number = ? AND kind = 'file' AND root = ? AND path = ?
+"""
+_REMOVE_FILE: Final = """
+DELETE FROM changes WHERE conversation = ? AND number = ? AND kind = 'file' AND root = ? AND path = ?
+"""
+_REMOVE_TURN: Final = "DELETE FROM changes WHERE conversation = ? AND number = ?"
+_OF_TURN: Final = """
+SELECT kind, root, path, mode, content, written FROM changes WHERE conversation = ? AND number = ? ORDER BY at
+"""
+_OTHERS: Final = """
+SELECT conversation, number FROM changes WHERE NOT (conversation = ? AND number = ?)
+GROUP BY 1, 2 ORDER BY max(at)
+"""
+_LIST: Final = """
+SELECT number, count(*), max(at) FROM changes WHERE conversation = ? AND number <= ? AND kind = 'file'
+GROUP BY number ORDER BY number DESC
+"""
+
+
+@attrs.frozen
+class SnapshotLimits:
+    """How much is kept: turns of all conversations, bytes of a file and of all, and for how many days."""
+
+    turns: int = 200
+    file_bytes: int = 20_000_000
+    total_bytes: int = 250_000_000
+    days: int = 30
+
+
+@attrs.frozen
+class NotedChange:
+    """What a tool has done in a turn.
+
+    Attributes:
+        kind: Whether it has changed a file, created a folder or run a command.
+        root: The root folder of the tool; or the command.
+        path: The path from there.
+        mode: The permissions of the file before; None if it did not exist.
+        content: Its content before; None if it did not exist, or its content was not kept.
+        written: The digests of the contents that tools have given it, one after the other; empty if something
+            else has changed it in between.
+    """
+
+    kind: Literal["file", "folder", "command"]
+    root: str
+    path: str = ""
+    mode: int | None = None
+    content: bytes | None = attrs.field(default=None, repr=False)
+    written: bytes = b""
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The names on the way from the root."""
+        return tuple(self.path.split("/"))
+
+    def has_written(self, content: bytes | None) -> bool:
+        """Return whether a tool has given the file this content."""
+        starts = range(0, len(self.written), _DIGEST)
+        return content is not None and _digest(content) in {self.written[at : at + _DIGEST] for at in starts}
+
+
+class Snapshots:
+    """Keeps changes in a file that only its owner may read, or in memory. Several chats may use one file.
+
+    Its methods may be called in any thread, and wait for the disk. They raise ``sqlite3.Error`` and OSError.
+
+    Args:
+        path: The file; None for memory.
+        limits: How much is kept.
+
+    Attributes:
+        dropped: How many turns were removed to make space.
+    """
+
+    def __init__(self, path: Path | None, limits: SnapshotLimits | None = None) -> None:
+        self.limits = limits or SnapshotLimits(total_bytes=250_000_000 if path else 60_000_000)
+        self.dropped = 0
+        self._path = path
+        self._lock = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+        if path is not None and path.exists():
+            self._connection = self._opened()  # which removes what is too old
+
+    def add(self, turn: Turn, change: NotedChange) -> None:
+        """Note a folder that was created, or a command."""
+        with self._transaction() as database:
+            self._add(database, turn, change)
+
+    def keep(self, turn: Turn, file: NotedChange, data: bytes) -> bool:
+        """Keep a file before it gets new content; return whether the old one is kept.
+
+        Args:
+            turn: The turn.
+            file: The file as it is.
+            data: The new content.
+        """
+        key = (*turn, *_place(file))
+        with self._transaction() as database:
+            row = database.execute(_WRITTEN, key).fetchone()
+            if row is not None:
+                known = attrs.evolve(file, written=row[0])
+                is_known = file.mode is None or known.has_written(file.content)
+                database.execute(_WRITE, (row[0] + _digest(data) if is_known and row[0] else b"", *key))
+                return True
+            if not self._frees_space(database, turn, len(file.content or b"")):
+                file = attrs.evolve(file, content=None)
+            self._add(database, turn, attrs.evolve(file, written=_digest(data)))
+        return file.mode is None or file.content is not None
+
+    def turns(self, conversation: str, last: int) -> list[tuple[int, int, float]]:
+        """Return the turns up to a number that have changed files, the latest first.
+
+        Returns:
+            The number of each turn, how many files it has changed, and when, in seconds since 1970.
+        """
+        with self._transaction() as database:
+            return database.execute(_LIST, (conversation, last)).fetchall()
+
+    def of_turn(self, turn: Turn) -> list[NotedChange]:
+        """Return what was done in a turn."""
+        with self._transaction() as database:
+            return [
+                NotedChange(kind, os.fsdecode(root), os.fsdecode(path), *rest)
+                for kind, root, path, *rest in database.execute(_OF_TURN, turn)
+            ]
+
+    def forget(self, turn: Turn, files: Sequence[NotedChange]) -> None:
+        """Remove files of a turn, and all of the turn if no file is left."""
+        with self._transaction() as database:
+            database.executemany(_REMOVE_FILE, [(*turn, *_place(file)) for file in files])
+            if all(kind != "file" for kind, *_ in database.execute(_OF_TURN, turn)):
+                database.execute(_REMOVE_TURN, turn)
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+
+    @staticmethod
+    def _add(database: sqlite3.Connection, turn: Turn, change: NotedChange) -> None:
+        values = (*_place(change), change.mode, change.content, change.written)
+        database.execute(_ADD, (*turn, time.time(), change.kind, *values))
+
+    def _frees_space(self, database: sqlite3.Connection, turn: Turn, size: int) -> bool:
+        """Remove the oldest other turns as far as necessary; return whether there is space."""
+        others = database.execute(_OTHERS, turn).fetchall()
+        while (full := _used(database) + size > self.limits.total_bytes) or len(others) >= self.limits.turns:
+            if not others:
+                return not full
+            database.execute(_REMOVE_TURN, others.pop(0))
+            self.dropped += 1
+        return True
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            if self._connection is None:
+                self._connection = self._opened()
+            self._connection.execute("BEGIN IMMEDIATE")
+            with self._connection:  # commits or rolls back
+                yield self._connection
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._path is not None:
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            create_private(self._path)
+        place = self._path or ":memory:"
+        connection = sqlite3.connect(place, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+        try:
+            connection.execute("PRAGMA auto_vacuum = FULL")
+            connection.execute("PRAGMA secure_delete = ON")  # what is removed can no longer be read
+            connection.execute("BEGIN IMMEDIATE")
+            with connection:
+                self._prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if version not in (0, _VERSION):
+            raise sqlite3.DatabaseError("another version of kantan-agents has written it")
+        if not version:
+            connection.execute(_TABLE)
+            connection.execute(f"PRAGMA user_version = {_VERSION}")
+        oldest = time.time() - self.limits.days * _DAY
+        connection.execute("DELETE FROM changes WHERE at < ?", (oldest,))
+
+
+def _place(change: NotedChange) -> tuple[bytes, bytes]:
+    return os.fsencode(change.root), os.fsencode(change.path)  # names of files need not be text
+
+
+def _digest(content: bytes) -> bytes:
+    return sha256(content).digest()
+
+
+def _used(database: sqlite3.Connection) -> int:
+    names = ("page_count", "freelist_count", "page_size")
+    pages, free, size = (database.execute(f"PRAGMA {name}").fetchone()[0] for name in names)
+    return int((pages - free) * size)

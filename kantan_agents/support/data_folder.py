@@ -1,0 +1,40 @@
+"""The folder where this library keeps data of the user, which tools and sandboxed commands do not see."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+
+def data_folder() -> Path:
+    """Return the folder; it need not exist.
+
+    Raises:
+        RuntimeError: The user has no home folder.
+    """
+    return _of_user() / "kantan-agents"
+
+
+def data_folder_near(root: str) -> str | None:
+    """Return the folder if it is below a root, or the root in it; else None. None of the paths has links.
+
+    It is created if it is missing, so that neither a tool nor a command can create it.
+    """
+    with suppress(RuntimeError, OSError):
+        path = os.path.realpath(data_folder())
+        if os.path.commonpath((path, root)) in (path, root):
+            os.makedirs(path, mode=0o700, exist_ok=True)  # noqa: PTH103
+            return path
+    return None
+
+
+def _of_user() -> Path:
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support"
+    given = os.environ.get("XDG_DATA_HOME", "")
+    # The specification of these folders says that a relative one is to be ignored.
+    return Path(given) if given.startswith("/") else Path.home() / ".local" / "share"
