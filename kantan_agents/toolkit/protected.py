@@ -10,6 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
@@ -29,6 +30,7 @@ SHELL: Final = "a shell runs it at its next start"
 BUILD: Final = "another program runs what it names"
 COMMANDS: Final = "a program that is started by its name is found there"
 TRACES: Final = "it records what agents have done"
+TYPED: Final = "it has what people typed in other chats"
 
 _BESIDE_DATABASES: Final = ("-wal", "-shm", "-journal", ".key")
 
@@ -94,6 +96,7 @@ PROTECTED: Final = (
         for name in ("traces.sqlite3", "conversations.sqlite3")
         for ending in ("", *_BESIDE_DATABASES)
     ),
+    ProtectedName("kantan-agents/history.jsonl", TYPED, in_sandbox=False),  # a chat hides its own
 )
 """Every protected name."""
 
@@ -111,6 +114,7 @@ _ENVIRONMENT: Final = ("pyvenv.cfg", "conda-meta")
 _OF_ENVIRONMENTS: Final = ("bin", "lib", "lib64", "include", "scripts", *_ENVIRONMENT)
 _REPOSITORY: Final = ("HEAD", "objects", "refs")  # a folder with these is one for git, also without `.git`
 _also: Final[dict[str, str]] = {}
+_hidden: Final[dict[str, str]] = {}
 
 
 def why_protected(root: str, parts: tuple[str, ...]) -> str | None:
@@ -132,6 +136,26 @@ def why_protected(root: str, parts: tuple[str, ...]) -> str | None:
 def protect(path: str | os.PathLike[str], reason: str) -> None:
     """Protect a file or folder that this process uses, wherever it is, until the process ends."""
     _also[os.path.realpath(path)] = reason
+
+
+def hide(path: str | os.PathLike[str], reason: str) -> None:
+    """Protect a file that exists, until the process ends; no tool or command in a sandbox shows it either."""
+    protect(path, reason)
+    _hidden[os.path.realpath(path)] = reason
+
+
+def is_hidden(path: str) -> bool:
+    """Return whether ``hide`` was called for a path, which has no symbolic links."""
+    return path in _hidden
+
+
+def why_hidden(found: os.stat_result) -> str | None:
+    """Return why the file with a status is not shown, by whatever name; None if it is shown."""
+    for path, reason in _hidden.items():
+        with suppress(OSError):
+            if os.path.samestat(found, os.stat(path)):  # noqa: PTH116 - the same as the status
+                return reason
+    return None
 
 
 def also_protected() -> tuple[str, ...]:

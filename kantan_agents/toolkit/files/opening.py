@@ -18,6 +18,7 @@ from kantan_agents.support.nearest import nearest
 from kantan_agents.toolkit.files.mounts import is_same_mount
 from kantan_agents.toolkit.files.names import shown_path
 from kantan_agents.toolkit.files.root import Root
+from kantan_agents.toolkit.protected import why_hidden
 
 Parts = tuple[str, ...]
 
@@ -147,11 +148,14 @@ def is_folder(root: Root, top: int, parts: Parts) -> bool:
 
 
 def check_regular(parts: Parts, found: os.stat_result) -> None:
-    """Raise E161 unless the status is that of a regular file."""
+    """Raise E161 unless the status is that of a regular file, and not of one that is hidden."""
     kind = kind_of(found)
     if kind is not None:
         hint = ": list it with LS" if stat.S_ISDIR(found.st_mode) else ""
         raise FileNotUsableError(path=shown_path(parts), reason=f"it is {kind}, not a file{hint}")
+    hidden = why_hidden(found)
+    if hidden is not None:
+        raise FileNotUsableError(path=shown_path(parts), reason=f"no tool may use it: {hidden}")
 
 
 def kind_of(found: os.stat_result) -> str | None:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import attrs
 
-from kantan_agents.toolkit.protected import PROTECTED, TRACES, also_protected, executed_here
+from kantan_agents.toolkit.protected import PROTECTED, TRACES, also_protected, executed_here, is_hidden
 from kantan_agents.tools.mcp.configuration.config_directory import config_directory
 from kantan_agents.traces.database_url import url_of
 from kantan_agents.traces.registry import recorders
@@ -79,7 +79,8 @@ class Pinned:
         for path in self.folders:
             yield from ("--bind-try", path, path)
         for path in self.read_only:
-            yield from ("--ro-bind-try", path, path)
+            # What is hidden has a device in its place, which the sandbox does not let a command open.
+            yield from ("--ro-bind-try", os.devnull if is_hidden(path) else path, path)
 
 
 NOTHING_PINNED = Pinned()
@@ -150,7 +151,7 @@ class _Finder:
         self._read_only[path] = None
 
     def found(self) -> Pinned:
-        kept = {one for one in self._read_only if not self._is_inside(one, self._read_only)}
+        kept = {one for one in self._read_only if is_hidden(one) or not self._is_inside(one, self._read_only)}
         folders = (one for one in self._folders if one not in kept and not self._is_inside(one, kept))
         return Pinned(
             tuple(sorted(folders)), tuple(sorted(kept)), tuple(self._absent), tuple(self._links.items())
