@@ -19,6 +19,7 @@ from kantan_agents.cli.chat.mentions import ChatMessage, read_message
 from kantan_agents.cli.chat.page import ChatPage
 from kantan_agents.cli.chat.screen import Screen
 from kantan_agents.cli.chat.source import MakeAgent, slash_commands_of
+from kantan_agents.cli.chat.steps import show_steps, steps_of
 from kantan_agents.cli.chat.talk import Talk
 from kantan_agents.cli.terminal.console import LABEL, NOTICE
 from kantan_agents.cli.terminal.failures import describe
@@ -195,3 +196,5 @@ class Chat:
         if last.outcome != "finished":
             state = "not finished" if last.outcome == "open" else last.outcome
             self.screen.line(f"This answer was {state}.", NOTICE)
+        if steps := steps_of(kept):
+            show_steps(steps, self.screen)

@@ -23,6 +23,7 @@ from kantan_agents.cli.chat.kept_conversation import ChatTurn, Item, KeptConvers
 from kantan_agents.cli.chat.mentions import ChatMessage
 from kantan_agents.cli.chat.progress import FAILED, INTERRUPTED, AnswerProgress, portable
 from kantan_agents.cli.chat.screen import Screen
+from kantan_agents.cli.chat.steps import StepLists, give_steps, steps_of
 from kantan_agents.cli.terminal.approvals import Ask, AskedApprovals
 from kantan_agents.cli.terminal.console import NOTICE
 from kantan_agents.errors import ChatCommandError, ConversationsFileError, KantanAgentsError, StreamUsageError
@@ -66,6 +67,7 @@ class Talk:
         self.kept = kept
         self._items: list[Item] = portable(kept.items())
         self.context: dict[str, Any] = copy.deepcopy(self._beginning)
+        give_steps(kept, self.agent, self.context)
         self._approvals.forget()
 
     def renew(self) -> None:
@@ -167,6 +169,8 @@ class Talk:
                     self._items += items
                     done = attrs.evolve(turn, answer=answer, items=tuple(items), outcome=outcome)
                     await self._keep(Conversations.change, attrs.evolve(done, trace_id=progress.trace_id))
+                    if outcome != "finished":  # the run has undone its list, which the model still knows
+                        give_steps(self.kept, self.agent, self.context)
         return outcome
 
     async def _run(
@@ -178,7 +182,9 @@ class Talk:
         turn: ChatTurn | None = None,
     ) -> Any:
         """Run an agent until no call waits for an approval; return None if the person has ended it."""
-        view = AnswerView(self._screen, partial(_rule_of, agent, context))
+        view = AnswerView(
+            self._screen, partial(_rule_of, agent, context), StepLists(steps_of(self.kept) or ())
+        )
         token = answer_approvals.set(self._approvals.decide_inside)
         try:
             while True:
