@@ -14,6 +14,7 @@ import attrs
 from kantan_agents.cli.chat.changed_files import ReportedChanges
 from kantan_agents.cli.chat.conversations import Conversations
 from kantan_agents.cli.chat.costs import Costs
+from kantan_agents.cli.chat.input_history import InputHistory
 from kantan_agents.cli.chat.kept_conversation import KeptConversation, Outcome
 from kantan_agents.cli.chat.mentions import ChatMessage, read_message
 from kantan_agents.cli.chat.page import ChatPage
@@ -77,6 +78,7 @@ class Chat:
         model: The model that was chosen last, and whether it also replaces one in the agent's file.
         tools: The agent's tools that the person may run, as far as they were found.
         recent: The newest kept conversations, each with its title.
+        history: What was typed at the prompt; None if nobody types.
     """
 
     talk: Talk
@@ -91,6 +93,7 @@ class Chat:
     model: tuple[str | None, bool] = (None, False)
     tools: list[Command] = attrs.field(factory=list)
     recent: Mapping[str, str] = attrs.field(factory=dict)
+    history: InputHistory | None = None
 
     async def handle(self, typed: str) -> bool:
         """Carry out what was typed, and show errors; return whether it succeeded.

@@ -149,7 +149,7 @@ def chat(
     require_extra("chat")
 
     from kantan_agents.cli.chat.questions import Questions
-    from kantan_agents.cli.chat.settings import Settings, open_conversations, read_start
+    from kantan_agents.cli.chat.settings import Settings, open_conversations, open_history, read_start
     from kantan_agents.cli.run import recording
     from kantan_agents.cli.terminal.sandbox import say_where_commands_run
 
@@ -179,5 +179,6 @@ def chat(
             questions,
             model=model,
             place_of_commands=place,
+            history=open_history(is_kept=questions is not None and not no_save),
         )
     )

@@ -15,8 +15,21 @@ def conversations_file() -> Path:
     Raises:
         ConversationsFileError: E195, the user has no home folder.
     """
+    return _file("conversations.sqlite3")
+
+
+def history_file() -> Path:
+    """Return the file that what is typed is kept in.
+
+    Raises:
+        ConversationsFileError: E195, the user has no home folder.
+    """
+    return _file("history.jsonl")
+
+
+def _file(name: str) -> Path:
     try:
-        return _data_folder() / "kantan-agents" / "conversations.sqlite3"
+        return _data_folder() / "kantan-agents" / name
     except RuntimeError as error:  # a user id that the system does not know, as in containers
         raise ConversationsFileError(path="~", reason=str(error)) from error
 

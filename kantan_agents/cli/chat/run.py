@@ -24,13 +24,14 @@ from kantan_agents.cli.chat.completer import ChatCompleter
 from kantan_agents.cli.chat.costs import Costs
 from kantan_agents.cli.chat.editor import Editor, Silence
 from kantan_agents.cli.chat.ending import ChatEnding
+from kantan_agents.cli.chat.input_history import InputHistory
 from kantan_agents.cli.chat.lines import Lines
 from kantan_agents.cli.chat.page import ChatPage
 from kantan_agents.cli.chat.screen import Screen
 from kantan_agents.cli.chat.settings import Settings
 from kantan_agents.cli.chat.talk import Talk
 from kantan_agents.cli.run.recording import recording_to
-from kantan_agents.cli.terminal.console import LABEL, wide_terminal
+from kantan_agents.cli.terminal.console import LABEL, NOTICE, wide_terminal
 from kantan_agents.cli.terminal.failures import EXIT_FAILED
 from kantan_agents.core.events import subscribe
 
@@ -69,7 +70,8 @@ async def _lead(settings: Settings, page: ChatPage | None) -> int:
     ending = ChatEnding(is_interactive=questions is not None)
     screen = Screen(wide_terminal(), notes=wide_terminal(stderr=True) if questions is None else None)
     costs = Costs(settings.prices)
-    editor = None if questions is None else Editor(ending)
+    history = InputHistory(settings.history, partial(screen.line, style=NOTICE))
+    editor = None if questions is None else Editor(ending, history)
     place = settings.place_of_commands
     ask = partial(refuse, screen) if editor is None else AskAtTerminal(editor, screen, place)
     approved = frozenset(settings.approved)
@@ -82,6 +84,7 @@ async def _lead(settings: Settings, page: ChatPage | None) -> int:
         talk, settings.make_agent, screen, costs, settings.store, page, settings.folder, COMMANDS, changes
     )
     chat.model = (settings.model, False)
+    chat.history = history
     try:
         with subscribe(costs.see):
             if settings.resume is not None and settings.store is not None:

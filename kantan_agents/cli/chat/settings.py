@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ import typer
 
 from kantan_agents.agent import Agent
 from kantan_agents.cli.chat.conversations import Conversations
-from kantan_agents.cli.chat.folders import conversations_file
+from kantan_agents.cli.chat.folders import conversations_file, history_file
+from kantan_agents.cli.chat.history_file import HistoryFile
 from kantan_agents.cli.chat.questions import Questions
 from kantan_agents.cli.chat.source import MakeAgent, agent_source
 from kantan_agents.cli.run.recording import RecordingTarget
@@ -23,6 +25,7 @@ from kantan_agents.cli.tools.rules_file import CONTEXT_KEY, add_rules
 from kantan_agents.errors import ConversationsFileError, InvalidOptionError
 from kantan_agents.middleware import UserRules
 from kantan_agents.middleware.slash_commands.user_rules import USER_RULES
+from kantan_agents.toolkit.protected import TYPED, hide
 
 
 @attrs.frozen(eq=False)
@@ -42,6 +45,7 @@ class Settings:
         folder: The working folder, whose files may be sent.
         model: The model that was named.
         place_of_commands: Where the commands of the agent run, for questions; empty if it runs none.
+        history: Where what is typed is kept, or None.
     """
 
     agent: Agent[Any]
@@ -56,6 +60,7 @@ class Settings:
     folder: Path = attrs.field(factory=lambda: Path(os.path.realpath(".")))
     model: str | None = None
     place_of_commands: str = ""
+    history: HistoryFile | None = None
 
 
 def read_start(
@@ -109,3 +114,17 @@ def open_conversations(path: Path | None, *, resumes: bool) -> Conversations | N
             raise
         typer.echo(one_line(f"warning: the conversation is not kept: {error}"), err=True)
         return None
+
+
+def open_history(*, is_kept: bool) -> HistoryFile | None:
+    """Return the file of what is typed, or None to keep nothing. In any case, it is hidden from tools."""
+    try:
+        file = HistoryFile(history_file())
+    except ConversationsFileError:  # which a warning about the conversations has said
+        return None
+    if is_kept:
+        with suppress(OSError):  # which the first entry says
+            file.create()  # what does not exist cannot be hidden from a command in the sandbox
+    if os.path.exists(file.path):  # noqa: PTH110 - False as well if that cannot be known
+        hide(file.path, TYPED)
+    return file if is_kept else None

@@ -10,10 +10,11 @@ from kantan_agents.cli.chat.commands.account import COST, TRACE
 from kantan_agents.cli.chat.commands.agent import MODEL, RELOAD
 from kantan_agents.cli.chat.commands.conversation import COMPACT, NEW, RESUME, SEARCH
 from kantan_agents.cli.chat.commands.general import EXIT, HELP
+from kantan_agents.cli.chat.commands.history import HISTORY
 from kantan_agents.cli.chat.commands.todos import TODOS
 
 COMMANDS: Final[Mapping[str, ChatCommand]] = {
     command.name: command
-    for command in (HELP, EXIT, NEW, RESUME, SEARCH, COMPACT, MODEL, RELOAD, COST, TRACE, TODOS)
+    for command in (HELP, EXIT, NEW, RESUME, SEARCH, COMPACT, MODEL, RELOAD, COST, TRACE, TODOS, HISTORY)
 }
 """In the order of ``/help``."""
