@@ -66,6 +66,11 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "cli/test_pinned_files.py::test_the_files_that_a_command_was_started_with_are_protected",
             "toolkit/files/test_protected.py::test_what_this_process_runs_and_uses_counts",
         ),
+        "a tool or a command in the sandbox opens the file of "
+        "[what you typed](chat.md#find-what-you-typed)": (
+            "cli/chat/test_history.py::test_no_tool_for_files_shows_or_changes_it",
+            "toolkit/shell/test_hidden_files.py::test_a_hidden_file_is_neither_seen_nor_changed",
+        ),
     },
     ("docs/guides/chat.md", "Approve calls", "Answer"): {
         "`y`": ("cli/chat/test_approvals.py::test_a_call_is_made_after_a_yes_only",),
@@ -94,6 +99,23 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "toolkit/files/test_protected.py::test_they_are_not_edited_without_a_person",
         ),
         '`"allow"`': ("toolkit/files/test_protected.py::test_the_option_says_what_happens_with_them",),
+    },
+    ("docs/guides/chat.md", "Find what you typed", "What you type"): {
+        "a message or a command": (
+            "cli/chat/test_history.py::test_what_was_typed_is_found_in_the_next_chat_and_in_another_one",
+        ),
+        "an answer to a question or an approval": (
+            "cli/chat/test_history.py::test_answers_are_not_kept_and_the_history_can_be_removed",
+        ),
+        "a text that begins with a space, has more than 20 KB, or has a key, token or password that "
+        "[`Redact`](ready-made-middleware.md#redact) would find": (
+            "cli/chat/test_history.py::test_secrets_lines_with_a_space_before_and_very_long_texts_are_not_kept",
+            "cli/chat/test_history.py::test_the_latest_entry_is_first_whichever_chat_it_is_from",
+        ),
+        "anything in a chat with `--no-save`": (
+            "cli/chat/test_history.py::test_without_saving_nothing_is_kept",
+            "cli/chat/test_history.py::test_a_chat_begins_without_a_history_that_cannot_be_used",
+        ),
     },
     ("docs/guides/chat.md", "Go on later", "If"): {
         "Ctrl-C or SIGTERM comes, or the terminal is closed": (

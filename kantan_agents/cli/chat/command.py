@@ -121,7 +121,9 @@ def chat(
             show_default=False,
         ),
     ] = None,
-    no_save: Annotated[bool, typer.Option("--no-save", help="Do not keep the conversation.")] = False,
+    no_save: Annotated[
+        bool, typer.Option("--no-save", help="Do not keep the conversation, nor what is typed.")
+    ] = False,
     db: DatabaseOption = DATABASE,
     no_record: Annotated[bool, typer.Option("--no-record", help="Do not record the answers.")] = False,
 ) -> None:

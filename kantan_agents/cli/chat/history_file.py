@@ -126,16 +126,13 @@ class HistoryFile:
         if self.path.is_symlink():
             raise OSError("it is a link")
         file = FileIO(open_private(self.path, _FLAGS), "r+")
-        try:
-            found = os.fstat(file.fileno())
-            is_own = not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
-            if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1 or not is_own:
-                raise OSError("it is not a plain file of yours")
-            if fcntl is not None:
-                os.fchmod(file.fileno(), 0o600)
-        except BaseException:
+        found = os.fstat(file.fileno())
+        is_own = not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1 or not is_own:
             file.close()
-            raise
+            raise OSError("it is not a plain file of yours")
+        if fcntl is not None:
+            os.fchmod(file.fileno(), 0o600)
         return file
 
     @contextmanager

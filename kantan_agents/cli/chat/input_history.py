@@ -32,12 +32,14 @@ class InputHistory(History):
         self.file = file
         self._warn = warn
         self._problem = ""
+        self._has_prompted = False
         self._own: list[Entry] = []
 
     async def refresh(self) -> None:
-        """Read again what chats have added, unless the first prompt has not read it yet."""
-        if self._loaded:
+        """Read what was typed before the next prompt; beside the first one, ``load`` does it."""
+        if self._has_prompted:
             await self._read()
+        self._has_prompted = True
 
     async def load(self) -> AsyncGenerator[str, None]:
         """Yield the entries, the latest first."""

@@ -18,7 +18,7 @@ from kantan_agents.cli.chat.progress import INTERRUPTED
 from kantan_agents.cli.chat.screen import Screen
 from kantan_agents.cli.chat.steps import StepLists, give_steps, show_steps, steps_of
 from kantan_agents.core.events import ToolCallFinished, ToolCallRefused, ToolCallStarted
-from kantan_agents.testing import OfflineServer, ScriptedToolCall
+from kantan_agents.testing import OfflineServer, Reply, ScriptedToolCall
 from kantan_agents.toolkit.todo_write import Todo, todo_write
 
 READ = {"content": "Read the code", "status": "pending", "activeForm": "Reading the code"}
@@ -218,6 +218,17 @@ agent = Agent(
 
 def writing(*steps: Todo) -> ScriptedToolCall:
     return ScriptedToolCall("TodoWrite", {"todos": list(steps)})
+
+
+def test_after_an_answer_that_fails_the_agent_has_the_list_that_its_model_knows(
+    lines: Any, folder: Path
+) -> None:
+    (folder / "planner.py").write_text(PLANNER)
+    replies = [writing(begun(READ), TEST), Reply("overloaded", status=400), "Fine."]
+    with OfflineServer(replies) as server:
+        ended = lines(server, b"Plan.\nAnd?\n", "--agent", "planner:agent")
+    assert "[>] Reading the code" in ended.stderr and ended.stdout == "Fine.\n"
+    assert server.requests[-1].body["instructions"] == "Now: Read the code"
 
 
 def test_the_list_is_seen_and_resumed(chat: Any, folder: Path) -> None:
