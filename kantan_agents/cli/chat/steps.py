@@ -89,9 +89,9 @@ def steps_of(kept: KeptConversation) -> list[Todo] | None:
     A call of a run that was interrupted or failed counts as well: the model knows that it was made.
     """
     for turn in reversed(kept.turns):
-        results: dict[Any, str] = {}
+        results: dict[str, str] = {}
         for item in reversed(turn.items):
-            call = item.get("call_id")
+            call = str(item.get("call_id"))
             if item.get("type") == "function_call_output":
                 results[call] = str(item.get("output"))
             elif item.get("type") == "function_call" and item.get("name") == NAME:
