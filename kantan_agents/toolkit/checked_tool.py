@@ -51,7 +51,7 @@ def checked_tool(
 
     async def invoke(wrapper: Any, arguments: str) -> str:
         try:
-            return await work(wrapper, _read(name, validator, required, arguments))
+            return await work(wrapper, read_arguments(name, validator, required, arguments))
         except ToolInputError as error:
             return f"{error} that matches the schema of {name}: {error.reason}"
         except returned as error:
@@ -68,7 +68,7 @@ def checked_tool(
     return tool if parameter is None else rule_parameter(parameter)(tool)
 
 
-def _read(
+def read_arguments(
     name: str, validator: jsonschema_rs.Draft202012Validator, required: list[str], arguments: str
 ) -> dict[str, Any]:
     """Return the arguments of a call.

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
+import jsonschema_rs
 from agents import FunctionTool
 
 from kantan_agents.core.context import is_reserved, store
 from kantan_agents.core.pipeline import current_run
-from kantan_agents.errors import InvalidOptionError
-from kantan_agents.toolkit.checked_tool import bad_input, checked_tool
+from kantan_agents.errors import InvalidOptionError, ToolInputError
+from kantan_agents.toolkit.checked_tool import bad_input, checked_tool, read_arguments
 from kantan_agents.tools.read_only import mark_read_only
 
 __all__ = ["todo_write"]
 
+Todo = dict[str, Any]
+"""A step: ``content``, ``status`` and, if the model gives one, ``activeForm``."""
+
 TODOS = "todos"
 """Key of the context under which the list is, by default."""
 
-_NAME = "TodoWrite"
+NAME = "TodoWrite"
+_KEY = "__kantan_todos_key__"
 _MOST = 100
 _LONGEST = 1000
 _IN_PROGRESS = "in_progress"
-_SIGNS = {"pending": "[ ]", _IN_PROGRESS: "[>]", "completed": "[x]"}
+SIGNS = {"pending": "[ ]", _IN_PROGRESS: "[>]", "completed": "[x]"}
 _DESCRIPTION = (
     "Write down the steps of a task with several of them, and keep the list up to date: the whole list in "
     "each call. Mark a step as in_progress before you begin it, and as completed as soon as it is done. At "
@@ -36,7 +42,7 @@ _PROPERTIES: dict[str, Any] = {
             "type": "object",
             "properties": {
                 "content": {**_TEXT, "description": "The step, such as: Run the tests."},
-                "status": {"enum": list(_SIGNS)},
+                "status": {"enum": list(SIGNS)},
                 "activeForm": {**_TEXT, "description": "The step while it is done: Running the tests."},
             },
             "required": ["content", "status"],
@@ -74,10 +80,36 @@ def todo_write(*, key: str = TODOS) -> FunctionTool:
             run.on_failure(undo)
         return _shown(todos)
 
-    return mark_read_only(checked_tool(_NAME, _DESCRIPTION, _PROPERTIES, ["todos"], work))
+    tool = mark_read_only(checked_tool(NAME, _DESCRIPTION, _PROPERTIES, ["todos"], work))
+    setattr(tool, _KEY, key)
+    return tool
 
 
-def _checked(todos: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def key_of(tool: object) -> str | None:
+    """Return the key of the context under which a tool keeps the list; None for any other tool."""
+    return getattr(tool, _KEY, None)
+
+
+def written_by(arguments: str, result: str) -> list[Todo] | None:
+    """Return the list that a call has written, from its arguments and its result.
+
+    Returns:
+        None if the call has written none: it was refused, has failed, or was a call of another tool.
+    """
+    try:
+        todos = _checked(read_arguments(NAME, _validator(), ["todos"], arguments)["todos"])
+    except ToolInputError:
+        return None
+    # Only the first line: a middleware may have masked or shortened the rest.
+    return todos if result.partition("\n")[0] == _shown(todos).partition("\n")[0] else None
+
+
+@cache
+def _validator() -> jsonschema_rs.Draft202012Validator:
+    return jsonschema_rs.Draft202012Validator(todo_write().params_json_schema)
+
+
+def _checked(todos: list[Todo]) -> list[Todo]:
     """Return the list with the fields it has, without others.
 
     Raises:
@@ -85,17 +117,17 @@ def _checked(todos: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """
     active = sum(todo["status"] == _IN_PROGRESS for todo in todos)
     if active > 1:
-        raise bad_input(_NAME, f"at most one step may be in_progress, and {active} are")
+        raise bad_input(NAME, f"at most one step may be in_progress, and {active} are")
     for place, todo in enumerate(todos):
         if not todo["content"].strip():
-            raise bad_input(_NAME, f"todos.{place}.content is blank")
+            raise bad_input(NAME, f"todos.{place}.content is blank")
     known = ("content", "status", "activeForm")
     return [{name: todo[name] for name in known if name in todo} for todo in todos]
 
 
-def _shown(todos: list[dict[str, Any]]) -> str:
+def _shown(todos: list[Todo]) -> str:
     if not todos:
         return "The list is empty."
     done = sum(todo["status"] == "completed" for todo in todos)
-    lines = (f"{_SIGNS[todo['status']]} {' '.join(todo['content'].split())}" for todo in todos)
+    lines = (f"{SIGNS[todo['status']]} {' '.join(todo['content'].split())}" for todo in todos)
     return "\n".join([f"{done} of {len(todos)} steps are completed:", *lines])

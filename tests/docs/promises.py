@@ -46,7 +46,8 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "is a tool of an MCP server that gets the path of a protected file": (
             "cli/test_standing_approvals.py::test_a_protected_path_is_asked_for_whatever_the_tool_is",
         ),
-        "names the folder where `kantan-agents` stores conversations and the old contents for `/undo`": (
+        "names the folder where `kantan-agents` stores conversations, what you typed and the old contents "
+        "for `/undo`": (
             "toolkit/files/test_own_data.py::test_no_tool_reads_or_writes_it",
             "toolkit/files/test_own_data.py::test_a_tool_cannot_make_it_first",
         ),
@@ -192,6 +193,23 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "cli/chat/test_retry.py::test_a_command_and_the_result_of_a_tool_are_not_tried_again",
         ),
     },
+    ("docs/guides/chat.md", "Find what you typed", "What you type"): {
+        "a message or a command": (
+            "cli/chat/test_history.py::test_what_was_typed_is_found_in_the_next_chat_and_in_another_one",
+        ),
+        "an answer to a question or an approval": (
+            "cli/chat/test_history.py::test_answers_are_not_kept_and_the_history_can_be_removed",
+        ),
+        "a text that begins with a space, has more than 20 KB, or has a key, token or password that "
+        "[`Redact`](ready-made-middleware.md#redact) would find": (
+            "cli/chat/test_history.py::test_secrets_lines_with_a_space_before_and_very_long_texts_are_not_kept",
+            "cli/chat/test_history.py::test_the_latest_entry_is_first_whichever_chat_it_is_from",
+        ),
+        "anything in a chat with `--no-save`": (
+            "cli/chat/test_history.py::test_without_saving_nothing_is_kept",
+            "cli/chat/test_history.py::test_a_chat_begins_without_a_history_that_cannot_be_used",
+        ),
+    },
     ("docs/guides/chat.md", "Go on later", "If"): {
         "Ctrl-C or SIGTERM comes, or the terminal is closed": (
             "cli/chat/test_interruptions.py::test_ctrl_c_ends_the_answer_and_keeps_the_conversation",
@@ -318,7 +336,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "runs in a folder that is part of the Python environment or the library of the process": (
             f"{_FILES}::test_a_project_from_which_the_process_runs_is_read_only",
         ),
-        "reads or changes conversations, or the old contents for `/undo`": (
+        "reads or changes conversations, what you typed, or the old contents for `/undo`": (
             f"{_FILES}::test_the_librarys_own_data_is_hidden_from_commands",
             f"{_FILES}::test_the_librarys_own_data_is_hidden_in_what_commands_may_read",
         ),

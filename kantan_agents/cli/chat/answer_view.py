@@ -12,6 +12,7 @@ from rich.text import Text
 
 from kantan_agents.cli.chat.activity import Activity
 from kantan_agents.cli.chat.screen import Screen
+from kantan_agents.cli.chat.steps import StepLists
 from kantan_agents.cli.terminal.console import ACCENT, BAD, LABEL, NOTICE, plain
 from kantan_agents.cli.terminal.plain import one_line
 from kantan_agents.cli.terminal.show_quantities import duration_text
@@ -38,11 +39,13 @@ class AnswerView:
     Args:
         screen: Where.
         refusing: Finds the rule that has refused a call.
+        steps: The lists of steps.
     """
 
-    def __init__(self, screen: Screen, refusing: Refusing) -> None:
+    def __init__(self, screen: Screen, refusing: Refusing, steps: StepLists) -> None:
         self._screen = screen
         self._refusing = refusing
+        self._steps = steps
         self._calls: dict[tuple[str, str], _Call] = {}
         self._arguments: dict[tuple[str, str], str] = {}
         self._writing: str | None = None
@@ -108,7 +111,10 @@ class AnswerView:
     def _end(self, event: ToolCallFinished | ToolCallRefused, state: str, style: str) -> None:
         call = self._calls.pop((event.run_id, event.call_id), _Call(event.tool, ""))
         inside = event.agent if event.parent_run_id is not None else None
-        self._screen.line(call_line(event.tool, state, call.arguments, style, inside))
+        summary, steps = self._steps.see(event, call.arguments) or (call.arguments, [])
+        self._screen.line(call_line(event.tool, state, summary, style, inside))
+        for line in steps:
+            self._screen.line(line)
         self._show_running()
 
     def _show_running(self) -> None:
@@ -117,6 +123,8 @@ class AnswerView:
             self._screen.end_answer()
             calls = self._calls.values()
             names = ", ".join(short_name(call.tool) for call in calls)
+            if step := self._steps.active:
+                names = f"{step}: {names}"
             self._show_activity(Activity(names, min(call.since for call in calls)))
 
     def _show_activity(self, activity: Activity) -> None:

@@ -14,12 +14,14 @@ import attrs
 from kantan_agents.cli.chat.changed_files import ReportedChanges
 from kantan_agents.cli.chat.conversations import Conversations
 from kantan_agents.cli.chat.costs import Costs
+from kantan_agents.cli.chat.input_history import InputHistory
 from kantan_agents.cli.chat.kept_conversation import KeptConversation, Outcome
 from kantan_agents.cli.chat.mentions import ChatMessage, read_message
 from kantan_agents.cli.chat.page import ChatPage
 from kantan_agents.cli.chat.retry import RETRY, may_pass
 from kantan_agents.cli.chat.screen import Screen
 from kantan_agents.cli.chat.source import MakeAgent, slash_commands_of
+from kantan_agents.cli.chat.steps import show_steps, steps_of
 from kantan_agents.cli.chat.talk import Talk
 from kantan_agents.cli.chat.undo.undo import Undo
 from kantan_agents.cli.terminal.console import LABEL, NOTICE
@@ -79,6 +81,7 @@ class Chat:
         model: The model that was chosen last, and whether it also replaces one in the agent's file.
         tools: The agent's tools that the person may run, as far as they were found.
         recent: The newest kept conversations, each with its title.
+        history: What was typed at the prompt; None if nobody types.
     """
 
     talk: Talk
@@ -94,6 +97,7 @@ class Chat:
     model: tuple[str | None, bool] = (None, False)
     tools: list[Command] = attrs.field(factory=list)
     recent: Mapping[str, str] = attrs.field(factory=dict)
+    history: InputHistory | None = None
 
     async def handle(self, typed: str) -> bool:
         """Carry out what was typed, and show errors; return whether it succeeded.
@@ -200,3 +204,5 @@ class Chat:
         if last.outcome != "finished":
             state = "not finished" if last.outcome == "open" else last.outcome
             self.screen.line(f"This answer was {state}.", NOTICE)
+        if steps := steps_of(kept):
+            show_steps(steps, self.screen)

@@ -143,7 +143,9 @@ def chat(
             show_default=False,
         ),
     ] = None,
-    no_save: Annotated[bool, typer.Option("--no-save", help="Do not keep the conversation.")] = False,
+    no_save: Annotated[
+        bool, typer.Option("--no-save", help="Do not keep the conversation, nor what is typed.")
+    ] = False,
     db: DatabaseOption = DATABASE,
     no_record: Annotated[bool, typer.Option("--no-record", help="Do not record the answers.")] = False,
 ) -> None:
@@ -173,7 +175,7 @@ def chat(
     from kantan_agents.cli.agents.instruction_files import instruction_files_for
     from kantan_agents.cli.chat.plan_mode import PlanMode
     from kantan_agents.cli.chat.questions import Questions
-    from kantan_agents.cli.chat.settings import Settings, open_conversations, read_start
+    from kantan_agents.cli.chat.settings import Settings, open_conversations, open_history, read_start
     from kantan_agents.cli.hooks.hooks import Hooks
     from kantan_agents.cli.run import recording
     from kantan_agents.cli.terminal.sandbox import say_where_commands_run
@@ -209,5 +211,6 @@ def chat(
             model=model,
             place_of_commands=place,
             plan=PlanMode(is_on=plan, named=plan_tools or ()),
+            history=open_history(is_kept=questions is not None and not no_save),
         )
     )

@@ -8,13 +8,14 @@ from typing import Any
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import Completer, ThreadedCompleter
+from prompt_toolkit.filters import is_searching
 from prompt_toolkit.formatted_text import FormattedText
-from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.input.typeahead import clear_typeahead
 from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.key_binding.key_processor import KeyPressEvent
 
 from kantan_agents.cli.chat.ending import ChatEnding
+from kantan_agents.cli.chat.input_history import InputHistory
 
 try:
     import termios
@@ -29,15 +30,18 @@ class Editor:
 
     Args:
         ending: The signals; one that ends the chat ends a question too.
+        history: What was typed before. Answers to questions are not in it.
     """
 
-    def __init__(self, ending: ChatEnding) -> None:
+    def __init__(self, ending: ChatEnding, history: InputHistory) -> None:
         self._ending = ending
+        self._history = history
         self._lines: PromptSession[str] = PromptSession(
-            history=InMemoryHistory(),
+            history=history,
             key_bindings=_bindings(),
             multiline=True,
             prompt_continuation="  ",
+            search_ignore_case=True,
             reserve_space_for_menu=4,
         )
         self._questions: PromptSession[str] = PromptSession()
@@ -53,7 +57,10 @@ class Editor:
             KeyboardInterrupt: Ctrl-C, and nothing was typed.
             EOFError: Ctrl-D, the terminal is closed, or the chat is ending.
         """
-        return await self._ask(self._lines, prompt)
+        await self._history.refresh()
+        typed = await self._ask(self._lines, prompt)
+        await self._history.keep(typed)
+        return typed
 
     async def ask(self, question: str) -> str:
         """Ask a short question and return the answer. What was typed before it is not taken for an answer.
@@ -118,7 +125,7 @@ def _exit(app: Any, error: type[BaseException]) -> None:
 def _bindings() -> KeyBindings:
     bindings = KeyBindings()
 
-    @bindings.add("enter")
+    @bindings.add("enter", filter=~is_searching)
     def _accept(event: KeyPressEvent) -> None:
         event.current_buffer.validate_and_handle()
 
@@ -126,7 +133,7 @@ def _bindings() -> KeyBindings:
     def _new_line(event: KeyPressEvent) -> None:
         event.current_buffer.insert_text("\n")
 
-    @bindings.add("c-c")
+    @bindings.add("c-c", filter=~is_searching)
     def _clear(event: KeyPressEvent) -> None:
         if event.current_buffer.text:
             event.current_buffer.reset()

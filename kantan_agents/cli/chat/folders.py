@@ -14,7 +14,20 @@ def conversations_file() -> Path:
     Raises:
         ConversationsFileError: E195, the user has no home folder.
     """
+    return _file("conversations.sqlite3")
+
+
+def history_file() -> Path:
+    """Return the file that what is typed is kept in.
+
+    Raises:
+        ConversationsFileError: E195, the user has no home folder.
+    """
+    return _file("history.jsonl")
+
+
+def _file(name: str) -> Path:
     try:
-        return data_folder() / "conversations.sqlite3"
+        return data_folder() / name
     except RuntimeError as error:  # a user id that the system does not know, as in containers
         raise ConversationsFileError(path="~", reason=str(error)) from error

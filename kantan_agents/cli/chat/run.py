@@ -25,6 +25,7 @@ from kantan_agents.cli.chat.completer import ChatCompleter
 from kantan_agents.cli.chat.costs import Costs
 from kantan_agents.cli.chat.editor import Editor, Silence
 from kantan_agents.cli.chat.ending import ChatEnding
+from kantan_agents.cli.chat.input_history import InputHistory
 from kantan_agents.cli.chat.lines import Lines
 from kantan_agents.cli.chat.page import ChatPage
 from kantan_agents.cli.chat.screen import Screen
@@ -32,7 +33,7 @@ from kantan_agents.cli.chat.settings import Settings
 from kantan_agents.cli.chat.talk import Talk
 from kantan_agents.cli.chat.undo.undo import Undo, open_snapshots
 from kantan_agents.cli.run.recording import recording_to
-from kantan_agents.cli.terminal.console import LABEL, wide_terminal
+from kantan_agents.cli.terminal.console import LABEL, NOTICE, wide_terminal
 from kantan_agents.cli.terminal.failures import EXIT_FAILED
 from kantan_agents.core.events import subscribe
 
@@ -71,7 +72,8 @@ async def _lead(settings: Settings, page: ChatPage | None) -> int:
     ending = ChatEnding(is_interactive=questions is not None)
     screen = Screen(wide_terminal(), notes=wide_terminal(stderr=True) if questions is None else None)
     costs = Costs(settings.prices)
-    editor = None if questions is None else Editor(ending)
+    history = InputHistory(settings.history, partial(screen.line, style=NOTICE))
+    editor = None if questions is None else Editor(ending, history)
     place = settings.place_of_commands
     hooks = ChatHooks(settings.hooks, screen, ending)
     ask = partial(refuse, screen) if editor is None else hooks.before(AskAtTerminal(editor, screen, place))
@@ -91,6 +93,7 @@ async def _lead(settings: Settings, page: ChatPage | None) -> int:
     snapshots = await asyncio.to_thread(partial(open_snapshots, is_kept=settings.store is not None))
     chat.undo = Undo(snapshots, screen, editor, settings.folder)
     talk.noting = chat.undo.noting
+    chat.history = history
     try:
         with subscribe(costs.see):
             if settings.resume is not None and settings.store is not None:

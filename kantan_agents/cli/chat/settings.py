@@ -13,7 +13,8 @@ import typer
 from kantan_agents.agent import Agent
 from kantan_agents.cli.agents.instruction_files import InstructionFiles
 from kantan_agents.cli.chat.conversations import Conversations
-from kantan_agents.cli.chat.folders import conversations_file
+from kantan_agents.cli.chat.folders import conversations_file, history_file
+from kantan_agents.cli.chat.history_file import HistoryFile
 from kantan_agents.cli.chat.plan_mode import PlanMode
 from kantan_agents.cli.chat.questions import Questions
 from kantan_agents.cli.chat.source import MakeAgent, agent_source
@@ -47,6 +48,7 @@ class Settings:
         model: The model that was named.
         place_of_commands: Where the commands of the agent run, for questions; empty if it runs none.
         plan: The plan mode.
+        history: Where what is typed is kept, or None.
     """
 
     agent: Agent[Any]
@@ -63,6 +65,7 @@ class Settings:
     model: str | None = None
     place_of_commands: str = ""
     plan: PlanMode = attrs.field(factory=PlanMode)
+    history: HistoryFile | None = None
 
 
 def read_start(
@@ -116,4 +119,12 @@ def open_conversations(path: Path | None, *, resumes: bool) -> Conversations | N
         if path is not None or resumes:
             raise
         typer.echo(one_line(f"warning: the conversation is not kept: {error}"), err=True)
+        return None
+
+
+def open_history(*, is_kept: bool) -> HistoryFile | None:
+    """Return the file of what is typed, or None to keep nothing."""
+    try:
+        return HistoryFile(history_file()) if is_kept else None
+    except ConversationsFileError:  # which a warning about the conversations has said
         return None

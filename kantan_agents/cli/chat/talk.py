@@ -28,6 +28,7 @@ from kantan_agents.cli.chat.plan_mode import PlanMode
 from kantan_agents.cli.chat.progress import FAILED, INTERRUPTED, AnswerProgress, portable
 from kantan_agents.cli.chat.retry import last_turn
 from kantan_agents.cli.chat.screen import Screen
+from kantan_agents.cli.chat.steps import StepLists, give_steps, steps_of
 from kantan_agents.cli.terminal.approvals import Ask, AskedApprovals
 from kantan_agents.cli.terminal.console import LABEL, NOTICE
 from kantan_agents.core.interception import inherited_layers
@@ -86,6 +87,7 @@ class Talk:
         self.counted = None
         self._undone: str | None = None  # a command that no model has answered, of which nothing is kept
         self.context: dict[str, Any] = copy.deepcopy(self._beginning)
+        give_steps(kept, self.agent, self.context)
         self.forget_approvals()
 
     def renew(self) -> None:
@@ -231,6 +233,8 @@ class Talk:
                     self._items = [*before, *items]
                     done = attrs.evolve(turn, answer=answer, items=tuple(items), outcome=outcome)
                     await self._keep(Conversations.change, attrs.evolve(done, trace_id=progress.trace_id))
+                    if outcome != "finished":  # the run has undone its list, which the model still knows
+                        give_steps(self.kept, self.agent, self.context)
         if outcome == "finished" and kind != "command":
             await self._hooks.stop(answer)
         return outcome
@@ -244,7 +248,9 @@ class Talk:
         turn: ChatTurn | None = None,
     ) -> Any:
         """Run an agent until no call waits for an approval; return None if the person has ended it."""
-        view = AnswerView(self._screen, partial(_rule_of, agent, context))
+        view = AnswerView(
+            self._screen, partial(_rule_of, agent, context), StepLists(steps_of(self.kept) or ())
+        )
         token = answer_approvals.set(self._approvals.decide_inside)
         # A summary has no tools, and needs no plan.
         outer = inherited_layers.get()

@@ -11,8 +11,10 @@ from kantan_agents.cli.chat.commands.agent import MODEL, RELOAD
 from kantan_agents.cli.chat.commands.context import CONTEXT
 from kantan_agents.cli.chat.commands.conversation import COMPACT, NEW, RESUME, SEARCH
 from kantan_agents.cli.chat.commands.general import EXIT, HELP
+from kantan_agents.cli.chat.commands.history import HISTORY
 from kantan_agents.cli.chat.commands.plan import PLAN
 from kantan_agents.cli.chat.commands.retry import RETRY
+from kantan_agents.cli.chat.commands.todos import TODOS
 from kantan_agents.cli.chat.commands.undo import UNDO
 
 COMMANDS: Final[Mapping[str, ChatCommand]] = {
@@ -23,6 +25,7 @@ COMMANDS: Final[Mapping[str, ChatCommand]] = {
         RETRY,
         PLAN,
         UNDO,
+        TODOS,
         NEW,
         RESUME,
         SEARCH,
@@ -32,6 +35,7 @@ COMMANDS: Final[Mapping[str, ChatCommand]] = {
         CONTEXT,
         COST,
         TRACE,
+        HISTORY,
     )
 }
 """In the order of ``/help``."""

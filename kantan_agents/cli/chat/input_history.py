@@ -1,0 +1,99 @@
+"""``InputHistory``: what the arrow keys and Ctrl-R find at the prompt, also from other chats."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, Callable, Iterable
+from itertools import groupby
+from typing import Final, TypeVar
+
+import anyio
+import anyio.to_thread
+from prompt_toolkit.history import History
+
+from kantan_agents.cli.chat.history_file import MOST, Entry, HistoryFile
+
+_PATIENCE: Final = 2.0
+T = TypeVar("T")
+
+
+class InputHistory(History):
+    """The history of a prompt. It is read in a thread: the first time beside the prompt, later before it.
+
+    What the file does not take, such as a text with a secret, is in it until the chat ends.
+
+    Args:
+        file: Where entries are kept; None to keep none.
+        warn: Is called with a line, once, if the file cannot be used.
+    """
+
+    def __init__(self, file: HistoryFile | None, warn: Callable[[str], None]) -> None:
+        super().__init__()
+        self.file = file
+        self._warn = warn
+        self._problem = ""
+        self._has_prompted = False
+        self._own: list[Entry] = []
+
+    async def refresh(self) -> None:
+        """Read what was typed before the next prompt; beside the first one, ``load`` does it."""
+        if self._has_prompted:
+            await self._read()
+        self._has_prompted = True
+
+    async def load(self) -> AsyncGenerator[str, None]:
+        """Yield the entries, the latest first."""
+        if not self._loaded:
+            await self._read()
+        for text in self._loaded_strings:
+            yield text
+
+    async def _read(self) -> None:
+        entries = sorted([*(await self._on_disk(HistoryFile.read) or ()), *self._own], key=_moment)
+        self._loaded_strings = [text for text, _ in groupby(one.text for one in reversed(entries))]
+        self._loaded = True
+
+    async def keep(self, text: str) -> None:
+        """Keep what was typed, and say so if that does not work."""
+        if not text.strip():
+            return
+        entry = Entry(time.time(), text)
+        if not await self._on_disk(lambda file: file.add(entry)):
+            self._own = [*self._own[-MOST:], entry]
+        if self._problem:
+            self._warn(self._problem)
+            self._problem = ""
+
+    async def clear(self) -> None:
+        """Remove all entries.
+
+        Raises:
+            OSError: The file cannot be changed.
+        """
+        if self.file is not None:
+            await anyio.to_thread.run_sync(self.file.clear)
+        self._own = []
+
+    async def _on_disk(self, work: Callable[[HistoryFile], T]) -> T | None:
+        """Do something with the file; None without one. Once that has failed, there is none any more."""
+        if self.file is None:
+            return None
+        try:
+            with anyio.fail_after(_PATIENCE):  # another chat may hold it, and a disk may hang
+                return await anyio.to_thread.run_sync(work, self.file, abandon_on_cancel=True)
+        except OSError as error:
+            reason = error.strerror or str(error) or "it takes too long"
+            self._problem = f"What you type is not kept for later chats ({reason}): {self.file.path}"
+            self.file = None
+            return None
+
+    def load_history_strings(self) -> Iterable[str]:
+        """Return nothing: ``load`` does not block."""
+        return ()
+
+    def store_string(self, string: str) -> None:
+        """Do nothing: ``keep`` does not block."""
+
+
+def _moment(entry: Entry) -> float:
+    return entry.at
