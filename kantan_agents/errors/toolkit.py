@@ -30,7 +30,7 @@ class SandboxUnavailableError(KantanAgentsError):
 
 
 class UnknownShellError(KantanAgentsError):
-    """A call names a background shell that its run has not.
+    """A call names a background shell that its run or conversation has not.
 
     Attributes:
         shell: The id in the call.
@@ -47,7 +47,7 @@ class UnknownShellError(KantanAgentsError):
 
 
 class TooManyShellsError(KantanAgentsError):
-    """A run has as many background shells as it may have.
+    """A run or conversation has as many background shells as it may have.
 
     Attributes:
         limit: How many it may have.

@@ -179,6 +179,11 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             f"{_FILES}::test_a_link_on_the_way_out_is_set_aside_and_nothing_outside_is_renamed",
             f"{_KEPT}::test_afterwards_none_of_them_is_there_and_everything_else_is",
         ),
+        "is running when you, `git` or an approved call replaces a protected file": (
+            f"{_FILES}::test_a_command_is_ended_when_what_it_may_not_write_is_replaced",
+            f"{_FILES}::test_a_command_ends_before_an_approved_call_replaces_a_protected_file",
+            f"{_KEPT}::test_what_is_mounted_is_missed_also_if_the_new_file_gets_its_number",
+        ),
         "replaces a link that is in the place of a protected file": (
             f"{_FILES}::test_a_link_in_the_place_of_a_protected_file_is_put_back",
             f"{_FILES}::test_what_a_protected_link_leads_to_is_read_only",

@@ -75,6 +75,7 @@ class Supervised:
     Attributes:
         launch: How it is started.
         is_closed: Whether it has ended, and was waited for.
+        makes_way: Whether it was ended because a protected file is about to be written.
         session: The session of the command; None until the supervisor has said it.
         status: The pipe with what the supervisor says.
         output: The pipe with what the command prints.
@@ -83,6 +84,7 @@ class Supervised:
     def __init__(self, launch: Launch) -> None:
         self.launch = launch
         self.is_closed = False
+        self.makes_way = False
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
         self._line: int | None = None
@@ -111,6 +113,7 @@ class Supervised:
                 "root": self.launch.root,
                 "absent": self.launch.pinned.absent,
                 "links": self.launch.pinned.links,
+                "mounted": self.launch.pinned.mounted,
             },
             "limits": {
                 "memory_bytes": limits.memory_bytes,
@@ -144,10 +147,11 @@ class Supervised:
         for one in (self.output, self.status, self._line):
             os.set_blocking(one, False)
 
-    def may_create(self, path: str) -> bool:
-        """Return whether the command could write a path once it exists: it was not there at its start."""
-        base = self.launch.root
-        return any(f"{path}/".startswith(f"{base}/{one}/") for one in self.launch.pinned.absent)
+    def may_write(self, path: str) -> bool:
+        """Return whether the command could write a path once it is created or replaced, without its mount."""
+        base, pinned = self.launch.root, self.launch.pinned
+        is_new = any(f"{path}/".startswith(f"{base}/{one}/") for one in pinned.absent)
+        return is_new or path in pinned.read_only
 
     def wait(self, seconds: float) -> None:
         """Wait for the end of its processes. Not for the event loop."""
@@ -203,16 +207,17 @@ def pinned_by_running(root: str) -> list[Pinned]:
 
 
 def end_writers(path: str) -> None:
-    """End the commands that could write a protected file once it exists. Not for the event loop.
+    """End the commands that could write a protected file once a tool has. Not for the event loop.
 
-    A tool calls it before it creates the file with the consent of a person: a command that began before would
-    see it without protection, and the file would be set aside.
+    A tool calls it before it creates or replaces the file with the consent of a person: a command that began
+    before would see it without protection.
 
     Args:
         path: The path, absolute and without symbolic links.
     """
-    ended = [one for one in _all_running() if one.may_create(path)]
+    ended = [one for one in _all_running() if one.may_write(path)]
     for one in ended:
+        one.makes_way = True
         one.hang_up()
     for one in ended:
         one.wait(_END_SECONDS)
