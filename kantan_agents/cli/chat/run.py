@@ -83,7 +83,7 @@ async def _lead(settings: Settings, page: ChatPage | None) -> int:
     )
     chat.model = (settings.model, False)
     try:
-        with subscribe(costs.see):
+        with subscribe(costs.see), chat.jobs.shells.used():
             if settings.resume is not None and settings.store is not None:
                 chat.go_on_with(await asyncio.to_thread(settings.store.load, settings.resume))
             if editor is None:
@@ -92,6 +92,7 @@ async def _lead(settings: Settings, page: ChatPage | None) -> int:
                 editor.complete_with(_completer(chat))
                 code = await _converse(chat, editor, ending)
     finally:
+        await chat.jobs.end()
         ending.restore()
         if page is not None:
             await page.close()
@@ -108,6 +109,7 @@ async def _converse(chat: Chat, editor: Editor, ending: ChatEnding) -> int:
     while not ending.is_requested and not screen.is_closed:
         try:
             await chat.load_recent()
+            chat.jobs.report(len(talk.kept.turns))
             typed = await editor.read()
         except KeyboardInterrupt:
             if was_interrupted:
