@@ -155,8 +155,12 @@ class ShellCommand:
             supervisor.hang_up()
             if self.ending is None:
                 self.ending = CommandEnding(problem="its event loop has ended")
-            with anyio.CancelScope(shield=True):
-                await to_thread.run_sync(supervisor.close)
+            try:
+                with anyio.CancelScope(shield=True):
+                    await to_thread.run_sync(supervisor.close)
+            except asyncio.CancelledError:  # the loop ends, and the thread may not have begun
+                threading.Thread(target=supervisor.close).start()
+                raise
 
     def _open(self, supervisor: Supervised) -> None:
         supervisor.open()

@@ -190,14 +190,20 @@ class Supervised:
         _end_leftovers(self._mark, self.session)
 
     def close(self) -> None:
-        """Wait for its end, which has come when its status has ended. Not for the event loop."""
+        """Wait for its end, which has come when its status has ended. Not for the event loop.
+
+        It may be called again, also meanwhile.
+        """
         self.hang_up()
-        if self._process is not None:
-            self._process.wait()
-            self.is_closed = True
-            if self._process.stdout is not None:
-                self._process.stdout.close()
-            os.close(self.output)
+        if self._process is None:
+            return
+        self._process.wait()
+        with self._lock:
+            if not self.is_closed:
+                self.is_closed = True
+                if self._process.stdout is not None:
+                    self._process.stdout.close()
+                os.close(self.output)
 
 
 def pinned_by_running(root: str) -> list[Pinned]:
