@@ -31,7 +31,7 @@ class SandboxUnavailableError(KantanAgentsError):
 
 
 class UnknownShellError(KantanAgentsError):
-    """A call names a background shell that its run has not.
+    """A call names a background shell that its run or conversation has not.
 
     Attributes:
         shell: The id in the call.
@@ -48,7 +48,7 @@ class UnknownShellError(KantanAgentsError):
 
 
 class TooManyShellsError(KantanAgentsError):
-    """A run has as many background shells as it may have.
+    """A run or conversation has as many background shells as it may have.
 
     Attributes:
         limit: How many it may have.

@@ -297,6 +297,11 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "changes your hooks or their scripts, where the folder is your home": (
             f"{_READ_HOOKS}::test_a_command_in_the_sandbox_cannot_change_them_where_the_home_folder_is_its_folder",
         ),
+        "is running when you, `git` or an approved call replaces a protected file": (
+            f"{_FILES}::test_a_command_is_ended_when_what_it_may_not_write_is_replaced",
+            f"{_FILES}::test_a_command_ends_before_an_approved_call_replaces_a_protected_file",
+            f"{_KEPT}::test_what_is_mounted_is_missed_also_if_the_new_file_gets_its_number",
+        ),
         "replaces a link that is in the place of a protected file": (
             f"{_FILES}::test_a_link_in_the_place_of_a_protected_file_is_put_back",
             f"{_FILES}::test_what_a_protected_link_leads_to_is_read_only",

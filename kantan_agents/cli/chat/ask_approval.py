@@ -45,6 +45,8 @@ class AskAtTerminal:
         call, change = asked.call, asked.change
         async with self._screen.lock:
             place = self._place if call.tool == "Bash" else ""
+            if call.tool == "Bash" and call.values.get("run_in_background"):
+                place = f" in the background{place}"
             self._screen.line(
                 f"{short_name(call.agent)} asks for an approval of {short_name(call.tool)}{place}:", NOTICE
             )

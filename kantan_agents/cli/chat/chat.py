@@ -15,6 +15,7 @@ from kantan_agents.cli.chat.changed_files import ReportedChanges
 from kantan_agents.cli.chat.conversations import Conversations
 from kantan_agents.cli.chat.costs import Costs
 from kantan_agents.cli.chat.input_history import InputHistory
+from kantan_agents.cli.chat.jobs import Jobs
 from kantan_agents.cli.chat.kept_conversation import KeptConversation, Outcome
 from kantan_agents.cli.chat.mentions import ChatMessage, read_message
 from kantan_agents.cli.chat.page import ChatPage
@@ -82,6 +83,7 @@ class Chat:
         tools: The agent's tools that the person may run, as far as they were found.
         recent: The newest kept conversations, each with its title.
         history: What was typed at the prompt; None if nobody types.
+        jobs: The commands that run in the background.
     """
 
     talk: Talk
@@ -98,6 +100,7 @@ class Chat:
     tools: list[Command] = attrs.field(factory=list)
     recent: Mapping[str, str] = attrs.field(factory=dict)
     history: InputHistory | None = None
+    jobs: Jobs = attrs.field(default=attrs.Factory(lambda chat: Jobs(chat.screen), takes_self=True))
 
     async def handle(self, typed: str) -> bool:
         """Carry out what was typed, and show errors; return whether it succeeded.
@@ -124,7 +127,8 @@ class Chat:
         """Send a question as it is, whatever it begins with, and show errors; return how the answer ended."""
         outcome: Outcome = "failed"
         try:
-            outcome = await self.talk.say(ChatMessage({"role": "user", "content": whole(question)}), question)
+            message = self.jobs.with_news(ChatMessage({"role": "user", "content": whole(question)}))
+            outcome = await self.talk.say(message, question)
             await self._report_changes()
         except Exception as error:  # noqa: BLE001 - the next question may be answered
             self.screen.error(describe(error))
@@ -134,7 +138,7 @@ class Chat:
         message = await anyio.to_thread.run_sync(partial(read_message, text, self.folder))
         for note in message.notes:
             self.screen.line(note, LABEL)
-        if await self.talk.say(message, text) == "interrupted":
+        if await self.talk.say(self.jobs.with_news(message), text) == "interrupted":
             self.screen.line("interrupted", NOTICE)
 
     async def load_tools(self) -> None:

@@ -95,7 +95,7 @@ async def _lead(settings: Settings, page: ChatPage | None) -> int:
     talk.noting = chat.undo.noting
     chat.history = history
     try:
-        with subscribe(costs.see):
+        with subscribe(costs.see), chat.jobs.shells.used():
             if settings.resume is not None and settings.store is not None:
                 chat.go_on_with(await asyncio.to_thread(settings.store.load, settings.resume))
             if editor is None:
@@ -104,6 +104,7 @@ async def _lead(settings: Settings, page: ChatPage | None) -> int:
                 editor.complete_with(_completer(chat))
                 code = await _converse(chat, editor, ending)
     finally:
+        await chat.jobs.end()
         ending.restore()
         snapshots.close()
         if page is not None:
@@ -121,6 +122,7 @@ async def _converse(chat: Chat, editor: Editor, ending: ChatEnding) -> int:
     while not ending.is_requested and not screen.is_closed:
         try:
             await chat.load_recent()
+            chat.jobs.report(len(talk.kept.turns))
             typed = await editor.read(talk.plan.prompt())
         except KeyboardInterrupt:
             if was_interrupted:

@@ -11,6 +11,7 @@ import typer
 from kantan_agents.errors import InvalidOptionError
 
 _SANDBOXES: Final = ("auto", "required", "off")
+_BACKGROUND_SECONDS: Final = 8 * 3600
 
 ToolsOption = Annotated[
     Optional[Path],  # noqa: UP045
@@ -116,9 +117,11 @@ class ToolkitOptions:
 
         given = toolkit(self.root, write=self.write, read_first=True)
         if self.shell:
-            from kantan_agents.toolkit.shell import shell_tools
+            from kantan_agents.toolkit.shell import ShellLimits, shell_tools
 
-            given += shell_tools(self.root, sandbox=self.sandbox)  # type: ignore[arg-type]  # checked above
+            limits = ShellLimits(background_seconds=_BACKGROUND_SECONDS)
+            sandbox: Any = self.sandbox  # checked above
+            given += shell_tools(self.root, limits=limits, sandbox=sandbox)
         if self.network:
             from kantan_agents.toolkit.web import web_tools
 

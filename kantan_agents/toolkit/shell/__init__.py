@@ -17,6 +17,7 @@ from kantan_agents.errors import (
 )
 from kantan_agents.support.arguments import checked_bool, checked_list, checked_path
 from kantan_agents.toolkit.checked_tool import checked_tool
+from kantan_agents.toolkit.shell.background import BackgroundShells
 from kantan_agents.toolkit.shell.descriptions import (
     BASH_OUTPUT,
     BASH_OUTPUT_PROPERTIES,
@@ -32,7 +33,7 @@ from kantan_agents.toolkit.shell.shell import SandboxChoice, ShellOptions, Shell
 from kantan_agents.tools.listing import show_each_turn
 from kantan_agents.tools.read_only import mark_read_only
 
-__all__ = ["ShellLimits", "shell_tools"]
+__all__ = ["BackgroundShells", "ShellLimits", "shell_tools"]
 
 
 def shell_tools(
@@ -51,7 +52,8 @@ def shell_tools(
 
     Each command is a shell of its own in ``root``, without input, with a clean environment and within limits.
     When it ends, is cancelled or takes too long, all of its processes are ended. What it has started in the
-    background ends with the run, and everything ends with this process, even if that is killed.
+    background ends with the run, or with ``BackgroundShells``, and everything ends with this process, even if
+    that is killed.
 
     Where bubblewrap is installed and works, commands run in a sandbox: they may change ``root`` and a
     ``/tmp`` of the run's own, read the system's programs, and see neither home directories nor other

@@ -1,4 +1,4 @@
-"""``BoundedOutput``: the beginning and the end of what a command prints."""
+"""``BoundedOutput``, the beginning and the end of what a command prints, and ``LatestOutput``."""
 
 from __future__ import annotations
 
@@ -51,6 +51,35 @@ class BoundedOutput:
         notice = f"\n[... {missing:,} bytes are not shown ...]\n" if missing > 0 else ""
         # Databases refuse NUL in a text.
         return f"{_text(head)}{notice}{_text(tail)}".replace("\0", "\ufffd")
+
+
+class LatestOutput:
+    """Keeps the last bytes of an output.
+
+    Args:
+        size: How many.
+
+    Attributes:
+        total: How many bytes were added in all.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.total = 0
+        self._size = size
+        self._data = bytearray()
+
+    def add(self, data: bytes) -> None:
+        """Add what was printed next."""
+        self.total += len(data)
+        self._data += data
+        del self._data[: -self._size]
+
+    def text(self) -> str:
+        """Return what is kept, with a notice of what is missing before it."""
+        missing = self.total - len(self._data)
+        begin = _continuing(self._data) if missing else 0
+        notice = f"[... {missing + begin:,} bytes are not shown ...]\n" if missing else ""
+        return f"{notice}{_text(self._data[begin:])}"
 
 
 def _text(data: bytes | bytearray) -> str:

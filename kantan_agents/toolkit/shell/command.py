@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import threading
+import time
 from contextlib import suppress
 from typing import Any
 
@@ -16,7 +17,8 @@ import attrs
 from anyio import to_thread
 
 from kantan_agents.support.waiting import wait_for_end
-from kantan_agents.toolkit.shell.bounded_output import BoundedOutput
+from kantan_agents.toolkit.shell.bounded_output import BoundedOutput, LatestOutput
+from kantan_agents.toolkit.shell.limits import ShellLimits
 from kantan_agents.toolkit.shell.supervised import Launch, Supervised, session_in
 
 _CHUNK = 65_536
@@ -34,9 +36,11 @@ class CommandEnding:
         code: Its exit code; None if a signal has ended it.
         signal: That signal.
         limit: The limit that it has exceeded: ``"time"``, ``"output"``, ``"memory"``, ``"cpu"``, ``"disk"``
-            or ``"processes"``; ``"kept"`` if it has made something that it may not make.
+            or ``"processes"``; ``"kept"`` if it has made something that it may not make, ``"replaced"`` and
+            ``"way"`` if a protected file was replaced, or is about to be.
         moved: Protected paths that it has made or replaced, each with the name that it has now; without a
             name, it was a link that is there again.
+        replaced: Protected paths that somebody has replaced meanwhile, so that it could write there.
         left: How many processes it has left behind; they are ended as well.
         problem: Why it could not be started or watched; else None.
         is_started: Whether it was started.
@@ -47,6 +51,7 @@ class CommandEnding:
     limit: str | None = None
     left: int = 0
     moved: tuple[tuple[str, str], ...] = ()
+    replaced: tuple[str, ...] = ()
     problem: str | None = None
     is_started: bool = True
 
@@ -57,16 +62,23 @@ class ShellCommand:
     Args:
         launch: How it is started.
         seconds: How long it may take.
+        latest: Gets what it prints, besides ``output``.
 
     Attributes:
         seconds: How long it may take.
         output: What it has printed.
+        latest: The same for those who do not take it from ``output``; None unless it was given.
         ending: How it has ended; None while it is running.
+        started_at: When it was started, by ``time.monotonic()``.
+        ended_at: When it has ended; None while it is running.
     """
 
-    def __init__(self, launch: Launch, seconds: float) -> None:
+    def __init__(self, launch: Launch, seconds: float, latest: LatestOutput | None = None) -> None:
         self.output = BoundedOutput(launch.limits.output_bytes)
+        self.latest = latest
         self.ending: CommandEnding | None = None
+        self.started_at = time.monotonic()
+        self.ended_at: float | None = None
         self._launch = launch
         self.seconds = seconds
         self._limit: str | None = None
@@ -105,6 +117,11 @@ class ShellCommand:
             await wait_for_end(self._task)
 
     @property
+    def limits(self) -> ShellLimits:
+        """What it may use."""
+        return self._launch.limits
+
+    @property
     def is_over(self) -> bool:
         """Whether it has ended, or the event loop that owned it has."""
         return self.ending is not None or self._task.done() or self._loop.is_closed()
@@ -115,6 +132,7 @@ class ShellCommand:
             await to_thread.run_sync(self._open, supervisor)
         except OSError as error:
             self.ending = CommandEnding(problem=str(error), is_started=False)
+            self.ended_at = time.monotonic()
             return
         except BaseException:
             self.kill()
@@ -126,18 +144,23 @@ class ShellCommand:
                 group.start_soon(self._insist, supervisor, insisting)
                 await self._wait(supervisor)
                 insisting.cancel()
-                ending = self._read_ending()
+                ending = self._read_ending("way" if supervisor.makes_way else self._limit)
                 if ending.problem is not None:
                     await to_thread.run_sync(supervisor.end_leftovers)
                 # All that had the pipe is gone, unless the command has sent it to a process by a socket.
                 group.cancel_scope.deadline = anyio.current_time() + _REST_SECONDS
             self.ending = ending
         finally:
+            self.ended_at = time.monotonic()
             supervisor.hang_up()
             if self.ending is None:
                 self.ending = CommandEnding(problem="its event loop has ended")
-            with anyio.CancelScope(shield=True):
-                await to_thread.run_sync(supervisor.close)
+            try:
+                with anyio.CancelScope(shield=True):
+                    await to_thread.run_sync(supervisor.close)
+            except asyncio.CancelledError:  # the loop ends, and the thread may not have begun
+                threading.Thread(target=supervisor.close).start()
+                raise
 
     def _open(self, supervisor: Supervised) -> None:
         supervisor.open()
@@ -171,12 +194,14 @@ class ShellCommand:
     async def _read_output(self, supervisor: Supervised) -> None:
         while data := await _read(supervisor.output):
             self.output.add(data)
+            if self.latest is not None:
+                self.latest.add(data)
             if self.output.total > self._launch.limits.printed_bytes and self._limit is None:
                 self._limit = "output"
                 supervisor.hang_up()
                 self._asked_to_end.set()
 
-    def _read_ending(self) -> CommandEnding:
+    def _read_ending(self, limit: str | None) -> CommandEnding:
         said: dict[str, Any] = {}
         others: list[str] = []
         for line in self._said.decode("utf-8", "replace").splitlines():
@@ -185,16 +210,18 @@ class ShellCommand:
             except (ValueError, TypeError):  # noqa: PERF203 - two lines
                 others.append(line)
         if "code" in said:
-            limit = self._limit or said["limit"]
+            limit = limit or said["limit"]
             if limit is None:
                 # Of a signal in the sandbox, its code is all that is seen.
                 code = said["code"] - _SIGNALLED if self._launch.is_sandboxed and said["code"] else None
                 limit = _LIMIT_OF.get(said["signal"] or code)
             moved = tuple((old, new) for old, new in said["moved"])
-            return CommandEnding(said["code"], said["signal"], limit, said["left"], moved)
+            return CommandEnding(
+                said["code"], said["signal"], limit, said["left"], moved, tuple(said["replaced"])
+            )
         # A command without a sandbox can kill its supervisor.
         problem = " ".join(others)[-500:] or "the process that watches it was killed"
-        return CommandEnding(limit=self._limit, problem=problem)
+        return CommandEnding(limit=limit, problem=problem)
 
 
 async def _read(file: int) -> bytes:

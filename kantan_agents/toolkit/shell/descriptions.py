@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import signal
 
-from kantan_agents.toolkit.shell.command import CommandEnding
+from kantan_agents.toolkit.shell.command import CommandEnding, ShellCommand
 from kantan_agents.toolkit.shell.limits import ShellLimits
 from kantan_agents.toolkit.shell.sandbox import Sandbox
 
@@ -43,7 +43,7 @@ def bash_description(limits: ShellLimits, place: str) -> str:
         f"It may take {limits.seconds:g} s, or {limits.most_seconds:g} s if you ask for it. Of long output "
         f"you get the beginning and the end, {limits.output_bytes:,} bytes in all. Processes that a command "
         "leaves behind are ended with it. For something that goes on, such as a server, use "
-        "run_in_background, then BashOutput and KillShell; it ends with this task. "
+        "run_in_background, then BashOutput and KillShell; the result says when it ends. "
         f"{place}"
     )
 
@@ -103,6 +103,8 @@ def how_it_ended(ending: CommandEnding, limits: ShellLimits, seconds: float) -> 
             "disk": f"it wrote more than {limits.disk_bytes / _MIB:.4g} MiB to disks",
             "processes": f"it had more than {limits.processes} processes",
             "kept": "it made a protected file",
+            "replaced": "a protected file that it could not write was replaced meanwhile",
+            "way": "a protected file is changed, which it could write afterwards",
         }[ending.limit]
         return f"The command was ended: {exceeded}."
     if ending.signal is not None:
@@ -140,6 +142,27 @@ def set_aside(ending: CommandEnding) -> str:
         "Commands may not make files that decide what is executed or permitted here, or replace links to "
         f"them: {listed}. Only a person can do this."
     )
+
+
+def replaced_meanwhile(ending: CommandEnding) -> str:
+    """Return a sentence about protected files that a command may have written, or an empty text."""
+    if not ending.replaced:
+        return ""
+    listed = ", ".join(ending.replaced)
+    return f"Look at what was replaced, because the command could write there for a moment: {listed}."
+
+
+def all_about(ending: CommandEnding, limits: ShellLimits, seconds: float) -> str:
+    """Return all sentences about the end of a command; arguments as for ``how_it_ended``."""
+    how = how_it_ended(ending, limits, seconds)
+    return " ".join(filter(None, (how, left_behind(ending), set_aside(ending), replaced_meanwhile(ending))))
+
+
+def state_of(command: ShellCommand) -> str:
+    """Return sentences about a command in the background."""
+    if command.ending is not None:
+        return all_about(command.ending, command.limits, command.seconds)
+    return "The command has ended with its event loop." if command.is_over else "Running."
 
 
 def _name_of(number: int) -> str:

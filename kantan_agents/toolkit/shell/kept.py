@@ -1,4 +1,7 @@
-"""What a command in the sandbox must leave as it is, seen from outside: paths that must not be created.
+"""What a command in the sandbox must leave as it is, seen from outside.
+
+That is paths that must not be created, and mounts that must stay: if somebody replaces a file or folder that
+is mounted read-only for the command, the system removes the mount, and the command can write there.
 
 Runs in the process of ``supervisor.py``, with the standard library only.
 """
@@ -15,6 +18,7 @@ from typing import Any
 _ASIDE = ".set-aside"
 _MOST_NAMES = 1000
 _MOST_BYTES = 10_000
+_MOST_HELD = 200
 _BARE = ("HEAD", "objects", "refs")
 # What `git init` and the first commit write there. No other key of git's is taken to be harmless.
 _HARMLESS = re.compile(
@@ -29,7 +33,8 @@ class Kept:
     """Paths of a project that a command must not create or replace.
 
     Args:
-        plan: ``root``, and relative to it ``absent`` and ``links``; empty if there is nothing to look at.
+        plan: ``root``, and relative to it ``absent`` and ``links``; ``mounted``, absolute paths; empty if
+            there is nothing to look at.
     """
 
     def __init__(self, plan: Mapping[str, Any]) -> None:
@@ -38,10 +43,18 @@ class Kept:
         self._links: list[list[str]] = plan.get("links", [])
         self._is_repository = not self._root or self._is_bare()
         self.moved: list[list[str]] = []
+        mounted: list[str] = plan.get("mounted", [])
+        # Held open, so that a new file cannot get the number of the old one.
+        self._held = [_hold(path) for path in mounted[:_MOST_HELD]]
+        self._mounted = {path: _identity(path) for path in mounted}
 
     def is_broken(self) -> bool:
-        """Return whether one of them is not as it was."""
+        """Return whether something was created, or a link is not as it was."""
         return next(self._offending(), None) is not None
+
+    def replaced(self) -> list[str]:
+        """Return the mounted paths that somebody has replaced or removed."""
+        return [path for path, before in self._mounted.items() if _identity(path) != before]
 
     def restore(self) -> None:
         """Rename what was created, and put links back; ``moved`` has the old and the new names."""
@@ -114,3 +127,16 @@ class Kept:
                     os.rename(full, f"{self._root}/{moved}")
                     return moved
         return None
+
+
+def _hold(path: str) -> int | None:
+    with suppress(OSError):
+        return os.open(path, getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW)
+    return None
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    with suppress(OSError):
+        found = os.lstat(path)
+        return found.st_dev, found.st_ino
+    return None

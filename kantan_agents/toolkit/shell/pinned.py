@@ -73,6 +73,11 @@ class Pinned:
             tuple(one for one in self.links if one in other.links),
         )
 
+    @property
+    def mounted(self) -> list[str]:
+        """What has a mount that is gone once somebody replaces the path, without the logs of databases."""
+        return [one for one in (*self.folders, *self.read_only) if not one.endswith(_OF_DATABASES[1:4])]
+
     def mounts(self) -> Iterator[str]:
         """Yield the arguments of bubblewrap that come after the one for the project."""
         # A mounted folder cannot be renamed or removed; what is below it comes after it. Another process may

@@ -18,21 +18,22 @@ from kantan_agents.support.log import get_logger
 from kantan_agents.support.noted_changes import changes_noted
 from kantan_agents.tool_rules.keywords import compiled
 from kantan_agents.toolkit.checked_tool import bad_input
+from kantan_agents.toolkit.shell.background import used_by
+from kantan_agents.toolkit.shell.bounded_output import LatestOutput
 from kantan_agents.toolkit.shell.command import CommandEnding, ShellCommand
 from kantan_agents.toolkit.shell.descriptions import (
     about,
+    all_about,
     bash_description,
     briefly,
-    how_it_ended,
-    left_behind,
     result_text,
-    set_aside,
+    state_of,
 )
 from kantan_agents.toolkit.shell.environment import clean_environment, without_loaders
 from kantan_agents.toolkit.shell.limits import ShellLimits
 from kantan_agents.toolkit.shell.pinned import Pinned
 from kantan_agents.toolkit.shell.sandbox import TEMPORARY, Sandbox, find_sandbox
-from kantan_agents.toolkit.shell.shells import ShellsOfRuns
+from kantan_agents.toolkit.shell.shells import Shells, ShellsOfRuns
 from kantan_agents.toolkit.shell.supervised import Launch, pinned_by_running
 from kantan_agents.tools.listing import shown_each_turn
 
@@ -102,46 +103,56 @@ class ShellTools:
             raise bad_input("Bash", f"command must have at most {_LONGEST_COMMAND:,} bytes, and no NUL")
         limits = self._options.limits
         shell, sandbox = await self._place()
-        shells = self._shells.of(_open_run())
-        launch = await self._launch([shell, "-c", line], sandbox, shells.temporary)
+        run = _open_run()
+        shells, lasting = self._shells.of(run), self._lasting(run)
+        launch = await self._launch([shell, "-c", line], sandbox, lasting.temporary)
         if (notes := changes_noted.get()) is not None:
             notes.command_starts(line)
         in_background = given.get("run_in_background", False)
         seconds = limits.background_seconds if in_background else limits.seconds
         seconds = given["timeout"] / 1000 if "timeout" in given else seconds
         if in_background:
-            begun = shells.begin(line, lambda: ShellCommand(launch, seconds))
-            started = f"Running in the background as {begun.id}, for at most {seconds:g} s."
-            return f"{started} {briefly(sandbox)}"
+            latest = LatestOutput(limits.output_bytes // 2)
+            begun = lasting.begin(line, lambda: ShellCommand(launch, seconds, latest))
+            until = "this task" if lasting is shells else "the conversation"
+            started = f"Running in the background as {begun.id}, for at most {seconds:g} s"
+            return f"{started}, and until {until} ends. {briefly(sandbox)}"
         command = ShellCommand(launch, seconds)
         ending = await shells.run(command)
         if not ending.is_started:
             raise ShellUnavailableError(reason=str(ending.problem))
-        return result_text(
-            [*_about(ending, limits, seconds), briefly(sandbox)], command.output.take(is_last=True)
-        )
+        _log_moved(ending)
+        status = [all_about(ending, limits, seconds), briefly(sandbox)]
+        return result_text(status, command.output.take(is_last=True))
 
     async def read(self, _wrapper: Any, given: dict[str, Any]) -> str:
         """Return the newest output of a background shell: the tool ``BashOutput``."""
-        shell = self._shells.of(current_run.get()).get(given["bash_id"])
+        shell = self._lasting(current_run.get()).get(given["bash_id"])
         matching = _filter(given.get("filter"))
         command = shell.command
+        shell.is_known_to_end |= command.is_over
         output = command.output.take(is_last=command.is_over)
         if command.ending is not None:
-            status = _about(command.ending, self._options.limits, command.seconds)
-        else:
-            status = ["The command has ended with its event loop." if command.is_over else "Running."]
+            _log_moved(command.ending)
         if matching is not None:
             output = "\n".join(filter(matching, output.splitlines()))
-        return result_text(status, output)
+        return result_text([state_of(command)], output)
 
     async def kill(self, _wrapper: Any, given: dict[str, Any]) -> str:
         """End a background shell: the tool ``KillShell``."""
-        shell = self._shells.of(current_run.get()).get(given["shell_id"])
+        shell = self._lasting(current_run.get()).get(given["shell_id"])
+        shell.is_known_to_end = True
         if shell.command.is_over:
             return f"{shell.id} had already ended."
         await shell.command.killed()
         return f"{shell.id} is ended, with all of its processes. Its last output can be read with BashOutput."
+
+    def _lasting(self, run: Run | None) -> Shells:
+        """Return the shells that a run has in the background, which may be those of its conversation."""
+        used = used_by(run)
+        if used is None:
+            return self._shells.of(run)
+        return used.of(self, self._options.limits.background_shells, self._options.root)
 
     async def _place(self) -> tuple[str, Sandbox | str]:
         """Return the shell, and the sandbox or why there is none.
@@ -226,11 +237,10 @@ def _pinned(sandbox: Sandbox) -> Pinned:
     return pinned
 
 
-def _about(ending: CommandEnding, limits: ShellLimits, seconds: float) -> list[str]:
-    """Return sentences about the end of a command; log what it has made although it may not."""
+def _log_moved(ending: CommandEnding) -> None:
+    """Log what a command has made although it may not."""
     if ending.moved:
         _log.warning("shell_made_protected_files", moved=[list(one) for one in ending.moved])
-    return [how_it_ended(ending, limits, seconds), left_behind(ending), set_aside(ending)]
 
 
 def shell_of(tools: Iterable[FunctionTool]) -> ShellTools | None:

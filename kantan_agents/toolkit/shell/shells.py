@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import secrets
 import shutil
@@ -10,7 +11,7 @@ import tempfile
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ _MOST_PARKED = 64
 _MOST_ENDED = 32
 
 
-@attrs.frozen
+@attrs.define(eq=False)
 class BackgroundShell:
     """One command in the background.
 
@@ -35,11 +36,15 @@ class BackgroundShell:
         id: Its id.
         line: The command as the model wrote it.
         command: The running command.
+        is_known_to_end: Whether the model has read that it has ended, or has ended it.
+        is_stopped: Whether a person has ended it.
     """
 
     id: str
     line: str
     command: ShellCommand
+    is_known_to_end: bool = False
+    is_stopped: bool = False
 
 
 class Shells:
@@ -49,15 +54,18 @@ class Shells:
         most: How many may run in the background at once.
         root: The directory of the commands.
         is_shared: Whether they are those of several runs, which must not find each other's.
+        numbers: The numbers in their ids, from 1 unless others count as well.
     """
 
-    def __init__(self, most: int, root: str, *, is_shared: bool = False) -> None:
+    def __init__(
+        self, most: int, root: str, *, is_shared: bool = False, numbers: Iterator[int] | None = None
+    ) -> None:
         self._most = most
         self._root = root
         self._is_shared = is_shared
         self._known: dict[str, BackgroundShell] = {}
         self._awaited: set[ShellCommand] = set()
-        self._count = 0
+        self._numbers = itertools.count(1) if numbers is None else numbers
         self._lock = threading.Lock()
         self._temporary: str | None = None
 
@@ -81,8 +89,7 @@ class Shells:
         ended = [shell.id for shell in self._known.values() if shell.command.is_over]
         for one in ended[: max(len(ended) - _MOST_ENDED, 0)]:
             del self._known[one]
-        self._count += 1
-        number = secrets.token_hex(8) if self._is_shared else str(self._count)
+        number = secrets.token_hex(8) if self._is_shared else str(next(self._numbers))
         shell = BackgroundShell(f"bash_{number}", line, start())
         self._known[shell.id] = shell
         return shell
@@ -106,6 +113,10 @@ class Shells:
             available = [] if self._is_shared else list(self._known)
             raise UnknownShellError(shell=shell_id, available=available)
         return shell
+
+    def listed(self) -> list[BackgroundShell]:
+        """Return those that are known, in the order in which they were started."""
+        return list(self._known.values())
 
     @property
     def running(self) -> list[str]:

@@ -75,6 +75,7 @@ class Supervised:
     Attributes:
         launch: How it is started.
         is_closed: Whether it has ended, and was waited for.
+        makes_way: Whether it was ended because a protected file is about to be written.
         session: The session of the command; None until the supervisor has said it.
         status: The pipe with what the supervisor says.
         output: The pipe with what the command prints.
@@ -83,6 +84,7 @@ class Supervised:
     def __init__(self, launch: Launch) -> None:
         self.launch = launch
         self.is_closed = False
+        self.makes_way = False
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
         self._line: int | None = None
@@ -111,6 +113,7 @@ class Supervised:
                 "root": self.launch.root,
                 "absent": self.launch.pinned.absent,
                 "links": self.launch.pinned.links,
+                "mounted": self.launch.pinned.mounted,
             },
             "limits": {
                 "memory_bytes": limits.memory_bytes,
@@ -144,14 +147,11 @@ class Supervised:
         for one in (self.output, self.status, self._line):
             os.set_blocking(one, False)
 
-    def may_create(self, path: str) -> bool:
-        """Return whether the command could write a path once a tool has: it was not there, or is replaced.
-
-        The file that takes the place of one that is mounted read-only is not mounted.
-        """
+    def may_write(self, path: str) -> bool:
+        """Return whether the command could write a path once it is created or replaced, without its mount."""
         base, pinned = self.launch.root, self.launch.pinned
-        is_absent = any(f"{path}/".startswith(f"{base}/{one}/") for one in pinned.absent)
-        return is_absent or path in pinned.read_only
+        is_new = any(f"{path}/".startswith(f"{base}/{one}/") for one in pinned.absent)
+        return is_new or path in pinned.read_only
 
     def wait(self, seconds: float) -> None:
         """Wait for the end of its processes. Not for the event loop."""
@@ -190,14 +190,20 @@ class Supervised:
         _end_leftovers(self._mark, self.session)
 
     def close(self) -> None:
-        """Wait for its end, which has come when its status has ended. Not for the event loop."""
+        """Wait for its end, which has come when its status has ended. Not for the event loop.
+
+        It may be called again, also meanwhile.
+        """
         self.hang_up()
-        if self._process is not None:
-            self._process.wait()
-            self.is_closed = True
-            if self._process.stdout is not None:
-                self._process.stdout.close()
-            os.close(self.output)
+        if self._process is None:
+            return
+        self._process.wait()
+        with self._lock:
+            if not self.is_closed:
+                self.is_closed = True
+                if self._process.stdout is not None:
+                    self._process.stdout.close()
+                os.close(self.output)
 
 
 def pinned_by_running(root: str) -> list[Pinned]:
@@ -209,14 +215,15 @@ def pinned_by_running(root: str) -> list[Pinned]:
 def end_writers(path: str) -> None:
     """End the commands that could write a protected file once a tool has. Not for the event loop.
 
-    A tool calls it before it writes the file with the consent of a person: a command that began before would
-    see it without protection, and the file would be set aside.
+    A tool calls it before it creates or replaces the file with the consent of a person: a command that began
+    before would see it without protection.
 
     Args:
         path: The path, absolute and without symbolic links.
     """
-    ended = [one for one in _all_running() if one.may_create(path)]
+    ended = [one for one in _all_running() if one.may_write(path)]
     for one in ended:
+        one.makes_way = True
         one.hang_up()
     for one in ended:
         one.wait(_END_SECONDS)
@@ -224,7 +231,7 @@ def end_writers(path: str) -> None:
 
 def has_writers(path: str) -> bool:
     """Return whether a command is running that ``end_writers`` would end."""
-    return any(one.may_create(path) for one in _all_running())
+    return any(one.may_write(path) for one in _all_running())
 
 
 def _all_running() -> list[Supervised]:

@@ -40,20 +40,21 @@ def main() -> None:
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.signal(signal.SIGTERM, lambda *_: asked.append(1))
+    kept = Kept(plan["kept"])
     child = os.fork()
     if child == 0:
         _become(plan)
     os.close(plan["output"])
     _say({"started": child})
     ends = Reaped(child)
-    kept = Kept(plan["kept"])
     limit = _watch(ends, plan, kept, (woken, asked))
     ended_by_itself = ends.status is not None
     left = _end_all(ends)
     # The sandbox may have killed what was left in it already, so it is not counted.
     left = left if ended_by_itself and not plan["sandboxed"] else 0
+    replaced = kept.replaced()
     kept.restore()
-    _say({"limit": limit, "left": left, "moved": kept.moved, **_how(ends.status)})
+    _say({"limit": limit, "left": left, "moved": kept.moved, "replaced": replaced, **_how(ends.status)})
 
 
 class Reaped:
@@ -141,7 +142,7 @@ def _watch(ends: Reaped, plan: dict[str, Any], kept: Kept, wakers: tuple[int, li
         if ends.status is not None or asked or time.monotonic() >= deadline or os.getppid() != plan["parent"]:
             return None
         if usage.is_due():
-            limit = "kept" if kept.is_broken() else usage.exceeded()
+            limit = "kept" if kept.is_broken() else "replaced" if kept.replaced() else usage.exceeded()
             if limit is not None:
                 return limit
 

@@ -15,6 +15,7 @@ from kantan_agents.testing import OfflineServer
 from tests.cli.chat.shop import shop  # noqa: F401
 from tests.cli.chat.terminal import SCRIPT, Terminal
 from tests.programs import Preloaded
+from tests.toolkit.shell.conftest import has_sandbox, mark, sandbox  # noqa: F401
 
 KEPT_VARIABLES = (
     "PATH",

@@ -18,6 +18,7 @@ from rich.console import Console
 from kantan_agents.cli.chat.activity import Activity, ticking
 from kantan_agents.cli.chat.answer_view import AnswerView
 from kantan_agents.cli.chat.screen import Screen
+from kantan_agents.cli.chat.steps import StepLists
 from kantan_agents.core.events import (
     ModelCallStarted,
     RetryScheduled,
@@ -188,7 +189,7 @@ def test_no_status_changes_what_is_written(steps: list[tuple[str, str]], columns
 
 def test_the_view_shows_what_goes_on_now() -> None:
     seen = Seen()
-    view = AnswerView(seen.screen, lambda *_: None)
+    view = AnswerView(seen.screen, lambda *_: None, StepLists(()))
     view.show(ModelCallStarted(call_id="m", model="x", agent="office", **BASE), "r")
     assert seen.lines == ["office is thinking ..."]
     view.show(retry(9), "r")

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents.toolkit.shell.bounded_output import BoundedOutput
+from kantan_agents.toolkit.shell.bounded_output import BoundedOutput, LatestOutput
 
 CHUNKS = st.lists(st.binary(max_size=40), max_size=12)
 
@@ -54,3 +54,22 @@ def test_no_character_is_cut_in_two_where_something_is_left_out(text: str, size:
     output = BoundedOutput(size)
     output.add(text.encode())
     assert "\ufffd" not in output.take(is_last=True) or "\ufffd" in text
+
+
+@given(CHUNKS, st.integers(1, 60))
+def test_the_latest_output_is_the_end_of_all_of_it(chunks: list[bytes], size: int) -> None:
+    output = LatestOutput(size)
+    for chunk in chunks:
+        output.add(chunk)
+        assert len(output._data) <= size
+    data = b"".join(chunks)
+    notice, _, text = output.text().rpartition("...]\n") if len(data) > size else ("", "", output.text())
+    missing = int(notice.split()[1].replace(",", "")) if notice else 0
+    assert text == data[missing:].decode("utf-8", "replace")
+    assert len(data) - missing <= size
+
+
+def test_the_latest_output_begins_with_a_whole_character() -> None:
+    output = LatestOutput(5)
+    output.add("ab€€".encode())
+    assert output.text() == "[... 5 bytes are not shown ...]\n€"

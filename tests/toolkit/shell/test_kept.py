@@ -127,6 +127,23 @@ def test_a_folder_that_becomes_a_repository_is_none_afterwards(tmp_path: Path) -
     assert not found.is_broken()
 
 
+def test_what_is_mounted_is_missed_also_if_the_new_file_gets_its_number(tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("changed", "replaced", "folder", "removed", "made")]
+    for path in paths[:4]:
+        path.mkdir() if path.name == "folder" else path.write_text("x")
+    found = Kept({"root": str(tmp_path), "mounted": [str(path) for path in paths]})
+    assert found.replaced() == []
+    (tmp_path / "changed").write_text("y")
+    for name in ("replaced", "removed", "folder"):
+        path = tmp_path / name
+        path.rmdir() if name == "folder" else path.unlink()
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "replaced").write_text("x")
+    (tmp_path / "made").write_text("x")
+    assert found.replaced() == [str(path) for path in paths[1:]]
+    assert not found.is_broken()
+
+
 def test_without_a_sandbox_nothing_is_looked_at() -> None:
     found = Kept({"root": "", "absent": [], "links": []})
     found.restore()

@@ -18,6 +18,7 @@ from typing import Any
 
 import anyio
 import pytest
+from agents import FunctionTool
 from agents.tool_context import ToolContext
 from anyio import to_thread
 
@@ -47,6 +48,15 @@ def files_of(root: Path, *names: str) -> None:
         else:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("before\n")
+
+
+async def end_of(output: FunctionTool, begun: str) -> str:
+    """Wait for the end of a command in the background, and return what ``BashOutput`` says of it."""
+    shell = begun.split("background as ")[1].partition(",")[0]
+    with anyio.fail_after(20):
+        while "Running." in (said := await call(output, bash_id=shell)):  # noqa: ASYNC110 - it reads what is new
+            await anyio.sleep(0.01)
+    return said
 
 
 def replace_by_link(folder: Path, target: Path) -> None:
@@ -156,11 +166,7 @@ async def test_a_file_that_a_person_agrees_to_is_kept_once_the_commands_have_end
     await to_thread.run_sync(end_writers, f"{root}/.claude/agents/a.md")
     assert processes_with(mark) == []
     files_of(root, ".claude/agents/a.md")
-    shell = begun.split("background as ")[1].partition(",")[0]
-    with anyio.fail_after(20):
-        while "Running." in (said := await call(output, bash_id=shell)):  # noqa: ASYNC110 - it reads what is new
-            await anyio.sleep(0.01)
-    assert "is now" not in said
+    assert "is now" not in await end_of(output, begun)
     assert (root / ".claude" / "agents" / "a.md").exists()
 
 
@@ -333,6 +339,40 @@ async def test_a_directory_that_became_a_link_is_not_used(root: Path, tmp_path: 
     bash, *_ = shell_tools(root, sandbox="required")
     replace_by_link(root, tmp_path)
     assert "[E167]" in await call(bash, command="ls")
+
+
+@pytest.mark.parametrize("how", ["file", "folder"])
+async def test_a_command_is_ended_when_what_it_may_not_write_is_replaced(
+    root: Path, mark: str, how: str
+) -> None:
+    git(root, "init", "-q")
+    files_of(root, ".venv/bin/python")
+    bash, output, _ = shell_tools(root, sandbox="required")
+    begun = await call(bash, command=f"touch begun; sleep {mark}", run_in_background=True)
+    await until((root / "begun").exists)
+    if how == "file":
+        git(root, "config", "user.name", "a")
+    else:
+        (root / ".venv").rename(root / ".venv-old")
+    await until(lambda: not processes_with(mark))
+    said = await end_of(output, begun)
+    assert "The command was ended: a protected file that it could not write was replaced meanwhile." in said
+    replaced = root / (".git/config" if how == "file" else ".venv")
+    assert f"because the command could write there for a moment: {replaced}." in said
+
+
+async def test_a_command_ends_before_an_approved_call_replaces_a_protected_file(
+    root: Path, mark: str
+) -> None:
+    files_of(root, ".mcp.json", ".claude/agents/a.md")
+    bash, output, _ = shell_tools(root, sandbox="required")
+    begun = await call(bash, command=f"sleep {mark}", run_in_background=True)
+    await until(lambda: processes_with(mark))
+    await to_thread.run_sync(end_writers, f"{root}/.claude/agents/a.md")  # its folder stays mounted
+    assert processes_with(mark)
+    await to_thread.run_sync(end_writers, f"{root}/.mcp.json")
+    assert processes_with(mark) == []
+    assert "ended: a protected file is changed, which it could write" in await end_of(output, begun)
 
 
 async def test_what_a_running_command_may_replace_is_not_mounted_for_the_next(root: Path, mark: str) -> None:

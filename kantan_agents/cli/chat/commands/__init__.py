@@ -12,6 +12,7 @@ from kantan_agents.cli.chat.commands.context import CONTEXT
 from kantan_agents.cli.chat.commands.conversation import COMPACT, NEW, RESUME, SEARCH
 from kantan_agents.cli.chat.commands.general import EXIT, HELP
 from kantan_agents.cli.chat.commands.history import HISTORY
+from kantan_agents.cli.chat.commands.jobs import JOBS
 from kantan_agents.cli.chat.commands.plan import PLAN
 from kantan_agents.cli.chat.commands.retry import RETRY
 from kantan_agents.cli.chat.commands.todos import TODOS
@@ -26,6 +27,7 @@ COMMANDS: Final[Mapping[str, ChatCommand]] = {
         PLAN,
         UNDO,
         TODOS,
+        JOBS,
         NEW,
         RESUME,
         SEARCH,

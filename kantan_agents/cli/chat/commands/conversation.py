@@ -22,6 +22,7 @@ _LISTED: Final = 20
 
 async def _new(chat: Chat, words: str) -> None:
     del words
+    await chat.jobs.end()
     chat.talk.renew()
     chat.screen.line("A new conversation.", LABEL)
 
@@ -29,7 +30,9 @@ async def _new(chat: Chat, words: str) -> None:
 async def _resume(chat: Chat, wanted: str) -> None:
     store = _kept(chat, "/resume")
     if wanted:
-        chat.go_on_with(await anyio.to_thread.run_sync(store.load, wanted))
+        kept = await anyio.to_thread.run_sync(store.load, wanted)
+        await chat.jobs.end()
+        chat.go_on_with(kept)
     else:
         _list(chat, await anyio.to_thread.run_sync(store.newest, _LISTED))
 

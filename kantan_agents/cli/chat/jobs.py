@@ -1,0 +1,147 @@
+"""``Jobs``: the commands that a conversation has in the background, for the person and for the model."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Final
+
+import attrs
+
+from kantan_agents.cli.chat.mentions import ChatMessage
+from kantan_agents.cli.chat.screen import Screen
+from kantan_agents.cli.terminal.console import LABEL, NOTICE, plain
+from kantan_agents.cli.terminal.plain import one_line
+from kantan_agents.cli.terminal.show_quantities import duration_text
+from kantan_agents.toolkit.shell import BackgroundShells
+from kantan_agents.toolkit.shell.descriptions import state_of
+from kantan_agents.toolkit.shell.shells import BackgroundShell
+
+_COMMAND: Final = 60
+_NOTE: Final = "[A note of the chat, not of the user: {} BashOutput says more.]"
+
+
+class Jobs:
+    """The commands in the background. Whatever is said of them is shown on one line or as text.
+
+    Args:
+        screen: Where it is said.
+
+    Attributes:
+        shells: The commands.
+    """
+
+    def __init__(self, screen: Screen) -> None:
+        self.shells = BackgroundShells()
+        self._screen = screen
+        self._reported: set[str] = set()
+        self._said: object = None
+
+    def report(self, moment: object) -> None:
+        """Say which commands have ended since the last call, and how many are running.
+
+        Args:
+            moment: That they are running is said again once this has another value.
+        """
+        self._report_ended()
+        running = [shell.id for shell in self.shells.listed() if not shell.command.is_over]
+        if running and self._said != (moment, running):
+            are = "command is" if len(running) == 1 else "commands are"
+            self._screen.line(f"{len(running)} {are} running in the background: /jobs", LABEL)
+        self._said = moment, running
+
+    def with_news(self, message: ChatMessage) -> ChatMessage:
+        """Return a message with a note about the commands that have ended without the model's knowledge."""
+        notes = []
+        for shell in self.shells.listed():
+            if shell.command.is_over and not shell.is_known_to_end:
+                shell.is_known_to_end = True
+                how = "stopped by the user" if shell.is_stopped else _state(shell)
+                # Nothing that a command could have written: this is part of what the user says.
+                notes.append(f"{shell.id} has ended ({how}).")
+        if not notes:
+            return message
+        content = message.item["content"]
+        parts: list[Any] = [_part(content)] if isinstance(content, str) else content
+        content = [*parts, _part(_NOTE.format(" ".join(notes)))]
+        return attrs.evolve(message, item={**message.item, "content": content})
+
+    def choices(self) -> dict[str, str]:
+        """Return the ids, each with its command."""
+        return {shell.id: shell.line for shell in self.shells.listed()}
+
+    def show_all(self) -> None:
+        """Show a line about each command, with the last one that it has printed."""
+        listed = self.shells.listed()
+        if not listed:
+            self._screen.line("None.")
+        for shell in listed:
+            last = one_line(_latest(shell).rstrip().rpartition("\n")[2])
+            command = _short(shell.line, _COMMAND // 2)
+            self._screen.line(plain(f"{shell.id}  {_state(shell)}  {_time(shell)}  {command}  | {last}"))
+
+    def show(self, shell_id: str) -> None:
+        """Show a command, and the latest of what it has printed.
+
+        Raises:
+            UnknownShellError: E169, there is none of this id.
+        """
+        shell = self.shells.get(shell_id)
+        self._screen.block(f"{shell.line}\n{_time(shell)}: {state_of(shell.command)}", LABEL)
+        self._screen.block(_latest(shell).rstrip() or "No output.")
+
+    async def stop(self, shell_id: str) -> None:
+        """End a command with all of its processes.
+
+        Raises:
+            UnknownShellError: E169, there is none of this id.
+        """
+        shell = self.shells.get(shell_id)
+        if shell.command.is_over:
+            self._screen.line(f"{shell.id} had already ended.")
+            return
+        shell.is_stopped = True
+        await shell.command.killed()
+        self._report_ended()
+
+    async def end(self) -> None:
+        """End all commands, and say which: the conversation is over."""
+        self._report_ended()
+        running = [shell for shell in self.shells.listed() if not shell.command.is_over]
+        await self.shells.end()
+        for shell in running:
+            self._say_end(shell, "is ended with the conversation")
+
+    def _report_ended(self) -> None:
+        for shell in self.shells.listed():
+            if shell.command.is_over and shell.id not in self._reported:
+                self._reported.add(shell.id)
+                self._say_end(shell, "has ended")
+
+    def _say_end(self, shell: BackgroundShell, what: str) -> None:
+        # The command comes last: nothing in it can be taken for what is said about it.
+        state = one_line(state_of(shell.command))
+        self._screen.block(f"{shell.id} {what}. {state} It was: {_short(shell.line)}", NOTICE)
+
+
+def _part(text: str) -> dict[str, str]:
+    return {"type": "input_text", "text": text}
+
+
+def _short(command: str, most: int = _COMMAND) -> str:
+    line = one_line(command)
+    return line if len(line) <= most else f"{line[: most - 3]}..."
+
+
+def _latest(shell: BackgroundShell) -> str:
+    return "" if shell.command.latest is None else shell.command.latest.text()
+
+
+def _state(shell: BackgroundShell) -> str:
+    ending = shell.command.ending
+    if not shell.command.is_over:
+        return "running"
+    return "killed" if ending is None or ending.code is None else f"exit code {ending.code}"
+
+
+def _time(shell: BackgroundShell) -> str:
+    return duration_text((shell.command.ended_at or time.monotonic()) - shell.command.started_at)

@@ -1,0 +1,91 @@
+"""``BackgroundShells``: commands in the background that continue from run to run, as in a conversation."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from kantan_agents.core.pipeline import Run
+from kantan_agents.errors import UnknownShellError
+from kantan_agents.toolkit.shell.shells import BackgroundShell, Shells
+
+_used: ContextVar[BackgroundShells | None] = ContextVar("kantan_agents_background_shells", default=None)
+
+
+class BackgroundShells:
+    """What runs have in the background for longer than a run, until ``end()``.
+
+    Without it, a command in the background ends with the run that started it. Use one for each conversation:
+
+        shells = BackgroundShells()
+        with shells.used():
+            await agent.run_async("Start the tests.")
+            await agent.run_async("Have they passed?")
+        await shells.end()
+
+    Commands of subagents end with the run of the subagent all the same. Everything ends with the event loop
+    and with the process.
+    """
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count(1)
+        self._of: dict[Hashable, Shells] = {}
+        weakref.finalize(self, _kill, self._of)
+
+    @contextmanager
+    def used(self) -> Iterator[None]:
+        """Let runs that start in the block keep their commands here."""
+        token = _used.set(self)
+        try:
+            yield
+        finally:
+            _used.reset(token)
+
+    def listed(self) -> list[BackgroundShell]:
+        """Return the commands in the order in which they were started, without those that ended long ago."""
+        found = [shell for shells in self._of.values() for shell in shells.listed()]
+        return sorted(found, key=lambda shell: shell.command.started_at)
+
+    def get(self, shell_id: str) -> BackgroundShell:
+        """Return a command.
+
+        Raises:
+            UnknownShellError: E169, there is none of this id.
+        """
+        listed = self.listed()
+        for shell in listed:
+            if shell.id == shell_id:
+                return shell
+        raise UnknownShellError(shell=shell_id, available=[shell.id for shell in listed])
+
+    async def end(self) -> None:
+        """End all commands with all of their processes, and forget them. It can be used again."""
+        for shells in list(self._of.values()):
+            shells.kill()
+        while self._of:
+            await self._of.popitem()[1].close()
+
+    def of(self, tools: Hashable, most: int, root: str) -> Shells:
+        """Return those of a set of tools. For the library.
+
+        Args:
+            tools: The set. Another one cannot read or end its commands, and has a ``/tmp`` of its own.
+            most: How many commands may run at once.
+            root: Their directory.
+        """
+        if tools not in self._of:
+            self._of[tools] = Shells(most, root, numbers=self._numbers)
+        return self._of[tools]
+
+
+def used_by(run: Run | None) -> BackgroundShells | None:
+    """Return where a run keeps its commands; None if they end with it."""
+    return None if run is not None and run.parent_run is not None else _used.get()
+
+
+def _kill(shells: dict[Hashable, Shells]) -> None:
+    for one in shells.values():
+        one.kill()
