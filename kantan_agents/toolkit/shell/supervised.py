@@ -27,7 +27,7 @@ from kantan_agents.toolkit.shell.pinned import NOTHING_PINNED, Pinned
 _PYTHON = os.path.realpath(sys.executable) if sys.executable else ""
 _MODULES = {
     f"{__package__}.{name}": Path(__file__).with_name(f"{name}.py").read_text(encoding="utf-8")
-    for name in ("usage", "kept", "supervisor")
+    for name in ("usage", "gitlinks", "kept", "supervisor")
 }
 _PROGRAM = f"""import sys, types
 for name, text in {_MODULES!r}.items():
@@ -111,6 +111,7 @@ class Supervised:
                 "root": self.launch.root,
                 "absent": self.launch.pinned.absent,
                 "links": self.launch.pinned.links,
+                "indexes": self.launch.pinned.indexes,
             },
             "limits": {
                 "memory_bytes": limits.memory_bytes,
