@@ -93,7 +93,7 @@ PROTECTED: Final = (
     ProtectedName("node_modules", BUILD, in_sandbox=False),
     *(
         ProtectedName(f"{name}{ending}", TRACES)
-        for name in ("traces.sqlite3", "conversations.sqlite3")
+        for name in ("traces.sqlite3", "conversations.sqlite3", "durable.sqlite3")
         for ending in ("", *_BESIDE_DATABASES)
     ),
 )
@@ -141,6 +141,13 @@ def protect(path: str | os.PathLike[str], reason: str) -> None:
 def also_protected() -> tuple[str, ...]:
     """Return the files and folders that this process uses, as ``protect`` was called for them."""
     return tuple(_also)
+
+
+def databases() -> tuple[str, ...]:
+    """Return the SQLite databases that this process writes, without links."""
+    recorded = (one.path for one in recorders() if url_of(one.path) is None)
+    others = (path for path, reason in _also.items() if reason == TRACES)
+    return (*map(os.path.realpath, recorded), *others)
 
 
 def executed_here() -> tuple[str, ...]:
@@ -247,8 +254,7 @@ def _found(root: str, parts: tuple[str, ...]) -> str | None:
     base = file
     for ending in _BESIDE_DATABASES:
         base = base.removesuffix(ending)
-    databases = (one.path for one in recorders() if url_of(one.path) is None)
-    if any(base == os.path.realpath(path) for path in databases):
+    if base in databases():
         return TRACES
     for count, name in enumerate(parts):
         folder = os.path.join(root, *parts[:count])  # noqa: PTH118
@@ -257,4 +263,18 @@ def _found(root: str, parts: tuple[str, ...]) -> str | None:
             return PYTHON
         if all(one == name or os.path.lexists(f"{folder}/{one}") for one in _REPOSITORY):
             return GIT
+    return _found_in_configuration(root, file)
+
+
+def _found_in_configuration(root: str, file: str) -> str | None:
+    """Return the reason if a configuration names a file, or its folder, as one that git or a server runs."""
+    # Imported here: only files that nothing else protects need them.
+    from kantan_agents.toolkit.named_files.programs import used_by_servers
+    from kantan_agents.toolkit.named_files.repositories import repositories, used_by_git
+
+    by_git = (place for one in repositories(root) for place in used_by_git(one))
+    for reason, places in ((GIT, by_git), (SERVERS, used_by_servers(root))):
+        for place in places:
+            if f"{file}/".startswith((f"{place}/", f"{os.path.realpath(place)}/")):
+                return reason
     return None

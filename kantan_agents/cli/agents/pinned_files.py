@@ -13,7 +13,7 @@ from kantan_agents.agent import Agent
 from kantan_agents.errors import KantanAgentsError
 from kantan_agents.subagent_files import AgentCatalog, AgentDefinition, AgentLoader
 from kantan_agents.subagent_files.frontmatter.document import MAX_BYTES, read_regular_file
-from kantan_agents.tools.skills import SkillCatalog, SkillLoader
+from kantan_agents.tools.skills import CommandCatalog, CommandLoader, SkillCatalog, SkillLoader
 
 if TYPE_CHECKING:
     from kantan_agents.tools.mcp.configuration.configuration import Configuration
@@ -25,31 +25,31 @@ class ChangedFiles:
 
     Attributes:
         agents: The agents of each loader.
-        skills: The skills of each loader.
+        skills: The skills or slash commands of each loader.
         own: The agent of the conversation, if it is from a file.
         lines: What has changed, a line for each file.
     """
 
     agents: tuple[AgentCatalog, ...] = attrs.field(eq=False)
-    skills: tuple[SkillCatalog, ...] = attrs.field(eq=False)
+    skills: tuple[SkillCatalog | CommandCatalog, ...] = attrs.field(eq=False)
     own: AgentDefinition | None = attrs.field(eq=False)
     lines: tuple[str, ...]
     _held: tuple[Any, ...] = attrs.field(repr=False)  # equal for files with equal contents
 
 
 class PinnedFiles:
-    """The agents, skills and MCP servers of a conversation. A change of their files is only reported.
+    """The agents, skills, slash commands and MCP servers of a conversation. Changes are only reported.
 
     Args:
         agents: Load the agents.
-        skills: Load the skills.
+        skills: Load the skills and the slash commands.
         own: The agent of the conversation, if it is from a file.
     """
 
     def __init__(
         self,
         agents: Iterable[AgentLoader] = (),
-        skills: Iterable[SkillLoader] = (),
+        skills: Iterable[SkillLoader | CommandLoader] = (),
         own: AgentDefinition | None = None,
     ) -> None:
         self.own = own
@@ -93,7 +93,7 @@ class PinnedFiles:
                 for loader, now in zip(self._agents, agents, strict=True)
             ),
             *(
-                (_files(loader.load_skills_now()), _files(now))
+                (_files(loader.load_now()), _files(now))
                 for loader, now in zip(self.skills, skills, strict=True)
             ),
             (_files([self.own] if self.own else ()), _files([own] if own else ())),
@@ -115,7 +115,7 @@ class PinnedFiles:
         for loader, catalog in zip(self._agents, changed.agents, strict=True):
             loader.pin(catalog)
         for skill_loader, skills in zip(self.skills, changed.skills, strict=True):
-            skill_loader.pin(skills)
+            skill_loader.pin(skills)  # type: ignore[arg-type]  # each has read its own
         self.own = changed.own
 
     def _own_now(self) -> AgentDefinition | None:
@@ -128,22 +128,26 @@ class PinnedFiles:
 
 
 def pinned_loaders(agent: Agent[Any]) -> PinnedFiles:
-    """Return the pinned files of an agent made in Python: those of its tools and of its hand-off targets."""
-    calls = (getattr(tool, "on_invoke_tool", None) for tool in _tools_of(agent, []))
-    found = (getattr(getattr(call, "__self__", None), "loader", None) for call in calls)
-    loaders = list(dict.fromkeys(filter(None, found)))
+    """Return the pinned files of an agent made in Python.
+
+    They are those of its tools and slash commands, and of the agents that it hands off to.
+    """
+    loaders = list(dict.fromkeys(filter(None, _loaders_of(agent, []))))
     return PinnedFiles(
         [one for one in loaders if isinstance(one, AgentLoader)],
-        [one for one in loaders if isinstance(one, SkillLoader)],
+        [one for one in loaders if isinstance(one, SkillLoader | CommandLoader)],
     )
 
 
-def _tools_of(agent: Agent[Any], seen: list[Agent[Any]]) -> Iterator[Any]:
+def _loaders_of(agent: Agent[Any], seen: list[Agent[Any]]) -> Iterator[Any]:
     seen.append(agent)
-    yield from agent.inherited["tools"]
-    for target in agent.inherited.get("handoffs") or ():
+    for tool in agent.inherited["tools"]:
+        yield getattr(getattr(getattr(tool, "on_invoke_tool", None), "__self__", None), "loader", None)
+    for entry in agent.inherited["middleware"] or ():
+        yield getattr(entry[1] if isinstance(entry, tuple) else entry, "files", None)
+    for target in agent.handoffs:
         if isinstance(target, Agent) and not any(target is one for one in seen):
-            yield from _tools_of(target, seen)
+            yield from _loaders_of(target, seen)
 
 
 def _files(entries: Iterable[Any]) -> dict[str, Any]:

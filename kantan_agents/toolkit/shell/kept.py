@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from kantan_agents.toolkit.shell.gitlinks import MOST_LINKS, content_of, gitlinks
+from kantan_agents.toolkit.named_files.gitlinks import MOST_LINKS, content_of, gitlinks
 
 _ASIDE = ".set-aside"
 _MOST_NAMES = 1000

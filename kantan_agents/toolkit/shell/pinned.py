@@ -18,16 +18,17 @@ from pathlib import Path
 
 import attrs
 
+from kantan_agents.toolkit.named_files.gitlinks import MOST_LINKS, gitlinks
+from kantan_agents.toolkit.named_files.programs import used_by_servers
+from kantan_agents.toolkit.named_files.repositories import Repository, repositories, used_by_git
 from kantan_agents.toolkit.protected import (
     PROTECTED,
     TRACES,
     also_protected,
     command_folders,
+    databases,
     executed_here,
 )
-from kantan_agents.toolkit.shell.gitlinks import MOST_LINKS, gitlinks
-from kantan_agents.toolkit.shell.named_programs import used_by_servers
-from kantan_agents.toolkit.shell.repositories import Repository, repositories, used_by_git
 from kantan_agents.tools.mcp.configuration.config_directory import config_directory
 from kantan_agents.traces.database_url import url_of
 from kantan_agents.traces.registry import recorders
@@ -180,11 +181,11 @@ def _executed(root: str) -> Iterator[str]:
         yield os.path.realpath(own)
     for recorder in recorders():
         base = "" if url_of(recorder.path) is not None else os.path.realpath(recorder.path)
-        if _is_below(base, root):
-            if not os.path.exists(f"{base}-wal"):
-                recorder.force_flush(_FLUSH_SECONDS)
-            # What is still missing of these, this process creates while the command runs.
-            yield from (f"{base}{ending}" for ending in _OF_DATABASES if os.path.lexists(f"{base}{ending}"))
+        if _is_below(base, root) and not os.path.exists(f"{base}-wal"):
+            recorder.force_flush(_FLUSH_SECONDS)
+    for base in databases():
+        # What is still missing of these, this process creates while the command runs.
+        yield from (f"{base}{ending}" for ending in _OF_DATABASES if os.path.lexists(f"{base}{ending}"))
 
 
 def _named(root: str, known: Iterable[Repository]) -> Iterator[str]:

@@ -26,8 +26,15 @@ from kantan_agents.toolkit.shell.pinned import NOTHING_PINNED, Pinned
 # Read once, before the first command: a command cannot change what is executed outside of its sandbox.
 _PYTHON = os.path.realpath(sys.executable) if sys.executable else ""
 _MODULES = {
-    f"{__package__}.{name}": Path(__file__).with_name(f"{name}.py").read_text(encoding="utf-8")
-    for name in ("usage", "gitlinks", "kept", "supervisor")
+    f"kantan_agents.toolkit.{folder}.{name}": (Path(__file__).parents[1] / folder / f"{name}.py").read_text(
+        "utf-8"
+    )
+    for folder, name in (
+        ("shell", "usage"),
+        ("named_files", "gitlinks"),
+        ("shell", "kept"),
+        ("shell", "supervisor"),
+    )
 }
 _PROGRAM = f"""import sys, types
 for name, text in {_MODULES!r}.items():

@@ -195,7 +195,7 @@ def test_shared_memory_of_a_process_counts_as_its_memory(tmp_path: Path) -> None
 
 def test_a_folder_that_may_not_be_written_is_no_shelter() -> None:
     with tempfile.TemporaryDirectory() as place:
-        os.chmod(place, 0o777)
+        Path(place).chmod(0o777)
         project = Path(place, "p")
         child = os.fork()
         if child == 0:
@@ -203,15 +203,15 @@ def test_a_folder_that_may_not_be_written_is_no_shelter() -> None:
                 if os.geteuid() == 0:  # which may rename whatever the mode is
                     os.setuid(65534)
                 (project / ".config" / "git").mkdir(parents=True)
-                os.chmod(project / ".config", 0o500)
-                os.chmod(project, 0o500)
+                (project / ".config").chmod(0o500)
+                project.chmod(0o500)
                 found = kept(project, ".config/git")
                 found.restore()
                 os._exit(found.moved != [[".config/git", ".config/git.set-aside"]])
-            except BaseException:
+            finally:
                 os._exit(2)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-        assert os.listdir(project / ".config") == ["git.set-aside"]
+        assert [one.name for one in (project / ".config").iterdir()] == ["git.set-aside"]
 
 
 def test_all_names_may_be_taken(tmp_path: Path) -> None:
@@ -247,4 +247,4 @@ def test_what_another_command_puts_in_its_place_meanwhile_is_neither_waited_for_
     (root / ".config").symlink_to(away)
     monkeypatch.setattr(found, "_offending", lambda: iter([(".config/git", None)]))
     found.restore()
-    assert os.listdir(away) == ["git"]
+    assert [one.name for one in away.iterdir()] == ["git"]

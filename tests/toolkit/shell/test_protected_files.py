@@ -5,6 +5,7 @@ Each test runs a real command in a real bubblewrap.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -19,7 +20,9 @@ import anyio
 import pytest
 from anyio import to_thread
 
-from kantan_agents.toolkit import protected
+from kantan_agents.durable.storage.database import RunDatabase
+from kantan_agents.toolkit import protected, toolkit
+from kantan_agents.toolkit.protected import why_protected
 from kantan_agents.toolkit.shell import ShellLimits, pinned, shell_tools
 from kantan_agents.toolkit.shell.pinned import find_pinned, runs_from
 from kantan_agents.toolkit.shell.sandbox import find_sandbox
@@ -459,3 +462,69 @@ async def test_the_device_directory_holds_no_files(root: Path) -> None:
     result = await run(root, "echo a > /dev/x; echo b > /dev/null && echo c > /dev/shm/x && cat /dev/shm/x")
     assert "/dev/x: Read-only file system" in result
     assert result.endswith("c\n")
+
+
+@pytest.mark.parametrize(
+    ("entry", "kept"),
+    [
+        ({"command": "python3", "args": ["my server.py"]}, "my server.py"),
+        ({"command": "python3", "args": ["main.py"], "cwd": "tools"}, "tools/main.py"),
+        ({"command": "python3", "args": ["${SERVER_FILE:-tools/main.py}"]}, "tools/main.py"),
+        ({"command": "uv", "args": ["run", "--directory", "tools", "main.py"]}, "tools/main.py"),
+        ({"command": "python3", "args": ["tools"]}, "tools/__main__.py"),
+        ({"command": "sh", "args": ["-c", "cd 'tools' && exec ./run.sh"]}, "tools/run.sh"),
+        ({"command": "python3", "args": ["-m", "serve"], "env": {"PYTHONPATH": "tools"}}, "tools/serve.py"),
+        ({"command": "npm", "args": ["start"], "cwd": "tools"}, "tools/package.json"),
+    ],
+)
+async def test_a_program_of_a_server_is_read_only_however_it_is_named(
+    root: Path, entry: dict[str, Any], kept: str
+) -> None:
+    files_of(root, kept)
+    # As a program reads it: a letter may be written by its code.
+    text = json.dumps({"mcpServers": {"a": entry}}).replace("server.py", "\\u0073erver.py")
+    (root / ".mcp.json").write_text(text)
+    await run(root, f"echo after > '{kept}'")
+    assert (root / kept).read_text() == "before\n"
+    (tool,) = (one for one in toolkit(root, write=True) if one.name == "Write")
+    assert why_protected(str(root), tuple(kept.split("/"))) == protected.SERVERS
+    assert tool.needs_approval
+
+
+def test_a_configuration_that_names_very_much_costs_little(root: Path) -> None:
+    names = [f"d{number}" for number in range(300)]
+    files_of(root, *(f"{name}/" for name in names), "d299/main.py")
+    servers = {"a": {"command": "python3", "args": [*names, *["x y"] * 20_000, "main.py"]}}
+    (root / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    assert str(root / "d299") in find_pinned(str(root)).read_only
+
+
+async def test_what_git_runs_asks_also_in_the_tools_for_files(root: Path) -> None:
+    git(root, "init", "-q")
+    git(root, "config", "core.hooksPath", "tools/hooks")
+    files_of(root, "tools/hooks/pre-commit", "tools/free.txt")
+    for name, why in (("tools/hooks/pre-push", protected.GIT), ("tools/free.txt", None)):
+        assert why_protected(str(root), tuple(name.split("/"))) == why
+
+
+async def test_the_database_of_durable_runs_is_read_only(root: Path) -> None:
+    database = RunDatabase(f"sqlite:///{root / 'runs.sqlite3'}")
+    database.open()
+    try:
+        before = (root / "runs.sqlite3").read_bytes()
+        await run(root, "for f in runs.sqlite3*; do echo x > $f; done; rm -f runs.sqlite3")
+        assert (root / "runs.sqlite3").read_bytes() == before
+        assert why_protected(str(root), ("runs.sqlite3-wal",)) == protected.TRACES
+    finally:
+        database.close()
+        protected._also.pop(os.path.realpath(root / "runs.sqlite3"))
+
+
+async def test_a_relative_folder_of_path_is_read_only(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files_of(root, "node_modules/.bin/npx")
+    monkeypatch.chdir(root)
+    monkeypatch.setenv("PATH", f".:./node_modules/.bin::{os.environ['PATH']}")
+    await run(root, "echo after > node_modules/.bin/npx; echo x > new")
+    assert (root / "node_modules/.bin/npx").read_text() == "before\n"
+    assert (root / "new").exists()
+    assert why_protected(str(root), ("node_modules", ".bin", "x")) is not None

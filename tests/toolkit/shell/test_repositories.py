@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from kantan_agents.toolkit.named_files.gitlinks import MOST_LINKS, gitlinks
 from kantan_agents.toolkit.shell import shell_tools
-from kantan_agents.toolkit.shell.gitlinks import MOST_LINKS, gitlinks
 from kantan_agents.toolkit.shell.pinned import find_pinned
 from tests.toolkit.calls import call
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kantan_agents.errors import KantanAgentsError
-from kantan_agents.toolkit.shell.gitlinks import content_of
+from kantan_agents.toolkit.named_files.gitlinks import content_of
 
 if TYPE_CHECKING:
     from kantan_agents.tools.mcp.configuration.entry import ServerEntry
@@ -56,6 +56,8 @@ def used_by_server(entry: ServerEntry) -> Iterator[str]:
     yield from places[_MOST_PLACES:]  # all that is in them
     for place in places[:_MOST_PLACES]:
         yield from programs(place, words[:_MOST_WORDS])
+        modules = (f"{place}/{word}.py" for word in dict.fromkeys(words[:_MOST_WORDS]) if word.isidentifier())
+        yield from filter(os.path.isfile, modules)
         yield from _of_node(place, words)
 
 

@@ -9,8 +9,8 @@ from itertools import pairwise
 
 import attrs
 
-from kantan_agents.toolkit.shell.gitlinks import MOST_LINKS, content_of, gitlinks
-from kantan_agents.toolkit.shell.named_programs import programs, words_of
+from kantan_agents.toolkit.named_files.gitlinks import MOST_LINKS, content_of, gitlinks
+from kantan_agents.toolkit.named_files.programs import programs, words_of
 
 _MOST = 500
 _MOST_INCLUDED = 50
