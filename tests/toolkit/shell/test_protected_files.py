@@ -507,7 +507,8 @@ async def test_what_git_runs_asks_also_in_the_tools_for_files(root: Path) -> Non
         assert why_protected(str(root), tuple(name.split("/"))) == why
 
 
-async def test_the_database_of_durable_runs_is_read_only(root: Path) -> None:
+async def test_the_database_of_durable_runs_is_read_only(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protected, "_also", {})
     database = RunDatabase(f"sqlite:///{root / 'runs.sqlite3'}")
     database.open()
     try:
@@ -517,7 +518,6 @@ async def test_the_database_of_durable_runs_is_read_only(root: Path) -> None:
         assert why_protected(str(root), ("runs.sqlite3-wal",)) == protected.TRACES
     finally:
         database.close()
-        protected._also.pop(os.path.realpath(root / "runs.sqlite3"))
 
 
 async def test_a_relative_folder_of_path_is_read_only(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
