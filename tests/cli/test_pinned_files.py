@@ -10,6 +10,7 @@ import pytest
 from kantan_agents import Agent
 from kantan_agents.agent.delegation import task_tool
 from kantan_agents.cli.agents.pinned_files import PinnedFiles, pinned_loaders
+from kantan_agents.cli.chat.settings import open_conversations
 from kantan_agents.cli.terminal import protect_used as used
 from kantan_agents.errors import AgentNotFoundError
 from kantan_agents.middleware import SlashCommands
@@ -194,3 +195,7 @@ def test_the_files_that_a_command_was_started_with_are_protected(
     used.protect_used([str(tmp_path / "rules.json"), None, tmp_path / "agents"], has_tools=True)
     folder = tmp_path.resolve()
     assert protected.also_protected() == (str(folder / "rules.json"), str(folder / "agents"))
+    kept = open_conversations(tmp_path / "own.sqlite3", resumes=False)
+    assert kept is not None
+    kept.close()
+    assert protected.why_protected(str(folder), ("own.sqlite3-wal",)) == protected.TRACES

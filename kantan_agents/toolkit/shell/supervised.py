@@ -210,6 +210,12 @@ def pinned_by_running(root: str) -> list[Pinned]:
     return [one.pinned for one in launches if one.root == root and one.pinned != NOTHING_PINNED]
 
 
+def runs_around(root: str) -> str | None:
+    """Return the directory of a running command that may replace ``root`` by a link; None if none may."""
+    roots = (one.launch.root for one in _all_running() if one.launch.pinned != NOTHING_PINNED)
+    return next((one for one in roots if root.startswith(f"{one}/")), None)
+
+
 def end_writers(path: str) -> None:
     """End the commands that could write a protected file once it exists. Not for the event loop.
 

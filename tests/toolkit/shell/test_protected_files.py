@@ -340,6 +340,15 @@ async def test_what_a_running_command_may_replace_is_not_mounted_for_the_next(ro
     assert (root / "tools" / "clean.sh").read_text() == "y\n"
 
 
+async def test_no_command_begins_in_a_folder_that_a_running_one_may_replace(root: Path, mark: str) -> None:
+    files_of(root, "inner/a")
+    outer, *_ = shell_tools(root, sandbox="required")
+    await call(outer, command=f"sleep {mark}", run_in_background=True)
+    await until(lambda: processes_with(mark))
+    assert "[E167]" in await run(root / "inner", "true")
+    assert "Exit code 0." in await run(root, "true")
+
+
 ESCAPE = """
 import asyncio, json, os, sys
 from kantan_agents.toolkit.shell import shell_tools
