@@ -25,7 +25,7 @@ class ChangedFiles:
 
     Attributes:
         agents: The agents of each loader.
-        skills: The skills or slash commands of each loader.
+        skills: The skills of each loader, and the slash commands of each.
         own: The agent of the conversation, if it is from a file.
         lines: What has changed, a line for each file.
     """
@@ -42,32 +42,35 @@ class PinnedFiles:
 
     Args:
         agents: Load the agents.
-        skills: Load the skills and the slash commands.
+        skills: Load the skills.
         own: The agent of the conversation, if it is from a file.
+        commands: Load the slash commands.
     """
 
     def __init__(
         self,
         agents: Iterable[AgentLoader] = (),
-        skills: Iterable[SkillLoader | CommandLoader] = (),
+        skills: Iterable[SkillLoader] = (),
         own: AgentDefinition | None = None,
+        commands: Iterable[CommandLoader] = (),
     ) -> None:
         self.own = own
         self.skills = tuple(skills)
+        self._texts: tuple[SkillLoader | CommandLoader, ...] = (*self.skills, *commands)
         self._agents = tuple(agents)
         self._configuration: Configuration | None = None
         self._configured: dict[Path, bytes | None] = {}
         for loader in self._agents:
             loader.pin()
-        for skill_loader in self.skills:
-            skill_loader.pin()
+        for one in self._texts:
+            one.pin()
 
     @property
     def directories(self) -> tuple[Path, ...]:
         """The directories in which the files are found; they need not exist."""
         of_agents = (found for loader in self._agents for found in loader.directories)
-        of_skills = (found for loader in self.skills for found in loader.directories)
-        return tuple(found.path for found in (*of_agents, *of_skills))
+        of_texts = (found for loader in self._texts for found in loader.directories)
+        return tuple(found.path for found in (*of_agents, *of_texts))
 
     def configuration(self) -> Configuration:
         """Return the configuration of the MCP servers, as it was when it was first asked for.
@@ -85,7 +88,7 @@ class PinnedFiles:
     def changed(self) -> ChangedFiles | None:
         """Return what has changed; None if nothing has. Blocks."""
         agents = tuple(loader.read_files() for loader in self._agents)
-        skills = tuple(loader.read_files() for loader in self.skills)
+        skills = tuple(loader.read_files() for loader in self._texts)
         own = self._own_now()
         pairs: list[tuple[dict[str, Any], dict[str, Any]]] = [
             *(
@@ -94,7 +97,7 @@ class PinnedFiles:
             ),
             *(
                 (_files(loader.load_now()), _files(now))
-                for loader, now in zip(self.skills, skills, strict=True)
+                for loader, now in zip(self._texts, skills, strict=True)
             ),
             (_files([self.own] if self.own else ()), _files([own] if own else ())),
         ]
@@ -114,8 +117,8 @@ class PinnedFiles:
         """Use what has changed: exactly that, whatever the files hold now."""
         for loader, catalog in zip(self._agents, changed.agents, strict=True):
             loader.pin(catalog)
-        for skill_loader, skills in zip(self.skills, changed.skills, strict=True):
-            skill_loader.pin(skills)  # type: ignore[arg-type]  # each has read its own
+        for one, texts in zip(self._texts, changed.skills, strict=True):
+            one.pin(texts)  # type: ignore[arg-type]  # each has read its own
         self.own = changed.own
 
     def _own_now(self) -> AgentDefinition | None:
@@ -135,7 +138,8 @@ def pinned_loaders(agent: Agent[Any]) -> PinnedFiles:
     loaders = list(dict.fromkeys(filter(None, _loaders_of(agent, []))))
     return PinnedFiles(
         [one for one in loaders if isinstance(one, AgentLoader)],
-        [one for one in loaders if isinstance(one, SkillLoader | CommandLoader)],
+        [one for one in loaders if isinstance(one, SkillLoader)],
+        commands=[one for one in loaders if isinstance(one, CommandLoader)],
     )
 
 

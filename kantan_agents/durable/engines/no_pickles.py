@@ -16,10 +16,12 @@ def refuse_pickles() -> None:
     """
     from dbos import _serialization
 
+    module: Any = _serialization
+
     with _lock:
-        known = _serialization.DBOSDefaultSerializer
+        known = module.DBOSDefaultSerializer
         if not isinstance(known, _Refusing):
-            _serialization.DBOSDefaultSerializer = _Refusing(known)
+            module.DBOSDefaultSerializer = _Refusing(known)
 
 
 class _Refusing:

@@ -85,7 +85,7 @@ def _line(file: str) -> str:
 
 def _inner(folder: str) -> tuple[list[str], bool]:
     """Return the repositories in a folder of git, at any depth, and whether these are all."""
-    waiting, found = [folder], []
+    waiting, found = [folder], list[str]()
     for _ in range(_MOST):
         if not waiting:
             return found, True
