@@ -31,8 +31,8 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "toolkit/files/test_protected.py::test_no_link_leads_to_one",
         ),
         "writes to a hard link of one": ("toolkit/files/test_protected.py::test_no_link_leads_to_one",),
-        "makes a folder a repository, or writes in an environment, a folder of `PATH`, or what git or a server "
-        "of `.mcp.json` runs": (
+        "makes a folder a repository, or writes in an environment, a folder of `PATH`, or what git or a "
+        "server of `.mcp.json` runs": (
             f"{_FILES}::test_what_git_runs_asks_also_in_the_tools_for_files",
             f"{_FILES}::test_a_program_of_a_server_is_read_only_however_it_is_named",
             "toolkit/files/test_protected.py::test_what_makes_a_folder_a_repository_or_an_environment_counts",
@@ -209,6 +209,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             f"{_GIT}::test_what_an_included_file_names_is_read_only",
             f"{_GIT}::test_where_the_file_of_a_repository_leads_is_read_only",
             f"{_GIT}::test_a_submodule_is_read_only_whatever_a_command_puts_beside_it",
+            f"{_GIT}::test_another_worktree_is_a_part_of_the_repository",
         ),
         "adds a repository to that of the folder": (
             f"{_GIT}::test_a_repository_that_becomes_a_part_runs_no_program",

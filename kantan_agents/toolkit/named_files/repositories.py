@@ -39,16 +39,23 @@ class Repository:
 
 
 def repositories(folder: str) -> Iterator[Repository]:
-    """Yield the repository of a folder, which need not exist, and those that are part of it: submodules."""
-    waiting, seen = [folder], {folder}
+    """Yield the repository of a folder, which need not exist, and its submodules and worktrees in there."""
+    top, waiting, seen = folder, [folder], {folder}
     while waiting and len(seen) <= MOST_LINKS:
         folder = waiting.pop()
         found = Repository(folder, tuple(_places(f"{folder}/.git")))
         yield found
         # An index that cannot be read is no reason to stop: the command is watched all the same.
-        links = {f"{folder}/{link}" for link in gitlinks(found.index) or ()} - seen
-        waiting += links
-        seen |= links
+        parts = {f"{folder}/{link}" for link in gitlinks(found.index) or ()}
+        parts |= {one for one in _worktrees(found) if one.startswith(f"{top}/")}
+        waiting += parts - seen
+        seen |= parts
+
+
+def _worktrees(repository: Repository) -> Iterator[str]:
+    for place in repository.places:
+        for one in _inner(f"{place}/worktrees")[0]:
+            yield os.path.dirname(os.path.realpath(_line(f"{one}/gitdir") or "/"))
 
 
 def used_by_git(repository: Repository) -> Iterator[str]:
@@ -64,6 +71,8 @@ def used_by_git(repository: Repository) -> Iterator[str]:
             yield from () if is_all else (folder,)
         for one in inner:
             yield from (f"{one}/{name}" for name in _OF_REPOSITORIES)
+            if os.path.isfile(f"{one}/gitdir"):  # of another worktree
+                yield f"{one}/gitdir"
             yield from _configured(root, f"{one}/config", os.path.dirname(one))
     home = os.path.expanduser("~")
     for file in (f"{home}/.gitconfig", f"{home}/.config/git/config"):

@@ -102,6 +102,19 @@ async def test_where_the_file_of_a_repository_leads_is_read_only(tmp_path: Path,
     assert not (root / ".bare" / "hooks" / "post-checkout").exists()
 
 
+async def test_another_worktree_is_a_part_of_the_repository(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "commit", "-q", "--allow-empty", "-m", "x")
+    git(tmp_path, "worktree", "add", "-q", "other")
+    before = (tmp_path / "other" / ".git").read_text()
+    await run(tmp_path, "rm -f .git/worktrees/other/gitdir; echo x > .git/worktrees/other/gitdir")
+    await run(tmp_path, "rm -f other/.git; echo 'gitdir: ../evil' > other/.git")
+    assert (tmp_path / "other" / ".git").read_text() == before
+    assert "other/lib/.git is now" in await run(
+        tmp_path, f"cd other && {INNER} && {LINK} && git -C lib config core.fsmonitor x"
+    )
+
+
 async def test_what_an_included_file_names_is_read_only(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q")
     git(tmp_path, "config", "include.path", "../shared.gitconfig")
