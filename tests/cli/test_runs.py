@@ -67,6 +67,7 @@ class Evil:
         return os.mkdir, (self.path,)
 
 
+@pytest.mark.slow
 def test_a_pickle_in_a_database_is_not_read(shop: Shop, kantan_agents: Invoke, tmp_path: Path) -> None:
     run_id = shop.enqueue("looks", "hello")
     written = base64.b64encode(pickle.dumps(Evil(tmp_path / "pwned"))).decode()

@@ -12,11 +12,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 MOST_LINKS = 500
-_MOST_BYTES = 256 * 1024 * 1024
-_LINK = 0o160000
-_MODE = struct.pack(">I", _LINK)
+_MOST_BYTES = 128 * 1024 * 1024
+_MODE = struct.pack(">I", 0o160000)
+_BEFORE_MODE = 24
 _HASHES = (20, 32)  # bytes of SHA-1 and SHA-256
 _COMPRESSED = 4
+_LONGEST = 65_536
 _IS_EXTENDED = 0x4000
 _NEVER = frozenset((b"", b".", b"..", b".git"))  # git refuses a path with one of these names
 
@@ -25,7 +26,7 @@ def gitlinks(index: str) -> list[str] | None:
     """Return the paths of other repositories in an index, also in the shared part of one that is split.
 
     Returns:
-        None if it is too large, or has too many of them.
+        None if it is too large, or has too many of them or too long names.
     """
     found: dict[str, None] = {}
     folder = os.path.dirname(index)
@@ -39,6 +40,8 @@ def gitlinks(index: str) -> list[str] | None:
         for size in _HASHES if _MODE in data else ():
             with suppress(IndexError, ValueError, struct.error):
                 for name in _links(data, size):
+                    if len(name) > _LONGEST:
+                        return None
                     if not _NEVER.intersection(name.split(b"/")):
                         found[os.fsdecode(name)] = None
                     if len(found) > MOST_LINKS:
@@ -57,23 +60,36 @@ def content_of(file: str, most: int) -> bytes:
 
 
 def _links(data: bytes, size: int) -> Iterator[bytes]:
-    """Yield the names of entries for other repositories; the format is that of git's ``gitformat-index``."""
-    version, count = struct.unpack_from(">II", data, 4)
+    """Yield the names of entries for other repositories; the format is that of git's ``gitformat-index``.
+
+    Others may be among them, if a hash looks like the mode of such an entry.
+    """
+    (version,) = struct.unpack_from(">I", data, 4)
+    if version == _COMPRESSED:
+        yield from _compressed_links(data, size)
+        return
+    place = data.find(_MODE)
+    while place >= 0:
+        begin = _name_at(data, place - _BEFORE_MODE, size)
+        yield data[begin : data.index(b"\0", begin)]
+        place = data.find(_MODE, place + 1)
+
+
+def _compressed_links(data: bytes, size: int) -> Iterator[bytes]:
+    (count,) = struct.unpack_from(">I", data, 8)
     place, name = 12, b""
     for _ in range(count):
-        (mode,) = struct.unpack_from(">I", data, place + 24)
-        (flags,) = struct.unpack_from(">H", data, place + 40 + size)
-        begin = place + 42 + size + (2 if flags & _IS_EXTENDED else 0)
-        if version == _COMPRESSED:
-            removed, begin = _number(data, begin)
-            name = name[: len(name) - removed]
-            end = data.index(b"\0", begin)
-            name, place = name + data[begin:end], end + 1
-        else:
-            end = data.index(b"\0", begin)
-            name, place = data[begin:end], place + (end - place + 8) // 8 * 8
-        if mode == _LINK:
+        removed, begin = _number(data, _name_at(data, place, size))
+        end = data.index(b"\0", begin)
+        name = name[: len(name) - removed] + data[begin:end]
+        if len(name) > _LONGEST or data[place + _BEFORE_MODE : place + _BEFORE_MODE + 4] == _MODE:
             yield name
+        place = end + 1
+
+
+def _name_at(data: bytes, entry: int, size: int) -> int:
+    (flags,) = struct.unpack_from(">H", data, entry + 40 + size)
+    return entry + 42 + size + (2 if flags & _IS_EXTENDED else 0)
 
 
 def _number(data: bytes, place: int) -> tuple[int, int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -18,6 +19,7 @@ _ASIDE = ".set-aside"
 _MOST_NAMES = 1000
 _MOST_BYTES = 10_000
 _OWNER_MAY = 0o700
+_SHARE_OF_TIME = 0.05
 _FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
 _BARE = ("HEAD", "objects", "refs")
 # What `git init` and the first commit write there. No other key of git's is taken to be harmless.
@@ -43,6 +45,7 @@ class Kept:
         self._links: list[list[str]] = plan.get("links", [])
         self._indexes: list[list[str]] = plan.get("indexes", [])
         self._read: dict[str, tuple[Any, list[str] | None]] = {}
+        self._due = 0.0
         self._is_repository = not self._root or self._is_bare()
         self.moved: list[list[str]] = []
 
@@ -101,9 +104,13 @@ class Kept:
         except OSError:
             return []
         state = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
-        if self._read.get(index, ())[:1] != (state,):
-            self._read[index] = state, gitlinks(full)
-        return self._read[index][1]
+        known = self._read.get(index)
+        if known is None or (known[0] != state and time.monotonic() >= self._due):
+            started = time.monotonic()
+            known = self._read[index] = state, gitlinks(full)
+            # A command that writes a large index all the time must not keep this process from looking at it.
+            self._due = time.monotonic() + (time.monotonic() - started) / _SHARE_OF_TIME
+        return known[1]
 
     def _names_no_program(self, git: str) -> bool:
         try:
@@ -163,6 +170,9 @@ class Kept:
         endings = ["", *(f"-{number}" for number in range(2, _MOST_NAMES)), f"-{os.urandom(8).hex()}"]
         with suppress(OSError), self._opened(path) as (folder, name):
             os.stat(name, dir_fd=folder, follow_symlinks=False)
+            mode = stat.S_IMODE(os.fstat(folder).st_mode)
+            if mode & _OWNER_MAY != _OWNER_MAY:  # a command may have taken this right
+                os.chmod(f"/proc/self/fd/{folder}", mode | _OWNER_MAY)
             taken = set(os.listdir(f"/proc/self/fd/{folder}"))
             ending = next(one for one in endings if f"{name}{_ASIDE}{one}" not in taken)
             os.rename(name, f"{name}{_ASIDE}{ending}", src_dir_fd=folder, dst_dir_fd=folder)
@@ -175,14 +185,9 @@ class Kept:
         *names, last = path.split("/")
         folder = os.open(self._root, _FOLDER)
         try:
-            for name in ("", *names):
-                if name:
-                    outer, folder = folder, os.open(name, _FOLDER, dir_fd=folder)
-                    os.close(outer)
-                mode = stat.S_IMODE(os.fstat(folder).st_mode)
-                # A command may have taken the right to rename what it has made.
-                if mode & _OWNER_MAY != _OWNER_MAY:
-                    os.chmod(f"/proc/self/fd/{folder}", mode | _OWNER_MAY)
+            for name in names:
+                outer, folder = folder, os.open(name, _FOLDER, dir_fd=folder)
+                os.close(outer)
             yield folder, last
         finally:
             os.close(folder)
