@@ -174,7 +174,7 @@ def names_protected(text: str) -> bool:
 
 
 def named_protected(values: Iterable[Any]) -> tuple[str, str] | None:
-    """Return the first text in the arguments of a call that leads to a protected path, and why; None if none.
+    """Return a text in the arguments of a call that leads to a protected path, and why; None for none.
 
     For tools whose root is unknown: paths are taken as they are, and relative to the working directory. Texts
     of several lines and addresses of pages are not taken for paths. May block.

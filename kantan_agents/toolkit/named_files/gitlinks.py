@@ -16,6 +16,7 @@ _MOST_BYTES = 128 * 1024 * 1024
 _MODE = struct.pack(">I", 0o160000)
 _BEFORE_MODE = 24
 _HASHES = (20, 32)  # bytes of SHA-1 and SHA-256
+_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _COMPRESSED = 4
 _LONGEST = 65_536
 _IS_EXTENDED = 0x4000
@@ -53,7 +54,7 @@ def content_of(file: str, most: int) -> bytes:
     """Return the beginning of a regular file; nothing if it cannot be read, or is something else."""
     try:
         # Not to wait for a pipe that nobody writes to.
-        with open(os.open(file, os.O_RDONLY | os.O_NONBLOCK), "rb") as opened:
+        with open(os.open(file, _FLAGS), "rb") as opened:
             return opened.read(most) if stat.S_ISREG(os.fstat(opened.fileno()).st_mode) else b""
     except (OSError, ValueError):
         return b""

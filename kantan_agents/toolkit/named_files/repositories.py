@@ -55,7 +55,7 @@ def repositories(folder: str) -> Iterator[Repository]:
 def _worktrees(repository: Repository) -> Iterator[str]:
     for place in repository.places:
         for one in _inner(f"{place}/worktrees")[0]:
-            yield os.path.dirname(os.path.realpath(_line(f"{one}/gitdir") or "/"))
+            yield os.path.dirname(os.path.realpath(os.path.join(one, _line(f"{one}/gitdir"))))
 
 
 def used_by_git(repository: Repository) -> Iterator[str]:

@@ -102,10 +102,13 @@ async def test_where_the_file_of_a_repository_leads_is_read_only(tmp_path: Path,
     assert not (root / ".bare" / "hooks" / "post-checkout").exists()
 
 
-async def test_another_worktree_is_a_part_of_the_repository(tmp_path: Path) -> None:
+@pytest.mark.parametrize("led", ["", "../../../other/.git"])
+async def test_another_worktree_is_a_part_of_the_repository(tmp_path: Path, led: str) -> None:
     git(tmp_path, "init", "-q")
     git(tmp_path, "commit", "-q", "--allow-empty", "-m", "x")
     git(tmp_path, "worktree", "add", "-q", "other")
+    if led:  # as newer versions of git write it
+        (tmp_path / ".git" / "worktrees" / "other" / "gitdir").write_text(f"{led}\n")
     before = (tmp_path / "other" / ".git").read_text()
     await run(tmp_path, "rm -f .git/worktrees/other/gitdir; echo x > .git/worktrees/other/gitdir")
     await run(tmp_path, "rm -f other/.git; echo 'gitdir: ../evil' > other/.git")
