@@ -35,6 +35,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "server of `.mcp.json` runs": (
             f"{_FILES}::test_what_git_runs_asks_also_in_the_tools_for_files",
             f"{_FILES}::test_a_program_of_a_server_is_read_only_however_it_is_named",
+            f"{_FILES}::test_a_program_of_a_server_that_does_not_exist_is_set_aside",
             "toolkit/files/test_protected.py::test_what_makes_a_folder_a_repository_or_an_environment_counts",
             "toolkit/files/test_protected.py::test_where_programs_and_the_users_settings_are_found_counts",
         ),

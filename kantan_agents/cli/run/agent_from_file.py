@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
@@ -107,7 +106,7 @@ def _programs_of(entry: Any) -> Iterator[str]:
     # Imported here: few agents have servers.
     from kantan_agents.toolkit.named_files.programs import used_by_server
 
-    return filter(os.path.isfile, used_by_server(entry))
+    return used_by_server(entry)
 
 
 def _naming_what_is_missing(loader: AgentLoader, skills: SkillLoader) -> Stage:

@@ -51,6 +51,9 @@ def used_by_server(entry: ServerEntry) -> Iterator[str]:
     texts = (expanded.command, *expanded.args, *expanded.env.values())
     words = [word for text in texts for word in (text, *_WORD.findall(text)) if "\0" not in word]
     base = os.path.join(entry.source.folder or entry.source.path.parent, os.path.expanduser(entry.cwd or ""))
+    # Also one that does not exist: who makes it decides what is started.
+    missing = (text for text in (expanded.command, *expanded.args) if Path(text).suffix in _PROGRAMS)
+    yield from (os.path.normpath(os.path.join(base, text)) for text in missing if "\0" not in text)
     named = (os.path.normpath(os.path.join(base, word)) for word in ("", *words[:_MOST_WORDS]))
     places = list(dict.fromkeys(filter(os.path.isdir, named)))
     yield from places[_MOST_PLACES:]  # all that is in them

@@ -68,7 +68,8 @@ class Pinned:
             tuple(one for one in self.read_only if one in other.read_only),
             tuple(dict.fromkeys((*self.absent, *other.absent))),
             tuple(one for one in self.links if one in other.links),
-            tuple(dict.fromkeys((*self.indexes, *other.indexes))),
+            # The configuration of others is not mounted, so they are looked at afterwards, like new ones.
+            tuple(one for one in self.indexes if one in other.indexes),
         )
 
     def mounts(self) -> Iterator[str]:

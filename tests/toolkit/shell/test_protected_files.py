@@ -500,6 +500,13 @@ async def test_a_program_of_a_server_is_read_only_however_it_is_named(
     assert tool.needs_approval
 
 
+async def test_a_program_of_a_server_that_does_not_exist_is_set_aside(root: Path) -> None:
+    servers = {"a": {"command": "node", "args": ["dist/index.js"]}}
+    (root / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    assert "dist/index.js is now" in await run(root, "mkdir dist && echo evil > dist/index.js")
+    assert why_protected(str(root), ("dist", "index.js")) == protected.SERVERS
+
+
 def test_a_configuration_that_names_very_much_costs_little(root: Path) -> None:
     names = [f"d{number}" for number in range(300)]
     files_of(root, *(f"{name}/" for name in names), "d299/main.py")

@@ -11,7 +11,7 @@ import pytest
 from kantan_agents.toolkit.named_files.gitlinks import MOST_LINKS, gitlinks
 from kantan_agents.toolkit.shell import shell_tools
 from kantan_agents.toolkit.shell.pinned import find_pinned
-from tests.toolkit.calls import call
+from tests.toolkit.calls import call, processes_with, until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("sandbox"), pytest.mark.slow]
 
@@ -75,6 +75,18 @@ async def test_one_that_names_no_program_is_left_and_stays_so(tmp_path: Path) ->
     assert "set-aside" not in await run(tmp_path, "git -C lib config core.fsmonitor x")
     assert (tmp_path / "lib" / ".git" / "config").read_text() == before
     assert "Exit code 0." in await run(tmp_path, "cd lib && echo a > a && git add a && git status")
+
+
+async def test_a_command_in_the_background_does_not_free_what_has_become_a_part_since(
+    tmp_path: Path, mark: str
+) -> None:
+    git(tmp_path, "init", "-q")
+    bash, *_ = shell_tools(tmp_path, sandbox="required")
+    await call(bash, command=f"sleep {mark}", run_in_background=True)
+    await until(lambda: processes_with(mark))
+    assert "set-aside" not in await call(bash, command=f"{INNER} && {LINK}")
+    await call(bash, command="git -C lib config core.fsmonitor x")
+    assert not (tmp_path / "lib" / ".git").exists()
 
 
 async def test_a_submodule_is_read_only_whatever_a_command_puts_beside_it(tmp_path: Path) -> None:
