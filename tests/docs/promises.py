@@ -216,7 +216,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             f"{_GIT}::test_a_repository_that_becomes_a_part_runs_no_program",
             f"{_GIT}::test_one_that_names_no_program_is_left_and_stays_so",
         ),
-        "changes a program that `.mcp.json` names, or `node_modules` if a server starts Node": (
+        "makes or changes a program that `.mcp.json` names, or `node_modules` if a server starts Node": (
             f"{_FILES}::test_a_program_of_a_server_is_read_only_however_it_is_named",
             f"{_FILES}::test_files_that_the_configuration_names_are_read_only",
         ),
