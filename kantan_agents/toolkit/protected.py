@@ -9,11 +9,13 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import unquote
 
 import attrs
 
@@ -91,7 +93,7 @@ PROTECTED: Final = (
     ProtectedName("node_modules", BUILD, in_sandbox=False),
     *(
         ProtectedName(f"{name}{ending}", TRACES)
-        for name in ("traces.sqlite3", "conversations.sqlite3")
+        for name in ("traces.sqlite3", "conversations.sqlite3", "durable.sqlite3")
         for ending in ("", *_BESIDE_DATABASES)
     ),
 )
@@ -102,6 +104,8 @@ _IGNORED: Final = dict.fromkeys(
     (*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF)
 )
 _BETWEEN_WORDS: Final = re.compile(r"[\s'\"=:,;&|<>()]+")
+_PAGE: Final = re.compile("https?://", re.IGNORECASE)
+_LONGEST: Final = 4096
 _ALIASES: Final = {"git~1": ".git"}  # how Windows spells it for old programs
 _WHOLE: Final = {one.pattern: one.reason for one in PROTECTED if not set("*?/") & set(one.pattern)}
 _OTHERS: Final = tuple(
@@ -139,6 +143,13 @@ def also_protected() -> tuple[str, ...]:
     return tuple(_also)
 
 
+def databases() -> tuple[str, ...]:
+    """Return the SQLite databases that this process writes, without links."""
+    recorded = (one.path for one in recorders() if url_of(one.path) is None)
+    others = (path for path, reason in _also.items() if reason == TRACES)
+    return (*map(os.path.realpath, recorded), *others)
+
+
 def executed_here() -> tuple[str, ...]:
     """Return the folders from which this process runs code: its Python environment and this library.
 
@@ -163,22 +174,54 @@ def names_protected(text: str) -> bool:
 
 
 def named_protected(values: Iterable[Any]) -> tuple[str, str] | None:
-    """Return the first argument of a call that is a protected path by its name, and why; None if none is.
+    """Return a text in the arguments of a call that leads to a protected path, and why; None for none.
 
-    For tools whose root is unknown. A text with white space, or an address, is not taken for a path.
+    For tools whose root is unknown: paths are taken as they are, and relative to the working directory. Texts
+    of several lines and addresses of pages are not taken for paths. May block.
     """
-    for value in values:
-        for text in value if isinstance(value, list) else [value]:
-            if isinstance(text, str) and text and "://" not in text and len(text.split()) == 1:
-                why = _named(tuple(map(_folded, text.split("/"))))
-                if why is not None:
-                    return text, why
+    waiting = [values]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            why = next(filter(None, map(_why_led_to, _paths_of(value))), None)
+            if why is not None:
+                return value, why
+        elif isinstance(value, Mapping):
+            waiting += [*value.values(), *value]
+        elif isinstance(value, Iterable):
+            waiting += value
     return None
 
 
+def _paths_of(text: str) -> Iterator[str]:
+    """Yield the paths that a tool may take a text for: also decoded, and with the separators of Windows."""
+    if _PAGE.match(text) and ".." not in text:
+        return
+    forms = (one for given in (text, unquote(text)) for one in (given, given.replace("\\", "/")))
+    for path in dict.fromkeys(map(os.path.normpath, forms)):
+        if len(path) <= _LONGEST and "\n" not in path:
+            yield path
+
+
+def _why_led_to(path: str) -> str | None:
+    why = _named(tuple(map(_folded, path.split("/"))))
+    with suppress(OSError, ValueError):  # no working directory, or not a path
+        working, real = os.path.realpath("."), os.path.realpath(path)
+        if why is None and real != working:
+            root = working if real.startswith(f"{working}/") else "/"
+            return why_protected(root, tuple(real[len(root) :].strip("/").split("/")))
+    return why
+
+
+def command_folders() -> frozenset[str]:
+    """Return the folders of ``PATH``, without links; the working directory itself does not count."""
+    return _command_folders(os.environ.get("PATH", ""), os.path.abspath("."))  # noqa: PTH100 - as it is
+
+
 @cache
-def _command_folders(path: str) -> frozenset[str]:
-    return frozenset(os.path.realpath(one) for one in path.split(os.pathsep) if os.path.isabs(one))  # noqa: PTH117
+def _command_folders(path: str, working: str) -> frozenset[str]:
+    places = (os.path.join(working, one) for one in path.split(os.pathsep) if one.strip("./"))  # noqa: PTH118
+    return frozenset(map(os.path.realpath, places))
 
 
 def _folded(name: str) -> str:
@@ -206,13 +249,12 @@ def _found(root: str, parts: tuple[str, ...]) -> str | None:
     for place, reason in places:
         if f"{file}/".startswith(f"{place}/") and not f"{root}/".startswith(f"{place}/"):
             return reason
-    if os.path.dirname(file) in _command_folders(os.environ.get("PATH", "")):  # noqa: PTH120
+    if os.path.dirname(file) in command_folders():  # noqa: PTH120
         return COMMANDS
     base = file
     for ending in _BESIDE_DATABASES:
         base = base.removesuffix(ending)
-    databases = (one.path for one in recorders() if url_of(one.path) is None)
-    if any(base == os.path.realpath(path) for path in databases):
+    if base in databases():
         return TRACES
     for count, name in enumerate(parts):
         folder = os.path.join(root, *parts[:count])  # noqa: PTH118
@@ -221,4 +263,18 @@ def _found(root: str, parts: tuple[str, ...]) -> str | None:
             return PYTHON
         if all(one == name or os.path.lexists(f"{folder}/{one}") for one in _REPOSITORY):
             return GIT
+    return _found_in_configuration(root, file)
+
+
+def _found_in_configuration(root: str, file: str) -> str | None:
+    """Return the reason if a configuration names a file, or its folder, as one that git or a server runs."""
+    # Imported here: only files that nothing else protects need them.
+    from kantan_agents.toolkit.named_files.programs import used_by_servers
+    from kantan_agents.toolkit.named_files.repositories import repositories, used_by_git
+
+    by_git = (place for one in repositories(root) for place in used_by_git(one))
+    for reason, places in ((GIT, by_git), (SERVERS, used_by_servers(root))):
+        for place in places:
+            if f"{file}/".startswith((f"{place}/", f"{os.path.realpath(place)}/")):
+                return reason
     return None

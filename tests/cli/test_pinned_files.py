@@ -10,8 +10,10 @@ import pytest
 from kantan_agents import Agent
 from kantan_agents.agent.delegation import task_tool
 from kantan_agents.cli.agents.pinned_files import PinnedFiles, pinned_loaders
+from kantan_agents.cli.chat.settings import open_conversations
 from kantan_agents.cli.terminal import protect_used as used
 from kantan_agents.errors import AgentNotFoundError
+from kantan_agents.middleware import SlashCommands
 from kantan_agents.subagent_files import AgentDefinition, AgentLoader
 from kantan_agents.testing import OfflineServer, RecordedRequest, ScriptedToolCall
 from kantan_agents.toolkit import protected
@@ -166,13 +168,23 @@ def test_the_configuration_of_servers_is_read_once(project: Path) -> None:
 def test_the_loaders_of_an_agent_made_in_python_are_pinned(tmp_path: Path) -> None:
     agent_file(tmp_path / "writer.md", "writer", more=NARROW)
     agents, skills = AgentLoader([tmp_path]), SkillLoader(tmp_path / "skills")
-    agent: Agent[Any] = Agent("a", "Work.", tools=[task_tool(agents), *skill_tools(skills)])
+    commands = CommandLoader(tmp_path / "commands")
+    target: Agent[Any] = Agent("b", "Work.", middleware=[SlashCommands({"allow": "*"}, files=commands)])
+    agent: Agent[Any] = Agent(
+        "a", "Work.", tools=[task_tool(agents), *skill_tools(skills)], handoffs=[target]
+    )
     pinned = pinned_loaders(agent)
     agent_file(tmp_path / "writer.md", "writer", more=WIDE)
     skill_file(tmp_path / "skills/fill", "Read")
     assert agents.get_agent_now("writer").tools == ("Read",)
-    assert skills.load_skills_now().names() == ()
-    assert pinned.changed() is not None
+    (tmp_path / "commands").mkdir()
+    (tmp_path / "commands" / "review.md").write_text("---\nallowed-tools: Bash\n---\nReview.\n")
+    assert skills.load_skills_now().names() == commands.load_commands_now().names() == ()
+    changed = pinned.changed()
+    assert changed is not None
+    assert f"{tmp_path / 'commands' / 'review.md'} is new: review, tools Bash" in changed.lines
+    pinned.take(changed)
+    assert commands.load_commands_now().names() == ("review",)
 
 
 def test_the_files_that_a_command_was_started_with_are_protected(
@@ -183,3 +195,7 @@ def test_the_files_that_a_command_was_started_with_are_protected(
     used.protect_used([str(tmp_path / "rules.json"), None, tmp_path / "agents"], has_tools=True)
     folder = tmp_path.resolve()
     assert protected.also_protected() == (str(folder / "rules.json"), str(folder / "agents"))
+    kept = open_conversations(tmp_path / "own.sqlite3", resumes=False)
+    assert kept is not None
+    kept.close()
+    assert protected.why_protected(str(folder), ("own.sqlite3-wal",)) == protected.TRACES

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import os
+import pickle
+import sqlite3
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -50,6 +55,46 @@ def test_a_queued_run_is_cancelled_resumed_and_made(shop: Shop, kantan_agents: I
     rest = kantan_agents("runs", "events", run_id, "--after", "1", *db).stdout
     assert [json.loads(line) for line in rest.splitlines()] == events[1:]
     assert "--keep-events" in kantan_agents("runs", "events", other, *db).stderr
+
+
+class Evil:
+    """Makes a folder when it is read from a pickle."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = str(path)
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.mkdir, (self.path,)
+
+
+@pytest.mark.slow
+def test_a_pickle_in_a_database_is_not_read(shop: Shop, kantan_agents: Invoke, tmp_path: Path) -> None:
+    run_id = shop.enqueue("looks", "hello")
+    written = base64.b64encode(pickle.dumps(Evil(tmp_path / "pwned"))).decode()
+    with sqlite3.connect(tmp_path / "durable.sqlite3") as connection:
+        connection.execute("UPDATE workflow_status SET serialization = 'py_pickle'")
+        # Versions of DBOS have it in one table or the other.
+        for table in ("workflow_status", "workflow_input"):
+            with suppress(sqlite3.OperationalError):
+                connection.execute(f"UPDATE {table} SET inputs = ?", [written])
+    for command in (["list"], ["show", run_id], ["cancel", run_id], ["resume", run_id]):
+        kantan_agents("runs", *command, "--db", shop.database)
+    other = shop.enqueue("looks", "hello")
+    with shop.worker():
+        shop.wait_for(other, "finished")
+    assert not (tmp_path / "pwned").exists()
+
+
+def test_the_default_database_is_no_link(
+    kantan_agents: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "away").touch()
+    (tmp_path / "durable.sqlite3").symlink_to(tmp_path / "away")
+    outcome = kantan_agents("runs", "list")
+    assert (outcome.code, "[E156]" in outcome.stderr) == (2, True)
+    assert "it is a symbolic link" in outcome.stderr
+    assert (tmp_path / "away").read_bytes() == b""
 
 
 @pytest.mark.parametrize(

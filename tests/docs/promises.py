@@ -15,6 +15,7 @@ _RUN = "cli/test_run_toolkit.py"
 _KEPT = "toolkit/shell/test_kept.py"
 _HOOKS = "cli/hooks/test_hooks.py"
 _READ_HOOKS = "cli/hooks/test_read_hooks.py"
+_GIT = "toolkit/shell/test_repositories.py"
 
 PROMISES: dict[tuple[str, str, str], Table] = {
     ("docs/guides/what-a-folder-can-do.md", "Tools for files", "`Write`, `Edit` or `MultiEdit`"): {
@@ -32,7 +33,11 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "toolkit/files/test_protected.py::test_no_link_leads_to_one",
         ),
         "writes to a hard link of one": ("toolkit/files/test_protected.py::test_no_link_leads_to_one",),
-        "makes a folder a repository, or writes in an environment or a folder of `PATH`": (
+        "makes a folder a repository, or writes in an environment, a folder of `PATH`, or what git or a "
+        "server of `.mcp.json` runs": (
+            f"{_FILES}::test_what_git_runs_asks_also_in_the_tools_for_files",
+            f"{_FILES}::test_a_program_of_a_server_is_read_only_however_it_is_named",
+            f"{_FILES}::test_a_program_of_a_server_that_does_not_exist_is_set_aside",
             "toolkit/files/test_protected.py::test_what_makes_a_folder_a_repository_or_an_environment_counts",
             "toolkit/files/test_protected.py::test_where_programs_and_the_users_settings_are_found_counts",
         ),
@@ -43,7 +48,9 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "toolkit/files/test_read_first.py::test_a_file_is_changed_only_after_it_was_read",
             "toolkit/files/test_read_first.py::test_what_has_changed_since_is_read_again",
         ),
-        "is a tool of an MCP server that gets the path of a protected file": (
+        "is a tool of an MCP server that gets the path of a protected file, in any form": (
+            "toolkit/files/test_protected.py::test_whatever_a_tool_takes_for_a_path_is_looked_at",
+            "toolkit/files/test_protected.py::test_a_path_is_followed_from_the_working_directory",
             "cli/test_standing_approvals.py::test_a_protected_path_is_asked_for_whatever_the_tool_is",
         ),
         "names the folder where `kantan-agents` stores conversations, what you typed and the old contents "
@@ -63,6 +70,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
         "a skill, a command or the configuration of MCP servers changes": (
             "cli/test_pinned_files.py::test_pinned_skills_and_commands_stay_as_well",
+            "cli/test_pinned_files.py::test_the_loaders_of_an_agent_made_in_python_are_pinned",
             "cli/test_pinned_files.py::test_the_configuration_of_servers_is_read_once",
         ),
         "`AGENTS.md` or `CLAUDE.md` changes": (
@@ -293,6 +301,8 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             f"{_FILES}::test_a_command_that_has_made_a_protected_file_is_ended_also_in_the_background",
             f"{_FILES}::test_a_link_on_the_way_out_is_set_aside_and_nothing_outside_is_renamed",
             f"{_KEPT}::test_afterwards_none_of_them_is_there_and_everything_else_is",
+            f"{_KEPT}::test_a_folder_that_may_not_be_written_is_no_shelter",
+            f"{_KEPT}::test_all_names_may_be_taken",
         ),
         "changes your hooks or their scripts, where the folder is your home": (
             f"{_READ_HOOKS}::test_a_command_in_the_sandbox_cannot_change_them_where_the_home_folder_is_its_folder",
@@ -302,7 +312,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             f"{_FILES}::test_a_command_ends_before_an_approved_call_replaces_a_protected_file",
             f"{_KEPT}::test_what_is_mounted_is_missed_also_if_the_new_file_gets_its_number",
         ),
-        "replaces a link that is in the place of a protected file": (
+        "replaces a link in the place of a protected file": (
             f"{_FILES}::test_a_link_in_the_place_of_a_protected_file_is_put_back",
             f"{_FILES}::test_what_a_protected_link_leads_to_is_read_only",
         ),
@@ -317,17 +327,31 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             f"{_FILES}::test_a_new_repository_is_left_and_one_that_runs_programs_is_not",
             f"{_KEPT}::test_a_new_configuration_of_git_is_left_only_if_it_names_no_program",
         ),
-        "changes a script, hook folder or included file that the configuration of git names": (
+        "changes a script, hook folder or file that git is configured with, also in a submodule or an "
+        "included file": (
+            f"{_FILES}::test_files_that_the_configuration_names_are_read_only",
+            f"{_GIT}::test_what_an_included_file_names_is_read_only",
+            f"{_GIT}::test_where_the_file_of_a_repository_leads_is_read_only",
+            f"{_GIT}::test_a_submodule_is_read_only_whatever_a_command_puts_beside_it",
+            f"{_GIT}::test_another_worktree_is_a_part_of_the_repository",
+        ),
+        "adds a repository to that of the folder": (
+            f"{_GIT}::test_a_repository_that_becomes_a_part_runs_no_program",
+            f"{_GIT}::test_one_that_names_no_program_is_left_and_stays_so",
+        ),
+        "makes or changes a program that `.mcp.json` names, or `node_modules` if a server starts Node": (
+            f"{_FILES}::test_a_program_of_a_server_is_read_only_however_it_is_named",
             f"{_FILES}::test_files_that_the_configuration_names_are_read_only",
         ),
-        "changes a program that `.mcp.json` names, or `node_modules` if a server starts Node": (
-            f"{_FILES}::test_files_that_the_configuration_names_are_read_only",
-        ),
-        "removes or changes the database that the process records runs in": (
+        "removes or changes the database in which the process records runs, or has conversations or durable "
+        "runs": (
+            f"{_FILES}::test_the_database_of_durable_runs_is_read_only",
+            "cli/test_pinned_files.py::test_the_files_that_a_command_was_started_with_are_protected",
             f"{_FILES}::test_the_database_that_records_is_read_only_and_goes_on",
         ),
         "puts a program in a folder of `PATH` that is in the project": (
             f"{_FILES}::test_folders_of_path_in_the_project_are_read_only",
+            f"{_FILES}::test_a_relative_folder_of_path_is_read_only",
             f"{_FILES}::test_a_program_in_the_project_is_not_taken_for_bubblewrap",
         ),
         "puts a link in the place of the folder, its `/tmp`, or what is read-only for the next command": (
@@ -335,10 +359,13 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             f"{_FILES}::test_the_directory_for_temporary_files_is_not_in_the_project",
             f"{_FILES}::test_what_a_running_command_may_replace_is_not_mounted_for_the_next",
         ),
+        "is started in a folder below that of a running one": (
+            f"{_FILES}::test_no_command_begins_in_a_folder_that_a_running_one_may_replace",
+        ),
         "changes a library that `LD_LIBRARY_PATH` or the like names in `shell_tools(env=...)`": (
             f"{_FILES}::test_libraries_that_the_environment_names_are_loaded_in_the_sandbox_only",
         ),
-        "runs in a folder that is part of the Python environment or the library of the process": (
+        "runs in a folder of the Python environment or the library of the process": (
             f"{_FILES}::test_a_project_from_which_the_process_runs_is_read_only",
         ),
         "reads or changes conversations, what you typed, or the old contents for `/undo`": (
@@ -358,6 +385,10 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "`traces.sqlite3` as a link": (
             "traces/test_default_link.py::test_a_link_in_its_place_is_not_followed",
             "traces/test_default_link.py::test_a_run_is_not_recorded_where_a_link_leads",
+        ),
+        "`durable.sqlite3` as a link, or with pickles in it": (
+            "cli/test_runs.py::test_the_default_database_is_no_link",
+            "cli/test_runs.py::test_a_pickle_in_a_database_is_not_read",
         ),
         "a module, or a program in a folder of `PATH`, with the name of one that your MCP server starts": (
             f"{_OWN}::test_a_module_of_the_project_is_not_the_one_that_the_users_own_server_names",

@@ -13,7 +13,7 @@ from kantan_agents.agent import Agent
 from kantan_agents.errors import KantanAgentsError
 from kantan_agents.subagent_files import AgentCatalog, AgentDefinition, AgentLoader
 from kantan_agents.subagent_files.frontmatter.document import MAX_BYTES, read_regular_file
-from kantan_agents.tools.skills import SkillCatalog, SkillLoader
+from kantan_agents.tools.skills import CommandCatalog, CommandLoader, SkillCatalog, SkillLoader
 
 if TYPE_CHECKING:
     from kantan_agents.cli.agents.instruction_files import InstructionFile, InstructionFiles
@@ -26,7 +26,7 @@ class ChangedFiles:
 
     Attributes:
         agents: The agents of each loader.
-        skills: The skills of each loader.
+        skills: The skills of each loader, and the slash commands of each.
         own: The agent of the conversation, if it is from a file.
         lines: What has changed, a line for each file.
         instructions: The files with instructions of the user and of the project.
@@ -34,7 +34,7 @@ class ChangedFiles:
     """
 
     agents: tuple[AgentCatalog, ...] = attrs.field(eq=False)
-    skills: tuple[SkillCatalog, ...] = attrs.field(eq=False)
+    skills: tuple[SkillCatalog | CommandCatalog, ...] = attrs.field(eq=False)
     own: AgentDefinition | None = attrs.field(eq=False)
     lines: tuple[str, ...]
     _held: tuple[Any, ...] = attrs.field(repr=False)  # equal for files with equal contents
@@ -43,13 +43,14 @@ class ChangedFiles:
 
 
 class PinnedFiles:
-    """The agents, skills and MCP servers of a conversation. A change of their files is only reported.
+    """The agents, skills, slash commands and MCP servers of a conversation. Changes are only reported.
 
     Args:
         agents: Load the agents.
         skills: Load the skills.
         own: The agent of the conversation, if it is from a file.
         instruction_files: Those with instructions of the user and of the project, if the agent gets them.
+        commands: Load the slash commands.
     """
 
     def __init__(
@@ -58,24 +59,26 @@ class PinnedFiles:
         skills: Iterable[SkillLoader] = (),
         own: AgentDefinition | None = None,
         instruction_files: InstructionFiles | None = None,
+        commands: Iterable[CommandLoader] = (),
     ) -> None:
         self.own = own
         self.instruction_files = instruction_files
         self.skills = tuple(skills)
+        self._texts: tuple[SkillLoader | CommandLoader, ...] = (*self.skills, *commands)
         self._agents = tuple(agents)
         self._configuration: Configuration | None = None
         self._configured: dict[Path, bytes | None] = {}
         for loader in self._agents:
             loader.pin()
-        for skill_loader in self.skills:
-            skill_loader.pin()
+        for one in self._texts:
+            one.pin()
 
     @property
     def directories(self) -> tuple[Path, ...]:
         """The directories in which the files are found; they need not exist."""
         of_agents = (found for loader in self._agents for found in loader.directories)
-        of_skills = (found for loader in self.skills for found in loader.directories)
-        return tuple(found.path for found in (*of_agents, *of_skills))
+        of_texts = (found for loader in self._texts for found in loader.directories)
+        return tuple(found.path for found in (*of_agents, *of_texts))
 
     def configuration(self) -> Configuration:
         """Return the configuration of the MCP servers, as it was when it was first asked for.
@@ -93,7 +96,7 @@ class PinnedFiles:
     def changed(self) -> ChangedFiles | None:
         """Return what has changed; None if nothing has. Blocks."""
         agents = tuple(loader.read_files() for loader in self._agents)
-        skills = tuple(loader.read_files() for loader in self.skills)
+        skills = tuple(loader.read_files() for loader in self._texts)
         own = self._own_now()
         files = self.instruction_files
         instructions_before, instructions = ((), ()) if files is None else (files.files, files.read())
@@ -103,8 +106,8 @@ class PinnedFiles:
                 for loader, now in zip(self._agents, agents, strict=True)
             ),
             *(
-                (_files(loader.load_skills_now()), _files(now))
-                for loader, now in zip(self.skills, skills, strict=True)
+                (_files(loader.load_now()), _files(now))
+                for loader, now in zip(self._texts, skills, strict=True)
             ),
             (_files([self.own] if self.own else ()), _files([own] if own else ())),
             (_files(instructions_before), _files(instructions)),
@@ -126,8 +129,8 @@ class PinnedFiles:
         """Use what has changed: exactly that, whatever the files hold now."""
         for loader, catalog in zip(self._agents, changed.agents, strict=True):
             loader.pin(catalog)
-        for skill_loader, skills in zip(self.skills, changed.skills, strict=True):
-            skill_loader.pin(skills)
+        for one, texts in zip(self._texts, changed.skills, strict=True):
+            one.pin(texts)  # type: ignore[arg-type]  # each has read its own
         self.own = changed.own
         if self.instruction_files is not None:
             self.instruction_files.take(changed.instructions)
@@ -142,22 +145,27 @@ class PinnedFiles:
 
 
 def pinned_loaders(agent: Agent[Any]) -> PinnedFiles:
-    """Return the pinned files of an agent made in Python: those of its tools and of its hand-off targets."""
-    calls = (getattr(tool, "on_invoke_tool", None) for tool in _tools_of(agent, []))
-    found = (getattr(getattr(call, "__self__", None), "loader", None) for call in calls)
-    loaders = list(dict.fromkeys(filter(None, found)))
+    """Return the pinned files of an agent made in Python.
+
+    They are those of its tools and slash commands, and of the agents that it hands off to.
+    """
+    loaders = list(dict.fromkeys(filter(None, _loaders_of(agent, []))))
     return PinnedFiles(
         [one for one in loaders if isinstance(one, AgentLoader)],
         [one for one in loaders if isinstance(one, SkillLoader)],
+        commands=[one for one in loaders if isinstance(one, CommandLoader)],
     )
 
 
-def _tools_of(agent: Agent[Any], seen: list[Agent[Any]]) -> Iterator[Any]:
+def _loaders_of(agent: Agent[Any], seen: list[Agent[Any]]) -> Iterator[Any]:
     seen.append(agent)
-    yield from agent.inherited["tools"]
-    for target in agent.inherited.get("handoffs") or ():
+    for tool in agent.inherited["tools"]:
+        yield getattr(getattr(getattr(tool, "on_invoke_tool", None), "__self__", None), "loader", None)
+    for entry in agent.inherited["middleware"] or ():
+        yield getattr(entry[1] if isinstance(entry, tuple) else entry, "files", None)
+    for target in agent.handoffs:
         if isinstance(target, Agent) and not any(target is one for one in seen):
-            yield from _tools_of(target, seen)
+            yield from _loaders_of(target, seen)
 
 
 def _files(entries: Iterable[Any]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from kantan_agents.cli.hooks.hooks import Hooks
 from kantan_agents.cli.run.recording import RecordingTarget
 from kantan_agents.cli.terminal.inputs import STDIN, read_context, read_instructions
 from kantan_agents.cli.terminal.plain import one_line
-from kantan_agents.cli.terminal.protect_used import protect_used
+from kantan_agents.cli.terminal.protect_used import protect_database, protect_used
 from kantan_agents.cli.tools.rules_file import CONTEXT_KEY, add_rules
 from kantan_agents.errors import ConversationsFileError, InvalidOptionError
 from kantan_agents.middleware import UserRules
@@ -114,12 +114,14 @@ def open_conversations(path: Path | None, *, resumes: bool) -> Conversations | N
         ConversationsFileError: E195, it cannot be used.
     """
     try:
-        return Conversations(conversations_file() if path is None else path)
+        kept = Conversations(conversations_file() if path is None else path)
     except ConversationsFileError as error:
         if path is not None or resumes:
             raise
         typer.echo(one_line(f"warning: the conversation is not kept: {error}"), err=True)
         return None
+    protect_database(kept.path)
+    return kept
 
 
 def open_history(*, is_kept: bool) -> HistoryFile | None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import typer
@@ -105,15 +103,15 @@ def _servers_of(named: AgentToRun, *, asks: bool) -> list[Any]:
     files = named.pinned.instruction_files
     ask_for_trust(entries, servers.configuration, others, None if files is None else files.questions())
     # A server is started again after it has failed: by then, its program must not be another one.
-    protect_used(word for entry in entries for word in _words_of(entry))
+    protect_used(program for entry in entries for program in _programs_of(entry))
     return servers.for_definition(definition, known_only=True)
 
 
-def _words_of(entry: Any) -> Iterator[str]:
-    """Yield the words of the command of a server that are files."""
-    folder = entry.cwd or entry.source.folder or Path.cwd()
-    paths = (os.path.join(folder, word) for word in (entry.command, *entry.args) if word)  # noqa: PTH118
-    yield from filter(os.path.isfile, paths)
+def _programs_of(entry: Any) -> Iterator[str]:
+    # Imported here: few agents have servers.
+    from kantan_agents.toolkit.named_files.programs import used_by_server
+
+    return used_by_server(entry)
 
 
 def _naming_what_is_missing(loader: AgentLoader, skills: SkillLoader) -> Stage:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Final
 
 import typer
@@ -21,5 +22,15 @@ DurableDatabaseOption = Annotated[
 
 
 def database_url(given: str) -> str:
-    """Return the URL of a database that is named by a URL or by the path of a SQLite file."""
-    return given if "://" in given else f"sqlite:///{given}"
+    """Return the URL of a database that is named by a URL or by the path of a SQLite file.
+
+    Raises:
+        DurableDatabaseError: E156, the default file is a link, which may have come with the folder.
+    """
+    url = given if "://" in given else f"sqlite:///{given}"
+    if url == DURABLE_DATABASE and Path(url.removeprefix("sqlite:///")).is_symlink():
+        from kantan_agents.errors import DurableDatabaseError
+
+        reason = "it is a symbolic link, which may lead anywhere; name the file that it leads to instead"
+        raise DurableDatabaseError(database=url, reason=reason)
+    return url

@@ -9,6 +9,14 @@ from collections.abc import Iterable
 _TOOLKIT = "kantan_agents.toolkit.factory"
 
 
+def protect_database(path: str | os.PathLike[str]) -> None:
+    """Protect a database that this process writes, if an agent has tools for files or commands."""
+    if _TOOLKIT in sys.modules:
+        from kantan_agents.toolkit.protected import TRACES, protect
+
+        protect(path, TRACES)
+
+
 def protect_used(paths: Iterable[str | os.PathLike[str] | None], *, has_tools: bool = False) -> None:
     """Protect paths that decide what an agent may do or what is started, such as that of ``--rules``.
 

@@ -28,6 +28,7 @@ from kantan_agents.durable.engines.dbos_runs import (
     first_line,
 )
 from kantan_agents.durable.engines.engine import RESUMED, Body, Job, Limits
+from kantan_agents.durable.engines.no_pickles import refuse_pickles
 from kantan_agents.durable.engines.old_sqlite import give_clock
 from kantan_agents.durable.step_bodies import message_of
 from kantan_agents.durable.storage.database import RunDatabase
@@ -76,6 +77,7 @@ class DBOSEngine(DBOSRuns):
         try:
             _forget_closed_streams()
             give_clock()
+            refuse_pickles()
             DBOS(
                 config={
                     "name": self._application,

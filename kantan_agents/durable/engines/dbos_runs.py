@@ -10,6 +10,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Final
 
 from kantan_agents.durable.engines.engine import RESUMED, EngineRun, Job, agent_in, plain, resumed_queue
+from kantan_agents.durable.engines.no_pickles import refuse_pickles
 from kantan_agents.durable.engines.old_sqlite import give_clock
 from kantan_agents.durable.storage.database import RunDatabase, close_with
 from kantan_agents.errors import DurableDatabaseError, InvalidOptionError
@@ -188,6 +189,7 @@ class DBOSRuns:
             if self._made is None:
                 try:
                     give_clock()
+                    refuse_pickles()
                     self._create_tables()
                     self._made = DBOSClient(
                         system_database_url=self._database.url,
@@ -222,7 +224,8 @@ def _give_to_others(row: Any, queue: str) -> bool:
 
 
 def _engine_run(row: Any) -> EngineRun:
-    arguments = (row.input or {}).get("args") or ()
+    # DBOS returns the text of what it cannot read.
+    arguments = (row.input.get("args") if isinstance(row.input, dict) else None) or ()
     return EngineRun(
         run_id=row.workflow_id,
         status=_STATUS.get(row.status, row.status.lower()),

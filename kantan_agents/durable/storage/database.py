@@ -83,6 +83,12 @@ class RunDatabase:
                 connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})")
             for table in _TABLES:
                 connection.exec_driver_sql(table)
+            path = connection.engine.url.database
+        if self.is_sqlite and path:
+            # Approvals are in it. Imported here: the tools need this rule only once a database is open.
+            from kantan_agents.toolkit.protected import TRACES, protect
+
+            protect(path, TRACES)
 
     def forget(self) -> None:
         """In a forked child: leave the connections to the parent."""

@@ -84,6 +84,9 @@ class SlashCommands(Middleware):
         models: The models that the ``model`` of a file may name, each as for ``Agent``. Other names have no
             effect.
 
+    Attributes:
+        files: Where they are found.
+
     Raises:
         UnknownToolRulesModeError, ToolRulesTypeError, InvalidToolRulesError: E9, E18, E20, the rules are
             invalid.
@@ -108,7 +111,7 @@ class SlashCommands(Middleware):
         if not isinstance(models, Mapping | None):
             reason = f"must be a mapping of names to models, not {type(models).__name__}"
             raise InvalidOptionError(option="models", reason=reason)
-        self._files = files
+        self.files = files
         self._models = dict(models or {})
         self._commands = AgentCommands(self._aliases, self._prefix, files)
 

@@ -8,58 +8,56 @@ link: the process beside the command looks at these (``kept.py``).
 from __future__ import annotations
 
 import os
-import re
 import site
 import stat
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import pairwise
 from pathlib import Path
 
 import attrs
 
 from kantan_agents.support.data_folder import data_folder_near
-from kantan_agents.toolkit.protected import PROTECTED, TRACES, also_protected, executed_here
+from kantan_agents.toolkit.named_files.gitlinks import MOST_LINKS, gitlinks
+from kantan_agents.toolkit.named_files.programs import used_by_servers
+from kantan_agents.toolkit.named_files.repositories import Repository, repositories, used_by_git
+from kantan_agents.toolkit.protected import (
+    PROTECTED,
+    TRACES,
+    also_protected,
+    command_folders,
+    databases,
+    executed_here,
+)
 from kantan_agents.tools.mcp.configuration.config_directory import config_directory
 from kantan_agents.traces.database_url import url_of
 from kantan_agents.traces.registry import recorders
 
 _FLUSH_SECONDS = 2.0
 _MOST_LINKS = 40
-_MOST_MODULES = 500
-_MOST_BYTES = 200_000
 _WILD = frozenset("*?")
 _OF_DATABASES = ("", "-wal", "-shm", "-journal", ".key")
 _OF_ENVIRONMENTS = ("bin", "lib", "lib64", "include", "pyvenv.cfg", "conda-meta")
-# With the first, git reads its configuration elsewhere. The others are in every repository.
-_OF_REPOSITORIES = ("commondir", "config", "config.worktree", "hooks", "info/attributes")
-
-_WORD = re.compile(r"""[^\s"'`=,;|&<>(){}\[\]]+""")
-_SERVERS = (".mcp.json", "kantan-agents.toml")
-_PROGRAMS = frozenset(
-    (".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".sh", ".rb", ".pl", ".php", ".lua", ".jar")
-)
-_NODE = frozenset(("node", "npm", "npx", "pnpm", "pnpx", "yarn", "bun", "bunx", "tsx", "deno"))
-_OF_NODE = ("node_modules", "package.json")
 
 
 @attrs.frozen
 class Pinned:
-    """What a command cannot change. The paths in ``absent`` and ``links`` are relative to the project.
+    """What a command cannot change. The last three have paths relative to the project.
 
     Attributes:
         folders: Folders that stay where they are, because something in them is read-only.
         read_only: Files and folders that are read-only, with all that is in them.
         absent: What must not be created.
         links: Symbolic links that must not be replaced, with what they lead to.
+        indexes: Folders of repositories with the indexes of these, in which others may appear.
     """
 
     folders: tuple[str, ...] = ()
     read_only: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
     links: tuple[tuple[str, str], ...] = ()
+    indexes: tuple[tuple[str, str], ...] = ()
 
     def beside(self, other: Pinned) -> Pinned:
         """Return what to pin for a command while another one is running that has ``other`` pinned.
@@ -71,6 +69,8 @@ class Pinned:
             tuple(one for one in self.read_only if one in other.read_only),
             tuple(dict.fromkeys((*self.absent, *other.absent))),
             tuple(one for one in self.links if one in other.links),
+            # The configuration of others is not mounted, so they are looked at afterwards, like new ones.
+            tuple(one for one in self.indexes if one in other.indexes),
         )
 
     @property
@@ -102,9 +102,10 @@ def find_pinned(root: str, writable: Iterable[str] = ()) -> Pinned:
     finder = _Finder(root, tuple(writable))
     for one in (*_executed(root), *filter(None, [data_folder_near(root)])):
         finder.pin(one, always=True)
-    for one in _named(root):
+    known = [one for folder in _folders(root) for one in repositories(folder)]
+    for one in _named(root, known):
         finder.pin(one)
-    return finder.found()
+    return attrs.evolve(finder.found(), indexes=tuple(_indexes(root, known)))
 
 
 def runs_from(root: str) -> bool:
@@ -187,18 +188,17 @@ def _executed(root: str) -> Iterator[str]:
         yield os.path.realpath(own)
     for recorder in recorders():
         base = "" if url_of(recorder.path) is not None else os.path.realpath(recorder.path)
-        if _is_below(base, root):
-            if not os.path.exists(f"{base}-wal"):
-                recorder.force_flush(_FLUSH_SECONDS)
-            # What is still missing of these, this process creates while the command runs.
-            yield from (f"{base}{ending}" for ending in _OF_DATABASES if os.path.lexists(f"{base}{ending}"))
+        if _is_below(base, root) and not os.path.exists(f"{base}-wal"):
+            recorder.force_flush(_FLUSH_SECONDS)
+    for base in databases():
+        # What is still missing of these, this process creates while the command runs.
+        yield from (f"{base}{ending}" for ending in _OF_DATABASES if os.path.lexists(f"{base}{ending}"))
 
 
-def _named(root: str) -> Iterator[str]:
+def _named(root: str, known: Iterable[Repository]) -> Iterator[str]:
     """Yield the paths of the project that decide what is executed or permitted, whether or not they exist."""
     # Programs that are started by their names are found there.
-    places = (one for one in os.environ.get("PATH", "").split(os.pathsep) if os.path.isabs(one))
-    yield from map(os.path.realpath, places)
+    yield from command_folders()
     names = [one for one in PROTECTED if one.in_sandbox and not _WILD & set(one.pattern)]
     for folder in _folders(root):
         for one in names:
@@ -208,11 +208,17 @@ def _named(root: str) -> Iterator[str]:
                 yield path
         with suppress(OSError):
             yield from (entry.path for entry in os.scandir(folder) if entry.name.endswith(".pth"))
-        yield from _of_git(folder)
-        words = [word for name in _SERVERS for word in _words(f"{folder}/{name}")]
-        yield from _programs(folder, words)
-        if any(os.path.basename(word) in _NODE for word in words):
-            yield from (f"{folder}/{name}" for name in _OF_NODE)
+        yield from used_by_servers(folder)
+    for repository in known:
+        yield from used_by_git(repository)
+
+
+def _indexes(root: str, known: Sequence[Repository]) -> Iterator[tuple[str, str]]:
+    """Yield the folders and indexes of repositories, as far as both can be changed and read."""
+    for one in known if len(known) <= MOST_LINKS else ():
+        is_inside = f"{one.folder}/".startswith(f"{root}/") and _is_below(one.index, root)
+        if is_inside and gitlinks(one.index) is not None:
+            yield os.path.relpath(one.folder, root), os.path.relpath(one.index, root)
 
 
 def _folders(root: str) -> list[str]:
@@ -223,62 +229,3 @@ def _folders(root: str) -> list[str]:
         working = root
     below = (str(one) for one in Path(working, "x").parents if _is_below(str(one), root))
     return [root, *below]
-
-
-def _of_git(root: str) -> Iterator[str]:
-    git = f"{root}/.git"
-    if os.path.isfile(git):  # a worktree or a submodule: it names the folder
-        yield git
-    for repository in (git, *_below(f"{git}/modules"), *_below(f"{git}/worktrees")):
-        yield from (f"{repository}/{name}" for name in _OF_REPOSITORIES)
-        yield from _hooks_and_programs(root, f"{repository}/config", os.path.dirname(repository))
-    home = os.path.expanduser("~")
-    for file in (f"{home}/.gitconfig", f"{home}/.config/git/config"):
-        yield from _hooks_and_programs(root, file, root)
-
-
-def _below(folder: str) -> Iterator[str]:
-    """Yield the repositories in a folder of git, at any depth."""
-    waiting = [folder]
-    for _ in range(_MOST_MODULES):
-        if not waiting:
-            return
-        place = waiting.pop()
-        if os.path.exists(f"{place}/HEAD"):
-            yield place
-            waiting.append(f"{place}/modules")
-            continue
-        with suppress(OSError):
-            waiting += [entry.path for entry in os.scandir(place) if entry.is_dir(follow_symlinks=False)]
-
-
-def _hooks_and_programs(root: str, file: str, base: str) -> Iterator[str]:
-    """Yield the files in the project that a configuration of git names, and the folder of its hooks."""
-    words = _words(file)
-    for key, word in pairwise(words):
-        if key.lower() == "hookspath":
-            yield os.path.normpath(os.path.join(root, os.path.expanduser(word)))
-        elif key.lower() == "path":  # of an include
-            yield os.path.normpath(os.path.join(os.path.dirname(file), os.path.expanduser(word)))
-    yield from _programs(root, words)
-    if base != root:
-        yield from _programs(base, words)
-
-
-def _programs(root: str, words: Iterable[str]) -> Iterator[str]:
-    """Yield the programs in a folder that words of a configuration name."""
-    for word in dict.fromkeys(words):
-        path = os.path.normpath(os.path.join(root, word))
-        module = os.path.join(root, *word.split("."))
-        if os.path.isfile(path) and (Path(path).suffix in _PROGRAMS or os.access(path, os.X_OK)):
-            yield path
-        elif module != path and os.path.isfile(f"{module}.py"):
-            yield f"{module}.py"
-        elif os.path.isfile(f"{module}/__init__.py"):
-            yield module
-
-
-def _words(file: str) -> list[str]:
-    with suppress(OSError), Path(file).open(encoding="utf-8", errors="replace") as text:
-        return _WORD.findall(text.read(_MOST_BYTES))
-    return []

@@ -34,7 +34,7 @@ from kantan_agents.toolkit.shell.limits import ShellLimits
 from kantan_agents.toolkit.shell.pinned import Pinned
 from kantan_agents.toolkit.shell.sandbox import TEMPORARY, Sandbox, find_sandbox
 from kantan_agents.toolkit.shell.shells import Shells, ShellsOfRuns
-from kantan_agents.toolkit.shell.supervised import Launch, pinned_by_running
+from kantan_agents.toolkit.shell.supervised import Launch, pinned_by_running, runs_around
 from kantan_agents.tools.listing import shown_each_turn
 
 SandboxChoice = Literal["auto", "required", "off"]
@@ -227,10 +227,14 @@ def _pinned(sandbox: Sandbox) -> Pinned:
     """Return what a command cannot change that is about to start.
 
     Raises:
-        ShellUnavailableError: E167, the directory is not the one that it was.
+        ShellUnavailableError: E167, the directory is not the one that it was, or may be replaced meanwhile.
     """
     if os.path.realpath(sandbox.root) != sandbox.root:
         raise ShellUnavailableError(reason=f"{sandbox.root} was replaced by a link")
+    around = runs_around(sandbox.root)
+    if around is not None:  # what is mounted could be replaced after it was looked at
+        reason = f"a command is running in {around}, which {sandbox.root} is a part of"
+        raise ShellUnavailableError(reason=reason)
     pinned = sandbox.pinned()
     for other in pinned_by_running(sandbox.root):
         pinned = pinned.beside(other)

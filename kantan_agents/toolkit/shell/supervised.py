@@ -26,8 +26,15 @@ from kantan_agents.toolkit.shell.pinned import NOTHING_PINNED, Pinned
 # Read once, before the first command: a command cannot change what is executed outside of its sandbox.
 _PYTHON = os.path.realpath(sys.executable) if sys.executable else ""
 _MODULES = {
-    f"{__package__}.{name}": Path(__file__).with_name(f"{name}.py").read_text(encoding="utf-8")
-    for name in ("usage", "kept", "supervisor")
+    f"kantan_agents.toolkit.{folder}.{name}": (Path(__file__).parents[1] / folder / f"{name}.py").read_text(
+        "utf-8"
+    )
+    for folder, name in (
+        ("shell", "usage"),
+        ("named_files", "gitlinks"),
+        ("shell", "kept"),
+        ("shell", "supervisor"),
+    )
 }
 _PROGRAM = f"""import sys, types
 for name, text in {_MODULES!r}.items():
@@ -114,6 +121,7 @@ class Supervised:
                 "absent": self.launch.pinned.absent,
                 "links": self.launch.pinned.links,
                 "mounted": self.launch.pinned.mounted,
+                "indexes": self.launch.pinned.indexes,
             },
             "limits": {
                 "memory_bytes": limits.memory_bytes,
@@ -210,6 +218,12 @@ def pinned_by_running(root: str) -> list[Pinned]:
     """Return what each command has pinned that is running in a sandbox and may write in a project."""
     launches = (one.launch for one in _all_running())
     return [one.pinned for one in launches if one.root == root and one.pinned != NOTHING_PINNED]
+
+
+def runs_around(root: str) -> str | None:
+    """Return the directory of a running command that may replace ``root`` by a link; None if none may."""
+    roots = (one.launch.root for one in _all_running() if one.launch.pinned != NOTHING_PINNED)
+    return next((one for one in roots if root.startswith(f"{one}/")), None)
 
 
 def end_writers(path: str) -> None:

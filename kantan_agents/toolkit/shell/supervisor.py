@@ -1,9 +1,9 @@
 """The process between the library and one command: it starts the command, limits it, and ends all of it.
 
-It has the standard library and two modules of this folder. ``supervised.py`` passes their text on the command
-line, so that a change to the files has no effect on it. Its stdin is the line to the library: a byte asks it
-to end the command, and the end of the line, which is also the death of the library's process, to kill it at
-once. It is the parent of all that the command leaves behind, so it finds processes that have left their
+It has the standard library and three modules of this package. ``supervised.py`` passes their text on the
+command line, so that a change to the files has no effect on it. Its stdin is the line to the library: a byte
+asks it to end the command, and the end of the line, which is also the death of the library's process, to kill
+it at once. It is the parent of all that the command leaves behind, so it finds processes that have left their
 group or session. To stdout it writes two lines of JSON: the command's process id, and how it has ended.
 """
 

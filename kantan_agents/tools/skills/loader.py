@@ -108,6 +108,10 @@ class _Loader(ABC, Generic[CatalogT]):
         self._pinned = self.read_files() if catalog is None else catalog
         return self._pinned
 
+    def load_now(self) -> CatalogT:
+        """Return what is used now: what was pinned, or what the files hold. May block."""
+        return self.read_files() if self._pinned is None else self._pinned
+
     def read_files(self) -> CatalogT:
         """Return what the files hold now, also if something else is pinned. Blocks."""
         return self._work.run()
@@ -223,7 +227,7 @@ class SkillLoader(_Loader[SkillCatalog]):
 
     def load_skills_now(self) -> SkillCatalog:
         """Load all skills, as ``load_skills`` does, without an event loop."""
-        return self.read_files() if self._pinned is None else self._pinned
+        return self.load_now()
 
     def get_skill_now(self, name: str) -> Skill:
         """Return the skill with this name, without an event loop.
@@ -287,7 +291,7 @@ class CommandLoader(_Loader[CommandCatalog]):
 
     def load_commands_now(self) -> CommandCatalog:
         """Load all commands, as ``load_commands`` does, without an event loop."""
-        return self.read_files() if self._pinned is None else self._pinned
+        return self.load_now()
 
     def _parsed_files(self, size: int | None) -> ParsedFiles[Any]:
         return _CommandFiles(size)

@@ -191,6 +191,38 @@ def test_a_call_of_any_tool_may_name_a_protected_path() -> None:
         assert named_protected(values) is None, values
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("a b/../.git/config", "x\n/../.mcp.json", "x://../.git/config", "https://../.git/config"),
+        *("/home/u/My Project/.git/config", "file:///p/.git/config", ".git\\config", "%2egit/config"),
+        *(".git%2fhooks%2Fx", ".git/%2e%2e/x", "a/" * 5000 + "../" * 5000 + ".git/x", "x/../.venv/../.GIT/a"),
+        [[{"path": ".git/config"}]],
+        {"files": {".git/config": "x"}},
+    ],
+)
+def test_whatever_a_tool_takes_for_a_path_is_looked_at(value: Any) -> None:
+    assert named_protected(["x", value]) is not None
+
+
+def test_a_path_is_followed_from_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = tmp_path / ".claude" / "worktrees" / "one"
+    (project / ".git").mkdir(parents=True)
+    (project / "free").symlink_to(".git")
+    (project / "free.txt").write_text("x")
+    monkeypatch.chdir(project)
+    monkeypatch.setitem(protected._also, str(project / "my-rules.json"), protected.AGENTS)
+    assert named_protected(["free/config"]) == ("free/config", protected.GIT)
+    assert named_protected(["src/../my-rules.json"]) == ("src/../my-rules.json", protected.AGENTS)
+    for values in (
+        ["free.txt", "", ".", "a text", "x" * 5000, "\0", "\ud800"],
+        ["\n".join(["see .git/x"] * 2)],
+    ):
+        assert named_protected(values) is None, values
+
+
 async def test_a_root_inside_of_a_repository_is_part_of_it(tmp_path: Path) -> None:
     (tmp_path / ".git/hooks").mkdir(parents=True)
     assert "[E202]" in await Tools(tmp_path / ".git/hooks")("Write", file_path="pre-commit", content="x")

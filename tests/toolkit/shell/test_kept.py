@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -207,3 +208,60 @@ def test_shared_memory_of_a_process_counts_as_its_memory(tmp_path: Path) -> None
                 os.close(end)
         finally:
             os.close(memfd)
+
+
+def test_a_folder_that_may_not_be_written_is_no_shelter() -> None:
+    with tempfile.TemporaryDirectory() as place:
+        Path(place).chmod(0o777)
+        project = Path(place, "p")
+        child = os.fork()
+        if child == 0:
+            try:
+                if os.geteuid() == 0:  # which may rename whatever the mode is
+                    os.setuid(65534)
+                (project / ".config" / "git").mkdir(parents=True)
+                (project / ".config").chmod(0o500)
+                project.chmod(0o500)
+                found = kept(project, ".config/git")
+                found.restore()
+                os._exit(found.moved != [[".config/git", ".config/git.set-aside"]])
+            finally:
+                os._exit(2)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert [one.name for one in (project / ".config").iterdir()] == ["git.set-aside"]
+
+
+def test_all_names_may_be_taken(tmp_path: Path) -> None:
+    found = kept(tmp_path, ".mcp.json")
+    for ending in ("", *(f"-{number}" for number in range(2, 1000))):
+        (tmp_path / f".mcp.json.set-aside{ending}").write_text("")
+    (tmp_path / ".mcp.json").write_text("x")
+    found.restore()
+    assert not (tmp_path / ".mcp.json").exists()
+    assert (tmp_path / found.moved[0][1]).read_text() == "x"
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link"])
+def test_what_another_command_puts_in_its_place_meanwhile_is_neither_waited_for_nor_followed(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, away = tmp_path / "root", tmp_path / "away"
+    (root / ".git").mkdir(parents=True)
+    (away / "git").mkdir(parents=True)
+    found = kept(root, ".git/config", ".config/git")
+    if kind == "pipe":
+        os.mkfifo(root / ".git" / "config")
+        seen = os.lstat
+
+        def as_a_file(path: Any, **options: Any) -> os.stat_result:
+            status = seen(path, **options)
+            is_pipe = str(path).endswith("config")
+            return os.stat_result((0o100600, *status[1:])) if is_pipe else status
+
+        monkeypatch.setattr(os, "lstat", as_a_file)
+        assert not found.is_broken()
+        return
+    (root / ".config").symlink_to(away)
+    monkeypatch.setattr(found, "_offending", lambda: iter([(".config/git", None)]))
+    found.restore()
+    assert [one.name for one in away.iterdir()] == ["git"]

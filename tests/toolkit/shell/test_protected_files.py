@@ -22,7 +22,9 @@ from agents import FunctionTool
 from agents.tool_context import ToolContext
 from anyio import to_thread
 
+from kantan_agents.durable.storage.database import RunDatabase
 from kantan_agents.toolkit import protected, toolkit
+from kantan_agents.toolkit.protected import why_protected
 from kantan_agents.toolkit.shell import ShellLimits, pinned, shell_tools
 from kantan_agents.toolkit.shell.pinned import find_pinned, runs_from
 from kantan_agents.toolkit.shell.sandbox import find_sandbox
@@ -394,6 +396,15 @@ async def test_what_a_running_command_may_replace_is_not_mounted_for_the_next(ro
     assert (root / "tools" / "clean.sh").read_text() == "y\n"
 
 
+async def test_no_command_begins_in_a_folder_that_a_running_one_may_replace(root: Path, mark: str) -> None:
+    files_of(root, "inner/a")
+    outer, *_ = shell_tools(root, sandbox="required")
+    await call(outer, command=f"sleep {mark}", run_in_background=True)
+    await until(lambda: processes_with(mark))
+    assert "[E167]" in await run(root / "inner", "true")
+    assert "Exit code 0." in await run(root, "true")
+
+
 ESCAPE = """
 import asyncio, json, os, sys
 from kantan_agents.toolkit.shell import shell_tools
@@ -540,3 +551,76 @@ async def test_the_librarys_own_data_is_hidden_in_what_commands_may_read(
     files_of(tmp_path / "data", "kantan-agents/undo/snapshots.sqlite3", "other")
     shown = await run(root, f"ls -R {tmp_path}/data", readable=[tmp_path / "data"])
     assert "other" in shown and "snapshots" not in shown
+
+
+@pytest.mark.parametrize(
+    ("entry", "kept"),
+    [
+        ({"command": "python3", "args": ["my server.py"]}, "my server.py"),
+        ({"command": "python3", "args": ["main.py"], "cwd": "tools"}, "tools/main.py"),
+        ({"command": "python3", "args": ["${SERVER_FILE:-tools/main.py}"]}, "tools/main.py"),
+        ({"command": "uv", "args": ["run", "--directory", "tools", "main.py"]}, "tools/main.py"),
+        ({"command": "python3", "args": ["tools"]}, "tools/__main__.py"),
+        ({"command": "sh", "args": ["-c", "cd 'tools' && exec ./run.sh"]}, "tools/run.sh"),
+        ({"command": "python3", "args": ["-m", "serve"], "env": {"PYTHONPATH": "tools"}}, "tools/serve.py"),
+        ({"command": "npm", "args": ["start"], "cwd": "tools"}, "tools/package.json"),
+    ],
+)
+async def test_a_program_of_a_server_is_read_only_however_it_is_named(
+    root: Path, entry: dict[str, Any], kept: str
+) -> None:
+    files_of(root, kept)
+    # As a program reads it: a letter may be written by its code.
+    text = json.dumps({"mcpServers": {"a": entry}}).replace("server.py", "\\u0073erver.py")
+    (root / ".mcp.json").write_text(text)
+    await run(root, f"echo after > '{kept}'")
+    assert (root / kept).read_text() == "before\n"
+    (tool,) = (one for one in toolkit(root, write=True) if one.name == "Write")
+    assert why_protected(str(root), tuple(kept.split("/"))) == protected.SERVERS
+    assert tool.needs_approval
+
+
+async def test_a_program_of_a_server_that_does_not_exist_is_set_aside(root: Path) -> None:
+    servers = {"a": {"command": "node", "args": ["dist/index.js"]}}
+    (root / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    assert "dist/index.js is now" in await run(root, "mkdir dist && echo evil > dist/index.js")
+    assert why_protected(str(root), ("dist", "index.js")) == protected.SERVERS
+
+
+def test_a_configuration_that_names_very_much_costs_little(root: Path) -> None:
+    names = [f"d{number}" for number in range(300)]
+    files_of(root, *(f"{name}/" for name in names), "d299/main.py")
+    servers = {"a": {"command": "python3", "args": [*names, *["x y"] * 20_000, "main.py"]}}
+    (root / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    assert str(root / "d299") in find_pinned(str(root)).read_only
+
+
+async def test_what_git_runs_asks_also_in_the_tools_for_files(root: Path) -> None:
+    git(root, "init", "-q")
+    git(root, "config", "core.hooksPath", "tools/hooks")
+    files_of(root, "tools/hooks/pre-commit", "tools/free.txt")
+    for name, why in (("tools/hooks/pre-push", protected.GIT), ("tools/free.txt", None)):
+        assert why_protected(str(root), tuple(name.split("/"))) == why
+
+
+async def test_the_database_of_durable_runs_is_read_only(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protected, "_also", {})
+    database = RunDatabase(f"sqlite:///{root / 'runs.sqlite3'}")
+    database.open()
+    try:
+        before = (root / "runs.sqlite3").read_bytes()
+        await run(root, "for f in runs.sqlite3*; do echo x > $f; done; rm -f runs.sqlite3")
+        assert (root / "runs.sqlite3").read_bytes() == before
+        assert why_protected(str(root), ("runs.sqlite3-wal",)) == protected.TRACES
+    finally:
+        database.close()
+
+
+async def test_a_relative_folder_of_path_is_read_only(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files_of(root, "node_modules/.bin/npx")
+    monkeypatch.chdir(root)
+    monkeypatch.setenv("PATH", f".:./node_modules/.bin::{os.environ['PATH']}")
+    await run(root, "echo after > node_modules/.bin/npx; echo x > new")
+    assert (root / "node_modules/.bin/npx").read_text() == "before\n"
+    assert (root / "new").exists()
+    assert why_protected(str(root), ("node_modules", ".bin", "x")) is not None

@@ -1,0 +1,37 @@
+"""Keeps DBOS from reading pickles, which run whatever the writer of the database wants."""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import Any, NoReturn
+
+_lock = Lock()
+
+
+def refuse_pickles() -> None:
+    """Let DBOS read nothing but JSON in this process from now on.
+
+    A row says itself how it is to be read, whichever serializer is chosen. The file of a database may have
+    come with a repository, and a command of an agent may have written to it.
+    """
+    from dbos import _serialization
+
+    module: Any = _serialization
+
+    with _lock:
+        known = module.DBOSDefaultSerializer
+        if not isinstance(known, _Refusing):
+            module.DBOSDefaultSerializer = _Refusing(known)
+
+
+class _Refusing:
+    def __init__(self, known: Any) -> None:
+        self._known = known
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._known, name)
+
+    def deserialize(self, serialized_data: str) -> NoReturn:
+        """Raise TypeError."""
+        del serialized_data
+        raise TypeError("it is a pickle, and reading one could run any program")
