@@ -38,7 +38,7 @@ def new_app(**options: Any) -> typer.Typer:
 def new_group(**options: Any) -> typer.Typer:
     """Return such an application for a group of commands, which shows its help if none is named.
 
-    What the help says of the group itself stands in the list of all commands.
+    What the help says of the group itself is in the list of all commands.
     """
     app = new_app(**options)
     app.callback(invoke_without_command=True)(_show_help)
