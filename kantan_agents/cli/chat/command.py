@@ -28,6 +28,7 @@ from kantan_agents.cli.terminal.toolkit_options import (
     ShellOption,
     ToolkitOptions,
     ToolsOption,
+    TurnsOption,
     WriteOption,
 )
 from kantan_agents.errors import InvalidOptionError
@@ -115,6 +116,7 @@ def chat(
     shell: ShellOption = False,
     network: NetworkOption = False,
     sandbox: SandboxOption = "auto",
+    max_turns: TurnsOption = None,
     approved: ApprovedOption = None,
     asked: AskOption = None,
     no_hooks: NoHooksOption = False,
@@ -210,6 +212,7 @@ def chat(
             hooks,
             model=model,
             place_of_commands=place,
+            max_turns=max_turns,
             plan=PlanMode(is_on=plan, named=plan_tools or ()),
             history=open_history(is_kept=questions is not None and not no_save),
         )

@@ -6,6 +6,7 @@ from typing import Final
 
 import attrs
 import httpx
+from agents import MaxTurnsExceeded
 from openai import APIConnectionError
 
 from kantan_agents.cli.chat.kept_conversation import ChatTurn, Item
@@ -90,6 +91,8 @@ def may_pass(error: BaseException) -> bool:
     """Return whether the same request may succeed later: after a rate limit, or if a server was away."""
     if is_out_of_credit(error):
         return False
+    if isinstance(error, MaxTurnsExceeded):  # it goes on after the calls of the tools
+        return True
     status = error.status if isinstance(error, ProviderRequestError) else getattr(error, "status_code", None)
     if isinstance(status, int):
         return status in _PASSING or status >= _SERVER_ERROR

@@ -80,6 +80,7 @@ async def _lead(settings: Settings, page: ChatPage | None) -> int:
     approved = frozenset(settings.approved)
     plan, store = settings.plan, settings.store
     talk = Talk(settings.agent, settings.context, screen, ending, ask, approved, store, hooks, plan)
+    talk.max_turns = settings.max_turns
     hooks.lead(lambda: talk.kept.id)
     if questions is not None and editor is not None:
         questions.ask_at(editor, screen, talk.stop)

@@ -47,6 +47,7 @@ class Settings:
         folder: The working folder, whose files may be sent.
         model: The model that was named.
         place_of_commands: Where the commands of the agent run, for questions; empty if it runs none.
+        max_turns: The most turns of an answer, if the person has said it.
         plan: The plan mode.
         history: Where what is typed is kept, or None.
     """
@@ -64,6 +65,7 @@ class Settings:
     folder: Path = attrs.field(factory=lambda: Path(os.path.realpath(".")))
     model: str | None = None
     place_of_commands: str = ""
+    max_turns: int | None = None
     plan: PlanMode = attrs.field(factory=PlanMode)
     history: HistoryFile | None = None
 

@@ -31,6 +31,7 @@ from kantan_agents.cli.chat.screen import Screen
 from kantan_agents.cli.chat.steps import StepLists, give_steps, steps_of
 from kantan_agents.cli.terminal.approvals import Ask, AskedApprovals
 from kantan_agents.cli.terminal.console import LABEL, NOTICE
+from kantan_agents.cli.terminal.toolkit_options import turn_options
 from kantan_agents.core.interception import inherited_layers
 from kantan_agents.errors import ChatCommandError, ConversationsFileError, KantanAgentsError, StreamUsageError
 
@@ -51,6 +52,7 @@ class Talk:
 
     Attributes:
         counted: The model of the last request of the conversation, and the tokens that its provider counted.
+        max_turns: The most turns of an answer, if the person has said it.
         noting: Returns a block for what the tools of a turn do, by its conversation and its number.
     """
 
@@ -68,6 +70,7 @@ class Talk:
     ) -> None:
         self.agent = agent
         self.trace_id: str | None = None
+        self.max_turns: int | None = None
         self.counted: tuple[str, int] | None = None
         self._screen = screen
         self._ending = ending
@@ -251,6 +254,7 @@ class Talk:
         view = AnswerView(
             self._screen, partial(_rule_of, agent, context), StepLists(steps_of(self.kept) or ())
         )
+        turns = turn_options(agent, self.max_turns)
         token = answer_approvals.set(self._approvals.decide_inside)
         # A summary has no tools, and needs no plan.
         outer = inherited_layers.get()
@@ -260,7 +264,7 @@ class Talk:
                 config = RunConfig(group_id=self.kept.id)
                 async with (
                     ticking(self._screen, view.show_status),
-                    agent.stream(given, context, run_config=config) as run,
+                    agent.stream(given, context, run_config=config, **turns) as run,
                 ):
                     self._stop = run.cancel
                     try:

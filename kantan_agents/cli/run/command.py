@@ -24,6 +24,7 @@ from kantan_agents.cli.terminal.toolkit_options import (
     ShellOption,
     ToolkitOptions,
     ToolsOption,
+    TurnsOption,
     WriteOption,
 )
 
@@ -81,6 +82,7 @@ def run(
     shell: ShellOption = False,
     network: NetworkOption = False,
     sandbox: SandboxOption = "auto",
+    max_turns: TurnsOption = None,
     approved: ApprovedOption = None,
     asked: AskOption = None,
     no_hooks: NoHooksOption = False,
@@ -155,4 +157,5 @@ def run(
             tools_root, project_instructions, is_for_project=is_for_project
         ),
         hooks=hooks,
+        max_turns=max_turns,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import typer
@@ -25,7 +25,7 @@ from kantan_agents.cli.terminal.failures import EXIT_FAILED
 from kantan_agents.cli.terminal.plain import json_text, one_line, printable
 from kantan_agents.cli.terminal.replaced import say_replaced
 from kantan_agents.cli.terminal.sandbox import say_where_commands_run
-from kantan_agents.cli.terminal.toolkit_options import NO_TOOLKIT, ToolkitOptions
+from kantan_agents.cli.terminal.toolkit_options import NO_TOOLKIT, ToolkitOptions, turn_options
 from kantan_agents.core.interception import Middleware
 from kantan_agents.core.pipeline import Run, Stage, run_result
 from kantan_agents.middleware import Approve, SlashCommands, UserRules
@@ -52,6 +52,7 @@ def answer(
     asked: Collection[str] = (),
     instruction_files: InstructionFiles | None = None,
     hooks: Hooks,
+    max_turns: int | None = None,
 ) -> None:
     """Ask ``question`` and print the answer, as text or as the completed context.
 
@@ -70,6 +71,7 @@ def answer(
         asked: Names of further tools whose calls need an approval.
         instruction_files: The files with instructions that the agent gets.
         hooks: The hooks of the user.
+        max_turns: The most turns; None for those of the agent's file, or the default of commands.
 
     Raises:
         Exit: With code 1, a hook has blocked the question.
@@ -106,9 +108,12 @@ def answer(
         pinned = instructions.pinned
         pinned.instruction_files = instruction_files
         agent = agent_from_file(instructions, model, middleware, given, asks=True)
+    turns = turn_options(agent, max_turns)
     given_question = _submitted(question, hooks, is_command=commands and kind_of(question) == "command")
     with recording_to(target) as recorder:
-        run = background_loop.run(lambda: _finished(agent, given_question, context, runs, approved, hooks))
+        run = background_loop.run(
+            lambda: _finished(agent, given_question, context, runs, approved, hooks, turns)
+        )
         if as_json:
             typer.echo(context_json(run, recorded=recorder is not None))
         else:
@@ -142,6 +147,7 @@ async def _finished(
     runs: list[Run],
     approved: Collection[str],
     hooks: Hooks,
+    turns: Mapping[str, Any],
 ) -> Run:
     """Run an agent until no call waits for an approval; return its last run."""
     hooks.guard_runs()
@@ -151,7 +157,7 @@ async def _finished(
     try:
         while True:
             earlier = len(runs)
-            await agent.run_async(given, context)
+            await agent.run_async(given, context, **turns)
             given = await approvals.decide(context["result"])
             if given is None:
                 return runs[earlier]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Final, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Final, Optional
 
 import attrs
 import typer
 
 from kantan_agents.errors import InvalidOptionError
+
+if TYPE_CHECKING:
+    from kantan_agents.agent import Agent
 
 _SANDBOXES: Final = ("auto", "required", "off")
 _BACKGROUND_SECONDS: Final = 8 * 3600
@@ -58,6 +61,17 @@ AskOption = Annotated[
 NoHooksOption = Annotated[
     bool, typer.Option("--no-hooks", help="Do not run the hooks of your hooks.json, and do not read it.")
 ]
+TurnsOption = Annotated[
+    Optional[int],  # noqa: UP045
+    typer.Option(
+        "--max-turns",
+        metavar="N",
+        min=1,
+        help="The most model calls of an answer. Default: maxTurns of the agent's file, or 100.",
+        show_default=False,
+    ),
+]
+_TURNS: Final = 100
 
 
 OPTIONS_OF_TOOLS: Final = {
@@ -127,6 +141,20 @@ class ToolkitOptions:
 
             given += web_tools()
         return [*given, todo_write()]
+
+
+def turn_options(agent: Agent[Any], max_turns: int | None) -> dict[str, Any]:
+    """Return the option ``max_turns`` of a run, unless the file of the agent decides.
+
+    The SDK ends a run after ten turns, which work on files soon needs.
+
+    Args:
+        agent: The agent.
+        max_turns: What the person has asked for.
+    """
+    if max_turns is None and agent.sdk_agent.turn_limit is not None:
+        return {}
+    return {"max_turns": max_turns or _TURNS}
 
 
 NO_TOOLKIT: Final = ToolkitOptions()

@@ -126,7 +126,8 @@ class Recording:
         """
         if not self.runs:
             raise ValueError("it has no runs")
-        msgspec.convert(self, type(self), from_attributes=True)
+        # From plain data, as `convert` takes a value of the type itself for granted, whatever is in it.
+        msgspec.convert(msgspec.to_builtins(self), type(self))
         for run in self.runs:
             for call in run.model_calls:
                 call.request.hash  # noqa: B018 - computed from all parts

@@ -41,6 +41,7 @@ _OF_CLIENT: Final = frozenset(
         "_client",  # its HTTP client, which has fields of its own
         "_default_stream_cls",
         "_idempotency_header",
+        "_sleep_for_retry",
         "_platform",
         "_strict_response_validation",
         "_version",

@@ -113,6 +113,8 @@ def contents(events: list[Event]) -> list[dict[str, Any]]:
     """
     by_run: dict[str, list[Event]] = {}
     for event in events:
+        if event.type == "retry_scheduled":  # a replay waits for nothing
+            continue
         by_run.setdefault(event.run_id, []).append(event)
     runs = sorted((_in_order([*_said(listed)]) for listed in by_run.values()), key=repr)
     return [one for run in runs for one in run]
