@@ -412,6 +412,7 @@ async def test_what_is_not_kept_is_said(folder: Path) -> None:
     assert "/undo cannot put back large.txt: at most 10 bytes a file are stored" in work.shown
     assert "large.txt is left: its old content was not kept" in await work.back("y")
     assert (folder / "small.txt").read_text() == "x" * 10
+    work.snapshots.close()
 
 
 def file_of(size: int = 0, path: str = "a") -> NotedChange:
