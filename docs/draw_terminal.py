@@ -10,17 +10,21 @@ from __future__ import annotations
 import io
 import os
 import re
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 
-from rich.console import Console
 from rich.text import Text
 
-from kantan_agents import Agent, Prompt, SQLiteRecorder, set_trace_processors
-from kantan_agents.cli.app import app
-from kantan_agents.testing import OfflineServer, ScriptedToolCall
+sys.path[:0] = [str(Path(__file__).parent)]
+
+from terminal_svg import svg_of  # noqa: E402
+
+from kantan_agents import Agent, Prompt, SQLiteRecorder, set_trace_processors  # noqa: E402
+from kantan_agents.cli.app import app  # noqa: E402
+from kantan_agents.testing import OfflineServer, ScriptedToolCall  # noqa: E402
 
 PICTURE = Path(__file__).parent / "assets" / "traces-show.svg"
 COMMAND = "kantan-agents traces show LAST"
@@ -44,34 +48,6 @@ _DURATIONS = (
     "0 ms",
 )
 
-# Rich's own frame would load a font from a server.
-_FRAME = """\
-<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
-<style>
-.{unique_id}-matrix {{
-    font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace;
-    font-size: {char_height}px;
-    line-height: {line_height}px;
-}}
-.{unique_id}-title {{ font-size: 18px; font-weight: bold; font-family: system-ui, sans-serif; }}
-{styles}
-</style>
-<defs>
-<clipPath id="{unique_id}-clip-terminal">
-<rect x="0" y="0" width="{terminal_width}" height="{terminal_height}" />
-</clipPath>
-{lines}
-</defs>
-{chrome}
-<g transform="translate({terminal_x}, {terminal_y})" clip-path="url(#{unique_id}-clip-terminal)">
-{backgrounds}
-<g class="{unique_id}-matrix">
-{matrix}
-</g>
-</g>
-</svg>
-"""
-
 
 def picture() -> str:
     """Return the picture as SVG."""
@@ -79,16 +55,7 @@ def picture() -> str:
         database = Path(folder) / "traces.sqlite3"
         record_run(database)
         shown = normalised(output_of(database))
-    screen = Console(
-        record=True,
-        width=COLUMNS,
-        file=io.StringIO(),
-        force_terminal=True,
-        color_system="truecolor",
-    )
-    screen.print(Text.from_ansi(shown), soft_wrap=True)
-    svg = screen.export_svg(title=COMMAND, code_format=_FRAME, unique_id="terminal")
-    return "\n".join(line.rstrip() for line in svg.splitlines() if line.strip()) + "\n"
+    return svg_of(Text.from_ansi(shown), title=COMMAND, columns=COLUMNS)
 
 
 def record_run(database: Path) -> None:
