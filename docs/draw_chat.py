@@ -136,16 +136,16 @@ def shown_on(terminal: Terminal) -> Text:
             )
             line.append(char.data, style)
         line.rstrip()
-        lines.append(line)
-    return normalised(Text("\n").join(lines))
+        lines.append(normalised(line))
+    return Text("\n").join(lines)
 
 
-def normalised(shown: Text) -> Text:
-    """Return a text in which each duration is 2 ms."""
-    for found in reversed(list(re.finditer(r"\d+(\.\d+)? m?s\b", shown.plain))):
-        before, _, after = shown.divide(found.span())
-        shown = Text.assemble(before, "2 ms", after)
-    return shown
+def normalised(line: Text) -> Text:
+    """Return a line in which each duration is 2 ms; one that was cut is cut where no duration matters."""
+    for found in reversed(list(re.finditer(r"\d+(\.\d+)? m?s\b", line.plain))):
+        before, _, after = line.divide(found.span())
+        line = Text.assemble(before, "2 ms", after)
+    return Text.assemble(line[: COLUMNS - 10], "...") if line.plain.endswith("…") else line
 
 
 if __name__ == "__main__":
