@@ -145,7 +145,9 @@ def normalised(line: Text) -> Text:
     for found in reversed(list(re.finditer(r"\d+(\.\d+)? m?s\b", line.plain))):
         before, _, after = line.divide(found.span())
         line = Text.assemble(before, "2 ms", after)
-    return Text.assemble(line[: COLUMNS - 10], "...") if line.plain.endswith("…") else line
+    return (
+        Text.assemble(line[: COLUMNS - 10], "...") if line.plain.endswith("…") else line
+    )
 
 
 if __name__ == "__main__":
