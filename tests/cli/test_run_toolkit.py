@@ -62,6 +62,24 @@ def test_the_options_name_the_tools_that_they_give(tmp_path: Path) -> None:
     assert few == {name for name, options in OPTIONS_OF_TOOLS.items() if options == "--tools DIR"}
 
 
+@pytest.mark.parametrize(
+    ("agent", "options", "code_of"), [("reader", [], 0), ("short", [], 1), ("reader", ["--max-turns", "3"], 1)]
+)
+def test_work_takes_more_turns_than_the_ten_of_the_sdk(
+    kantan_agents: Any, serve: Any, code: Path, agent: str, options: list[str], code_of: int
+) -> None:
+    of_file = "tools: Read\nmodel: m\nmaxTurns: 3\n"
+    agent_file(code.parent / ".claude" / "agents" / "short.md", "short", "Reads.", of_file, "You read.\n")
+
+    def read_often(request: RecordedRequest) -> Any:
+        count = sum(item["role"] == "tool" for item in request.body["messages"])
+        return ScriptedToolCall("Read", {"file_path": "a.txt"}) if count < 12 else "Read."
+
+    result = run(kantan_agents, serve, read_often, agent, "--tools", "code", *options)
+    assert result.code == code_of
+    assert ("MaxTurnsExceeded" in result.stderr) == (code_of == 1)
+
+
 def test_an_agent_reads_files_below_the_folder(kantan_agents: Any, serve: Any, code: Path) -> None:
     result = run(kantan_agents, serve, calling("Read", file_path="a.txt"), "reader", "--tools", "code")
     assert result.code == 0 and "a secret number: 42" in result.stdout

@@ -13,7 +13,7 @@ import anyio
 import httpx
 import openai
 import pytest
-from agents import function_tool
+from agents import MaxTurnsExceeded, function_tool
 from rich.console import Console
 
 from kantan_agents import Agent
@@ -340,6 +340,7 @@ def failure(status: int, code: str | None = None) -> openai.APIStatusError:
         (ProviderRequestError(provider="anthropic", status=None, reason="connection error"), True),
         (ProviderRequestError(provider="anthropic", status=403, reason="no"), False),
         (httpx.RemoteProtocolError("peer closed connection in mid-answer"), True),
+        (MaxTurnsExceeded("Max turns (100) exceeded"), True),
         (ValueError("x"), False),
     ],
 )
