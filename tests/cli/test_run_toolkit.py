@@ -63,10 +63,11 @@ def test_the_options_name_the_tools_that_they_give(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("agent", "options", "code_of"), [("reader", [], 0), ("short", [], 1), ("reader", ["--max-turns", "3"], 1)]
+    ("agent", "options", "expected"),
+    [("reader", [], 0), ("short", [], 1), ("reader", ["--max-turns", "3"], 1)],
 )
 def test_work_takes_more_turns_than_the_ten_of_the_sdk(
-    kantan_agents: Any, serve: Any, code: Path, agent: str, options: list[str], code_of: int
+    kantan_agents: Any, serve: Any, code: Path, agent: str, options: list[str], expected: int
 ) -> None:
     of_file = "tools: Read\nmodel: m\nmaxTurns: 3\n"
     agent_file(code.parent / ".claude" / "agents" / "short.md", "short", "Reads.", of_file, "You read.\n")
@@ -76,8 +77,8 @@ def test_work_takes_more_turns_than_the_ten_of_the_sdk(
         return ScriptedToolCall("Read", {"file_path": "a.txt"}) if count < 12 else "Read."
 
     result = run(kantan_agents, serve, read_often, agent, "--tools", "code", *options)
-    assert result.code == code_of
-    assert ("MaxTurnsExceeded" in result.stderr) == (code_of == 1)
+    assert result.code == expected
+    assert ("MaxTurnsExceeded" in result.stderr) == (expected == 1)
 
 
 def test_an_agent_reads_files_below_the_folder(kantan_agents: Any, serve: Any, code: Path) -> None:
