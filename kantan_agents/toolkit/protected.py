@@ -18,7 +18,7 @@ from typing import Any, Final
 import attrs
 
 from kantan_agents.tools.mcp.configuration.config_directory import config_directory
-from kantan_agents.traces.database_url import url_of
+from kantan_agents.traces.backend import backend_of
 from kantan_agents.traces.registry import recorders
 
 AGENTS: Final = "it decides what agents read and may do"
@@ -211,8 +211,8 @@ def _found(root: str, parts: tuple[str, ...]) -> str | None:
     base = file
     for ending in _BESIDE_DATABASES:
         base = base.removesuffix(ending)
-    databases = (one.path for one in recorders() if url_of(one.path) is None)
-    if any(base == os.path.realpath(path) for path in databases):
+    databases = (backend_of(one.path).file for one in recorders())
+    if any(file is not None and base == os.path.realpath(file) for file in databases):
         return TRACES
     for count, name in enumerate(parts):
         folder = os.path.join(root, *parts[:count])  # noqa: PTH118
