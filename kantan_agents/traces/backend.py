@@ -9,12 +9,12 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
 from typing_extensions import override
 
 from kantan_agents.errors import TraceDatabaseError
-from kantan_agents.traces.database_url import PostgresUrl, why_refused
+from kantan_agents.traces.database_url import PostgresUrl, as_place, why_refused
 from kantan_agents.traces.schema import check_owner, make_tables
 from kantan_agents.traces.tables import create_views, prepare
 from kantan_agents.traces.trace_file import (
@@ -172,7 +172,7 @@ class PostgresBackend(Backend):
     """A trace database in Postgres. What it needs is imported late: a file needs none of it."""
 
     def __init__(self, url: PostgresUrl) -> None:
-        super().__init__(cast("Path", url))
+        super().__init__(as_place(url))
         self.file = None
         self.text = url.secret
         self._url = url

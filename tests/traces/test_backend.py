@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from inspect import getmembers, isfunction
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import kantan_agents
 from kantan_agents.traces.backend import Backend, PostgresBackend, backend_of
 from kantan_agents.traces.database_url import as_place
 
+ASKING = re.compile(r"url_of\(|is_server\(|isinstance\(\w+, PostgresUrl\)")
 # They choose between two modules of their own.
 CHOOSING = {"backend", "copying.target", "database_url", "store.find", "store.prune", "store.search_service"}
 
@@ -29,6 +31,6 @@ def test_nothing_else_asks_which_database_it_is() -> None:
     asking = {
         ".".join(path.relative_to(package / "traces").with_suffix("").parts)
         for path in package.rglob("*.py")
-        if any(word in path.read_text("utf-8") for word in ("url_of(", "is_server(", ", PostgresUrl) "))
+        if ASKING.search(path.read_text("utf-8"))
     }
     assert asking == CHOOSING

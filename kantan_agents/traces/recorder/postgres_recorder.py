@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any, Final, cast
 
-from kantan_agents.traces.database_url import as_url
+from kantan_agents.traces.database_url import as_place, as_url
 from kantan_agents.traces.postgres.connection import driver
 from kantan_agents.traces.recorder.database import Database
 from kantan_agents.traces.recorder.recorder import SQLiteRecorder
@@ -44,7 +44,7 @@ class PostgresRecorder(SQLiteRecorder):
     def _checked_place(self, path: str | os.PathLike[str]) -> Path:
         driver()
         self._url = as_url(path)
-        return cast("Path", self._url)
+        return as_place(self._url)
 
     def _make_database(self) -> Database:
         return cast("Database", ServerDatabase(self._url, adopt=self._adopt, search_index=self._search_index))
