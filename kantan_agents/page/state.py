@@ -14,11 +14,12 @@ import attrs
 from kantan_agents.errors import TraceDatabaseError
 from kantan_agents.lab.replay.experiment.prices import Prices
 from kantan_agents.page.data.signed_data import token_of
+from kantan_agents.traces.backend import backend_of
 from kantan_agents.traces.database_url import as_place
 from kantan_agents.traces.registry import flush_recorders
 from kantan_agents.traces.schema import make_tables
 from kantan_agents.traces.store import TraceStore
-from kantan_agents.traces.store.connection import is_to_come, reading
+from kantan_agents.traces.store.connection import reading
 
 
 class StoreToCome(TraceStore):
@@ -48,7 +49,7 @@ class StoreToCome(TraceStore):
                 with reading(self._place, by_trace=False, keep_wal=True):
                     self._is_there = True
             except TraceDatabaseError:
-                if is_to_come(self._place):
+                if backend_of(self._place).is_to_come():
                     return self._empty
         return self._place
 
@@ -66,7 +67,7 @@ def store_at(place: str | os.PathLike[str]) -> TraceStore:
     try:
         return TraceStore(place)
     except TraceDatabaseError:
-        if not is_to_come(as_place(place)):
+        if not backend_of(as_place(place)).is_to_come():
             raise
     return StoreToCome(as_place(place))
 

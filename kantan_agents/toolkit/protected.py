@@ -20,7 +20,7 @@ from urllib.parse import unquote
 import attrs
 
 from kantan_agents.tools.mcp.configuration.config_directory import config_directory
-from kantan_agents.traces.database_url import url_of
+from kantan_agents.traces.backend import backend_of
 from kantan_agents.traces.registry import recorders
 
 AGENTS: Final = "it decides what agents read and may do"
@@ -145,7 +145,7 @@ def also_protected() -> tuple[str, ...]:
 
 def databases() -> tuple[str, ...]:
     """Return the SQLite databases that this process writes, without links."""
-    recorded = (one.path for one in recorders() if url_of(one.path) is None)
+    recorded = filter(None, (backend_of(one.path).file for one in recorders()))
     others = (path for path, reason in _also.items() if reason == TRACES)
     return (*map(os.path.realpath, recorded), *others)
 

@@ -62,20 +62,8 @@ class PostgresUrl:
         """The name of the database, as the name of a file without its ending."""
         return self.database
 
-    def exists(self) -> bool:
-        """Return True: only the server knows, and says so when it is asked."""
-        return True
-
-    def is_dir(self) -> bool:
-        """Return False: it is a database."""
-        return False
-
     def resolve(self) -> PostgresUrl:
         """Return itself: a URL has no links."""
-        return self
-
-    def absolute(self) -> PostgresUrl:
-        """Return itself: a URL has no working directory."""
         return self
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from kantan_agents.cli.run.recording import RecordingTarget, checked
 from kantan_agents.errors import FileArgumentError, TraceDatabaseError
-from kantan_agents.traces.make_database import make_database
+from kantan_agents.traces.backend import backend_of
 from kantan_agents.traces.recorder import SQLiteRecorder, record_traces
 from kantan_agents.traces.store.connection import changing
 
@@ -28,7 +28,7 @@ def test_a_link_in_its_place_is_not_followed(target: Path, path: str | Path) -> 
     with pytest.raises(TraceDatabaseError, match="symbolic link"), changing(Path(path)):
         pass
     with pytest.raises(PermissionError, match="symbolic link"):
-        make_database(Path(path))
+        backend_of(Path(path)).make_tables()
     assert not target.exists()
 
 

@@ -14,7 +14,7 @@ from anyio.streams.text import TextReceiveStream
 from kantan_agents.cli.terminal.database import DATABASE_VARIABLE
 from kantan_agents.errors import ChatCommandError
 from kantan_agents.tool_rules.worker import worker_command
-from kantan_agents.traces.database_url import url_of
+from kantan_agents.traces.backend import backend_of
 
 _PROGRAM: Final = "kantan-agents"
 _PAGE: Final = f"sys.argv[:] = [{_PROGRAM!r}, *sys.argv[3:]]; from kantan_agents.cli.app import main; main()"
@@ -30,14 +30,14 @@ class ChatPage:
     """
 
     def __init__(self, database: Path, flush: Callable[[], object]) -> None:
-        self._database = database
+        self._database = backend_of(database)
         self._flush = flush
         self._processes: list[Process] = []
 
     def command(self, trace_id: str) -> list[str]:
         """Return the command that opens the page of a run."""
         # A URL is shown without its password, and then it is of no use in a command.
-        place = [] if url_of(self._database) is not None else ["--db", str(self._database)]
+        place = [] if self._database.file is None else ["--db", str(self._database.file)]
         return [_PROGRAM, "traces", "open", trace_id, *place]
 
     async def open(self, trace_id: str) -> str:
@@ -47,9 +47,8 @@ class ChatPage:
             ChatCommandError: E196, it cannot be served.
         """
         await anyio.to_thread.run_sync(self._flush)
-        url = url_of(self._database)
         # In the environment, not on the command line, which all users of the machine can read.
-        environment = {**os.environ, DATABASE_VARIABLE: str(self._database) if url is None else url.secret}
+        environment = {**os.environ, DATABASE_VARIABLE: self._database.text}
         process = await anyio.open_process(
             # Not with -m, which would prefer a module of this name in the working directory.
             [*worker_command(_PAGE), "traces", "open", trace_id],

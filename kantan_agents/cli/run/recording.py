@@ -15,7 +15,7 @@ import typer
 from kantan_agents.cli.terminal.plain import one_line
 from kantan_agents.core.pipeline import Next, Run, Stage
 from kantan_agents.errors import FileArgumentError
-from kantan_agents.traces.database_url import url_of, why_refused
+from kantan_agents.traces.backend import backend_of
 
 if TYPE_CHECKING:
     from kantan_agents.traces.recorder import SQLiteRecorder
@@ -80,29 +80,9 @@ def check_database(path: Path | None) -> None:
     Raises:
         FileArgumentError: E79, with the reason.
     """
-    if path is None or url_of(path) is not None:
-        return
-    refused = why_refused(path)
-    if refused is not None:
-        raise FileArgumentError(path=str(path), reason=refused)
-    if path.is_dir():
-        raise FileArgumentError(path=str(path), reason="it is a directory")
-    if not path.parent.is_dir():
-        raise FileArgumentError(path=str(path), reason="its directory does not exist")
-    if not path.exists():
-        return
-    from kantan_agents.traces.schema import check_owner
-
-    try:
-        connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=rw", uri=True)
-        try:
-            check_owner(connection)
-            connection.execute("BEGIN IMMEDIATE")
-            connection.rollback()
-        finally:
-            connection.close()
-    except sqlite3.Error as error:
-        raise FileArgumentError(path=str(path), reason=str(error)) from error
+    reason = None if path is None else backend_of(path).why_not_writable()
+    if reason is not None:
+        raise FileArgumentError(path=str(path), reason=reason)
 
 
 def _warn(reason: str) -> None:
@@ -179,10 +159,8 @@ def recording(path: Path | None) -> Iterator[SQLiteRecorder | None]:
 
 def _check_tables(path: Path) -> None:
     """Create the tables if they are missing; refuse tables that are not kantan-llm's."""
-    from kantan_agents.traces.make_database import make_database
-
     try:
-        make_database(path)
+        backend_of(path).make_tables()
     except (sqlite3.Error, OSError) as error:
         raise FileArgumentError(path=str(path), reason=str(error)) from error
 

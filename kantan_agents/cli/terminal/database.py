@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated
 
 import typer
 
@@ -20,10 +20,10 @@ def place_of(given: str | Path) -> Path:
     if not isinstance(given, str) or not given.startswith(("postgresql://", "postgres://")):
         return Path(given)
     from kantan_agents.errors import InvalidOptionError
-    from kantan_agents.traces.database_url import as_url
+    from kantan_agents.traces.database_url import as_place
 
     try:
-        return cast("Path", as_url(given))
+        return as_place(given)
     except InvalidOptionError as error:
         raise typer.BadParameter(error.reason) from error
 

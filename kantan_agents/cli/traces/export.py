@@ -19,7 +19,7 @@ from kantan_agents.cli.terminal.show_quantities import counted
 from kantan_agents.cli.traces.open_store import open_store
 from kantan_agents.errors import FileArgumentError, InvalidOptionError
 from kantan_agents.support.private_files import open_private
-from kantan_agents.traces.database_url import url_of
+from kantan_agents.traces.backend import backend_of
 
 
 def export_traces(
@@ -91,7 +91,8 @@ def check_target(output: str, database: Path, *, force: bool) -> Path:
     try:
         target = Path(output).resolve()  # a link is kept and its target is written
         there = target.exists()
-        if there and url_of(database) is None and database.exists() and target.samefile(database):
+        file = backend_of(database).file
+        if there and file is not None and file.exists() and target.samefile(file):
             raise FileArgumentError(path=output, reason="it is the trace database")
         if there and not target.is_file():
             raise FileArgumentError(path=output, reason="it is not a regular file")

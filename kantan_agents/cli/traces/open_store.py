@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kantan_agents.cli.terminal.database import DATABASE_VARIABLE
 from kantan_agents.errors import TraceDatabaseError
+from kantan_agents.traces.backend import backend_of
 
 if TYPE_CHECKING:
     from kantan_agents.traces.store import TraceStore
@@ -19,7 +20,7 @@ def path_exists(path: Path) -> bool:
         TraceDatabaseError: E60, the path is invalid or cannot be accessed.
     """
     try:
-        return path.exists()
+        return backend_of(path).exists()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise TraceDatabaseError(path=str(path), reason=reason) from error

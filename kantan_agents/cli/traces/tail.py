@@ -18,7 +18,7 @@ from kantan_agents.cli.terminal.rows import cut, fitted, line_width, table_line
 from kantan_agents.cli.traces.open_store import path_exists
 from kantan_agents.cli.traces.records import COLUMNS, rows_of, summary_data
 from kantan_agents.errors import TraceDatabaseError
-from kantan_agents.traces.database_url import url_of
+from kantan_agents.traces.backend import backend_of
 
 if TYPE_CHECKING:
     from kantan_agents.traces.store import TraceStore, TraceSummary
@@ -50,8 +50,7 @@ def tail_traces(path: Path, *, as_json: bool) -> None:
 
 
 def _has_content(path: Path) -> bool:
-    # SQLite creates an empty file before it creates tables.
-    return url_of(path) is not None or (path_exists(path) and (path.is_dir() or path.stat().st_size > 0))
+    return path_exists(path) and backend_of(path).has_content()
 
 
 def _open(path: Path, *, waiting: bool) -> TraceStore:

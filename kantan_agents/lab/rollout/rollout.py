@@ -20,7 +20,7 @@ from kantan_agents.lab.rollout.live.shared_rollout import OnVerdict
 from kantan_agents.lab.rollout.plan import RolloutPlan, checked_shares
 from kantan_agents.lab.rollout.unit import UnitSource, checked_unit, shown_unit
 from kantan_agents.models.resolve import resolve_model
-from kantan_agents.traces.database_url import as_place, url_of
+from kantan_agents.traces.database_url import PostgresUrl, as_place
 from kantan_agents.traces.store import TraceStore
 
 
@@ -211,7 +211,7 @@ def _checked_store(store: Any) -> Path | None:
         return None
     if isinstance(store, TraceStore):
         return store.path
-    if isinstance(store, (str, os.PathLike)) or url_of(store) is not None:
+    if isinstance(store, (str, os.PathLike, PostgresUrl)):
         return as_place(store)
     reason = f"must be a TraceStore or a path, not {type(store).__name__}"
     raise InvalidRolloutError(option="store", reason=reason)

@@ -13,8 +13,10 @@ from starlette.routing import Route
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.page.api.answers import json_endpoint, state_of
 from kantan_agents.page.api.parameters import count_of, flag_of, number_of, text_of, time_of
-from kantan_agents.page.data.file_version import file_version
 from kantan_agents.page.data.run_table import choices, run_row
+from kantan_agents.traces.backend import backend_of
+from kantan_agents.traces.store import TraceStore
+from kantan_agents.traces.store.connection import sqlite_errors
 
 _PAGE: Final = 100
 _LARGEST_PAGE: Final = 200
@@ -63,8 +65,13 @@ async def _runs(request: Request) -> Any:
 
 
 async def _version(request: Request) -> Any:
-    store = state_of(request).store
-    return {"version": await run_sync(lambda: file_version(store.path))}
+    return {"version": await run_sync(_version_of, state_of(request).store)}
+
+
+def _version_of(store: TraceStore) -> str:
+    path = store.path
+    with sqlite_errors(path):
+        return backend_of(path).version()
 
 
 async def _choices(request: Request) -> Any:

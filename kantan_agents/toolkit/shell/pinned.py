@@ -31,7 +31,7 @@ from kantan_agents.toolkit.protected import (
     executed_here,
 )
 from kantan_agents.tools.mcp.configuration.config_directory import config_directory
-from kantan_agents.traces.database_url import url_of
+from kantan_agents.traces.backend import backend_of
 from kantan_agents.traces.registry import recorders
 
 _FLUSH_SECONDS = 2.0
@@ -187,7 +187,8 @@ def _executed(root: str) -> Iterator[str]:
     if own is not None:
         yield os.path.realpath(own)
     for recorder in recorders():
-        base = "" if url_of(recorder.path) is not None else os.path.realpath(recorder.path)
+        file = backend_of(recorder.path).file
+        base = "" if file is None else os.path.realpath(file)
         if _is_below(base, root) and not os.path.exists(f"{base}-wal"):
             recorder.force_flush(_FLUSH_SECONDS)
     for base in databases():

@@ -13,7 +13,7 @@ import attrs
 from kantan_agents.errors import TraceCopyError
 from kantan_agents.traces.copying.source import CopySource, State, TracePage
 from kantan_agents.traces.copying.target import CopyTarget, open_target
-from kantan_agents.traces.database_url import PostgresUrl, as_place, url_of
+from kantan_agents.traces.database_url import PostgresUrl, as_place
 from kantan_agents.traces.registry import flush_recorders
 from kantan_agents.traces.store.connection import check_path, reading, sqlite_errors
 
@@ -67,8 +67,7 @@ def copy_traces(
     """
     given, wanted = as_place(source), as_place(target)
     for place in (given, wanted):
-        if url_of(place) is None:
-            check_path(place)
+        check_path(place)
     if given.resolve() == wanted.resolve():
         raise TraceCopyError(source=str(given), target=str(wanted), reason="they are the same database")
     flush_recorders(given)

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from kantan_agents.errors import TraceDatabaseError
+from kantan_agents.traces.backend import backend_of
 from kantan_agents.traces.copying.source import State, TracePage, TraceRow, states_of
 from kantan_agents.traces.database_url import url_of
 from kantan_agents.traces.figure_tables import keep_figures
-from kantan_agents.traces.make_database import make_database
 from kantan_agents.traces.record_tables import keep_records
 from kantan_agents.traces.recorder.run_writing import write_runs
 from kantan_agents.traces.schema import COLUMNS, make_indexes
@@ -119,7 +119,7 @@ def open_target(path: Path, *, adopt: bool) -> Iterator[CopyTarget]:
     """
     with sqlite_errors(path):
         try:
-            make_database(path, adopt=adopt)
+            backend_of(path).make_tables(adopt=adopt)
         except OSError as error:
             raise TraceDatabaseError(path=str(path), reason=error.strerror or str(error)) from error
     with changing(path) as connection:

@@ -269,9 +269,9 @@ def as_sqlite(connection: ServerConnection) -> sqlite3.Connection:
     return cast("sqlite3.Connection", connection)
 
 
-def server_of(connection: sqlite3.Connection) -> ServerConnection | None:
-    """Return the connection if it is one to a server; None if it is one to a file."""
-    return connection if isinstance(connection, ServerConnection) else None
+def server_of(connection: sqlite3.Connection) -> ServerConnection:
+    """Return a connection to a server with its own type."""
+    return cast("ServerConnection", connection)
 
 
 def _bound(values: Sequence[Any] | Mapping[str, Any]) -> Any:

@@ -15,6 +15,7 @@ from agents.tracing import TracingProcessor
 from kantan_agents.errors import SpansDroppedError, TracesNotWrittenError
 from kantan_agents.support.log import get_logger
 from kantan_agents.traces.recorder import bound, lifecycle
+from kantan_agents.traces.recorder.database import Database
 from kantan_agents.traces.recorder.sections import Sections
 from kantan_agents.traces.recorder.span_queue import SPANS, Snapshot, SpanQueue
 from kantan_agents.traces.recorder.stats import RecorderStats
@@ -36,8 +37,7 @@ class BackgroundRecorder(TracingProcessor):
         max_queue_bytes: Bytes of memory that they may take.
         max_wait: Seconds that a thread waits if the queue is full.
         flush_interval: Seconds during which items are collected.
-        adopt: Whether it may be the database of another program.
-        search_index: Whether a new one gets an index for searches.
+        new_database: Returns what writes to it, also in a forked child.
     """
 
     def __init__(
@@ -48,16 +48,14 @@ class BackgroundRecorder(TracingProcessor):
         max_queue_bytes: int,
         max_wait: float,
         flush_interval: float,
-        adopt: bool,
-        search_index: bool,
+        new_database: Callable[[], Database],
     ) -> None:
         self._path = path
         self._max_queue = max_queue
         self._max_queue_bytes = max_queue_bytes
         self._max_wait = max_wait
         self._interval = flush_interval
-        self._adopt = adopt
-        self._search_index = search_index
+        self._new_database = new_database
         self._reset()
 
     def _reset(self) -> None:
@@ -73,13 +71,7 @@ class BackgroundRecorder(TracingProcessor):
             on_drop=self._on_drop,
             sections=self._sections,
         )
-        self._writer = Writer(
-            self._path,
-            self._queue,
-            self._sections,
-            adopt=self._adopt,
-            search_index=self._search_index,
-        )
+        self._writer = Writer(self._path, self._new_database(), self._queue, self._sections)
 
     def __repr__(self) -> str:
         stats = self.stats()

@@ -10,12 +10,11 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from sys import getsizeof
-from typing import Any, cast
+from typing import Any
 
 from kantan_agents.errors import KantanAgentsError, SpanNotRecordedError, TracesNotWrittenError
 from kantan_agents.support.log import get_logger
 from kantan_agents.traces.capture.captured import CapturedRun
-from kantan_agents.traces.database_url import url_of
 from kantan_agents.traces.recorder.catch_up import FigureKeeper, IndexKeeper
 from kantan_agents.traces.recorder.database import Database
 from kantan_agents.traces.recorder.file_errors import is_file_error, is_locked, may_be_file_error
@@ -51,12 +50,12 @@ class BatchWriter:
         failed: Number of spans discarded so far because they cannot be stored.
     """
 
-    def __init__(self, path: Path, queue: SpanQueue, *, adopt: bool, search_index: bool) -> None:
+    def __init__(self, path: Path, database: Database, queue: SpanQueue) -> None:
         self.written = 0
         self.failed = 0
         self._path = path
         self._queue = queue
-        self._database = _database_at(path, adopt=adopt, search_index=search_index)
+        self._database = database
         self._figures = FigureKeeper(path)
         self._run_rows = RunRows()
         self._index = IndexKeeper(path)
@@ -225,16 +224,6 @@ class BatchWriter:
         if self._logged_replaced != self.replaced:
             self._logged_replaced = self.replaced
             _log.warning("the trace database was moved, replaced, truncated or deleted", path=str(self._path))
-
-
-def _database_at(path: Path, *, adopt: bool, search_index: bool) -> Database:
-    url = url_of(path)
-    if url is None:
-        return Database(path, adopt=adopt, search_index=search_index)
-    # Imported late: recording to a file needs none of it.
-    from kantan_agents.traces.recorder.server_database import ServerDatabase
-
-    return cast("Database", ServerDatabase(url, adopt=adopt, search_index=search_index))
 
 
 def _size_of(row: SpanRow, item: SpanSnapshot) -> int:

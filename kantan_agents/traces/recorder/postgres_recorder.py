@@ -6,9 +6,11 @@ import os
 from pathlib import Path
 from typing import Any, Final, cast
 
-from kantan_agents.traces.database_url import as_url
+from kantan_agents.traces.database_url import as_place, as_url
 from kantan_agents.traces.postgres.connection import driver
+from kantan_agents.traces.recorder.database import Database
 from kantan_agents.traces.recorder.recorder import SQLiteRecorder
+from kantan_agents.traces.recorder.server_database import ServerDatabase
 
 MAX_QUEUE: Final = 100_000
 """Spans that wait while the server is away: those of a minute with 1,600 spans a second."""
@@ -41,4 +43,8 @@ class PostgresRecorder(SQLiteRecorder):
 
     def _checked_place(self, path: str | os.PathLike[str]) -> Path:
         driver()
-        return cast("Path", as_url(path))
+        self._url = as_url(path)
+        return as_place(self._url)
+
+    def _make_database(self) -> Database:
+        return cast("Database", ServerDatabase(self._url, adopt=self._adopt, search_index=self._search_index))

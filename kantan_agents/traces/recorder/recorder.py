@@ -23,6 +23,7 @@ from kantan_agents.traces.capture.captured import ending, want_records
 from kantan_agents.traces.database_url import why_refused
 from kantan_agents.traces.recorder import lifecycle, sigterm
 from kantan_agents.traces.recorder.background import BackgroundRecorder
+from kantan_agents.traces.recorder.database import Database
 from kantan_agents.traces.recorder.redaction import Redact
 from kantan_agents.traces.recorder.run_redaction import redact_run
 from kantan_agents.traces.recorder.settled import settled_span
@@ -98,10 +99,11 @@ class SQLiteRecorder(BackgroundRecorder):
         search_index: bool = True,
     ) -> None:
         self._adopt = checked_bool("adopt", adopt)
+        place = self._checked_place(path)
+        self._search_index = checked_bool("search_index", search_index)
         super().__init__(
-            self._checked_place(path),
-            adopt=self._adopt,
-            search_index=checked_bool("search_index", search_index),
+            place,
+            new_database=self._make_database,
             max_queue=checked_int("max_queue", max_queue, 1),
             max_queue_bytes=checked_int("max_queue_bytes", max_queue_bytes, 1),
             max_wait=checked_number("max_wait", max_wait),
@@ -127,6 +129,10 @@ class SQLiteRecorder(BackgroundRecorder):
         if not self._adopt:
             _check_file_owner(checked)
         return checked
+
+    def _make_database(self) -> Database:
+        """Return what writes to the database; other recorders write elsewhere."""
+        return Database(self._path, adopt=self._adopt, search_index=self._search_index)
 
     def _reset(self) -> None:
         super()._reset()

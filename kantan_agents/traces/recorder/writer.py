@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from kantan_agents.traces.recorder.batches import BatchWriter
+from kantan_agents.traces.recorder.database import Database
 from kantan_agents.traces.recorder.sections import Sections
 from kantan_agents.traces.recorder.span_queue import SpanQueue
 
@@ -36,16 +37,8 @@ class Writer:
         is_stopping: Whether the thread ends after its current batch, even if items are waiting.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        queue: SpanQueue,
-        sections: Sections,
-        *,
-        adopt: bool,
-        search_index: bool,
-    ) -> None:
-        self.batches = BatchWriter(path, queue, adopt=adopt, search_index=search_index)
+    def __init__(self, path: Path, database: Database, queue: SpanQueue, sections: Sections) -> None:
+        self.batches = BatchWriter(path, database, queue)
         self.thread: threading.Thread | None = None
         self.is_running = False
         self.is_stopping = False

@@ -19,11 +19,12 @@ from kantan_agents.traces.search_index import (
     has_index,
     remove_index,
 )
-from kantan_agents.traces.store.connection import changing, reading, size_of
+from kantan_agents.traces.store.connection import changing, reading
 from kantan_agents.traces.store.free_pages import can_shrink, free_bytes, free_some
 from kantan_agents.traces.store.index import drop_sparse_part, index_some
 from kantan_agents.traces.store.records import IndexResult
 from kantan_agents.traces.store.steps import Pace, TransactionSteps
+from kantan_agents.traces.trace_file import size_of
 
 Progress = Callable[[int, int], None]
 

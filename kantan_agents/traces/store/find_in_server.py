@@ -80,7 +80,6 @@ def find_in_server(
         newest: The largest rowid of a trace.
     """
     server = server_of(connection)
-    assert server is not None
     connection.execute("BEGIN")  # the index and the traces must be read in the same state
     try:
         found = _passing(server, filters, limit, tz, newest)

@@ -12,12 +12,11 @@ from pathlib import Path
 import attrs
 
 from kantan_agents.errors import TraceDatabaseError
-from kantan_agents.traces.database_url import is_server, url_of
-from kantan_agents.traces.store.connection import open_to_read, reading, sqlite_errors
+from kantan_agents.traces.backend import backend_of
+from kantan_agents.traces.store.connection import reading, sqlite_errors
 from kantan_agents.traces.store.records import TraceSummary
 from kantan_agents.traces.store.span_records import mapping_of
 from kantan_agents.traces.store.summarise import read_summaries
-from kantan_agents.traces.store.tables import create_views
 
 # More than one, because these traces may be deleted, and SQLite then reuses their rowids.
 _REMEMBERED = 100
@@ -81,7 +80,8 @@ class Follower:
         self._waiting: dict[str, _State | None] = dict.fromkeys(earlier)
         self._version: object = None
         self._connection: sqlite3.Connection | None = None
-        self._identity = _identity(path)
+        self._backend = backend_of(path)
+        self._identity = self._backend.identity()
 
     def poll(self) -> list[TraceSummary]:
         """Return the traces that were completed since the last poll, the oldest first.
@@ -91,11 +91,11 @@ class Follower:
         Raises:
             TraceDatabaseError: E60, the file cannot be read, or was deleted or replaced.
         """
-        if _identity(self._path) != self._identity:
+        if self._backend.identity() != self._identity:
             raise TraceDatabaseError(path=str(self._path), reason=_GONE)
         with sqlite_errors(self._path):
             connection = self._opened()
-            version = _version(connection)
+            version = self._backend.changes(connection)
             if version != self._version:
                 self._version = version
                 self._add_new(connection)
@@ -113,8 +113,8 @@ class Follower:
 
     def _opened(self) -> sqlite3.Connection:
         if self._connection is None:
-            self._connection = open_to_read(self._path, any_thread=True)
-            create_views(self._connection, by_trace=False)
+            self._connection = self._backend.open_to_read(any_thread=True)
+            self._backend.prepare(self._connection, by_trace=False)
         return self._connection
 
     def _add_new(self, connection: sqlite3.Connection) -> None:
@@ -153,21 +153,3 @@ def _state(connection: sqlite3.Connection, trace_id: str) -> _State | None:
         (trace_id,),
     ).fetchone()
     return _State(spans, last, bool(ended) and not is_open)
-
-
-def _version(connection: sqlite3.Connection) -> object:
-    """Return what another connection changes by writing."""
-    if not is_server(connection):
-        return connection.execute("PRAGMA data_version").fetchone()[0]
-    rows = "(SELECT MAX(rowid) FROM traces), (SELECT MAX(rowid) FROM spans), (SELECT COUNT(*) FROM traces)"
-    return tuple(connection.execute(f"SELECT {rows}").fetchone())
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    if url_of(path) is not None:
-        return 0, 0
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino

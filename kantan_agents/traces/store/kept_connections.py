@@ -9,12 +9,11 @@ from contextlib import suppress
 from pathlib import Path
 from weakref import WeakSet
 
+from kantan_agents.traces.backend import Identity, backend_of
+
 _MOST = 8
 
 _all: WeakSet[KeptConnections] = WeakSet()
-
-Identity = tuple[int, int]
-"""Device and inode of a file."""
 
 
 class KeptConnections:
@@ -32,12 +31,8 @@ class KeptConnections:
         _all.add(self)
 
     def identity(self) -> Identity | None:
-        """Return which file is at the path now; None if there is none."""
-        try:
-            found = self._path.stat()
-        except OSError:
-            return None
-        return found.st_dev, found.st_ino
+        """Return which file is at the path now; None if there is none, or it is not a file."""
+        return backend_of(self._path).identity()
 
     def real_path(self) -> Path:
         """Return the path without links, which is looked up once for each file that is there."""

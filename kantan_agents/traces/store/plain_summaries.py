@@ -17,7 +17,7 @@ from kantan_agents.traces.metadata import JUDGE_SPAN
 from kantan_agents.traces.store.records import TraceSummary
 from kantan_agents.traces.store.runs import is_run
 from kantan_agents.traces.store.span_records import parse_time
-from kantan_agents.traces.store.tables import valid_json
+from kantan_agents.traces.tables import valid_json
 
 _ENDING = "s.span_type = 'generation' AND s.name IS NULL AND s.parent_id IS NULL"
 _IS_SPECIAL = f"""s.error_json != 'null' OR s.span_type = 'custom' AND s.name = '{JUDGE_SPAN}'

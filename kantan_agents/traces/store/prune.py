@@ -18,11 +18,12 @@ from kantan_agents.traces.record_tables import has_records, remove_unused
 from kantan_agents.traces.schema import make_indexes, make_tables
 from kantan_agents.traces.search_index import tables_by_trace
 from kantan_agents.traces.store.build_index import keep_after_deletion
-from kantan_agents.traces.store.connection import TRUNCATE_WAIT_MS, changing, empty_log, reading, size_of
+from kantan_agents.traces.store.connection import TRUNCATE_WAIT_MS, changing, empty_log, reading
 from kantan_agents.traces.store.free_pages import INCREMENTAL, can_shrink, free_bytes, free_some
 from kantan_agents.traces.store.records import PruneResult
 from kantan_agents.traces.store.retention import PrunePlan, Retention, bytes_in_use, plan
 from kantan_agents.traces.store.steps import Pace, TransactionSteps
+from kantan_agents.traces.trace_file import size_of
 
 Progress = Callable[[int, int], None]
 

@@ -48,8 +48,8 @@ def prune_server(
         raise NotInPostgresError(what="writing the database anew", reason=reason)
     with reading(path) as connection:
         now = datetime.now(timezone.utc)
-        planned = plan(connection, retention, 0, now, measure=True, shrinks=False)
-        before = planned.used_bytes
+        before = bytes_of_tables(connection)
+        planned = plan(connection, retention, 0, now, used_bytes=before, measure=True, shrinks=False)
     if dry_run:
         deleted = len(planned.to_delete)
         return PruneResult(deleted, planned.spans, before, planned.size_after, dry_run=True)
@@ -66,7 +66,6 @@ def _delete(connection: sqlite3.Connection, planned: PrunePlan, progress: Callab
     if not doomed:
         return 0
     server = server_of(connection)
-    assert server is not None
     spans = _drop_weeks(connection, server, doomed)
     for start in range(0, len(doomed), _AT_ONCE):
         chunk = doomed[start : start + _AT_ONCE]

@@ -25,7 +25,7 @@ from kantan_agents.traces.store.run_records import (
     has_run_tables,
     unreadable,
 )
-from kantan_agents.traces.store.tables import valid_json
+from kantan_agents.traces.tables import valid_json
 
 _PAGE = 500
 

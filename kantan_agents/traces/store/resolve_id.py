@@ -9,7 +9,7 @@ from kantan_agents.errors import TraceNotFoundError
 from kantan_agents.traces.ids import trace_id_of
 from kantan_agents.traces.metadata import RUN_SPAN
 from kantan_agents.traces.store.filters import check_text
-from kantan_agents.traces.store.tables import valid_json
+from kantan_agents.traces.tables import valid_json
 
 LAST = "LAST"
 _LISTED = 3

@@ -11,7 +11,6 @@ import attrs
 
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.support.arguments import checked_int
-from kantan_agents.traces.database_url import is_server
 from kantan_agents.traces.ids import trace_id_of
 from kantan_agents.traces.store.space import Space, newest_spans, spaces
 from kantan_agents.traces.store.span_records import parse_time
@@ -88,6 +87,7 @@ def plan(
     size: int,
     now: datetime,
     *,
+    used_bytes: int | None = None,
     measure: bool = False,
     shrinks: bool = True,
 ) -> PrunePlan:
@@ -98,6 +98,7 @@ def plan(
         retention: The limits.
         size: Size of the database in bytes, which the limit is compared with.
         now: The current time, aware.
+        used_bytes: Bytes that are not free; by default those of the file.
         measure: Whether to compute the sizes of traces even without a limit for the size.
         shrinks: Whether the file becomes smaller when traces are deleted.
     """
@@ -110,7 +111,7 @@ def plan(
         to_delete.update(_older(trace_ids, newest_spans(connection), _cutoff(now, retention.older_than)))
     too_large = retention.max_size is not None and size > retention.max_size
     sizes = spaces(connection, trace_ids) if measure or too_large else {}
-    used_bytes = bytes_in_use(connection)
+    used_bytes = bytes_in_use(connection) if used_bytes is None else used_bytes
     if retention.max_size is not None and too_large:
         to_delete.update(_exceeding_share(trace_ids, to_delete, sizes, retention.max_size / used_bytes))
     ordered = [trace_id for trace_id in trace_ids if trace_id in to_delete]
@@ -156,16 +157,8 @@ def _exceeding_share(
             yield trace_id
 
 
-def _bytes_of_tables(connection: sqlite3.Connection) -> int:
-    from kantan_agents.traces.postgres.partitions import bytes_of_tables
-
-    return bytes_of_tables(connection)
-
-
 def bytes_in_use(connection: sqlite3.Connection) -> int:
     """Return the bytes of the file that are not free."""
-    if is_server(connection):
-        return _bytes_of_tables(connection)
     pages, free, size = (
         connection.execute(f"PRAGMA main.{name}").fetchone()[0]
         for name in ("page_count", "freelist_count", "page_size")

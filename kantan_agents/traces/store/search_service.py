@@ -58,7 +58,7 @@ class SearchService:
         """
         with _lock:
             self._entered += 1
-            if self._kept is None and url_of(self.path) is None:
+            if self._kept is None:
                 self._kept = KeptConnections(self.path)
         return self
 

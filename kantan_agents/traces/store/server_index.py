@@ -22,7 +22,6 @@ def build_server_index(path: Path) -> IndexResult:
     """
     with changing(path) as connection:
         server = server_of(connection)
-        assert server is not None
         before = bytes_of_tables(connection)
         if has_trigrams(server):
             return IndexResult(0, 0, before, before)
@@ -45,7 +44,6 @@ def remove_server_index(path: Path) -> IndexResult:
     """
     with changing(path) as connection:
         server = server_of(connection)
-        assert server is not None
         before = bytes_of_tables(connection)
         drop_trigrams(server)
         return IndexResult(0, 0, before, bytes_of_tables(connection))

@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from kantan_agents.traces.database_url import is_server
+from kantan_agents.traces.backend import backend_of
 from kantan_agents.traces.figure_tables import (
     CHANGED,
     FIGURES,
@@ -22,7 +22,6 @@ from kantan_agents.traces.figure_tables import (
 from kantan_agents.traces.store.connection import changing
 from kantan_agents.traces.store.figures import TraceFigures, compute_figures
 from kantan_agents.traces.store.space import SPACES_OF_CHOSEN
-from kantan_agents.traces.store.tables import create_views
 from kantan_agents.traces.store.used_tokens import TOKENS
 
 # Traces of one transaction, during which other writers wait: a few milliseconds.
@@ -43,13 +42,11 @@ def keep_changed(path: Path, seconds: float) -> bool:
         TraceDatabaseError: E60, the file cannot be read or changed now. No figure is lost by that.
     """
     deadline = time.monotonic() + seconds
-    with changing(path, wait=_WAIT_SECONDS) as connection:
+    # The log belongs to the recorder, which moves its pages to the file less often.
+    with changing(path, wait=_WAIT_SECONDS, keep_log=True) as connection:
         if not has_figures(connection):
             return False
-        if not is_server(connection):
-            # The log belongs to the recorder, which moves its pages to the file less often.
-            connection.execute("PRAGMA wal_autocheckpoint = 0")
-        create_views(connection, by_trace=True)
+        backend_of(path).prepare(connection)
         while keep_some(connection):
             if time.monotonic() > deadline:
                 return True

@@ -23,8 +23,8 @@ from kantan_agents.traces.store.span_records import (
     parse_time,
     utc,
 )
-from kantan_agents.traces.store.tables import valid_json
 from kantan_agents.traces.store.used_tokens import used_tokens
+from kantan_agents.traces.tables import valid_json
 
 # A trace may have many spans, which are in memory together.
 _AT_ONCE = 20

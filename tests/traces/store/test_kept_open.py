@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from kantan_agents.errors import TraceDatabaseError, TraceNotFoundError
-from kantan_agents.traces.store import TraceStore, connection
+from kantan_agents.traces import trace_file
+from kantan_agents.traces.store import TraceStore
 from tests.programs import Preloaded
 from tests.traces.store.sample_database import SampleDatabase, open_sample
 
@@ -139,7 +140,7 @@ def test_a_connection_that_would_see_no_changes_is_not_kept(
     shutil.copyfile(path, later)
     with open_sample(later) as database:
         database.run("second question", prompt_name="p")
-    monkeypatch.setattr(connection, "may_write", lambda _: False)
+    monkeypatch.setattr(trace_file, "may_write", lambda _: False)
     with TraceStore(path) as store:
         assert _inputs(store, "question") == ["first question"]
         assert _open_files(path) == 0

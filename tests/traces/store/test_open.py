@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from kantan_agents.errors import TraceDatabaseError
+from kantan_agents.traces import trace_file
 from kantan_agents.traces.store import TraceStore, connection
 from tests.traces.store.sample_database import open_sample
 from tests.unprivileged import as_nobody, open_directory
@@ -247,7 +248,7 @@ def test_a_damaged_file_is_an_error(tmp_path: Path, call: Any) -> None:
 def test_a_file_locked_for_too_long_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Any
 ) -> None:
-    monkeypatch.setattr(connection, "_READ_WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(trace_file, "READ_WAIT_SECONDS", 0.01)
     monkeypatch.setattr(connection, "_CHANGE_WAIT_SECONDS", 0.01)
     path = make(tmp_path / "t.db")
     store = TraceStore(path)

@@ -28,7 +28,7 @@ from kantan_agents.traces.capture.canonical import decode
 from kantan_agents.traces.recorder.masking import mask_data
 from kantan_agents.traces.recorder.plain_json import encode_anything
 from kantan_agents.traces.store.connection import changing, transaction
-from kantan_agents.traces.store.tables import storable_text
+from kantan_agents.traces.tables import storable_text
 
 
 def open_evaluation(path: Path, name: str, body: Mapping[str, Any]) -> EvaluationRow:

@@ -15,7 +15,6 @@ from typing import Any
 import attrs
 
 from kantan_agents.errors import TraceDatabaseError
-from kantan_agents.traces.database_url import is_server
 from kantan_agents.traces.metadata import finite
 
 # The columns that kantan-llm has always had, and those that it adds to a file of an older version.
@@ -147,8 +146,6 @@ def prepare(connection: sqlite3.Connection, *, by_trace: bool) -> None:
         connection: A new connection.
         by_trace: As for ``create_views``.
     """
-    if is_server(connection):
-        return
     layout = _layout_of(connection)
     if layout.has_all_columns and (layout.has_index_by_trace or not by_trace):
         connection.create_function("repair", 1, _repair, deterministic=True)
@@ -167,8 +164,6 @@ def create_views(connection: sqlite3.Connection, *, by_trace: bool) -> None:
         by_trace: Whether spans will be read by trace. If the file has no index for that, a table in memory
             replaces it, for which the file is read once.
     """
-    if is_server(connection):
-        return  # its tables have all columns, and valid JSON
     if connection.execute("SELECT 1 FROM temp.sqlite_master WHERE name = 'all_traces'").fetchone():
         return
     connection.create_function("repair", 1, _repair, deterministic=True)

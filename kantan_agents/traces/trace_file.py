@@ -1,0 +1,126 @@
+"""The file of a trace database: checked, measured and opened without creating one or leaving files behind."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+from stat import S_ISDIR, S_ISREG
+from typing import Final
+
+from kantan_agents.errors import TraceDatabaseError
+from kantan_agents.traces.schema import may_write
+from kantan_agents.traces.tables import check_tables
+
+# Without a write-ahead log, kantan-llm's tracer locks the file for each span.
+READ_WAIT_SECONDS = 10.0
+IMMUTABLE: Final = "immutable=1"
+
+
+class ImmutableConnection(sqlite3.Connection):
+    """A connection to a file that SQLite takes for immutable: it sees no change."""
+
+
+def check_file(path: Path) -> None:
+    """Check that there is a regular file at ``path``.
+
+    Raises:
+        TraceDatabaseError: E60, there is no regular file.
+    """
+    mode = stat_of(path).st_mode
+    if not S_ISREG(mode):
+        reason = "it is a directory" if S_ISDIR(mode) else "it is not a regular file"
+        raise TraceDatabaseError(path=str(path), reason=reason)
+
+
+def size_of(path: Path) -> int:
+    """Return the size of the database in bytes, its write-ahead log included.
+
+    Raises:
+        TraceDatabaseError: E60, the file does not exist.
+    """
+    return stat_of(path).st_size + size_beside(path, "-wal")
+
+
+def stat_of(path: Path) -> os.stat_result:
+    """Return the state of the file; E60 if there is none, or it cannot be accessed."""
+    try:
+        return path.stat()
+    except FileNotFoundError as error:
+        raise TraceDatabaseError(path=str(path), reason="there is no such file") from error
+    except OSError as error:
+        raise TraceDatabaseError(path=str(path), reason=error.strerror or str(error)) from error
+
+
+def size_beside(path: Path, suffix: str) -> int:
+    """Return the size of the file with this suffix in bytes; 0 if it is missing."""
+    try:
+        return Path(f"{path}{suffix}").stat().st_size
+    except OSError:
+        return 0
+
+
+def open_to_read(path: Path, *, any_thread: bool = False, keep_wal: bool = False) -> sqlite3.Connection:
+    """Return a connection that reads the database at ``path`` and leaves no additional file behind.
+
+    If a killed writer left a write-ahead log, SQLite moves its content to the file when the last connection
+    is closed.
+
+    Args:
+        path: The file.
+        any_thread: Whether other threads may use the connection too, one at a time.
+        keep_wal: Whether to leave such a log unchanged.
+
+    Raises:
+        TraceDatabaseError: E60, the file does not exist or is not a trace database.
+        sqlite3.Error: SQLite cannot open it.
+    """
+    check_file(path)
+    if not may_write(path) and not _is_open(path):
+        # For a read-only file, SQLite would create a read-only log, which would still block writing when the
+        # file becomes writable again.
+        return open_file(path, IMMUTABLE, any_thread=any_thread)
+    # Opened for writing, although a read-only file can then only be read: in mode "ro", SQLite would create a
+    # log that it could not delete.
+    mode = "mode=ro" if keep_wal and size_beside(path, "-wal") else "mode=rw"
+    try:
+        return open_file(path, mode, any_thread=any_thread)
+    except sqlite3.OperationalError as error:
+        protected = "unable to open" in str(error) or "readonly" in str(error)
+        if not protected or size_beside(path, "-wal") or size_beside(path, "-journal"):
+            raise
+        # In a read-only directory, SQLite opens a database in WAL mode only if it is declared immutable.
+        return open_file(path, IMMUTABLE, any_thread=any_thread)
+
+
+def open_file(path: Path, mode: str, *, any_thread: bool = False) -> sqlite3.Connection:
+    """Return a connection that reads a file with the tables, in a mode of ``connect_file``."""
+    connection = connect_file(path, mode, READ_WAIT_SECONDS, any_thread=any_thread)
+    try:
+        # Sorting needs no temporary file either.
+        connection.execute("PRAGMA temp_store = MEMORY")
+        check_tables(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def connect_file(path: Path, mode: str, wait: float, *, any_thread: bool = False) -> sqlite3.Connection:
+    """Return a connection in a mode of SQLite's URIs, such as ``"mode=rw"``; it waits so long for locks."""
+    # As a URI, in which neither ":memory:" nor any character of the path has a special meaning.
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?{mode}",
+        uri=True,
+        timeout=wait,
+        isolation_level=None,
+        check_same_thread=not any_thread,
+        factory=ImmutableConnection if mode == IMMUTABLE else sqlite3.Connection,
+    )
+    connection.row_factory = sqlite3.Row
+    return connection
+
+
+def _is_open(path: Path) -> bool:
+    """Return whether a process has the database open, or has left a log that must still be read."""
+    return any(Path(f"{path}{suffix}").exists() for suffix in ("-wal", "-shm", "-journal"))
