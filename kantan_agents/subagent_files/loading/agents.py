@@ -175,7 +175,8 @@ class AgentLoader(FileLoader[AgentDefinition, AgentCatalog]):
         loading. Tasks that call this while another load is running share the next one.
 
         Returns:
-            The current agents. Unchanged files give the same definition objects as before.
+            The current agents; the same object as before if nothing has changed. Unchanged files give the
+            same definition objects.
         """
         return await self._load_async()
 

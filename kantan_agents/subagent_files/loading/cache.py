@@ -94,15 +94,11 @@ class ParsedFiles(Generic[T]):
         now = clock_ns()
         try:
             data, status = (self._read or read_regular_file)(path, _LIMIT)
-        except (FileNotFoundError, NotADirectoryError):
-            self._remove(path)
-            broken = _broken_link(path)
-            return None if broken is None else FileResult(errors=(broken,))
         except (OSError, ValueError) as error:
             # Not cached: permissions of parent directories and mounts do not change the file's signature.
             self._remove(path)
-            reason = error.strerror if isinstance(error, OSError) else None
-            return FileResult(errors=(unreadable(path, reason or str(error), self._unreadable_code),))
+            problem = problem_of_reading(path, error, self._unreadable_code)
+            return None if problem is None else FileResult(errors=(problem,))
         digest = hashlib.blake2b(data).digest()
         entry = self._get(path)
         is_same = entry is not None and entry.digest == digest
@@ -130,7 +126,11 @@ class ParsedFiles(Generic[T]):
             self._entries.pop(path, None)
 
 
-def _broken_link(path: str) -> Problem | None:
-    if os.path.islink(path):  # noqa: PTH114 - scanned paths are str
-        return unreadable(path, "the target of the link does not exist")
-    return None
+def problem_of_reading(
+    path: str, error: OSError | ValueError, code: str = AgentFileError.code
+) -> Problem | None:
+    """Return why a file cannot be read; None if it no longer exists."""
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        is_link = os.path.islink(path)  # noqa: PTH114 - scanned paths are str
+        return unreadable(path, "the target of the link does not exist") if is_link else None
+    return unreadable(path, getattr(error, "strerror", None) or str(error), code)
