@@ -5,9 +5,8 @@ Nothing in a file is executed, and this package does not depend on the SDK (spec
 
 from kantan_agents.subagent_files.definition import AgentDefinition
 from kantan_agents.subagent_files.grants import Grants, grants_of
-from kantan_agents.subagent_files.loading.catalog import AgentCatalog, ShadowedAgent
+from kantan_agents.subagent_files.loading.agents import AgentCatalog, AgentLoader, ShadowedAgent
 from kantan_agents.subagent_files.loading.directories import AgentDirectory
-from kantan_agents.subagent_files.loading.loader import AgentLoader
 from kantan_agents.subagent_files.names import MODELS, model_of, name_key
 from kantan_agents.subagent_files.problems import Problem
 from kantan_agents.subagent_files.tool_lists import ToolFilter

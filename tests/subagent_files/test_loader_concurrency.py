@@ -203,8 +203,8 @@ async def test_loads_requested_during_a_load_share_the_next_one_and_see_earlier_
         go_on.wait(60)
         return read_regular_file(path, limit)
 
-    def recorded(directories: Any) -> scan.Listing:
-        listings.append(scan.list_files(directories))
+    def recorded(*given: Any) -> scan.Listing:
+        listings.append(scan.list_files(*given))
         return listings[-1]
 
     monkeypatch.setattr("kantan_agents.subagent_files.loading.cache.read_regular_file", slowly)

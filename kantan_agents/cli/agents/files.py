@@ -14,8 +14,9 @@ from kantan_agents.errors import AgentFileError, FileArgumentError, InvalidDefin
 from kantan_agents.subagent_files import AgentDefinition, AgentDirectory, AgentLoader, Problem
 from kantan_agents.subagent_files.frontmatter.document import MAX_BYTES, lacks_frontmatter, read_regular_file
 from kantan_agents.subagent_files.frontmatter.keys import field_of
+from kantan_agents.subagent_files.loading.cache import problem_of_reading
 from kantan_agents.subagent_files.loading.scan import list_files
-from kantan_agents.subagent_files.problems import no_agent, problems_of, unreadable
+from kantan_agents.subagent_files.problems import no_agent, problems_of
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
@@ -119,15 +120,9 @@ def _read(found: FoundPath) -> AgentFile | None:
     path, tree = found.path, found.tree
     try:
         data, _ = read_regular_file(str(path), MAX_BYTES + 1)
-    except FileNotFoundError:
-        if path.is_symlink():
-            return AgentFile(
-                path, tree, errors=(unreadable(str(path), "the target of the link does not exist"),)
-            )
-        return None
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        return AgentFile(path, tree, errors=(unreadable(str(path), reason),))
+        problem = problem_of_reading(str(path), error)
+        return None if problem is None else AgentFile(path, tree, errors=(problem,))
     try:
         return AgentFile(path, tree, data, AgentDefinition.loads(data, path=path))
     except (AgentFileError, InvalidDefinitionError) as error:

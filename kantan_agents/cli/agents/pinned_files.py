@@ -11,12 +11,14 @@ import attrs
 
 from kantan_agents.agent import Agent
 from kantan_agents.errors import KantanAgentsError
-from kantan_agents.subagent_files import AgentCatalog, AgentDefinition, AgentLoader
+from kantan_agents.subagent_files import AgentDefinition, AgentLoader
 from kantan_agents.subagent_files.frontmatter.document import MAX_BYTES, read_regular_file
-from kantan_agents.tools.skills import CommandCatalog, CommandLoader, SkillCatalog, SkillLoader
+from kantan_agents.tools.skills import CommandLoader, SkillLoader
 
 if TYPE_CHECKING:
     from kantan_agents.cli.agents.instruction_files import InstructionFile, InstructionFiles
+    from kantan_agents.subagent_files.loading.catalog import FileCatalog
+    from kantan_agents.subagent_files.loading.loader import FileLoader
     from kantan_agents.tools.mcp.configuration.configuration import Configuration
 
 
@@ -25,16 +27,14 @@ class ChangedFiles:
     """What the files hold that have changed since they were pinned.
 
     Attributes:
-        agents: The agents of each loader.
-        skills: The skills of each loader, and the slash commands of each.
+        catalogs: The agents, skills or slash commands of each loader.
         own: The agent of the conversation, if it is from a file.
         lines: What has changed, a line for each file.
         instructions: The files with instructions of the user and of the project.
         texts: What has changed in them, as lines.
     """
 
-    agents: tuple[AgentCatalog, ...] = attrs.field(eq=False)
-    skills: tuple[SkillCatalog | CommandCatalog, ...] = attrs.field(eq=False)
+    catalogs: tuple[FileCatalog[Any], ...] = attrs.field(eq=False)
     own: AgentDefinition | None = attrs.field(eq=False)
     lines: tuple[str, ...]
     _held: tuple[Any, ...] = attrs.field(repr=False)  # equal for files with equal contents
@@ -64,21 +64,16 @@ class PinnedFiles:
         self.own = own
         self.instruction_files = instruction_files
         self.skills = tuple(skills)
-        self._texts: tuple[SkillLoader | CommandLoader, ...] = (*self.skills, *commands)
-        self._agents = tuple(agents)
+        self._loaders: tuple[FileLoader[Any, Any], ...] = (*agents, *self.skills, *commands)
         self._configuration: Configuration | None = None
         self._configured: dict[Path, bytes | None] = {}
-        for loader in self._agents:
+        for loader in self._loaders:
             loader.pin()
-        for one in self._texts:
-            one.pin()
 
     @property
     def directories(self) -> tuple[Path, ...]:
         """The directories in which the files are found; they need not exist."""
-        of_agents = (found for loader in self._agents for found in loader.directories)
-        of_texts = (found for loader in self._texts for found in loader.directories)
-        return tuple(found.path for found in (*of_agents, *of_texts))
+        return tuple(found.path for loader in self._loaders for found in loader.directories)
 
     def configuration(self) -> Configuration:
         """Return the configuration of the MCP servers, as it was when it was first asked for.
@@ -95,19 +90,14 @@ class PinnedFiles:
 
     def changed(self) -> ChangedFiles | None:
         """Return what has changed; None if nothing has. Blocks."""
-        agents = tuple(loader.read_files() for loader in self._agents)
-        skills = tuple(loader.read_files() for loader in self._texts)
+        catalogs = tuple(loader.read_files() for loader in self._loaders)
         own = self._own_now()
         files = self.instruction_files
         instructions_before, instructions = ((), ()) if files is None else (files.files, files.read())
         pairs: list[tuple[dict[str, Any], dict[str, Any]]] = [
             *(
-                (_files(loader.load_agents_now()), _files(now))
-                for loader, now in zip(self._agents, agents, strict=True)
-            ),
-            *(
                 (_files(loader.load_now()), _files(now))
-                for loader, now in zip(self._texts, skills, strict=True)
+                for loader, now in zip(self._loaders, catalogs, strict=True)
             ),
             (_files([self.own] if self.own else ()), _files([own] if own else ())),
             (_files(instructions_before), _files(instructions)),
@@ -123,14 +113,12 @@ class PinnedFiles:
             return None
         held = (*(tuple(after.items()) for _, after in pairs), tuple(configured.items()))
         texts = () if files is None else tuple(files.changes(instructions))
-        return ChangedFiles(agents, skills, own, tuple(dict.fromkeys(found)), held, instructions, texts)
+        return ChangedFiles(catalogs, own, tuple(dict.fromkeys(found)), held, instructions, texts)
 
     def take(self, changed: ChangedFiles) -> None:
         """Use what has changed: exactly that, whatever the files hold now."""
-        for loader, catalog in zip(self._agents, changed.agents, strict=True):
+        for loader, catalog in zip(self._loaders, changed.catalogs, strict=True):
             loader.pin(catalog)
-        for one, texts in zip(self._texts, changed.skills, strict=True):
-            one.pin(texts)  # type: ignore[arg-type]  # each has read its own
         self.own = changed.own
         if self.instruction_files is not None:
             self.instruction_files.take(changed.instructions)

@@ -17,7 +17,7 @@ from kantan_agents.cli.terminal.plain import json_text
 from kantan_agents.cli.terminal.rows import print_lines
 from kantan_agents.cli.terminal.show_quantities import counted
 from kantan_agents.subagent_files import AgentDefinition, Problem, name_key
-from kantan_agents.subagent_files.loading.catalog import warnings_of
+from kantan_agents.subagent_files.loading.agents import warnings_of
 from kantan_agents.subagent_files.remarks import remarks_of
 from kantan_agents.subagent_files.tool_lists import split_text
 

@@ -19,7 +19,7 @@ from kantan_agents.errors import CommandFileError, FileArgumentError, InvalidSki
 from kantan_agents.subagent_files import Problem
 from kantan_agents.subagent_files.problems import problems_of
 from kantan_agents.tools.skills import CommandFile, CommandLoader, Skill, SkillLoader
-from kantan_agents.tools.skills.scan import SKILL_FILE
+from kantan_agents.tools.skills.skill import SKILL_FILE
 
 _COMMANDS: Final = "commands"
 

@@ -1,4 +1,4 @@
-"""Caches parsed subagent files and checks whether they are still current."""
+"""Caches parsed files and checks whether they are still current."""
 
 from __future__ import annotations
 
@@ -6,17 +6,14 @@ import hashlib
 import math
 import os
 import threading
-from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
 import attrs
 from cachetools import LRUCache
 
-from kantan_agents.errors import AgentFileError, InvalidDefinitionError
-from kantan_agents.subagent_files.definition import AgentDefinition
-from kantan_agents.subagent_files.frontmatter.document import MAX_BYTES, lacks_frontmatter, read_regular_file
+from kantan_agents.errors import AgentFileError
+from kantan_agents.subagent_files.frontmatter.document import MAX_BYTES, read_regular_file
 from kantan_agents.subagent_files.loading.signature import (
     Signature,
     clock_ns,
@@ -24,20 +21,22 @@ from kantan_agents.subagent_files.loading.signature import (
     signature_at,
     signature_of,
 )
-from kantan_agents.subagent_files.problems import Problem, no_agent, problems_of, unreadable
+from kantan_agents.subagent_files.problems import Problem, unreadable
 
 # One byte more than allowed is enough to detect a file that is too large.
 _LIMIT = MAX_BYTES + 1
 
+Reader = Callable[[str, int], tuple[bytes, os.stat_result]]
+"""Returns at most so many bytes of a file, and its status; raises OSError or ValueError."""
 
 T = TypeVar("T")
 
 
 @attrs.frozen(eq=False)
 class FileResult(Generic[T]):
-    """The result of reading a file: a definition, or the problems that prevent one."""
+    """The result of reading a file: its value, or the problems that prevent one."""
 
-    definition: T | None = None
+    value: T | None = None
     errors: tuple[Problem, ...] = ()
 
 
@@ -49,7 +48,7 @@ class _CacheEntry(Generic[T]):
     digest: bytes
 
 
-class ParsedFiles(ABC, Generic[T]):
+class ParsedFiles(Generic[T]):
     """Caches the results of the most recently used files; thread-safe.
 
     A result is valid while the file has the same signature. If the file was so new when it was read that a
@@ -57,30 +56,28 @@ class ParsedFiles(ABC, Generic[T]):
     gives the same result object.
 
     Args:
+        parse: Returns the result for the path and the bytes of a file, at most one more than are allowed.
         size: Number of files to keep, the most recently used; with 0 every file is read each time. None keeps
             every file until ``keep_only`` is called without it.
+        read: Reads a file; by default links are followed.
+        unreadable_code: Code of the problem of a file that the system cannot read.
     """
 
-    unreadable_code = AgentFileError.code
-    """Code of the problem of a file that the system cannot read."""
-
-    def __init__(self, size: int | None) -> None:
+    def __init__(
+        self,
+        parse: Callable[[str, bytes], FileResult[T]],
+        size: int | None,
+        *,
+        read: Reader | None = None,
+        unreadable_code: str = AgentFileError.code,
+    ) -> None:
+        self._parse = parse
+        self._read = read
+        self._unreadable_code = unreadable_code
         self._entries: LRUCache[str, _CacheEntry[T]] = LRUCache(math.inf if size is None else max(size, 1))
         self._is_enabled = size is None or size > 0
         # Held only while the cache is accessed, never while a file is read.
         self._lock = threading.Lock()
-
-    @abstractmethod
-    def parse(self, path: str, data: bytes) -> FileResult[T]:
-        """Return the result for the bytes of a file."""
-
-    def read_bytes(self, path: str) -> tuple[bytes, os.stat_result]:
-        """Return the bytes of a file, at most one more than are allowed, and its status.
-
-        Raises:
-            OSError, ValueError: The file cannot be read.
-        """
-        return read_regular_file(path, _LIMIT)
 
     def current(self, path: str) -> FileResult[T] | None:
         """Return the result of an unchanged file; None if it must be read. Costs one ``stat``."""
@@ -96,20 +93,16 @@ class ParsedFiles(ABC, Generic[T]):
             return current
         now = clock_ns()
         try:
-            data, status = self.read_bytes(path)
-        except (FileNotFoundError, NotADirectoryError):
-            self._remove(path)
-            broken = _broken_link(path)
-            return None if broken is None else FileResult(errors=(broken,))
+            data, status = (self._read or read_regular_file)(path, _LIMIT)
         except (OSError, ValueError) as error:
             # Not cached: permissions of parent directories and mounts do not change the file's signature.
             self._remove(path)
-            reason = error.strerror if isinstance(error, OSError) else None
-            return FileResult(errors=(unreadable(path, reason or str(error), self.unreadable_code),))
+            problem = problem_of_reading(path, error, self._unreadable_code)
+            return None if problem is None else FileResult(errors=(problem,))
         digest = hashlib.blake2b(data).digest()
         entry = self._get(path)
         is_same = entry is not None and entry.digest == digest
-        result = entry.result if entry is not None and is_same else self.parse(path, data)
+        result = entry.result if entry is not None and is_same else self._parse(path, data)
         signature = signature_of(status)
         if self._is_enabled and len(data) == min(status.st_size, _LIMIT):
             with self._lock:
@@ -133,20 +126,11 @@ class ParsedFiles(ABC, Generic[T]):
             self._entries.pop(path, None)
 
 
-class FileCache(ParsedFiles[AgentDefinition]):
-    """Caches subagent files."""
-
-    def parse(self, path: str, data: bytes) -> FileResult[AgentDefinition]:
-        """Return the definition in the bytes of a subagent file, or its problems."""
-        try:
-            return FileResult(AgentDefinition.loads(data, path=Path(path)))
-        except (AgentFileError, InvalidDefinitionError) as error:
-            return FileResult(
-                errors=(no_agent(path),) if lacks_frontmatter(data) else problems_of(path, error)
-            )
-
-
-def _broken_link(path: str) -> Problem | None:
-    if os.path.islink(path):  # noqa: PTH114 - scanned paths are str
-        return unreadable(path, "the target of the link does not exist")
-    return None
+def problem_of_reading(
+    path: str, error: OSError | ValueError, code: str = AgentFileError.code
+) -> Problem | None:
+    """Return why a file cannot be read; None if it no longer exists."""
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        is_link = os.path.islink(path)  # noqa: PTH114 - scanned paths are str
+        return unreadable(path, "the target of the link does not exist") if is_link else None
+    return unreadable(path, getattr(error, "strerror", None) or str(error), code)

@@ -1,9 +1,12 @@
-"""Lists the subagent files below directories, and the paths to watch for changes of the list."""
+"""Lists the Markdown files below directories, and the paths to watch for changes of the list."""
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Final
 
 import attrs
 
@@ -18,12 +21,57 @@ from kantan_agents.subagent_files.loading.signature import (
 )
 from kantan_agents.subagent_files.problems import Problem, unreadable
 
-_SUFFIX = ".md"
+_NOT_FOLLOWED: Final = "is a link, and links are not followed; name its target as a directory of its own"
+
+Entries = list[os.DirEntry[str]]
+"""The entries of a directory by name, without those that begin with a dot."""
+
+Chosen = Iterable[tuple[os.DirEntry[str], bool]]
+"""Entries in the order in which they are visited, each with whether it is a directory to search."""
+
+
+@attrs.frozen
+class Search:
+    """Which files below a directory count.
+
+    Attributes:
+        choose: Returns the entries of a directory that count.
+        follows_links: Whether links are followed. If not, links that count are warnings; a directory that the
+            caller named may be a link all the same.
+        deepest: Directories more than this many levels below the named one are errors.
+        most: With more directories, the rest is an error.
+    """
+
+    choose: Callable[[Entries], Chosen]
+    follows_links: bool = False
+    deepest: float = 5
+    most: float = 10_000
+
+
+def is_directory(entry: os.DirEntry[str]) -> bool:
+    """Return whether an entry is a directory or a link to one."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        # A link to itself or into a directory without access. Reading it as a file reports the error.
+        return False
+
+
+def is_markdown(entry: os.DirEntry[str]) -> bool:
+    """Return whether the name of an entry is that of a Markdown file."""
+    return entry.name.lower().endswith(".md")
+
+
+def _markdown_files(entries: Entries) -> Chosen:
+    return [(entry, inner) for entry in entries if (inner := is_directory(entry)) or is_markdown(entry)]
+
+
+SUBAGENT_FILES: Final = Search(_markdown_files, follows_links=True, deepest=math.inf, most=math.inf)
 
 
 @attrs.frozen
 class FoundFile:
-    """A path with the suffix of subagent files, and the scope of its directory."""
+    """A path of a file that counts, and the scope of its directory."""
 
     path: str
     scope: DirectoryScope
@@ -34,8 +82,8 @@ class Listing:
     """The files found in directories, in order of priority.
 
     Attributes:
-        files: The files; within one directory tree sorted by path.
-        problems: Directories that cannot be read.
+        files: The files; within one directory tree in the order of the search.
+        problems: Directories that cannot be read, and links that are not followed.
         watched: Every path that affects the list, with its state from before it was listed.
         racy: Whether a path changed so recently that a further change might go unnoticed.
     """
@@ -45,18 +93,23 @@ class Listing:
     watched: tuple[tuple[str, PathState], ...]
     racy: bool
 
+    @property
+    def has_errors(self) -> bool:
+        """Whether a directory could not be read; it may be readable later without having changed."""
+        return any(problem.severity == "error" for problem in self.problems)
+
     def is_current(self) -> bool:
         """Return whether a new listing would be the same. Costs one ``stat`` for each watched path."""
         return not self.racy and all(signature_at(path) == state for path, state in self.watched)
 
 
-def list_files(directories: Iterable[AgentDirectory]) -> Listing:
-    """List the subagent files in directories and their subdirectories.
+def list_files(directories: Iterable[AgentDirectory], search: Search = SUBAGENT_FILES) -> Listing:
+    """List the files that count in directories and their subdirectories.
 
-    Links are followed. A directory that is reached twice, by a loop or another path, is listed once. Names
-    that begin with a dot are skipped, because editors use them for temporary and lock files.
+    A directory that is reached twice, by a loop of links or another path, is listed once. Names that begin
+    with a dot are skipped, because editors use them for temporary and lock files.
     """
-    walk = _Walk()
+    walk = _Walk(search)
     for directory in directories:
         walk.add_tree(str(directory.path), directory.scope)
     return Listing(tuple(walk.files), tuple(walk.problems), tuple(walk.watched), walk.racy)
@@ -64,24 +117,37 @@ def list_files(directories: Iterable[AgentDirectory]) -> Listing:
 
 @attrs.define
 class _Walk:
+    search: Search
     files: list[FoundFile] = attrs.field(factory=list)
     problems: list[Problem] = attrs.field(factory=list)
     watched: list[tuple[str, PathState]] = attrs.field(factory=list)
     racy: bool = False
     _entered: set[tuple[int, int]] = attrs.field(factory=set)
 
-    def add_tree(self, root: str, scope: DirectoryScope) -> None:
+    def add_tree(self, named: str, scope: DirectoryScope) -> None:
+        root = named
+        if not self.search.follows_links:
+            # The directory itself may be a link: the caller who named it decides where it leads.
+            self.watched.append((named, signature_at(named)))
+            root = os.path.realpath(named)
         # An explicit stack, because a tree may be deeper than Python's recursion limit.
-        pending = [(root, True)]
+        pending = [(root, True, 0)]
         while pending:
-            path, is_directory = pending.pop()
-            if is_directory:
-                pending.extend(reversed(self._list(path)))
-            else:
+            path, is_inner, depth = pending.pop()
+            if not is_inner:
                 self.files.append(FoundFile(path, scope))
+                continue
+            if len(self._entered) >= self.search.most:
+                self.problems.append(unreadable(root, f"there are more than {self.search.most} directories"))
+                return
+            found = self._list(path)
+            if depth == self.search.deepest and any(inner for _, inner in found):
+                self.problems.append(unreadable(path, "its directories are too deep to be searched"))
+                found = [(file, inner) for file, inner in found if not inner]
+            pending.extend((one, inner, depth + 1) for one, inner in reversed(found))
 
     def _list(self, directory: str) -> list[tuple[str, bool]]:
-        """Return the relevant paths in a directory, each with whether it is a directory."""
+        """Return the paths that count in a directory, each with whether it is a directory."""
         now = clock_ns()
         state = signature_at(directory)
         self.watched.append((directory, state))
@@ -95,35 +161,27 @@ class _Walk:
         self.racy = self.racy or is_racy(state, now)
         try:
             with os.scandir(directory) as entries:
-                return self._classify(sorted(entries, key=lambda entry: entry.name))
+                listed = sorted(
+                    (entry for entry in entries if not entry.name.startswith(".")), key=lambda one: one.name
+                )
+                return self._classify(listed)
         except FileNotFoundError:
             return []
         except OSError as error:
             self._add_problem(directory, error.strerror or str(error))
             return []
 
-    def _classify(self, entries: Iterable[os.DirEntry[str]]) -> list[tuple[str, bool]]:
-        found = []
+    def _classify(self, entries: Entries) -> list[tuple[str, bool]]:
         for entry in entries:
-            if entry.name.startswith("."):
-                continue
-            if _is_directory(entry):
-                found.append((entry.path, True))
-                continue
             if entry.is_symlink() and isinstance(state := signature_at(entry.path), int):
                 # The target may appear later, which does not change the directory of the link.
                 self.watched.append((entry.path, state))
-            if entry.name.lower().endswith(_SUFFIX):
-                found.append((entry.path, False))
-        return found
+        chosen = list(self.search.choose(entries))
+        if self.search.follows_links:
+            return [(entry.path, inner) for entry, inner in chosen]
+        links = dict.fromkeys(entry.path for entry, _ in chosen if entry.is_symlink())
+        self.problems += [Problem(Path(path), 1, _NOT_FOLLOWED, "warning") for path in links]
+        return [(entry.path, inner) for entry, inner in chosen if entry.path not in links]
 
     def _add_problem(self, directory: str, reason: str) -> None:
         self.problems.append(unreadable(directory, f"the directory cannot be read: {reason}"))
-
-
-def _is_directory(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:
-        # A link to itself or into a directory without access. Reading it as a file reports the error.
-        return False

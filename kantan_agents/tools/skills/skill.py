@@ -25,6 +25,7 @@ from kantan_agents.support.arguments import checked_path, checked_text
 from kantan_agents.tool_rules import ToolRules
 from kantan_agents.tools.skills.tool_notes import in_words_of_skills, notes_on_tools
 
+SKILL_FILE: Final = "SKILL.md"
 MAX_NAME: Final = 64
 MAX_DESCRIPTION: Final = 1024
 MAX_COMPATIBILITY: Final = 500
@@ -119,7 +120,7 @@ class Skill:
         """
         file = Path(checked_path("path", path))
         if file.is_dir():
-            file /= "SKILL.md"
+            file /= SKILL_FILE
         try:
             data = read_file(file)
         except AgentFileError as error:

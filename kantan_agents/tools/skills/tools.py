@@ -48,8 +48,7 @@ from kantan_agents.tools.skills.interface import (
 from kantan_agents.tools.skills.limits import choice_in, choice_of, choose, is_chosen
 from kantan_agents.tools.skills.loader import SkillLoader
 from kantan_agents.tools.skills.roster import Available, SkillRoster, names_of
-from kantan_agents.tools.skills.scan import SKILL_FILE
-from kantan_agents.tools.skills.skill import Skill
+from kantan_agents.tools.skills.skill import SKILL_FILE, Skill
 
 READ, READ_FILE, FIND = SKILL_TOOLS
 _DESCRIBED: Final = "_kantan_described"

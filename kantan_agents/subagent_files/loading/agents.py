@@ -1,0 +1,261 @@
+"""The agents of a project and its user: their catalog, and the loader that finds their files."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable, Iterable
+from functools import cached_property, partial
+from typing import Any, ClassVar
+
+import attrs
+from anyio import to_thread
+
+from kantan_agents.errors import (
+    AgentFileError,
+    AgentNotFoundError,
+    InvalidDefinitionError,
+    KantanAgentsError,
+)
+from kantan_agents.subagent_files.definition import AgentDefinition
+from kantan_agents.subagent_files.frontmatter.document import lacks_frontmatter
+from kantan_agents.subagent_files.loading.cache import FileResult
+from kantan_agents.subagent_files.loading.catalog import FileCatalog, Scope, Shadowed
+from kantan_agents.subagent_files.loading.loader import FileKind, FileLoader, Loaded, Results
+from kantan_agents.subagent_files.loading.search import SearchIndex
+from kantan_agents.subagent_files.loading.shared_work import SharedWork
+from kantan_agents.subagent_files.names import name_key
+from kantan_agents.subagent_files.problems import Problem, no_agent
+from kantan_agents.subagent_files.remarks import remarks_of
+from kantan_agents.support.arguments import checked_list, checked_number, checked_text
+
+_MAX_WATCHED_ON_LOOP = 50
+"""With more watched paths, their ``stat`` calls would block the event loop for too long."""
+
+ShadowedAgent = Shadowed
+"""A definition that is not used because another one with the same name has priority."""
+
+
+@attrs.frozen(eq=False, repr=False, slots=False)
+class AgentCatalog(FileCatalog[AgentDefinition]):
+    """An immutable snapshot of the loaded agents, sorted by name.
+
+    Names match regardless of case and separators: ``Code Reviewer`` is ``code-reviewer``.
+
+    Attributes:
+        problems: Errors and warnings of all files, by path and line.
+        shadowed: Definitions that are not used because another one with the same name has priority.
+        repaired: Definitions from files that are not valid YAML, shadowed ones included.
+    """
+
+    _counted: ClassVar[str] = "agents"
+
+    repaired: tuple[AgentDefinition, ...] = ()
+
+    def search(self, text: str) -> tuple[AgentDefinition, ...]:
+        """Return the agents with every word of ``text`` in name or description, the best match first.
+
+        A text without words matches all agents.
+        """
+        return self._index.search(checked_text("text", text))
+
+    def details(self, name: str) -> dict[str, Any]:
+        """Return all information about an agent as JSON data.
+
+        Raises:
+            AgentNotFoundError: E32: there is no agent with this name.
+
+        Returns:
+            The fields of the definition (``tools`` is a list or ``"*"``), and ``path`` (None for a built-in
+            agent), ``scope``, and as lists of strings ``repairs`` and ``remarks``: limits of other programs
+            that have no effect here, entries of ``tools`` that grant nothing, and the like.
+        """
+        entry = self._entry(name)
+        definition = entry.value
+        return {
+            **definition.to_dict(),
+            "tools": "*" if definition.tools == "*" else list(definition.tools),
+            "path": None if definition.path is None else str(definition.path),
+            "scope": entry.scope,
+            "repairs": [str(repair) for repair in definition.repairs],
+            "remarks": [remark.message for remark in remarks_of(definition)],
+        }
+
+    def scope_of(self, definition: AgentDefinition) -> Scope:
+        """Return the scope of an agent: where its definition was found.
+
+        Raises:
+            AgentNotFoundError: E32: there is no agent with this name.
+        """
+        return self._entry(definition.name).scope
+
+    def _missing(self, name: str) -> KantanAgentsError:
+        similar = difflib.get_close_matches(name_key(name), self._entries, n=5)
+        names = dict.fromkeys([*(self._entries[key].value.name for key in similar), *self.names()])
+        return AgentNotFoundError(name=name, available=tuple(names))
+
+    @cached_property
+    def _index(self) -> SearchIndex:
+        return SearchIndex.of(self)
+
+    @staticmethod
+    def _warnings_of(value: AgentDefinition) -> tuple[Problem, ...]:
+        return warnings_of(value)
+
+    @staticmethod
+    def _order_of(name: str) -> Any:
+        return name.casefold(), name
+
+
+def warnings_of(definition: AgentDefinition) -> tuple[Problem, ...]:
+    """Return the notes on a definition, and a warning if its file has no prompt."""
+    if definition.path is None or definition.system_prompt.strip():
+        return definition.notes
+    no_prompt = Problem(definition.path, 1, "has no prompt: it cannot be run", "warning")
+    return (no_prompt, *definition.notes)
+
+
+class AgentLoader(FileLoader[AgentDefinition, AgentCatalog]):
+    """Loads agents by name from the subagent files of a project and its user.
+
+    Names match regardless of case and separators. If two agents have the same name, the one in the directory
+    with the higher priority is used: project before user before built-in; in a project the nearest
+    directory first, and in each ``.kode/agents`` before ``.claude/agents``. Safe to use from any number of
+    tasks and threads. Results always reflect the current files, apart from two exceptions: see
+    ``recheck_seconds`` and ``pin``.
+
+    Args:
+        directories: Directories to search instead, including subdirectories, in order of priority. They need
+            not exist.
+        cwd: The working directory to start from; by default that of the process.
+        home: The home directory with the user's agents; by default that of the process' user. If the user
+            has none, as in many containers, the catalog's ``problems`` list the skipped directories.
+        builtin: Definitions made in code, used if no file has their name.
+        cache_size: Number of parsed files to keep, the most recently used; 0 for none. By default the loader
+            keeps every file that the last load found, so the files in the directories bound its memory. With
+            fewer than these, loading all agents may read all of their files again.
+        recheck_seconds: ``get_agent`` checks the directories and the agent's own file. If another file was
+            edited in place and now has that name, it notices only when all files are checked again, which
+            happens once they were last checked this many seconds ago. With 0 it checks all files each time.
+
+    Raises:
+        InvalidOptionError: E75, an argument has an invalid value, or a path needs a working or home directory
+            that does not exist.
+    """
+
+    _kind = FileKind(
+        folder="agents",
+        made=AgentDefinition,
+        errors=(AgentFileError, InvalidDefinitionError),
+        log="kantan_agents.definitions",
+        log_line="agent files cannot be used",
+        values="AgentDefinitions",
+    )
+    _catalog = AgentCatalog
+
+    def __init__(
+        self,
+        directories: Iterable[str | os.PathLike[str]] | None = None,
+        *,
+        cwd: str | os.PathLike[str] | None = None,
+        home: str | os.PathLike[str] | None = None,
+        builtin: Iterable[AgentDefinition] = (),
+        cache_size: int | None = None,
+        recheck_seconds: float = 1.0,
+    ) -> None:
+        given = None if directories is None else checked_list("directories", directories)
+        super().__init__(given, cwd=cwd, home=home, builtin=builtin, cache_size=cache_size)
+        self._recheck_seconds = checked_number("recheck_seconds", recheck_seconds)
+        self._refresh_work = SharedWork(self._refresh, self._lock, self._log_errors)
+
+    async def load_agents(self) -> AgentCatalog:
+        """Load all agents.
+
+        Files that cannot be read are listed in the catalog's ``problems`` and do not prevent the others from
+        loading. Tasks that call this while another load is running share the next one.
+
+        Returns:
+            The current agents; the same object as before if nothing has changed. Unchanged files give the
+            same definition objects.
+        """
+        return await self._load_async()
+
+    async def get_agent(self, name: str) -> AgentDefinition:
+        """Return the agent with this name.
+
+        If nothing has changed, it costs one ``stat`` for each directory and one for the file. These run
+        directly on the event loop and take a microsecond or two each on a local disk. With more than 50
+        directories, and for anything that costs more, the work runs in a thread that tasks share.
+
+        Args:
+            name: The name, in any case and with any separators.
+
+        Raises:
+            AgentNotFoundError: E32: there is no such agent; the error lists all agents.
+            InvalidOptionError: E75, ``name`` is not a str.
+        """
+        checked_text("name", name)
+        if self._pinned is not None:
+            return self._pinned.get(name)
+        last = self._last
+        if last is None or len(last.listing.watched) > _MAX_WATCHED_ON_LOOP or not self._is_current(last):
+            loaded = await self._refresh_work.run_async()
+            if loaded is not None:
+                return loaded.catalog.get(name)
+        definition = self._known(name, self._files.current)
+        if definition is None:
+            read = partial(self._known, name, self._files.read)
+            definition = await to_thread.run_sync(read, abandon_on_cancel=True)
+        return (await self.load_agents()).get(name) if definition is None else definition
+
+    def load_agents_now(self) -> AgentCatalog:
+        """Load all agents, as ``load_agents`` does, without an event loop."""
+        return self.load_now()
+
+    def get_agent_now(self, name: str) -> AgentDefinition:
+        """Return the agent with this name, as ``get_agent`` does, without an event loop.
+
+        Raises:
+            AgentNotFoundError: E32: there is no such agent.
+        """
+        checked_text("name", name)
+        if self._pinned is not None:
+            return self._pinned.get(name)
+        if self._last is None or not self._is_current(self._last):
+            loaded = self._refresh_work.run()
+            if loaded is not None:
+                return loaded.catalog.get(name)
+        definition = self._known(name, self._files.current) or self._known(name, self._files.read)
+        return self.load_agents_now().get(name) if definition is None else definition
+
+    def _is_current(self, loaded: Loaded[AgentCatalog]) -> bool:
+        return loaded.age < self._recheck_seconds and loaded.listing.is_current()
+
+    def _refresh(self) -> Loaded[AgentCatalog] | None:
+        """Load all agents, unless the last load is still current."""
+        last = self._last
+        return self._load() if last is None or not self._is_current(last) else None
+
+    def _known(
+        self, name: str, read: Callable[[str], FileResult[AgentDefinition] | None]
+    ) -> AgentDefinition | None:
+        """Return an agent from the file that had it in the last load; None if all files must be loaded.
+
+        While no directory has changed, a file that still has its name still has priority.
+        """
+        catalog = None if self._last is None else self._last.catalog
+        known = None if catalog is None else catalog.find(name)
+        if catalog is None or known is None or catalog.scope_of(known) == "builtin":
+            return known
+        result = read(str(known.path))
+        found = None if result is None else result.value
+        return found if found is not None and name_key(found.name) == name_key(name) else None
+
+    def _parse(self, path: str, data: bytes) -> FileResult[AgentDefinition]:
+        result = super()._parse(path, data)
+        return FileResult(errors=(no_agent(path),)) if result.errors and lacks_frontmatter(data) else result
+
+    def _build(self, results: Results, problems: tuple[Problem, ...]) -> AgentCatalog:
+        read = (result.value for result, _ in results)
+        repaired = tuple(one for one in read if one is not None and one.notes and one.repairs)
+        return attrs.evolve(super()._build(results, problems), repaired=repaired)
