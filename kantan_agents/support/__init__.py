@@ -1,1 +1,1 @@
-"""What three or more packages need: checked arguments, a ledger, secrets in texts, private files, waiting, loggers."""
+"""What three or more packages need: checked arguments, secrets in texts, private files, waiting, loggers."""
