@@ -105,8 +105,9 @@ class Ledger:
                 if taken >= most if more is None else _exceeds(taken + more, most):
                     raise LimitReachedError(name, most, taken)
             made = {name: assumed.get(name, 0) if more is None else more for name, more in wanted.items()}
+            if instead_of is not None:
+                self._reserved.discard(instead_of)
             reservation = Reservation(made)
-            self._reserved.discard(instead_of or reservation)
             self._reserved.add(reservation)
         return reservation
 
