@@ -1,4 +1,4 @@
-"""``Ledger`` keeps amounts within their limits, whoever reserves them and whatever they are called."""
+"""``Ledger`` keeps amounts by name within their limits, also if several threads reserve at the same time."""
 
 from __future__ import annotations
 
