@@ -23,8 +23,9 @@ from kantan_agents.lab.improve.search import SearchOptions
 from kantan_agents.lab.improve.target import ImproveTarget
 from kantan_agents.lab.replay.change import plain
 from kantan_agents.lab.replay.cohort import Cohort
+from kantan_agents.lab.replay.experiment.budget import spending_limits
 from kantan_agents.lab.replay.experiment.one_run import checked_run_config
-from kantan_agents.lab.replay.experiment.prices import Prices, SpendingLimit
+from kantan_agents.lab.replay.experiment.prices import Prices
 from kantan_agents.support.arguments import checked_int, checked_number, checked_path, checked_text, shown
 from kantan_agents.traces.capture.canonical import content_hash
 from kantan_agents.traces.store import TraceStore
@@ -45,7 +46,7 @@ class ImproveArguments:
         cohort: The recorded runs; None to select them.
         selection: ImproveArguments of ``Cohort.select``, to select them.
         reflection_model: The model that proposes versions.
-        limit: The budget.
+        limits: The budget, as ``tokens`` and ``cost``.
         search: How long and where it looks.
         split: Fractions of the parts.
         max_length: The most characters; None for the default.
@@ -64,7 +65,7 @@ class ImproveArguments:
     cohort: Cohort | None
     selection: Mapping[str, Any]
     reflection_model: Any
-    limit: SpendingLimit
+    limits: Mapping[str, float]
     search: SearchOptions
     split: tuple[float, float, float]
     max_length: int | None
@@ -111,7 +112,7 @@ def checked_arguments(agent: Any, store: Any, **options: Any) -> ImproveArgument
         cohort,
         {**selection, "seed": seed},
         agent.inherited["model"] if model is None else model,
-        SpendingLimit.of(options["max_tokens"], options["max_cost"], prices),
+        spending_limits(options["max_tokens"], options["max_cost"], prices),
         SearchOptions(
             checked_int("rounds", options["rounds"], 1),
             checked_int("minibatch", options["minibatch"], 1),

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from kantan_agents.errors import ImproveBudgetError
-from kantan_agents.lab.replay.experiment.prices import Estimate, ExperimentLedger, SpendingLimit
-
-NOTHING = Estimate(0.0, 0.0)
+from kantan_agents.support.ledger import Amounts, Ledger, LimitReachedError, Reservation
 
 
 class BudgetUsedUpError(Exception):
@@ -20,23 +18,23 @@ class SearchSpending:
     """Counts what a search uses, and reserves what the next call may use.
 
     Args:
-        limit: The budget.
-
-    Attributes:
-        cost: What was used, in the currency of the prices; None if a model has no price.
+        limits: The budget, as ``tokens`` and ``cost``.
     """
 
-    def __init__(self, limit: SpendingLimit) -> None:
-        self.limit = limit
-        self.cost: float | None = 0.0
-        self._ledger = ExperimentLedger(limit)
-        self._for_test = NOTHING
-        self._largest: dict[str, Estimate] = {}
+    def __init__(self, limits: Mapping[str, float]) -> None:
+        self.limits = limits
+        self._ledger = Ledger(limits)
+        self._for_test = Reservation()
 
     @property
     def tokens(self) -> int:
         """The tokens that were used."""
-        return int(self._ledger.tokens)
+        return int(self._ledger.used.get("tokens", 0))
+
+    @property
+    def cost(self) -> float | None:
+        """What was used, in the currency of the prices; None if a model has no price."""
+        return self._ledger.known("cost")
 
     @property
     def left(self) -> dict[str, Any]:
@@ -46,57 +44,52 @@ class SearchSpending:
             BudgetUsedUpError: Nothing is left.
         """
         left = self._ledger.left
-        if not self._ledger.may_spend or (left.tokens is not None and left.tokens < 1):
+        tokens = left.get("tokens")
+        if not self._ledger.may_spend or (tokens is not None and tokens < 1):
             raise BudgetUsedUpError
-        return {
-            "max_tokens": None if left.tokens is None else int(left.tokens),
-            "max_cost": left.cost,
-        }
+        return {"max_tokens": None if tokens is None else int(tokens), "max_cost": left.get("cost")}
 
-    def set_apart(self, estimate: Estimate) -> bool:
+    def set_apart(self, estimate: Amounts) -> None:
         """Reserve what the sealed test is expected to use, in place of what was reserved for it before.
 
-        Returns:
-            Whether so much is left; otherwise what was reserved before stays.
+        Raises:
+            BudgetUsedUpError: So much is not left; what was reserved before stays.
         """
-        self._ledger.release(self._for_test)
-        known = Estimate(estimate.tokens or 0.0, estimate.cost or 0.0)
-        if self._ledger.reserve(known):
-            self._for_test = known
-            return True
-        self._ledger.reserve(self._for_test)
-        return False
+        try:
+            self._for_test = self._ledger.reserve(estimate, instead_of=self._for_test)
+        except LimitReachedError:
+            raise BudgetUsedUpError from None
 
     def begin_test(self) -> None:
         """Let the sealed test use what was reserved for it."""
         self._ledger.release(self._for_test)
-        self._for_test = NOTHING
 
-    def largest(self, what: str) -> Estimate | None:
+    def largest(self, what: str) -> Mapping[str, float] | None:
         """Return the most that one call of a kind has used so far; None if none was made."""
-        return self._largest.get(what)
+        return self._ledger.largest(what)
 
     @contextmanager
-    def reserved(self, what: str, at_least: Estimate = NOTHING) -> Iterator[None]:
+    def reserved(self, what: str, at_least: int = 0) -> Iterator[None]:
         """Reserve what a call of a kind may use, until the end of the block.
 
         Args:
             what: The kind of call; the most that one has used so far is reserved.
-            at_least: What is reserved at least.
+            at_least: How many tokens are reserved at least.
 
         Raises:
             BudgetUsedUpError: So much is not left.
         """
-        known = self._largest.get(what, NOTHING)
-        wanted = Estimate(
-            max(known.tokens or 0.0, at_least.tokens or 0.0), max(known.cost or 0.0, at_least.cost or 0.0)
-        )
-        if not self._ledger.may_spend or not self._ledger.reserve(wanted):
+        known = self.largest(what) or {}
+        if not self._ledger.may_spend:
             raise BudgetUsedUpError
+        try:
+            reserved = self._ledger.reserve({**known, "tokens": max(known.get("tokens", 0), at_least)})
+        except LimitReachedError:
+            raise BudgetUsedUpError from None
         try:
             yield
         finally:
-            self._ledger.release(wanted)
+            self._ledger.release(reserved)
 
     def spend(self, tokens: int, cost: float | None, what: str | None = None) -> None:
         """Count what was used.
@@ -109,13 +102,10 @@ class SearchSpending:
         Raises:
             ImproveBudgetError: E122, there is a limit of cost, and a model has no price.
         """
-        if cost is None and tokens and self.limit.max_cost is not None:
+        if cost is None and tokens and "cost" in self.limits:
             reason = "a model that was asked has no price, so max_cost cannot be kept; name it in the prices"
             raise ImproveBudgetError(reason=reason)
-        self._ledger.spend(tokens, cost or 0.0)
-        self.cost = None if self.cost is None or (cost is None and tokens) else self.cost + (cost or 0.0)
+        used = {"tokens": tokens, "cost": cost if tokens else cost or 0.0}
+        self._ledger.spend(used)
         if what is not None and tokens:
-            known = self._largest.get(what, NOTHING)
-            self._largest[what] = Estimate(
-                max(known.tokens or 0.0, float(tokens)), max(known.cost or 0.0, cost or 0.0)
-            )
+            self._ledger.learn(what, used)

@@ -6,10 +6,10 @@ from kantan_agents.errors import ImproveBudgetError
 from kantan_agents.lab.improve.arguments import ImproveArguments
 from kantan_agents.lab.improve.budget import SearchSpending
 from kantan_agents.lab.improve.parts import Parts
-from kantan_agents.lab.replay.experiment.prices import Estimate
+from kantan_agents.support.ledger import Amounts
 
 
-def needed_for_test(asked: ImproveArguments, parts: Parts, spending: SearchSpending) -> Estimate:
+def needed_for_test(asked: ImproveArguments, parts: Parts, spending: SearchSpending) -> Amounts:
     """Return what the sealed test may use: both versions on all sealed cases, and the judge.
 
     Args:
@@ -18,13 +18,10 @@ def needed_for_test(asked: ImproveArguments, parts: Parts, spending: SearchSpend
         spending: Knows what the judge uses.
     """
     runs = parts.estimates(parts.test_ids)
-    judge = spending.largest("judge") or Estimate(0.0, 0.0)
+    judge = spending.largest("judge") or {}
     times = 2 + asked.max_cost_increase
     count = 2 * len(parts.test)
-    return Estimate(
-        (runs.tokens or 0.0) * times + count * (judge.tokens or 0.0),
-        (runs.cost or 0.0) * times + count * (judge.cost or 0.0),
-    )
+    return {name: (used or 0.0) * times + count * judge.get(name, 0.0) for name, used in runs.items()}
 
 
 def check_budget(asked: ImproveArguments, parts: Parts) -> None:
@@ -33,22 +30,14 @@ def check_budget(asked: ImproveArguments, parts: Parts) -> None:
     Raises:
         ImproveBudgetError: E122, it does not, or nothing is known about what the runs use.
     """
-    if not asked.limit.is_set:
+    if not asked.limits:
         return
     size = min(asked.search.sample, len(parts.train))
     validation = [case.id for case in parts.validation]
     each = parts.estimates(parts.sources)
-    for what, most, total, fixed in (
-        (
-            "tokens",
-            asked.limit.max_tokens,
-            each.tokens,
-            parts.estimates([*parts.test_ids, *validation]).tokens,
-        ),
-        ("of cost", asked.limit.max_cost, each.cost, parts.estimates([*parts.test_ids, *validation]).cost),
-    ):
-        if most is None:
-            continue
+    rated_twice = parts.estimates([*parts.test_ids, *validation])
+    for name, most in asked.limits.items():
+        total, fixed = each[name], rated_twice[name]
         if total is None or fixed is None:
             reason = (
                 "it cannot be estimated: the recorded runs do not say what they used, or a model has no price"
@@ -64,6 +53,7 @@ def check_budget(asked: ImproveArguments, parts: Parts) -> None:
         )
         needed = runs + judged + mean
         if needed > most:
+            what = "of cost" if name == "cost" else name
             reason = (
                 f"one candidate takes about {needed:,.6g} {what}, with the sealed test, and the limit is "
                 f"{most:,.6g}; raise it, or choose a smaller cohort"

@@ -15,8 +15,10 @@ from kantan_agents.lab.evaluation.dataset.recorded_cases import cases_of_trace
 from kantan_agents.lab.improve.openings import Opening
 from kantan_agents.lab.replay.change import plain
 from kantan_agents.lab.replay.cohort import Cohort, Skipped, obstacle
-from kantan_agents.lab.replay.experiment.prices import Estimate, Prices
+from kantan_agents.lab.replay.experiment.budget import recorded_use
+from kantan_agents.lab.replay.experiment.prices import Prices
 from kantan_agents.lab.replay.recording import Recording
+from kantan_agents.support.ledger import Amounts
 from kantan_agents.traces.capture import RunRecord
 from kantan_agents.traces.capture.canonical import content_hash
 
@@ -39,7 +41,7 @@ class RecordedSource:
 
     case: Case
     record: RunRecord
-    estimate: Estimate
+    estimate: Amounts
 
     @property
     def trace_id(self) -> str:
@@ -65,15 +67,13 @@ class Parts:
     test: SealedDataset
     skipped: Sequence[Skipped]
 
-    def estimates(self, case_ids: Iterable[str]) -> Estimate:
+    def estimates(self, case_ids: Iterable[str]) -> Amounts:
         """Return what the recorded runs of these cases have used together; None if it is not known."""
         listed = [self.sources[case_id].estimate for case_id in case_ids]
-        tokens = [one.tokens for one in listed]
-        costs = [one.cost for one in listed]
-        return Estimate(
-            None if None in tokens else sum(one or 0.0 for one in tokens),
-            None if None in costs else sum(one or 0.0 for one in costs),
-        )
+        amounts = {name: [one[name] for one in listed] for name in ("tokens", "cost")}
+        return {
+            name: None if None in each else sum(one or 0.0 for one in each) for name, each in amounts.items()
+        }
 
     @property
     def test_ids(self) -> Sequence[str]:
@@ -198,7 +198,7 @@ def _of_trace(
         )
         # The recorded output is what was answered, and not what should have been.
         case = attrs.evolve(case, expected=None, conversation=conversation)
-        made.append(RecordedSource(case, recording.root, _used(recording, prices)))
+        made.append(RecordedSource(case, recording.root, recorded_use(recording, prices)))
     return made
 
 
@@ -224,15 +224,3 @@ def _other_version(case: Case | None, old: Prompt) -> str | None:
         return None
     named = " ".join(str(one) for one in recorded if one is not None) or "no prompt"
     return f"it is a run of {named}, not of {old.name} {old.version}"
-
-
-def _used(recording: Recording, prices: Prices) -> Estimate:
-    tokens, cost = 0, prices.nothing
-    for run in recording.runs:
-        for call in run.model_calls:
-            usage: Mapping[str, Any] = {} if call.answer is None else call.answer.usage
-            used = int(usage.get("input_tokens") or 0), int(usage.get("output_tokens") or 0)
-            price = prices.cost(call.model, *used)
-            tokens += sum(used)
-            cost = None if cost is None or price is None else cost + price
-    return Estimate(float(tokens) if tokens else None, cost if tokens else None)

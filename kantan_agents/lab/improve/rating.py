@@ -183,11 +183,7 @@ class Rater:
     ) -> None:
         """Ask the judge about runs, and keep the scores in their order."""
         first = 0
-        if (
-            self._judge.source == "model"
-            and self._spending.limit.is_set
-            and self._spending.largest(_JUDGE) is None
-        ):
+        if self._judge.source == "model" and self._spending.limits and self._spending.largest(_JUDGE) is None:
             # Nothing is known about what it uses, so it is asked once alone.
             while first < len(runs) and self._spending.largest(_JUDGE) is None:
                 await self._judge_one(version, *runs[first])

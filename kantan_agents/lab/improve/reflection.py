@@ -21,7 +21,7 @@ from kantan_agents.lab.improve.limits import CandidateLimits
 from kantan_agents.lab.improve.rated import Rated, masked
 from kantan_agents.lab.judges.wording import fenced
 from kantan_agents.lab.replay.experiment.fatal_errors import is_fatal
-from kantan_agents.lab.replay.experiment.prices import Estimate, Prices
+from kantan_agents.lab.replay.experiment.prices import Prices
 from kantan_agents.support.secrets import mask
 from kantan_agents.traces.store.experiment_keys import EXPERIMENT_KEY
 
@@ -155,9 +155,9 @@ class Reflection:
             current_watch.reset(token)
         return Proposal(None, f"no valid reply: {problem}"), *_used(watch)
 
-    def _estimate(self, question: str) -> Estimate:
+    def _estimate(self, question: str) -> int:
         characters = len(question) + len(_INSTRUCTIONS) + self._limits.max_length
-        return Estimate(float(characters // _CHARACTERS_OF_A_TOKEN), 0.0)
+        return characters // _CHARACTERS_OF_A_TOKEN
 
 
 def question_of(

@@ -50,7 +50,7 @@ class WholeSearch:
 
     def __init__(self, asked: ImproveArguments) -> None:
         self._asked = asked
-        self._spending = SearchSpending(asked.limit)
+        self._spending = SearchSpending(asked.limits)
         self._search: PromptSearch | None = None
         self._step: Step = "baseline"
 
@@ -138,8 +138,7 @@ class WholeSearch:
         )
 
         def begin() -> None:
-            if not spending.set_apart(needed_for_test(asked, parts, spending)):
-                raise BudgetUsedUpError
+            spending.set_apart(needed_for_test(asked, parts, spending))
 
         search = PromptSearch(
             parts,

@@ -22,6 +22,7 @@ from kantan_agents.core.interception import (
 from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import BudgetExceededError, InvalidOptionError, UnknownUsageError
 from kantan_agents.middleware.budget.ledger import (
+    WITHOUT_USAGE,
     BudgetLedger,
     BudgetLimits,
     BudgetUse,
@@ -129,7 +130,7 @@ class Budget(Middleware):
 
     def used(self) -> BudgetUse:
         """Return what has been used so far, not counting calls in progress."""
-        return self._ledger.used
+        return self._ledger.use
 
     def reset(self) -> None:
         """Set all counts to zero. Calls in progress are counted when they end."""
@@ -169,14 +170,14 @@ class Budget(Middleware):
                 spent = spent_by(call.broken_off, price, reserved, was_requested=True)
             elif call.has_begun:
                 spent = spent_by_broken_off(reserved)
-                self._warn("an answer broke off, so a budget cannot count it", call, charged=reserved.tokens)
+                self._warn("an answer broke off, so a budget cannot count it", call, charged=spent["tokens"])
             raise
         finally:
-            ledger.settle_model_call(reserved, spent)
+            ledger.release(reserved, {} if spent is None else {"model_calls": 1, **spent})
             for usage, is_complete in call.other_usage[others:]:
                 price = self._price_of_answer(call)
-                ledger.add_model_usage(spent_by_other(usage, price, reserved, is_complete=is_complete))
-        if not spent.is_known:
+                ledger.spend(spent_by_other(usage, price, reserved, is_complete=is_complete))
+        if spent[WITHOUT_USAGE]:
             self._unknown_usage(call, price, ledger)
         return answer
 
@@ -224,7 +225,7 @@ class Budget(Middleware):
         try:
             return await call_next(call)
         finally:
-            ledger.settle_tool_call(reserved, was_run=call.refusal is None)
+            ledger.release(reserved, reserved.amounts if call.refusal is None else {})
 
     def _price(self, call: ModelCall) -> tuple[float, float]:
         price = self._known_price(call)

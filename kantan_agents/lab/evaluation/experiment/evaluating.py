@@ -36,7 +36,8 @@ from kantan_agents.lab.evaluation.experiment.variants import Variant, Variants, 
 from kantan_agents.lab.evaluation.experiment.watching import notice
 from kantan_agents.lab.evaluation.experiment.work import Work
 from kantan_agents.lab.evaluation.experiment.write_rows import open_evaluation
-from kantan_agents.lab.replay.experiment.prices import Prices, SpendingLimit
+from kantan_agents.lab.replay.experiment.budget import spending_limits
+from kantan_agents.lab.replay.experiment.prices import Prices
 from kantan_agents.middleware import Retry
 from kantan_agents.support.arguments import checked_int, checked_text, shown
 from kantan_agents.traces.store import TraceStore
@@ -163,7 +164,7 @@ async def evaluate_async(
     if progress is not None and not callable(progress):
         raise InvalidOptionError(option="progress", reason=f"must be a function, not {shown(progress)}")
     priced = Prices.of(prices)
-    limit = SpendingLimit.of(max_tokens, max_cost, priced)
+    limits = spending_limits(max_tokens, max_cost, priced)
     options = {} if max_turns is None else {"max_turns": checked_int("max_turns", max_turns, 1)}
     given = dict(context or {})
     config = checked_config(run_config)
@@ -185,7 +186,7 @@ async def evaluate_async(
     }
     row, stored = await run_sync(_opened, path, title, body)
     units = await run_sync(lambda: list(find_missing_runs(cases, compared, times, asked, stored)))
-    spending = EvaluationSpending(limit)
+    spending = EvaluationSpending(limits)
     runner = CaseRunner(
         title,
         priced,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import attrs
+import msgspec
 
 from kantan_agents.lab.evaluation.dataset.case import Case
 from kantan_agents.lab.evaluation.finished_case import FinishedCase, ToolUse
@@ -101,11 +102,9 @@ class CaseResult:
         """Return the result that ``to_dict`` has made data of, with these scores.
 
         Raises:
-            KeyError, TypeError: It is not such data.
+            msgspec.ValidationError: It is not such data.
         """
-        known = {name: data[name] for name in _STORED}
-        known["tool_calls"] = tuple(ToolUse(**one) for one in known["tool_calls"])
-        return cls(**known, scores=scores)
+        return attrs.evolve(msgspec.convert(data, cls), scores=scores)
 
 
 _STORED = tuple(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import attrs
+import msgspec
 
 from kantan_agents.errors import TraceDatabaseError
 from kantan_agents.lab.evaluation.dataset.case import Case
@@ -209,5 +210,5 @@ def row_of(path: Path, row: sqlite3.Row) -> EvaluationRow:
 def _damaged(path: Path, what: str) -> Iterator[None]:
     try:
         yield
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, msgspec.ValidationError) as error:
         raise TraceDatabaseError(path=str(path), reason=f"{what} is damaged: {error}") from error

@@ -27,11 +27,11 @@ from kantan_agents.lab.replay.experiment.fatal_errors import is_fatal
 from kantan_agents.lab.replay.experiment.outcome import ChangedDecision, RunOutcome, Status
 from kantan_agents.lab.replay.experiment.plan import WantedExperiment
 from kantan_agents.lab.replay.experiment.playback import CounterfactualPlayback, Policy
-from kantan_agents.lab.replay.experiment.prices import ExperimentLedger
 from kantan_agents.lab.replay.experiment.seen_events import tokens_of
 from kantan_agents.lab.replay.playback import output_of
 from kantan_agents.lab.replay.recording import Recording
 from kantan_agents.lab.replay.run_again import context_of, run_again
+from kantan_agents.support.ledger import Ledger
 from kantan_agents.traces.capture.canonical import canonical, copied
 from kantan_agents.traces.capture.playback import current_playback
 from kantan_agents.traces.store.experiment_keys import EXPERIMENT_KEY, REPLAYED_KEY
@@ -94,7 +94,7 @@ class Runner:
     """
 
     def __init__(
-        self, name: str, wanted: WantedExperiment, policy: Policy, ledger: ExperimentLedger, config: RunConfig
+        self, name: str, wanted: WantedExperiment, policy: Policy, ledger: Ledger, config: RunConfig
     ) -> None:
         self._config = config
         self._name = name
@@ -110,7 +110,8 @@ class Runner:
         playback.seen.add(event)
         if isinstance(event, ModelCallFinished):
             used = tokens_of(event)
-            self._ledger.spend(sum(used), self._wanted.prices.cost(event.model, *used))
+            cost = self._wanted.prices.cost(event.model, *used)
+            self._ledger.spend({"tokens": sum(used), "cost": cost})
 
     async def repeat(self, recording: Recording, number: int) -> Attempt:
         """Run a recorded run once more and compare it."""

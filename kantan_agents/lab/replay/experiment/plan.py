@@ -22,9 +22,11 @@ from kantan_agents.lab.replay.answers_from_recording import was_made
 from kantan_agents.lab.replay.change import Change
 from kantan_agents.lab.replay.changed_agent import ChangedPart
 from kantan_agents.lab.replay.cohort import Cohort, Skipped, obstacle
-from kantan_agents.lab.replay.experiment.prices import Estimate, Prices
+from kantan_agents.lab.replay.experiment.budget import recorded_use
+from kantan_agents.lab.replay.experiment.prices import Prices
 from kantan_agents.lab.replay.reached import Reached
 from kantan_agents.lab.replay.recording import Recording
+from kantan_agents.support.ledger import Amounts
 from kantan_agents.support.nearest import nearest
 from kantan_agents.tool_rules import EXPLICIT, ToolRules
 from kantan_agents.traces.capture import ToolCallRecord
@@ -45,7 +47,7 @@ class PlannedRun:
     trace_id: str
     run_id: str
     repeat: int
-    estimate: Estimate
+    estimate: Amounts
 
     @property
     def key(self) -> tuple[str, str, int]:
@@ -218,18 +220,10 @@ def _names_in(recording: Recording) -> set[str]:
     return {tool.name for call in calls for tool in call.request.tools}
 
 
-def _estimate(recording: Recording, wanted: WantedExperiment) -> Estimate:
+def _estimate(recording: Recording, wanted: WantedExperiment) -> Amounts:
     own = wanted.before.name
     models = {one.agent or own: one.value for one in wanted.changes if one.what == "model"}
-    tokens, cost = 0, wanted.prices.nothing
-    for run in recording.runs:
-        for call in run.model_calls:
-            usage: Mapping[str, Any] = {} if call.answer is None else call.answer.usage
-            used = int(usage.get("input_tokens") or 0), int(usage.get("output_tokens") or 0)
-            tokens += sum(used)
-            price = wanted.prices.cost(models.get(call.agent, call.model), *used)
-            cost = None if cost is None or price is None else cost + price
-    return Estimate(tokens or None, cost if tokens else None)
+    return recorded_use(recording, wanted.prices, models)
 
 
 def _why_empty(skipped: Sequence[Skipped]) -> str:

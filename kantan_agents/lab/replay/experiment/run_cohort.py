@@ -21,17 +21,19 @@ from kantan_agents.errors import (
 from kantan_agents.lab.replay.change import Change
 from kantan_agents.lab.replay.changed_agent import changed_agent, changes_of, hash_of
 from kantan_agents.lab.replay.cohort import Cohort
+from kantan_agents.lab.replay.experiment.budget import check_estimates, spending_limits
 from kantan_agents.lab.replay.experiment.experiment import Experiment, of_row
 from kantan_agents.lab.replay.experiment.one_run import Runner, checked_run_config, described_config
 from kantan_agents.lab.replay.experiment.outcome import RunOutcome
 from kantan_agents.lab.replay.experiment.plan import ExperimentPlan, PlannedRun, WantedExperiment, plan_of
 from kantan_agents.lab.replay.experiment.playback import Policy
-from kantan_agents.lab.replay.experiment.prices import ExperimentLedger, Prices, SpendingLimit
+from kantan_agents.lab.replay.experiment.prices import Prices
 from kantan_agents.lab.replay.experiment.rows import ExperimentRow, open_experiment, read_runs, write_run
 from kantan_agents.lab.replay.experiment.simulation import check_simulator
 from kantan_agents.lab.replay.reached import Reached
 from kantan_agents.lab.replay.recording import Recording
 from kantan_agents.support.arguments import checked_int
+from kantan_agents.support.ledger import Ledger, LimitReachedError
 
 Progress = Callable[[int, int], None]
 """Called with the number of finished runs and of all runs, whenever one has finished."""
@@ -145,7 +147,7 @@ async def replay_cohort_async(
     check_simulator(simulate)
     names = frozenset((live,) if isinstance(live, str) else live)
     priced = Prices.of(prices)
-    limit = SpendingLimit.of(max_tokens, max_cost, priced)
+    limits = spending_limits(max_tokens, max_cost, priced)
     workers = checked_int("concurrency", concurrency, 1)
     config = checked_run_config(run_config, listed)
     made = changed_agent(await Reached.from_agent(agent), listed)
@@ -177,11 +179,11 @@ async def replay_cohort_async(
             **more,
         },
     )
-    ledger = ExperimentLedger(limit)
+    ledger = Ledger(limits)
     runner = Runner(row.name, wanted, policy, ledger, config)
     work = _Work(cohort, plan, row, runner, ledger, progress)
     await work.read_finished()
-    ledger.check(unit.estimate for unit in work.missing)
+    check_estimates(limits, (unit.estimate for unit in work.missing))
     with wanted.after.subscribe(runner.notice):
         await work.make(workers)
     return work.experiment()
@@ -196,7 +198,7 @@ class _Work:
         plan: ExperimentPlan,
         row: ExperimentRow,
         runner: Runner,
-        ledger: ExperimentLedger,
+        ledger: Ledger,
         progress: Progress | None,
     ) -> None:
         self._cohort = cohort
@@ -244,13 +246,15 @@ class _Work:
         for unit in units:
             if self._stopped is not None:
                 return
-            if not self._ledger.reserve(unit.estimate):
+            try:
+                reserved = self._ledger.reserve(unit.estimate)
+            except LimitReachedError:
                 self._stop(_used_up(self._ledger))
                 return
             try:
                 await self._one(unit)
             finally:
-                self._ledger.release(unit.estimate)
+                self._ledger.release(reserved)
 
     async def _one(self, unit: PlannedRun) -> None:
         try:
@@ -268,7 +272,7 @@ class _Work:
             self._stop(_used_up(self._ledger))
             return
         if not attempt.outcome.after.tokens and attempt.outcome.after.model_calls:
-            self._ledger.spend(int(unit.estimate.tokens or 0), unit.estimate.cost or 0.0)
+            self._ledger.spend({name: amount or 0 for name, amount in unit.estimate.items()})
         try:
             with anyio.CancelScope(shield=True):  # it has cost something, so it is kept
                 await run_sync(write_run, self._cohort.store.path, self._row, attempt.outcome)
@@ -294,9 +298,10 @@ class _Work:
             self._progress(len(self._finished), len(self._plan.units))
 
 
-def _used_up(ledger: ExperimentLedger) -> ReplayBudgetError:
+def _used_up(ledger: Ledger) -> ReplayBudgetError:
+    tokens = ledger.used.get("tokens", 0)
     reason = (
-        f"it is used up, after {ledger.tokens:,.0f} tokens with those of unfinished runs; start it again "
+        f"it is used up, after {tokens:,.0f} tokens with those of unfinished runs; start it again "
         "with a higher limit, and it goes on where it has stopped"
     )
     return ReplayBudgetError(reason=reason)

@@ -1,0 +1,151 @@
+"""``Ledger``: what was used of amounts with limits, and what is reserved for calls in progress."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from threading import Lock
+from typing import Final
+
+import attrs
+
+Amounts = Mapping[str, "float | None"]
+"""Amounts by name, such as ``{"tokens": 1200, "cost": None}``; None if an amount is not known."""
+
+_NOTHING: Final[Mapping[str, float]] = {}
+
+
+@attrs.define
+class LimitReachedError(Exception):
+    """A reservation would exceed a limit.
+
+    Attributes:
+        name: Name of the amount.
+        limit: Its limit.
+        taken: How much is used or reserved already.
+    """
+
+    name: str
+    limit: float
+    taken: float
+
+
+@attrs.frozen(eq=False)
+class Reservation:
+    """What is reserved for a call in progress."""
+
+    amounts: Mapping[str, float] = attrs.field(factory=dict)
+
+
+class Ledger:
+    """Keeps amounts within their limits by reservation. It is thread-safe.
+
+    Args:
+        limits: The most of each amount; what is missing or None is unlimited.
+    """
+
+    def __init__(self, limits: Amounts) -> None:
+        self.limits: Mapping[str, float] = {name: most for name, most in limits.items() if most is not None}
+        self._lock = Lock()
+        self._used: dict[str, float] = {}
+        self._reserved: set[Reservation] = set()
+        self._largest: dict[Hashable, Mapping[str, float]] = {}
+
+    @property
+    def used(self) -> dict[str, float]:
+        """A copy of what was used; an amount is ``math.inf`` once it is not known."""
+        with self._lock:
+            return dict(self._used)
+
+    def known(self, name: str) -> float | None:
+        """Return how much of an amount was used; None once it is not known."""
+        used = self._used.get(name, 0.0)
+        return None if used == math.inf else used
+
+    @property
+    def in_progress(self) -> int:
+        """Number of reservations."""
+        return len(self._reserved)
+
+    @property
+    def left(self) -> dict[str, float]:
+        """What is neither used nor reserved, of each amount with a limit."""
+        with self._lock:
+            return {name: max(most - self._taken(name), 0) for name, most in self.limits.items()}
+
+    @property
+    def may_spend(self) -> bool:
+        """Whether what was used is below the limits. With a limit of 0, what costs nothing is allowed."""
+        used = ((self._used.get(name, 0), most) for name, most in self.limits.items())
+        return all(spent < most or spent == most == 0 for spent, most in used)
+
+    def reserve(
+        self,
+        wanted: Amounts,
+        assumed: Mapping[str, float] = _NOTHING,
+        *,
+        instead_of: Reservation | None = None,
+    ) -> Reservation:
+        """Reserve amounts.
+
+        Args:
+            wanted: The amounts; one that is None is allowed while anything is left.
+            assumed: What is reserved for those that are None; 0 for those that are missing here.
+            instead_of: A reservation that the new one replaces.
+
+        Raises:
+            LimitReachedError: That is too much with what is used and reserved; nothing has changed.
+        """
+        with self._lock:
+            for name, more in wanted.items():
+                most = self.limits.get(name)
+                if most is None:
+                    continue
+                taken = self._taken(name, instead_of)
+                if taken >= most if more is None else _exceeds(taken + more, most):
+                    raise LimitReachedError(name, most, taken)
+            made = {name: assumed.get(name, 0) if more is None else more for name, more in wanted.items()}
+            if instead_of is not None:
+                self._reserved.discard(instead_of)
+            reservation = Reservation(made)
+            self._reserved.add(reservation)
+        return reservation
+
+    def release(self, reservation: Reservation, used: Amounts = _NOTHING) -> None:
+        """Give back what is reserved, and count what was used in its place."""
+        with self._lock:
+            self._reserved.discard(reservation)
+            self._count(used)
+
+    def spend(self, used: Amounts) -> None:
+        """Count what was used; an amount that is not known exceeds each limit."""
+        with self._lock:
+            self._count(used)
+
+    def reset(self) -> None:
+        """Set what was used to zero. Reservations stay."""
+        with self._lock:
+            self._used = {}
+
+    def learn(self, kind: Hashable, used: Amounts) -> None:
+        """Learn what one call of a kind has used."""
+        with self._lock:
+            before = self._largest.get(kind, _NOTHING)
+            self._largest[kind] = {name: max(before.get(name, 0), more or 0) for name, more in used.items()}
+
+    def largest(self, kind: Hashable) -> Mapping[str, float] | None:
+        """Return the most that one call of a kind has used, amount by amount; None if there was none."""
+        return self._largest.get(kind)
+
+    def _taken(self, name: str, without: Reservation | None = None) -> float:
+        reserved = sum(one.amounts.get(name, 0) for one in self._reserved if one is not without)
+        return self._used.get(name, 0) + reserved
+
+    def _count(self, used: Amounts) -> None:
+        for name, more in used.items():
+            self._used[name] = self._used.get(name, 0) + (math.inf if more is None else more)
+
+
+def _exceeds(total: float, most: float) -> bool:
+    # Sums of the same floats in another order differ in their last digits.
+    return total > most and not math.isclose(total, most)
