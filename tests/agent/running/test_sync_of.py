@@ -26,4 +26,4 @@ def test_a_sync_form_has_the_signature_of_the_async_one_and_its_own_name() -> No
 
 def test_a_wrong_argument_is_an_error_that_names_the_function_that_was_called() -> None:
     with pytest.raises(TypeError, match=r"^add\(\) got an unexpected keyword argument 'secnd'$"):
-        add(1, secnd=3)  # type: ignore[call-arg]
+        add(1, secnd=3)
