@@ -520,15 +520,15 @@ class Agent(SDKView, ToolInspection, Queueing, Generic[OutputT_co]):
             RendererResultError: E76, the renderer did not return a str.
         """
         run = current_run.get()
-        if run is not None and run.tape is not None:
-            run.tape.context(self.name, context)
+        if run is not None and run._tape is not None:
+            run._tape.context(self.name, context)
         text = self._render(*(self._text, context, self.allow_env)[: self._render_args])
         if not isinstance(text, str) and inspect.isawaitable(text):
             text = await text
         if not isinstance(text, str):
             raise RendererResultError(got=type(text).__name__)
-        if run is not None and run.capture is not None:
-            run.capture.rendered(self, context)
+        if run is not None and run._capture is not None:
+            run._capture.rendered(self, context)
         return text
 
     @property

@@ -134,7 +134,7 @@ class Journal:
                     items.append(event.item)
                 elif kind == _COMPLETED:
                     answer = answer_of_stream(
-                        with_output(event.response, items), is_request=call.stored is None
+                        with_output(event.response, items), is_request=call._stored is None
                     )
                     await self._keep_answer(call, step, model, request, answer)
                 yield event
@@ -161,7 +161,7 @@ class Journal:
         self, call: ModelCall, step: str, model: Any, request: Request, answer: ModelResponse
     ) -> None:
         body = answer_body(answer, _form_of(request))
-        if call.stored is not None:
+        if call._stored is not None:
             body["from_cache"] = True
         failed = self._failed.pop(step, {})
         failed.pop(_name_of(model), None)  # it has answered in the end

@@ -107,7 +107,7 @@ class Making(Management):
             await call_next(run)
 
     def _keep(self, run: Run, journal: Journal) -> None:
-        run.journal = journal
+        run._journal = journal
         session = run.options.get("session")
         if session is not None and not isinstance(session, DurableSession):
             run.options["session"] = DurableSession(session, journal)

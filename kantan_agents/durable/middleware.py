@@ -79,7 +79,7 @@ class Durable(Middleware):
             RunMovedError: E157, another process has taken the run over, or it was cancelled.
         """
         execution = current_execution.get()
-        if run.tape is not None or (execution is None and run.is_nested):
+        if run._tape is not None or (execution is None and run.is_nested):
             # A replay makes no calls. And who else should go on with a run inside one that is not durable?
             await call_next(run)
         elif execution is None:

@@ -161,7 +161,7 @@ class Deadline(Middleware):
             DeadlineExceededError: E82, the run was not complete at the deadline.
         """
         if (
-            run.tape is not None and not run.tape.asks_models
+            run._tape is not None and not run._tape.asks_models
         ):  # nobody waits for a replay, and a debugger may hold it up
             await call_next(run)
             return

@@ -112,8 +112,8 @@ class Retry(Middleware):
         run.state.setdefault(GIVEN_SETTINGS, config.model_settings)
         given = config.model_settings or ModelSettings()
         retry = self._merged(run.agent.sdk_agent.model_settings.retry, given.retry)
-        if run.tape is not None and not run.tape.asks_models:
-            retry = dataclasses.replace(retry, policy=_replayed_policy(run.tape))
+        if run._tape is not None and not run._tape.asks_models:
+            retry = dataclasses.replace(retry, policy=_replayed_policy(run._tape))
         config.model_settings = dataclasses.replace(given, retry=retry)
         await call_next(run)
 
@@ -135,7 +135,7 @@ class Retry(Middleware):
     async def tool_call(self, call: ToolCall, call_next: ToolNext) -> Any:
         """Run the tool, and retry it if it fails and is named in ``tools``."""
         # In a replay, the recorded result is that of the last attempt.
-        is_replay = call.run is not None and call.run.tape is not None
+        is_replay = call.run is not None and call.run._tape is not None
         attempts = self.attempts if self.tools and not is_replay and await self._may_repeat(call) else 1
         for attempt in range(1, attempts):
             try:

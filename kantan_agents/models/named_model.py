@@ -61,7 +61,7 @@ class NamedModel(Model):
         try:
             return self.clients.model()
         except ModelNotConfiguredError:
-            stand_in: Model | None = None if run is None or run.tape is None else run.tape.model(self.name)
+            stand_in: Model | None = None if run is None or run._tape is None else run._tape.model(self.name)
             if stand_in is None:
                 raise
             return stand_in
@@ -217,7 +217,7 @@ class DefaultProvider(ModelProvider):
             if failed is None:
                 raise
             run = current_run.get()
-            stand_in: Model | None = None if run is None or run.tape is None else run.tape.model(model_name)
+            stand_in: Model | None = None if run is None or run._tape is None else run._tape.model(model_name)
             if stand_in is None:
                 raise failed from error
             return stand_in

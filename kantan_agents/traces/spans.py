@@ -83,7 +83,7 @@ class RunTrace:
                 with _final_span(run):
                     pass
         finally:
-            capture, self._run.capture = self._run.capture, None
+            capture, self._run._capture = self._run._capture, None
             captured = capture.finished(error) if capture is not None else None
             if captured is None:
                 self._record.__exit__(kind, error, traceback)

@@ -62,19 +62,19 @@ class CallEvents:
         self._items: list[Any] = []
         self._reports_usage = True
         self._call = call
-        if request is not None and call.stored is None:
-            call.was_sent = True
-        capture = call.run.capture
+        if request is not None and call._stored is None:
+            call._was_sent = True
+        capture = call.run._capture
         self._captured = None
         if capture is not None and request is not None:
             self._captured = capture.model_call(
                 call.agent,
                 model,
                 request,
-                fetch=call.structured,
+                fetch=call._structured,
                 is_streamed=call.is_streamed,
                 is_internal=call.internal,
-                from_cache=call.stored is not None,
+                from_cache=call._stored is not None,
             )
 
     async def started(self) -> None:
@@ -133,7 +133,7 @@ class CallEvents:
     def answer_of(self, final: Response) -> ModelResponse:
         """Return the final response of the stream as an answer, with items that only earlier events had."""
         self._reports_usage = final.usage is not None
-        return answer_of(with_output(final, self._items), is_request=self._call.stored is None)
+        return answer_of(with_output(final, self._items), is_request=self._call._stored is None)
 
     async def ended(
         self, error: BaseException | None, answer: ModelResponse | None, *, has_begun: bool = False
@@ -145,7 +145,7 @@ class CallEvents:
             answer: The answer; None if there is an error.
             has_begun: Whether a part of the answer was streamed.
         """
-        call, race = self._call, self._call.race
+        call, race = self._call, self._call._race
         is_superseded = error is not None and race is not None and race.is_lost
         counted = race.late_answer if is_superseded else answer
         usage = None if counted is None else counted.usage
@@ -162,10 +162,10 @@ class CallEvents:
                 model=self._model,
                 seconds=self._watch.seconds,
                 outcome=outcome_of(error),
-                usage=None if usage is None else usage_of_call(usage, is_request=call.stored is None),
+                usage=None if usage is None else usage_of_call(usage, is_request=call._stored is None),
                 error_type=None if error is None else type(error).__name__,
                 message=None if error is None else error_message(self._run, error),
-                from_cache=call.stored is not None,
+                from_cache=call._stored is not None,
                 superseded=is_superseded,
             )
 

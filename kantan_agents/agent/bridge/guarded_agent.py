@@ -74,11 +74,11 @@ class RuledAgent(agents.Agent[Any]):
             return model
         # A wrapper refers to its agent, so that no other one has this id. What needs no wrapper, such as a
         # name, is kept as it is, and is the same for every agent.
-        known = run.observed.get(id(self)) if run.observed else None
+        known = run._observed.get(id(self)) if run._observed else None
         if known is not None and known[0] is model:
             return known[1]
-        watched = run.events or run.capture or run.tape or run.journal or run.model_calls or run.sends_once
-        known = run.observed[id(self)] = model, observed(model, self) if watched else structured(model)
+        watched = run.events or run._capture or run._tape or run._journal or run.model_calls or run.sends_once
+        known = run._observed[id(self)] = model, observed(model, self) if watched else structured(model)
         return known[1]
 
     @model.setter
@@ -178,8 +178,8 @@ class RuledAgent(agents.Agent[Any]):
             InvalidOptionError: E75, a tool needs an approval, but runs at the provider without one.
             NotReplayableError: E93, a replay would start something to offer one of them.
         """
-        if run is not None and run.tape is not None:
-            run.tape.check_offered(self.name, tools)  # before the SDK starts computers
+        if run is not None and run._tape is not None:
+            run._tape.check_offered(self.name, tools)  # before the SDK starts computers
         return with_offered(run, await with_approvals(run, self.name, tools))
 
     def _surroundings(self, run: Run | None, tools: Iterable[Tool]) -> Surroundings:

@@ -128,10 +128,10 @@ def with_other_usage(call: ModelCall, answer: ModelResponse) -> ModelResponse:
 
     The middleware of the run has counted these for itself, so they are added after all of it.
     """
-    if not call.other_usage:
+    if not call._other_usage:
         return answer
     total = Usage()
-    for usage in (answer.usage, *(other for other, _ in call.other_usage)):
+    for usage in (answer.usage, *(other for other, _ in call._other_usage)):
         total.add(usage)
     return dataclasses.replace(answer, usage=total)
 

@@ -77,33 +77,33 @@ def _request(call: ModelCall) -> Request:
 
 def _fetch(call: ModelCall) -> Any:
     # A middleware may have replaced the output schema: then this is no longer the structured request.
-    fetch = call.structured
-    if call.stored is not None:
+    fetch = call._structured
+    if call._stored is not None:
         return None  # the answer to the whole call, whichever form had led to it
     if fetch is None or call.options.get("output_schema") is not fetch.schema:
         return None
-    memory = None if call.run.tape is None else call.run.tape.form_memory(call)
+    memory = None if call.run._tape is None else call.run._tape.form_memory(call)
     if memory is not None:
         fetch.memory = memory
     return fetch
 
 
 def _opened(call: ModelCall, model: Model, request: Request) -> Any:
-    if call.run.tape is not None:
-        return call.run.tape.stream(call, model, request)
-    if call.run.journal is not None:
-        return call.run.journal.stream(call, model, request, partial(_opened_now, call, model, request))
+    if call.run._tape is not None:
+        return call.run._tape.stream(call, model, request)
+    if call.run._journal is not None:
+        return call.run._journal.stream(call, model, request, partial(_opened_now, call, model, request))
     return _opened_now(call, model, request)
 
 
 def _opened_now(call: ModelCall, model: Model, request: Request) -> Any:
-    if call.stored is not None:
-        events: Any = stream_events(call.stored, origin_of(model).model or "")
+    if call._stored is not None:
+        events: Any = stream_events(call._stored, origin_of(model).model or "")
     else:
         events = open_stream(model, request)
         if makes_all_retries(request.settings):
             events = stream_sent_once(model, events)
-    return events if call.race is None else _raced_stream(call, closable(events))
+    return events if call._race is None else _raced_stream(call, closable(events))
 
 
 async def _raced_stream(call: ModelCall, events: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
@@ -116,7 +116,7 @@ async def _raced_stream(call: ModelCall, events: AsyncGenerator[Any, None]) -> A
                 held.append(event)
                 continue
             if held is not None and kind not in FAILURES:
-                if not call.race.claim(None):
+                if not call._race.claim(None):
                     await anyio.sleep_forever()  # it is being cancelled
                 for earlier in held:
                     yield earlier
@@ -155,12 +155,12 @@ async def _call_once(call: ModelCall, model: Model, request: Request) -> ModelRe
 
 
 def _asked(call: ModelCall, model: Model, request: Request) -> Awaitable[ModelResponse]:
-    tape = call.run.tape
+    tape = call.run._tape
     if tape is not None:
         played: Awaitable[ModelResponse] = tape.answer(call, model, request)
         return played
-    if call.run.journal is not None:
-        kept: Awaitable[ModelResponse] = call.run.journal.answer(
+    if call.run._journal is not None:
+        kept: Awaitable[ModelResponse] = call.run._journal.answer(
             call, model, request, partial(_asked_now, call, model, request)
         )
         return kept
@@ -168,13 +168,13 @@ def _asked(call: ModelCall, model: Model, request: Request) -> Awaitable[ModelRe
 
 
 def _asked_now(call: ModelCall, model: Model, request: Request) -> Awaitable[ModelResponse]:
-    if call.stored is not None:
-        asked: Awaitable[ModelResponse] = _stored_answer(call.stored, model)
+    if call._stored is not None:
+        asked: Awaitable[ModelResponse] = _stored_answer(call._stored, model)
     else:
         asked = request.answer(model)
         if makes_all_retries(request.settings):
             asked = answer_sent_once(model, asked)
-    return asked if call.race is None else _raced(call, asked)
+    return asked if call._race is None else _raced(call, asked)
 
 
 async def _stored_answer(stored: ModelAnswer, model: Model) -> ModelResponse:
@@ -184,7 +184,7 @@ async def _stored_answer(stored: ModelAnswer, model: Model) -> ModelResponse:
 async def _raced(call: ModelCall, asked: Awaitable[ModelResponse]) -> ModelResponse:
     """Return an answer unless another has arrived before; before it is stored anywhere."""
     answer = await asked
-    if not call.race.claim(answer):
+    if not call._race.claim(answer):
         await anyio.sleep_forever()  # it is being cancelled
     return answer
 

@@ -60,7 +60,7 @@ class ObservedModel(ModelWrapper):
             return await self.answer(Request.of(args, kwargs))
         # Most runs come here, so they wait for nothing but the capture.
         request = Request.as_given(args, kwargs)
-        call = run.capture.model_call(active_agent.get() or self._agent.name, self.inner, request)
+        call = run._capture.model_call(active_agent.get() or self._agent.name, self.inner, request)
         try:
             answer = await ask_model(self.inner, args, kwargs)
         except BaseException as error:
@@ -168,9 +168,9 @@ class _StreamWithMiddleware:
             self._call.has_begun = self._call.has_begun or call.has_begun
             self._call.has_streamed = self._call.has_streamed or call.has_streamed
             self._call.broken_off = call.broken_off
-            self._call.was_sent = self._call.was_sent or call.was_sent
+            self._call._was_sent = self._call._was_sent or call._was_sent
         if final is None:
             raise middleware_error("the model's stream ended without an answer")
-        answer = answer_of(final, is_request=call.stored is None)
+        answer = answer_of(final, is_request=call._stored is None)
         self._last = (answer, final)
         return answer

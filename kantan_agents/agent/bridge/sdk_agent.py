@@ -208,8 +208,8 @@ class SDKAgent(RuledAgent):
             return await self.owner.render(context) or self._without_text
         if run.agent is self.owner:
             run.turns += 1
-            if run.turns == 1 and run.capture is not None and "session" in run.options:
-                run.capture.beginning.offered(run_context.turn_input)
+            if run.turns == 1 and run._capture is not None and "session" in run.options:
+                run._capture.beginning.offered(run_context.turn_input)
             # The stage has rendered for the first turn; a tool may have changed the context since.
             # Instructions that another stage has set are used in all turns.
             if run.instructions is None or (run.turns > 1 and run.instructions is run.rendered):

@@ -46,7 +46,7 @@ async def drive(run: Run, pipeline: Pipeline) -> RunContext[Any]:
     late: BaseException | None = None
     try:
         with RunTrace(run):
-            run.capture = capture_run(run, outer)
+            run._capture = capture_run(run, outer)
             try:
                 if run.events is None or not run.events.wants(*_OF_RUN):
                     await _run(run, pipeline)
@@ -60,7 +60,7 @@ async def drive(run: Run, pipeline: Pipeline) -> RunContext[Any]:
         raise
     finally:
         run.outcome = "finished" if error is None else outcome_of(error)
-        if run.closers:
+        if run._closers:
             await _close(run)
         log_end(run, watch.seconds, error)
         unbind_names(names)
@@ -76,9 +76,9 @@ async def _close(run: Run) -> None:
 
 
 async def _close_each(run: Run) -> None:
-    while run.closers:
+    while run._closers:
         try:
-            await run.closers.pop()()
+            await run._closers.pop()()
         except Exception as error:  # noqa: BLE001, PERF203 - the others are closed all the same
             _log.warning("what a tool has left open cannot be closed", run_id=run.id, error=loggable(error))
 

@@ -140,7 +140,7 @@ def _place(run: Run) -> None:
         run.parent_run = parent.id
         run.parent_call = call.call_id if call is not None and call.run is parent else None
     if playback is not None:
-        run.tape = playback.tape_for(run)
+        run._tape = playback.tape_for(run)
 
 
 def _with_middleware(agent: RunnableAgent, run: Run, chosen: ChosenArm | None) -> dict[str, Any]:

@@ -17,6 +17,6 @@ async def guard_tools(run: Run, call_next: Next) -> None:
         InvalidToolRulesError: E20, with every mistake of the rule set.
     """
     layers = rules_in_force(run.context, run.agent.standing_rules)
-    if run.capture is not None:
-        run.capture.began_with(layers)
+    if run._capture is not None:
+        run._capture.began_with(layers)
     await call_next(run)

@@ -89,7 +89,7 @@ class Hooks(Middleware):
             passed.refusal = BlockedByHookError(refusal)
             return refusal
 
-        call.gate = gate
+        call._gate = gate
         output = await call_next(call)
         if not made or made[-1][0].error is not None:
             return output

@@ -48,14 +48,6 @@ class ModelCall:
         internal: Whether a middleware makes the call for its own purposes. Its answer is not streamed.
         rewriters: Functions that return a ``TextRewriter`` for each streamed text, the outermost middleware's
             first: ``call.rewriters = (*call.rewriters, make)``. They change what is streamed, not the answer.
-        structured: The attempts so far if this call is for a structured output, else None. For the library.
-        send: Makes the call past all middleware. For the library.
-        stored: The answer that is given instead of asking the model; None if the model is asked. For the
-            library.
-        race: Decides between two requests for this call; None if there is only one. For the library.
-        was_sent: Whether a request has been sent to a model for it. For the library.
-        other_usage: The usage of requests for this call whose answers are not its answer, each with whether
-            it is complete. For the library.
     """
 
     run: Run
@@ -72,12 +64,19 @@ class ModelCall:
     broken_off: Any = None
     internal: bool = False
     rewriters: tuple[Callable[[], TextRewriter], ...] = ()
-    structured: Any = None
-    send: Any = None
-    stored: Any = None
-    race: Any = None
-    was_sent: bool = False
-    other_usage: tuple[tuple[Any, bool], ...] = ()
+    # The private attributes are for the library.
+    # The attempts so far if this call is for a structured output, else None.
+    _structured: Any = None
+    # Makes the call past all middleware.
+    _send: Any = None
+    # The answer that is given instead of asking the model; None if the model is asked.
+    _stored: Any = None
+    # Decides between two requests for this call; None if there is only one.
+    _race: Any = None
+    # Whether a request has been sent to a model for it.
+    _was_sent: bool = False
+    # The usage of requests for this call whose answers are not its answer, each with whether it is complete.
+    _other_usage: tuple[tuple[Any, bool], ...] = ()
 
     def internally(self, **changes: Any) -> ModelCall:
         """Return a copy for a call that the middleware makes for its own purposes.
@@ -127,13 +126,10 @@ class ToolCall:
         tool_context: The SDK's context of the call.
         refusal: The error with which the rules have refused the call, else None.
         error: The error that the tool raised in its last run, else None. ``call_next`` raises it unchanged.
-        record: What is captured of the call, None if nothing is. For the library.
         again: How many calls of the run have had the same ``call_id`` before. Counted in durable runs.
         inside: Ids of the calls of the run that this one is inside of, each with a slash, if an agent of the
             SDK as a tool makes it. Set in durable runs.
         tries: How often middleware has made the call, with this time. Counted in durable runs.
-        gate: Decides about the call as it is made, after the rules have allowed it: returns what the model
-            gets instead and sets ``refusal``, or returns None. For the library.
         by_user: Whether a person has made it, with a slash command. No model can.
     """
 
@@ -146,11 +142,14 @@ class ToolCall:
     tool_context: Any
     refusal: Exception | None = None
     error: Exception | None = None
-    record: Any = None
+    # For the library: what is captured of the call, None if nothing is.
+    _record: Any = None
     again: int = 0
     inside: str = ""
     tries: int = 1
-    gate: Callable[[ToolCall], Awaitable[str | None]] | None = None
+    # For the library: decides about the call as it is made, after the rules have allowed it. It returns what
+    # the model gets instead and sets `refusal`, or returns None.
+    _gate: Callable[[ToolCall], Awaitable[str | None]] | None = None
     by_user: bool = False
 
     @property

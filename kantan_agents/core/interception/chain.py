@@ -14,7 +14,7 @@ CallT = TypeVar("CallT")
 
 def around_model_call(layers: Sequence[Any], call: ModelCall, request: ModelNext) -> Awaitable[Any]:
     """Pass ``call`` through ``layers``, the first one outermost, to ``request``, which calls the model."""
-    call.send = request
+    call._send = request
     return _link(layers, request, ModelCall)(call)
 
 

@@ -58,12 +58,12 @@ def run_tool_call(run: Run, call: ToolCall, invoke: ToolNext, settle: Settle | N
 
 
 async def _run_around(run: Run, call: ToolCall, invoke: ToolNext, settle: Settle | None) -> Any:
-    if run.journal is not None:
-        run.journal.number(call)
+    if run._journal is not None:
+        run._journal.number(call)
     capture_begun(call)  # before it is the current one: the record names the call around it
     token = current_tool_call.set(call)
     raised: list[BaseException] = []
-    keeping_refusal = invoke if run.journal is None else partial(_keeping_refusal, run.journal, invoke)
+    keeping_refusal = invoke if run._journal is None else partial(_keeping_refusal, run._journal, invoke)
 
     async def attempt(passed: ToolCall) -> Any:
         passed.refusal = passed.error = call.refusal = call.error = None  # left by an earlier attempt
@@ -88,7 +88,7 @@ async def _run_around(run: Run, call: ToolCall, invoke: ToolNext, settle: Settle
 
     made = settled if run.events is None else partial(_with_events, run.events, call, settled)
     try:
-        return await (made() if call.record is None else _captured(call, made))
+        return await (made() if call._record is None else _captured(call, made))
     except Exception as error:
         if not any(error is known for known in raised):
             end_run_with(run, error)  # raised by a middleware; the SDK would wrap it or turn it into a text
@@ -104,12 +104,12 @@ async def _only_captured(call: ToolCall, invoke: ToolNext) -> Any:
     try:
         output = await invoke(call)
     except BaseException as error:
-        if call.record is not None:
-            call.record.ended(call, None, error)
+        if call._record is not None:
+            call._record.ended(call, None, error)
         raise
     else:
-        if call.record is not None:
-            call.record.ended(call, output, None)
+        if call._record is not None:
+            call._record.ended(call, output, None)
         return output
     finally:
         current_tool_call.reset(token)
@@ -126,9 +126,9 @@ async def _captured(call: ToolCall, made: Callable[[], Awaitable[Any]]) -> Any:
     try:
         output = await made()
     except BaseException as error:
-        call.record.ended(call, None, error)
+        call._record.ended(call, None, error)
         raise
-    call.record.ended(call, output, None)
+    call._record.ended(call, output, None)
     return output
 
 
@@ -174,16 +174,16 @@ async def make_call(call: ToolCall, made: Callable[[], Awaitable[Any]]) -> Any:
         call: The call.
         made: Runs the tool.
     """
-    if call.gate is not None:
-        refused = await call.gate(call)
+    if call._gate is not None:
+        refused = await call._gate(call)
         if refused is not None:
             return refused
-    run, record = call.run, call.record
+    run, record = call.run, call._record
     if run is not None:
-        if run.tape is not None and not run.tape.lets_run(call):
-            made, record = partial(run.tape.tool, call), None
-        elif run.journal is not None:
-            made = partial(run.journal.tool, call, made)
+        if run._tape is not None and not run._tape.lets_run(call):
+            made, record = partial(run._tape.tool, call), None
+        elif run._journal is not None:
+            made = partial(run._journal.tool, call, made)
     try:
         result = await made()
     except BaseException as error:
@@ -246,31 +246,31 @@ def capture_decision(facts: ToolFacts, layers: RuleLayers, decision: Decision | 
         decision: The decision; None if the rules permit everything.
     """
     call = _checked_call.get()
-    if call is not None and call.record is not None:
-        call.record.decided(facts, layers, decision, call.arguments)
+    if call is not None and call._record is not None:
+        call._record.decided(facts, layers, decision, call.arguments)
 
 
 def capture_begun(call: ToolCall) -> None:
     """Begin to capture a call, if its run is captured."""
-    if call.record is None and call.run.capture is not None:
-        call.record = call.run.capture.tool_call(call)
+    if call._record is None and call.run._capture is not None:
+        call._record = call.run._capture.tool_call(call)
 
 
 def capture_hidden_tool(call: ToolCall, tool: Any) -> None:
     """Capture which tool a call is of that its model was not shown."""
-    if call.record is not None:
-        call.record.found(tool)
+    if call._record is not None:
+        call._record.found(tool)
 
 
 async def emit_refusal(call: ToolCall, error: Exception) -> None:
     """Emit the events of a call that was refused before its tool was found, and capture it."""
     call.refusal = error
     capture_begun(call)
-    if call.record is not None:
-        call.record.ended(call, None, error)
-    if call.run.journal is not None:
-        call.run.journal.number(call)
-        await call.run.journal.refused(call, str(error))
+    if call._record is not None:
+        call._record.ended(call, None, error)
+    if call.run._journal is not None:
+        call.run._journal.number(call)
+        await call.run._journal.refused(call, str(error))
     events = call.run.events
     if events is None:
         return

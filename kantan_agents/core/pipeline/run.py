@@ -54,14 +54,8 @@ class Run:
         mistake: An error from before the trace was opened; it is raised inside the middleware.
         parent_run: Id of the run inside which this one began; None for an outermost run.
         parent_call: Id of the tool call inside which this one began.
-        capture: Collects the complete record of the run; None if nobody wants it. For the library.
-        tape: Answers its calls in a replay; None in an ordinary run. For the library.
-        journal: Keeps what its calls have returned, so that another process can go on with the run; None
-            unless it is durable. For the library.
         elapsed: Seconds since the run was begun, if it was begun in another process; else 0. Time limits
             count them.
-        observed: Models of agents and the wrapped models, by the id of the agent. For the library.
-        closers: What ``at_end`` has registered. For the library.
     """
 
     agent: Any
@@ -92,33 +86,39 @@ class Run:
     is_stopped: bool = False
     parent_run: str | None = None
     parent_call: str | None = None
-    capture: Any = None
-    tape: Any = None
-    journal: Any = None
+    # The private attributes are for the library. They are parts of the constructor, so that
+    # `attrs.evolve(run, ...)` shares them with the run it came from.
+    # Collects the complete record of the run; None if no one wants it.
+    _capture: Any = None
+    # Answers the calls in a replay; None in an ordinary run.
+    _tape: Any = None
+    # Keeps what the calls have returned, so that another process can resume the run; None unless durable.
+    _journal: Any = None
     elapsed: float = 0.0
-    observed: dict[int, tuple[Any, Any]] = attrs.field(factory=dict, repr=False)
-    # Part of the constructor, so that `attrs.evolve(run, ...)` shares it with the run it came from.
+    # Models of agents and the wrapped models, by the id of the agent.
+    _observed: dict[int, tuple[Any, Any]] = attrs.field(factory=dict)
     _undo: list[Callable[[], None]] = attrs.field(factory=list)
-    closers: list[Callable[[], Awaitable[None]]] = attrs.field(factory=list, repr=False)
+    # What `at_end` has registered.
+    _closers: list[Callable[[], Awaitable[None]]] = attrs.field(factory=list)
 
     @property
     def is_watched(self) -> bool:
         """Whether model calls and tool calls have observers or middleware, are captured, kept or replayed."""
         return (
             self.events is not None
-            or self.capture is not None
-            or self.tape is not None
-            or self.journal is not None
+            or self._capture is not None
+            or self._tape is not None
+            or self._journal is not None
             or bool(self.model_calls or self.tool_calls or self.sends_once)
         )
 
     @property
     def is_only_captured(self) -> bool:
         """Whether its calls are captured, and nothing else is interested in them."""
-        return self.capture is not None and not (
+        return self._capture is not None and not (
             self.events is not None
-            or self.tape is not None
-            or self.journal is not None
+            or self._tape is not None
+            or self._journal is not None
             or self.model_calls
             or self.tool_calls
             or self.sends_once
@@ -142,7 +142,7 @@ class Run:
         For what a tool has opened for the run and left open, such as a process. ``outcome`` and ``result``
         are set by then. A cancellation does not interrupt it, so it must not take long.
         """
-        self.closers.append(close)
+        self._closers.append(close)
 
     def mark(self) -> int:
         """Return a mark; ``roll_back(mark)`` undoes only what is written after this call."""

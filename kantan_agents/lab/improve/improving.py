@@ -10,7 +10,7 @@ from typing import Any
 from agents import RunConfig
 
 from kantan_agents.agent import Agent
-from kantan_agents.agent.running.portal import background_loop
+from kantan_agents.agent.running.sync_of import sync_of
 from kantan_agents.core.prompt import Prompt
 from kantan_agents.lab.evaluation.evaluators.evaluator import Evaluator
 from kantan_agents.lab.improve.arguments import checked_arguments
@@ -25,7 +25,7 @@ Judge = Evaluator | Agent[Any] | Prompt | Callable[..., Any]
 """What ``improve`` takes as a judge: an evaluator, a judge's agent, the prompt to judge by, or a function."""
 
 
-def improve(
+async def improve_async(
     agent: Agent[Any],
     store: TraceStore,
     *,
@@ -55,6 +55,12 @@ def improve(
     out: str | os.PathLike[str] | None = None,
     progress: Callable[[ImproveProgress], None] | None = None,
 ) -> Improvement:
+    """Do the same as ``improve`` on the running event loop; if cancelled, what is finished is kept."""
+    return await WholeSearch(checked_arguments(**locals())).run()
+
+
+@sync_of(improve_async)
+def improve() -> None:
     """Search for a better version of a prompt, and test the best one on recorded runs that nobody has seen.
 
         improvement = improve(support, store, judge=judged(critic), max_tokens=500_000)
@@ -116,41 +122,3 @@ def improve(
     Returns:
         What was found; ``new`` is None if nothing is shown to be better.
     """
-    options = {name: value for name, value in locals().items() if name not in ("agent", "store")}
-    asked = checked_arguments(agent, store, **options)
-    return background_loop.run(WholeSearch(asked).run)
-
-
-async def improve_async(
-    agent: Agent[Any],
-    store: TraceStore,
-    *,
-    judge: Judge,
-    prompt: str | None = None,
-    version: str | None = None,
-    cohort: Cohort | None = None,
-    last: timedelta | None = None,
-    sample: int | None = None,
-    limit: int | None = None,
-    reflection_model: Any = None,
-    max_tokens: int | None = None,
-    max_cost: float | None = None,
-    prices: Mapping[str, tuple[float, float]] | None = None,
-    rounds: int = 10,
-    minibatch: int = 3,
-    split: tuple[float, float, float] = SPLIT,
-    seed: int = 0,
-    perfect: float = 1.0,
-    max_length: int | None = None,
-    max_cost_increase: float = 0.2,
-    live: Iterable[str] = (),
-    concurrency: int = 4,
-    context: Mapping[str, Any] | None = None,
-    run_config: RunConfig | Mapping[str, Any] | None = None,
-    new_version: str | None = None,
-    out: str | os.PathLike[str] | None = None,
-    progress: Callable[[ImproveProgress], None] | None = None,
-) -> Improvement:
-    """Do the same as ``improve`` on the running event loop; if cancelled, what is finished is kept."""
-    options = {name: value for name, value in locals().items() if name not in ("agent", "store")}
-    return await WholeSearch(checked_arguments(agent, store, **options)).run()

@@ -102,7 +102,7 @@ class ModelRecorder(Middleware):
         try:
             response = await call_next(call)
         finally:
-            calls.mode = getattr(call.structured, "mode", None)
+            calls.mode = getattr(call._structured, "mode", None)
         total, numbers = calls.usage or {}, usage_of_call(response.usage)
         calls.usage = {name: total.get(name, 0) + number for name, number in numbers.items()}
         return response

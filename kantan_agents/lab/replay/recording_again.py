@@ -8,40 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from kantan_agents.agent import Agent
-from kantan_agents.agent.running.portal import background_loop
+from kantan_agents.agent.running.sync_of import sync_of
 from kantan_agents.core.events import Event, RunStarted
 from kantan_agents.errors import IncompleteRecordError, TraceDatabaseError, TraceNotFoundError
 from kantan_agents.lab.replay.record_too import record_too
 from kantan_agents.lab.replay.recording import Recording, values_before
 from kantan_agents.lab.replay.run_again import context_of, run_again
 from kantan_agents.traces.store import TraceStore
-
-
-def record_again(
-    recording: Recording,
-    agent: Agent[Any],
-    *,
-    context: Mapping[str, Any] | None = None,
-    **runner_options: Any,
-) -> Recording:
-    """Run an agent for real with the input of a recording, and return the recording of that run.
-
-    Its models are asked and its tools run. The context has the values that the templates of the recorded run
-    had read, and the explicit tool rules.
-
-    Args:
-        recording: The recording.
-        agent: The agent as it is now.
-        context: Other values for the context, which win over the recorded ones.
-        **runner_options: For ``run_async``, besides the recorded ones.
-
-    Raises:
-        IncompleteRecordError: E90, the new run was not recorded completely, such as with tracing disabled.
-        Exception: What the agent raises, unless the recorded run had failed as well.
-    """
-    return background_loop.run(
-        lambda: record_again_async(recording, agent, context=context, **runner_options)
-    )
 
 
 async def record_again_async(
@@ -75,3 +48,22 @@ async def record_again_async(
             reason = "the new run was not traced; allow tracing in this process"
             raise IncompleteRecordError(trace_id=recording.trace_id, reason=reason) from error
         return found
+
+
+@sync_of(record_again_async)
+def record_again() -> None:
+    """Run an agent for real with the input of a recording, and return the recording of that run.
+
+    Its models are asked and its tools run. The context has the values that the templates of the recorded run
+    had read, and the explicit tool rules.
+
+    Args:
+        recording: The recording.
+        agent: The agent as it is now.
+        context: Other values for the context, which win over the recorded ones.
+        **runner_options: For ``run_async``, besides the recorded ones.
+
+    Raises:
+        IncompleteRecordError: E90, the new run was not recorded completely, such as with tracing disabled.
+        Exception: What the agent raises, unless the recorded run had failed as well.
+    """

@@ -10,7 +10,7 @@ import attrs
 from agents import Runner
 
 from kantan_agents.agent import Agent
-from kantan_agents.agent.running.portal import background_loop
+from kantan_agents.agent.running.sync_of import sync_of
 from kantan_agents.errors import NotReplayableError
 from kantan_agents.lab.replay.checks import Checks
 from kantan_agents.lab.replay.playback import StrictPlayback
@@ -44,7 +44,7 @@ class Replay:
         return getattr(result, "final_output", result)
 
 
-def replay(
+async def replay_async(
     recording: Recording | str | os.PathLike[str],
     agent: Agent[Any],
     *,
@@ -55,6 +55,31 @@ def replay(
     traced: bool = False,
     **runner_options: Any,
 ) -> Replay:
+    """Do the same as ``replay`` on the running event loop."""
+    checks = Checks.of(ignore, match)
+    if not isinstance(recording, Recording):
+        recording = Recording.load(recording)
+    check_replayable(recording, agent, accept)
+    playback = StrictPlayback(recording, checks)
+    if not traced:
+        runner_options["run_config"] = untraced(runner_options.get("run_config"))
+    token = current_playback.set(playback)
+    try:
+        given = context_of(recording.root, context)
+        returned = await run_again(agent, recording.root, given, runner_options)
+    except Exception as error:
+        if playback.difference is not None:
+            raise playback.difference from error
+        playback.check_failure(error)
+        return Replay(recording, None, error)
+    finally:
+        current_playback.reset(token)
+    playback.check_success(returned)
+    return Replay(recording, returned)
+
+
+@sync_of(replay_async)
+def replay() -> None:
     """Run a recorded run again and check that the agent asks its models the same as then.
 
         replay(Recording.load("tests/refund.json"), support_agent)
@@ -91,52 +116,6 @@ def replay(
     Returns:
         The replayed run.
     """
-    return background_loop.run(
-        lambda: replay_async(
-            recording,
-            agent,
-            ignore=ignore,
-            match=match,
-            accept=accept,
-            context=context,
-            traced=traced,
-            **runner_options,
-        )
-    )
-
-
-async def replay_async(
-    recording: Recording | str | os.PathLike[str],
-    agent: Agent[Any],
-    *,
-    ignore: str | Iterable[str] = (),
-    match: str | Iterable[str] | None = None,
-    accept: str | Iterable[str] = (),
-    context: Mapping[str, Any] | None = None,
-    traced: bool = False,
-    **runner_options: Any,
-) -> Replay:
-    """Do the same as ``replay`` on the running event loop."""
-    checks = Checks.of(ignore, match)
-    if not isinstance(recording, Recording):
-        recording = Recording.load(recording)
-    check_replayable(recording, agent, accept)
-    playback = StrictPlayback(recording, checks)
-    if not traced:
-        runner_options["run_config"] = untraced(runner_options.get("run_config"))
-    token = current_playback.set(playback)
-    try:
-        given = context_of(recording.root, context)
-        returned = await run_again(agent, recording.root, given, runner_options)
-    except Exception as error:
-        if playback.difference is not None:
-            raise playback.difference from error
-        playback.check_failure(error)
-        return Replay(recording, None, error)
-    finally:
-        current_playback.reset(token)
-    playback.check_success(returned)
-    return Replay(recording, returned)
 
 
 _DEADLINE: Final = "E82"

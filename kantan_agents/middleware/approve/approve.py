@@ -85,8 +85,8 @@ class Approve(Middleware):
         if edit is not None:
             call.arguments = _edited_arguments(call, edit)
         elif self._handler is not None and await self._requires(call):
-            if call.run.tape is not None:  # nobody is asked again
-                rejection = call.run.tape.rejection(call)
+            if call.run._tape is not None:  # nobody is asked again
+                rejection = call.run._tape.rejection(call)
                 return await call_next(call) if rejection is None else rejection
             decision: Any = self._handler(_pending(call))
             decision = await decision if inspect.isawaitable(decision) else decision

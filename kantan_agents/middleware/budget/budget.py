@@ -123,7 +123,7 @@ class Budget(Middleware):
 
     def _ledger_of(self, run: Run) -> BudgetLedger:
         """Return what the calls of a run are counted in: in a replay, which costs nothing, one of its own."""
-        playback = None if run.tape is None else current_playback.get()
+        playback = None if run._tape is None else current_playback.get()
         if playback is None:
             return self._ledger
         return self._replayed.setdefault(playback, BudgetLedger(self._limits))
@@ -157,10 +157,10 @@ class Budget(Middleware):
             end_run_with(call.run, error)
             raise
         spent: Spent | None = None
-        begun, others = calls_begun(call.run), len(call.other_usage)
+        begun, others = calls_begun(call.run), len(call._other_usage)
         try:
             answer = await call_next(call)
-            if call.stored is not None:
+            if call._stored is not None:
                 return answer  # from a cache: it has cost nothing
             price = self._price_of_answer(call)
             spent = spent_by(answer, price, reserved, was_requested=calls_begun(call.run) > begun)
@@ -174,7 +174,7 @@ class Budget(Middleware):
             raise
         finally:
             ledger.release(reserved, {} if spent is None else {"model_calls": 1, **spent})
-            for usage, is_complete in call.other_usage[others:]:
+            for usage, is_complete in call._other_usage[others:]:
                 price = self._price_of_answer(call)
                 ledger.spend(spent_by_other(usage, price, reserved, is_complete=is_complete))
         if spent[WITHOUT_USAGE]:

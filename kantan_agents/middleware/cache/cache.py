@@ -206,12 +206,12 @@ class Cache(Middleware):
     ) -> tuple[ModelResponse, bytes | None]:
         """Make the request; return the answer, and its stored form if it is stored."""
         self._count(misses=1)
-        was_sent, call.was_sent = call.was_sent, False
+        was_sent, call._was_sent = call._was_sent, False
         try:
             answer = await call_next(call)
             reason = why_not_stored(call, answer)
         finally:
-            call.was_sent = call.was_sent or was_sent
+            call._was_sent = call._was_sent or was_sent
         body = packed(key, call, answer, time.time()) if reason is None else None
         if body is None:
             _log.debug("answer not stored", run_id=call.run.id, reason=reason or "it has something to redact")
@@ -253,11 +253,11 @@ class Cache(Middleware):
 
     async def _give(self, call: ModelCall, answer: ModelAnswer) -> ModelResponse:
         # Where the model would be asked: with events and a stream, recorded, and kept by a durable run.
-        call.stored = answer
+        call._stored = answer
         try:
-            given: ModelResponse = await call.send(call)
+            given: ModelResponse = await call._send(call)
         except BaseException:
-            call.stored = None
+            call._stored = None
             raise
         return given
 
@@ -296,9 +296,9 @@ def _store(given: Any) -> CacheStore:
 def _kept_elsewhere(call: ModelCall, model: Model, request: Request) -> bool | None:
     """Return whether a recording or a journal has the answer from a cache; None if neither is asked."""
     run = call.run
-    if run.tape is not None:
-        return bool(run.tape.has_cached(call, model, request))
-    kept: bool | None = None if run.journal is None else run.journal.has_cached(call, request)
+    if run._tape is not None:
+        return bool(run._tape.has_cached(call, model, request))
+    kept: bool | None = None if run._journal is None else run._journal.has_cached(call, request)
     return kept
 
 

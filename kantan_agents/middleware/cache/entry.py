@@ -115,7 +115,7 @@ class StoredAnswer:
 def why_not_stored(call: ModelCall, answer: ModelResponse) -> str | None:
     """Return why an answer is not to be stored; None if it is complete and valid."""
     items = answer.output
-    if not call.was_sent:
+    if not call._was_sent:
         return "no model was asked"
     if not items:
         return "it is empty"

@@ -32,11 +32,11 @@ class RunMemory:
 
     def __init__(self, run: Run, shared: Memory) -> None:
         self._own = Memory(_OF_A_RUN)
-        self._shared = shared if run.tape is None and run.journal is None else None
+        self._shared = shared if run._tape is None and run._journal is None else None
         self._ratios: dict[Any, float] = {}
         self._tools: dict[int, tuple[Any, int]] = {}
         self._said: set[str] = set()
-        record = getattr(run.tape, "recorded", None)
+        record = getattr(run._tape, "recorded", None)
         self.recorded = None if record is None else RecordedPlans(record)
 
     def plan(self, key: Any, digests: Sequence[bytes]) -> CompactionPlan:

@@ -160,7 +160,7 @@ class Step:
         read = before.removed if before.summary is not None and not before.unread else frozenset()
         places = sorted(wanted.removed - read)
         items = request.conversation.items
-        journal, kept_as = self._call.run.journal, None
+        journal, kept_as = self._call.run._journal, None
         if journal is not None and self._summariser.agent is not None:
             # Calls of models are kept by the run itself. The run of an agent is not a part of it.
             kept_as = f"compact_history/{request.limits.most}/{request.digests[wanted.covers - 1].hex()}"

@@ -34,7 +34,7 @@ SPAN: Final = "hedge"
 _QUANTILE: Final = re.compile(r"p(\d{1,2}(?:\.\d{1,4})?)")
 _LEAST, _PERCENT = 50.0, 100.0
 _SAVED: Final = 10.0
-_TAKEN_OVER: Final = ("model", "settings", "has_begun", "has_streamed", "broken_off", "was_sent", "stored")
+_TAKEN_OVER: Final = ("model", "settings", "has_begun", "has_streamed", "broken_off", "_was_sent", "_stored")
 _log = get_logger("kantan_agents.middleware")
 _MOST_MODELS: Final = 256
 _LEAST_CALLS: Final = 20
@@ -104,7 +104,7 @@ class Hedge(Middleware):
 
     async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
         """Make the call, a second time if the first takes longer than usual."""
-        if call.run.tape is not None or call.race is not None:
+        if call.run._tape is not None or call._race is not None:
             return await call_next(call)
         try:
             model: Hashable = (origin_of(target_of(call)), call.is_streamed and not call.internal)
@@ -120,7 +120,7 @@ class Hedge(Middleware):
             try:
                 answer = await call_next(call)
             finally:
-                call.race = None
+                call._race = None
         else:
             first = race.add(_copy(call))
             answer = await self._raced(race, call, call_next, delay)
@@ -137,14 +137,14 @@ class Hedge(Middleware):
             await race.is_over.wait()
         for contender in race.contenders:
             if contender is not race.winner and contender.usage is not None:
-                call.other_usage = (*call.other_usage, contender.usage)
+                call._other_usage = (*call._other_usage, contender.usage)
         for contender in race.contenders:
             if contender.ends_process and contender.error is not None:
                 raise contender.error
         counts = race.winner or race.contenders[0]
         for name in _TAKEN_OVER:
             setattr(call, name, getattr(counts.call, name))
-        call.other_usage = (*call.other_usage, *counts.call.other_usage)
+        call._other_usage = (*call._other_usage, *counts.call._other_usage)
         if counts.answer is None:
             assert counts.error is not None
             raise counts.error

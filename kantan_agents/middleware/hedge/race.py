@@ -78,7 +78,7 @@ class Contender:
         if self.call.broken_off is not None:
             return self.call.broken_off.usage, True
         winner = self.race.winner
-        if not self.is_lost or not self.call.was_sent or winner is None or winner.answer is None:
+        if not self.is_lost or not self.call._was_sent or winner is None or winner.answer is None:
             return None
         # The same request, so the provider has read as much. How much it has written is not known.
         read = winner.answer.usage.input_tokens
@@ -105,7 +105,7 @@ class Race:
         """Add a request."""
         contender = Contender(self, call)
         self.contenders.append(contender)
-        call.race = contender
+        call._race = contender
         return contender
 
     def win(self, contender: Contender) -> bool:

@@ -120,7 +120,7 @@ class LimitConcurrency(Middleware):
 
     @asynccontextmanager
     async def _place(self, run: Run) -> AsyncIterator[None]:
-        is_replay = run.tape is not None and not run.tape.asks_models
+        is_replay = run._tape is not None and not run._tape.asks_models
         has_place = any(owner is self and place.is_open for owner, place in _held.get())
         if is_replay or has_place:
             yield

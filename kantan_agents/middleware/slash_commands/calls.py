@@ -137,7 +137,7 @@ class UserCall:
         return outcome
 
     def _model_call_item(self, arguments: str) -> ResponseFunctionToolCall:
-        namespace, journal = getattr(self._tool, "_tool_namespace", None), self._run.journal
+        namespace, journal = getattr(self._tool, "_tool_namespace", None), self._run._journal
         more = {"namespace": namespace} if isinstance(namespace, str) else {}
         return ResponseFunctionToolCall(
             type="function_call",

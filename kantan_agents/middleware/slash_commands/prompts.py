@@ -79,17 +79,17 @@ async def begin_with_prompt(run: Run, prompt: ServerPrompt, command: str, argume
     Raises:
         PromptNotFetchedError: E39, the server does not return the prompt.
     """
-    kept = None if run.journal is None else run.journal.known(_FETCHED)
+    kept = None if run._journal is None else run._journal.known(_FETCHED)
     if kept is None:
         fetch = partial(mcp_prompt, prompt.server, prompt.name, json.loads(arguments))
         items = list((await ask_server(prompt.server, fetch, run.agent.name)).items)
-        if run.journal is not None:
-            await run.journal.keep(_FETCHED, {"items": items})
+        if run._journal is not None:
+            await run._journal.keep(_FETCHED, {"items": items})
     else:
         items = kept["items"]
-    if run.capture is not None:
+    if run._capture is not None:
         # A replay asks no server, so a run that makes this one again begins with the messages.
-        run.capture.beginning.with_input(items)
+        run._capture.beginning.with_input(items)
     run.input = redacted_new_input(run, items, f"the prompt {command}")
     _log.info("prompt sent", command=command, agent=run.agent.name)
 
@@ -113,7 +113,7 @@ async def _prompts_of_all(agent: SDKAgent, around: Surroundings) -> list[list[Co
 
 async def _prompts_of(server: MCPServer, around: Surroundings, agent: str) -> list[Command]:
     run = current_run.get()
-    if run is not None and run.tape is not None:
+    if run is not None and run._tape is not None:
         return []  # no server is asked; the input of such a command is recorded as the prompt's messages
     if not may_offer(server, "prompts"):
         return []

@@ -109,7 +109,7 @@ async def _ask_all(
         MCPServerUnavailableError, MCPServerLoopError: E28, E37, as ``list_servers``.
     """
     run = current_run.get()
-    is_played = run is not None and run.tape is not None
+    is_played = run is not None and run._tape is not None
     answers: dict[Tended, _Answer] = {}
 
     async def ask(one: Tended) -> None:
@@ -124,8 +124,8 @@ async def _ask_all(
     if ending:
         # The record must have something about each server that a replay will ask for.
         for one in servers:
-            if one not in answers and run is not None and run.capture is not None:
-                run.capture.listed(one.server.name, None, _NOT_WAITED_FOR)
+            if one not in answers and run is not None and run._capture is not None:
+                run._capture.listed(one.server.name, None, _NOT_WAITED_FOR)
         first = min(ending, key=lambda one: answers[one].reason == _NOT_WAITED_FOR)
         await _settle(first, agent, policy, answers[first])
     return answers
@@ -157,16 +157,16 @@ async def _settle(tended: Tended, agent: Any, policy: MCPFailurePolicy, answer: 
         raise answer.error
     failure = answer.failure
     if failure is not None:
-        if run is not None and run.capture is not None:
-            run.capture.listed(server.name, None, answer.reason)
+        if run is not None and run._capture is not None:
+            run._capture.listed(server.name, None, answer.reason)
         if answer.ends_run(tended, policy):
             raise failure
         await _note_left_out(run, agent, tended, failure, answer.message)
         return Served(tended, tended.last_tools or (), is_away=True)
     tools = answer.tools
     tended.remember(tools)
-    if run is not None and run.capture is not None:
-        run.capture.listed(server.name, tools)
+    if run is not None and run._capture is not None:
+        run._capture.listed(server.name, tools)
     if run is not None and _LEFT_OUT in run.state:
         run.state[_LEFT_OUT].discard((agent.name, tended))
     return Served(tended, tools)
@@ -175,12 +175,12 @@ async def _settle(tended: Tended, agent: Any, policy: MCPFailurePolicy, answer: 
 async def _listed(
     tended: Tended, agent: Any, wrapper: RunContextWrapper[Any], run: Run | None
 ) -> Sequence[Any]:
-    if run is None or run.tape is None:
+    if run is None or run._tape is None:
         tools: Sequence[Any] = await tended.connection.ask(
             lambda: tended.server.list_tools(wrapper, agent), agent.name
         )
         return tools
-    played: Sequence[Any] | str = run.tape.listing(tended.server.name)
+    played: Sequence[Any] | str = run._tape.listing(tended.server.name)
     if isinstance(played, str):
         raise UnavailableError(played)
     return played

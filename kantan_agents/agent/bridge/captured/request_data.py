@@ -72,7 +72,7 @@ def _parts(request: Request, model: Model) -> dict[str, Any]:
 
 
 def _output_data(call: ModelCall, request: Request) -> dict[str, Any] | None:
-    fetch = call.structured
+    fetch = call._structured
     schema = request.schema if request.schema is not None else getattr(fetch, "schema", None)
     if schema is None or schema.is_plain_text():
         return None

@@ -49,11 +49,11 @@ def capture_run(run: Run, outer: Run | None) -> RunCapture | None:
         run: The run.
         outer: The run inside which it begins.
     """
-    if outer is not None and outer.capture is not None and outer.trace_id == run.trace_id:
-        outer.capture.inner_runs.append(run.id)
+    if outer is not None and outer._capture is not None and outer.trace_id == run.trace_id:
+        outer._capture.inner_runs.append(run.id)
     if run.trace_id is None or not is_record_wanted(run.trace_id) or not run.records_sensitive_data:
         return None
-    return RunCapture(run, None if outer is None else outer.capture)
+    return RunCapture(run, None if outer is None else outer._capture)
 
 
 class RunCapture:

@@ -12,7 +12,7 @@ from agents import RunConfig
 from anyio.to_thread import run_sync
 
 from kantan_agents.agent import Agent
-from kantan_agents.agent.running.portal import background_loop
+from kantan_agents.agent.running.sync_of import sync_of
 from kantan_agents.core.events import subscribe
 from kantan_agents.errors import EmptyDatasetError, InvalidOptionError
 from kantan_agents.lab.evaluation.dataset import Dataset, SealedDataset
@@ -47,89 +47,6 @@ Evaluators = Evaluator | Callable[..., Any] | Iterable[Evaluator | Callable[...,
 
 # So many earlier results say what a run may use.
 _LEARN_FROM = 1_000
-
-
-def evaluate(
-    variants: Variants,
-    dataset: Dataset,
-    evaluators: Evaluators = (),
-    *,
-    agent: Agent[Any] | None = None,
-    repeats: int = 1,
-    concurrency: int = 8,
-    name: str | None = None,
-    store: TraceStore | str | os.PathLike[str] | None = None,
-    prices: Mapping[str, tuple[float, float]] | None = None,
-    max_tokens: int | None = None,
-    max_cost: float | None = None,
-    retry: Retry | None = None,
-    context: Mapping[str, Any] | None = None,
-    run_config: RunConfig | Mapping[str, Any] | None = None,
-    max_turns: int | None = None,
-    progress: Callable[[Progress], None] | None = None,
-) -> Evaluation:
-    """Run agents on the cases of a dataset, and score what they answer.
-
-        evaluation = evaluate({"v1": support_v1, "v2": support_v2}, dataset, [exact(), polite])
-        print(compare(evaluation["v1"], evaluation["v2"]).text)
-
-    Every run is an ordinary recorded run; its metadata name the evaluation, the case, the variant and the
-    repetition. Tools really run. Results and scores are stored in the trace database. Started again with the
-    same name, an evaluation makes only the runs and the scores that are missing or have failed: by the
-    content of the case, name and definition of the variant, the options of the runs, and name and version of
-    the evaluator.
-
-    Args:
-        variants: An agent, several, or agents and prompts by name.
-        dataset: The cases.
-        evaluators: What gives the scores: evaluators, or functions of a ``FinishedCase``.
-        agent: The agent that prompts are given to.
-        repeats: How often each case is run.
-        concurrency: How many runs are made at the same time. The first begin a millisecond apart.
-        name: Name of the evaluation; by default made of the names of the dataset and the variants.
-        store: The trace database, or its path; by default the one of ``record_traces``. If nothing in this
-            process records to it, the evaluation does.
-        prices: For each model, the prices of a million input and output tokens, for costs.
-        max_tokens: The most input and output tokens of the missing runs together, and of the judges that
-            their evaluators ask.
-        max_cost: The most that they may cost, in the currency of ``prices``.
-        retry: How failed model calls are retried, in all agents of a run; by default as ``Retry()`` does.
-            Variants of which one has a ``Retry`` or retry settings of its own are left as they are.
-        context: Values for the context of each run; those of the case win.
-        run_config: The SDK's ``RunConfig`` of each run, or a dict of its fields.
-        max_turns: As for ``run_async``.
-        progress: Called whenever a run is done.
-
-    Raises:
-        EmptyDatasetError: E102, there is no case.
-        SealedDatasetError: E106, the dataset is sealed.
-        InvalidOptionError: E75, an argument is invalid.
-        TraceDatabaseError: E60, the database cannot be read or changed at the start.
-
-    Returns:
-        The evaluation. If the model cannot be reached, the budget is used up or the database cannot be used
-        meanwhile, ``stopped`` is the error, and what was done is kept.
-    """
-    return background_loop.run(
-        lambda: evaluate_async(
-            variants,
-            dataset,
-            evaluators,
-            agent=agent,
-            repeats=repeats,
-            concurrency=concurrency,
-            name=name,
-            store=store,
-            prices=prices,
-            max_tokens=max_tokens,
-            max_cost=max_cost,
-            retry=retry,
-            context=context,
-            run_config=run_config,
-            max_turns=max_turns,
-            progress=progress,
-        )
-    )
 
 
 async def evaluate_async(
@@ -207,6 +124,52 @@ async def evaluate_async(
     # The results of earlier starts may have been deleted meanwhile, and the evaluation with them.
     found = await run_sync(read_evaluations, path, title)
     return Evaluation(path, found[0] if found else row, work.stopped)
+
+
+@sync_of(evaluate_async)
+def evaluate() -> None:
+    """Run agents on the cases of a dataset, and score what they answer.
+
+        evaluation = evaluate({"v1": support_v1, "v2": support_v2}, dataset, [exact(), polite])
+        print(compare(evaluation["v1"], evaluation["v2"]).text)
+
+    Every run is an ordinary recorded run; its metadata name the evaluation, the case, the variant and the
+    repetition. Tools really run. Results and scores are stored in the trace database. Started again with the
+    same name, an evaluation makes only the runs and the scores that are missing or have failed: by the
+    content of the case, name and definition of the variant, the options of the runs, and name and version of
+    the evaluator.
+
+    Args:
+        variants: An agent, several, or agents and prompts by name.
+        dataset: The cases.
+        evaluators: What gives the scores: evaluators, or functions of a ``FinishedCase``.
+        agent: The agent that prompts are given to.
+        repeats: How often each case is run.
+        concurrency: How many runs are made at the same time. The first begin a millisecond apart.
+        name: Name of the evaluation; by default made of the names of the dataset and the variants.
+        store: The trace database, or its path; by default the one of ``record_traces``. If nothing in this
+            process records to it, the evaluation does.
+        prices: For each model, the prices of a million input and output tokens, for costs.
+        max_tokens: The most input and output tokens of the missing runs together, and of the judges that
+            their evaluators ask.
+        max_cost: The most that they may cost, in the currency of ``prices``.
+        retry: How failed model calls are retried, in all agents of a run; by default as ``Retry()`` does.
+            Variants of which one has a ``Retry`` or retry settings of its own are left as they are.
+        context: Values for the context of each run; those of the case win.
+        run_config: The SDK's ``RunConfig`` of each run, or a dict of its fields.
+        max_turns: As for ``run_async``.
+        progress: Called whenever a run is done.
+
+    Raises:
+        EmptyDatasetError: E102, there is no case.
+        SealedDatasetError: E106, the dataset is sealed.
+        InvalidOptionError: E75, an argument is invalid.
+        TraceDatabaseError: E60, the database cannot be read or changed at the start.
+
+    Returns:
+        The evaluation. If the model cannot be reached, the budget is used up or the database cannot be used
+        meanwhile, ``stopped`` is the error, and what was done is kept.
+    """
 
 
 def evaluators_of(given: Evaluators) -> tuple[Evaluator, ...]:

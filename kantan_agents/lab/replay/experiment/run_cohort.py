@@ -11,7 +11,7 @@ from agents import RunConfig
 from anyio.to_thread import run_sync
 
 from kantan_agents.agent import Agent
-from kantan_agents.agent.running.portal import background_loop
+from kantan_agents.agent.running.sync_of import sync_of
 from kantan_agents.errors import (
     InvalidOptionError,
     KantanAgentsError,
@@ -37,90 +37,6 @@ from kantan_agents.support.ledger import Ledger, LimitReachedError
 
 Progress = Callable[[int, int], None]
 """Called with the number of finished runs and of all runs, whenever one has finished."""
-
-
-def replay_cohort(
-    cohort: Cohort,
-    agent: Agent[Any],
-    changes: Change | Iterable[Change],
-    *,
-    live: Iterable[str] = (),
-    simulate: Agent[Any] | None = None,
-    repeats: int = 1,
-    concurrency: int = 4,
-    prices: Mapping[str, tuple[float, float]] | None = None,
-    max_tokens: int | None = None,
-    max_cost: float | None = None,
-    context: Mapping[str, Any] | None = None,
-    run_config: RunConfig | Mapping[str, Any] | None = None,
-    name: str | None = None,
-    progress: Progress | None = None,
-) -> Experiment:
-    """Run recorded runs again with something changed, and compare each with what was recorded.
-
-        cohort = Cohort.select(store, prompt="support", last=timedelta(days=7))
-        experiment = replay_cohort(cohort, support_agent, Change.model("gpt-6.1-terra"))
-
-    The models are really asked, so it costs tokens. Tools do not run: a call that equals a recorded one of
-    the same run, by agent, tool and arguments, gets its result; any other call ends that run as diverged.
-    Code of yours in middleware, renderers, guardrails and hooks does run.
-
-    Each finished run is stored in the cohort's database at once. Started again with the same name, changes
-    and agent, the experiment makes only the runs that are missing or had failed.
-
-    Args:
-        cohort: The recorded runs.
-        agent: The agent as it is now, without the changes.
-        changes: What is different: in this agent or, with ``Change.of``, in one that it reaches.
-        live: Names of tools that may really run if the recording does not answer a call.
-        simulate: An agent without tools that plays any other function tool whose call the recording does not
-            answer. Its input is JSON with the tool, the arguments and recorded calls; its answer is the
-            result.
-        repeats: How often each run is made.
-        concurrency: How many runs are made at the same time.
-        prices: For each model, the prices of a million input and output tokens, for costs.
-        max_tokens: The most input and output tokens of the missing runs together.
-        max_cost: The most that they may cost, in the currency of ``prices``.
-        context: Values for the context besides those that the templates had read.
-        run_config: The SDK's ``RunConfig`` that your program runs the agent with, or a dict of its fields. It
-            is not part of a record.
-        name: Name of the experiment; by default made of the changes.
-        progress: Called whenever a run has finished.
-
-    Raises:
-        InvalidChangeError: E94, a change is invalid.
-        NoChangeError: E95, a change changes nothing.
-        UnknownRecordedToolError: E96, the agent lacks a tool that a run has called.
-        EmptyCohortError: E97, no run can be repeated.
-        ReplayBudgetError: E98, the estimate from the recorded usage exceeds the budget.
-        ModelNotFoundError: E19, the new model is unknown.
-        InvalidOptionError: E75, an option is invalid.
-        TraceDatabaseError: E60, the database cannot be read or changed at the start.
-
-    Returns:
-        The experiment. If the model cannot be reached, the budget is used up or the database cannot be used
-        meanwhile, it has the runs stored so far, and ``stopped`` is the error.
-    """
-    given = tuple(live) if not isinstance(live, str) else (live,)
-    listed = changes_of(changes)
-    return background_loop.run(
-        lambda: replay_cohort_async(
-            cohort,
-            agent,
-            listed,
-            live=given,
-            simulate=simulate,
-            repeats=repeats,
-            concurrency=concurrency,
-            prices=prices,
-            max_tokens=max_tokens,
-            max_cost=max_cost,
-            context=context,
-            run_config=run_config,
-            name=name,
-            progress=progress,
-        )
-    )
 
 
 async def replay_cohort_async(
@@ -187,6 +103,55 @@ async def replay_cohort_async(
     with wanted.after.subscribe(runner.notice):
         await work.make(workers)
     return work.experiment()
+
+
+@sync_of(replay_cohort_async)
+def replay_cohort() -> None:
+    """Run recorded runs again with something changed, and compare each with what was recorded.
+
+        cohort = Cohort.select(store, prompt="support", last=timedelta(days=7))
+        experiment = replay_cohort(cohort, support_agent, Change.model("gpt-6.1-terra"))
+
+    The models are really asked, so it costs tokens. Tools do not run: a call that equals a recorded one of
+    the same run, by agent, tool and arguments, gets its result; any other call ends that run as diverged.
+    Code of yours in middleware, renderers, guardrails and hooks does run.
+
+    Each finished run is stored in the cohort's database at once. Started again with the same name, changes
+    and agent, the experiment makes only the runs that are missing or had failed.
+
+    Args:
+        cohort: The recorded runs.
+        agent: The agent as it is now, without the changes.
+        changes: What is different: in this agent or, with ``Change.of``, in one that it reaches.
+        live: Names of tools that may really run if the recording does not answer a call.
+        simulate: An agent without tools that plays any other function tool whose call the recording does not
+            answer. Its input is JSON with the tool, the arguments and recorded calls; its answer is the
+            result.
+        repeats: How often each run is made.
+        concurrency: How many runs are made at the same time.
+        prices: For each model, the prices of a million input and output tokens, for costs.
+        max_tokens: The most input and output tokens of the missing runs together.
+        max_cost: The most that they may cost, in the currency of ``prices``.
+        context: Values for the context besides those that the templates had read.
+        run_config: The SDK's ``RunConfig`` that your program runs the agent with, or a dict of its fields. It
+            is not part of a record.
+        name: Name of the experiment; by default made of the changes.
+        progress: Called whenever a run has finished.
+
+    Raises:
+        InvalidChangeError: E94, a change is invalid.
+        NoChangeError: E95, a change changes nothing.
+        UnknownRecordedToolError: E96, the agent lacks a tool that a run has called.
+        EmptyCohortError: E97, no run can be repeated.
+        ReplayBudgetError: E98, the estimate from the recorded usage exceeds the budget.
+        ModelNotFoundError: E19, the new model is unknown.
+        InvalidOptionError: E75, an option is invalid.
+        TraceDatabaseError: E60, the database cannot be read or changed at the start.
+
+    Returns:
+        The experiment. If the model cannot be reached, the budget is used up or the database cannot be used
+        meanwhile, it has the runs stored so far, and ``stopped`` is the error.
+    """
 
 
 class _Work:
