@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from kantan_agents.core.items import is_call, is_result
 from kantan_agents.traces.telemetry import conventions as names
 
 # A text without a space in so many characters is encoded data.
@@ -88,10 +89,10 @@ def _message(item: Any, role: str) -> dict[str, Any]:
     if not isinstance(item, dict):
         return {"role": role, "parts": _parts(item)}
     kind = item.get("type")
-    if kind == "function_call":
+    if is_call(item):
         call = {"type": "tool_call", "id": item.get("call_id"), "name": item.get("name")}
         return {"role": "assistant", "parts": [{**call, "arguments": parsed(item.get("arguments"))}]}
-    if kind == "function_call_output":
+    if is_result(item):
         return _tool_response(item.get("call_id"), item.get("output"))
     if kind == "reasoning":
         texts = [*(item.get("summary") or ()), *(item.get("content") or ())]
