@@ -9,6 +9,7 @@ from typing import Any, Final
 import attrs
 
 from kantan_agents.core.prompt import Prompt
+from kantan_agents.core.usage import tokens_of
 from kantan_agents.errors import CohortTooSmallError, EmptyDatasetError, InvalidOptionError
 from kantan_agents.lab.evaluation.dataset import Case, Dataset, SealedDataset
 from kantan_agents.lab.evaluation.dataset.recorded_cases import cases_of_trace
@@ -230,8 +231,7 @@ def _used(recording: Recording, prices: Prices) -> Estimate:
     tokens, cost = 0, prices.nothing
     for run in recording.runs:
         for call in run.model_calls:
-            usage: Mapping[str, Any] = {} if call.answer is None else call.answer.usage
-            used = int(usage.get("input_tokens") or 0), int(usage.get("output_tokens") or 0)
+            used = tokens_of(call.answer)
             price = prices.cost(call.model, *used)
             tokens += sum(used)
             cost = None if cost is None or price is None else cost + price

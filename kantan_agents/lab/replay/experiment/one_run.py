@@ -10,6 +10,7 @@ import attrs
 from agents import RunConfig
 
 from kantan_agents.core.events import Event, ModelCallFinished
+from kantan_agents.core.usage import tokens_of
 from kantan_agents.errors import (
     InvalidChangeError,
     InvalidOptionError,
@@ -28,7 +29,6 @@ from kantan_agents.lab.replay.experiment.outcome import ChangedDecision, RunOutc
 from kantan_agents.lab.replay.experiment.plan import WantedExperiment
 from kantan_agents.lab.replay.experiment.playback import CounterfactualPlayback, Policy
 from kantan_agents.lab.replay.experiment.prices import ExperimentLedger
-from kantan_agents.lab.replay.experiment.seen_events import tokens_of
 from kantan_agents.lab.replay.playback import output_of
 from kantan_agents.lab.replay.recording import Recording
 from kantan_agents.lab.replay.run_again import context_of, run_again

@@ -11,6 +11,7 @@ from agents import ComputerTool, Runner
 from kantan_agents.agent import Agent
 from kantan_agents.core.prompt import Prompt
 from kantan_agents.core.templating import Marker, compile_template
+from kantan_agents.core.usage import tokens_of
 from kantan_agents.errors import (
     EmptyCohortError,
     InvalidChangeError,
@@ -224,8 +225,7 @@ def _estimate(recording: Recording, wanted: WantedExperiment) -> Estimate:
     tokens, cost = 0, wanted.prices.nothing
     for run in recording.runs:
         for call in run.model_calls:
-            usage: Mapping[str, Any] = {} if call.answer is None else call.answer.usage
-            used = int(usage.get("input_tokens") or 0), int(usage.get("output_tokens") or 0)
+            used = tokens_of(call.answer)
             tokens += sum(used)
             price = wanted.prices.cost(models.get(call.agent, call.model), *used)
             cost = None if cost is None or price is None else cost + price
