@@ -5,6 +5,7 @@ A new kind of tool call is added here, with the kind of its result.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -53,3 +54,13 @@ def text_of(content: Any, separator: str = "\n") -> str:
     parts = content if isinstance(content, list) else []
     texts = [part.get("text") for part in parts if isinstance(part, Mapping)]
     return separator.join(text for text in texts if isinstance(text, str))
+
+
+def parsed(text: Any) -> Any:
+    """Return the arguments or the result of a call as data, if they are the JSON text of any."""
+    if not isinstance(text, str):
+        return text
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text

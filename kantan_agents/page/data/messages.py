@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kantan_agents.core.items import is_call, is_result
+from kantan_agents.core.items import is_call, is_result, parsed
 from kantan_agents.page.data.cut_texts import cut
 
 
@@ -25,7 +25,7 @@ def _of_item(item: Any) -> dict[str, Any]:
         return _message("other", item)
     kind = item.get("type")
     if is_call(item):
-        message = _message("call", _pretty(item.get("arguments")))
+        message = _message("call", parsed(item.get("arguments")))
         return {**message, "name": str(item.get("name")), "call_id": str(item.get("call_id"))}
     if is_result(item):
         return {**_message("result", item.get("output")), "call_id": str(item.get("call_id"))}
@@ -55,12 +55,3 @@ def _part(part: Any) -> str:
             if isinstance(part.get(key), str):
                 return str(part[key])
     return json.dumps(part, ensure_ascii=False, default=str)
-
-
-def _pretty(arguments: Any) -> Any:
-    if not isinstance(arguments, str):
-        return arguments
-    try:
-        return json.loads(arguments)
-    except (ValueError, RecursionError):
-        return arguments

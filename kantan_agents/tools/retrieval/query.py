@@ -46,14 +46,6 @@ def texts_of_user(items: Sequence[Any]) -> Iterator[str]:
                 yield text
 
 
-def arguments_of(text: str) -> Any:
-    """Return the parsed arguments of a call, or their text if it is not JSON."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
-
-
 def with_calls(text: str, calls: Sequence[str]) -> str:
     """Return the search text after tool calls: it includes the names of the latest called tools."""
     return f"{text}\n{' '.join(dict.fromkeys(calls[-_CALLS:]))}" if calls else text

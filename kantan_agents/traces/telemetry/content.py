@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from kantan_agents.core.items import is_call, is_result
+from kantan_agents.core.items import is_call, is_result, parsed
 from kantan_agents.traces.telemetry import conventions as names
 
 # A text without a space in so many characters is encoded data.
@@ -63,16 +63,6 @@ def output_messages(answer: Any) -> list[dict[str, Any]]:
         return []
     items: Iterable[Any] = [answer] if isinstance(answer, (str, dict)) else answer
     return _joined(_message(_data(item), "assistant") for item in items)
-
-
-def parsed(arguments: Any) -> Any:
-    """Return the arguments of a tool call as data, if they are the JSON text of any."""
-    if not isinstance(arguments, str):
-        return arguments
-    try:
-        return json.loads(arguments)
-    except ValueError:
-        return arguments
 
 
 def _joined(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
