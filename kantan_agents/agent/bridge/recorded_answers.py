@@ -33,8 +33,8 @@ def _items() -> TypeAdapter[Any]:
 
 def response_of(answer: ModelAnswer, model: str) -> Response:
     """Return a recorded answer as the final response of a stream."""
-    usage = {"usage": answer.usage}
-    counted = None if usage_of(usage) is None else response_usage(sdk_usage(usage))
+    metadata = {"usage": answer.usage}
+    counted = None if usage_of(metadata) is None else response_usage(sdk_usage(metadata))
     return Response.model_construct(
         id=answer.response_id or "",
         created_at=0,
