@@ -10,6 +10,7 @@ from typing import Any, Final
 import attrs
 from agents import ModelResponse, ToolOutputFileContent, ToolOutputImage, ToolOutputText
 
+from kantan_agents.core.usage import NO_USAGE, usage_numbers
 from kantan_agents.errors import KantanAgentsError, StoredStepError, code_of
 from kantan_agents.lab.replay.recorded_results import error_of, result_of
 from kantan_agents.models.whole_text import whole_text
@@ -62,21 +63,11 @@ def answer_body(answer: ModelResponse, form: str) -> dict[str, Any]:
         answer: The answer.
         form: In which form it was asked for.
     """
-    usage = answer.usage
-    cached = getattr(usage.input_tokens_details, "cached_tokens", 0)
-    reasoning = getattr(usage.output_tokens_details, "reasoning_tokens", 0)
     return {
         "form": form,
         "output": [_item(item) for item in answer.output],
         "response_id": answer.response_id,
-        "usage": {
-            "requests": usage.requests,
-            "input_tokens": usage.input_tokens,
-            "output_tokens": usage.output_tokens,
-            "total_tokens": usage.total_tokens,
-            "cached_tokens": cached or 0,
-            "reasoning_tokens": reasoning or 0,
-        },
+        "usage": {**NO_USAGE, **usage_numbers(answer.usage)},
     }
 
 

@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from agents import Model, ModelResponse
 
-from kantan_agents.models.call_ids import CALLS, UniqueIds, get, ids_in, with_servers_ids
+from kantan_agents.core.items import NAMED_CALLS, get
+from kantan_agents.models.call_ids import UniqueIds, ids_in, with_servers_ids
 from kantan_agents.models.model_wrapper import ModelWrapper
 from kantan_agents.models.tool_names import SentNames
 from kantan_agents.models.whole_text import (
@@ -134,7 +135,7 @@ def _own_of_handoff(names: SentNames, handoffs: Sequence[Any], item: Any) -> Any
     The SDK ends the run for input that is not JSON, and no rule of a tool has to see what the model wrote.
     """
     item = names.own(item)
-    if get(item, "type") not in CALLS or all(get(item, "name") != one.tool_name for one in handoffs):
+    if get(item, "type") not in NAMED_CALLS or all(get(item, "name") != one.tool_name for one in handoffs):
         return item
     return whole_request(item)
 

@@ -14,11 +14,10 @@ from typing import Any, Final
 
 from agents import Model
 
+from kantan_agents.core.items import NAMED_CALLS, get
 from kantan_agents.core.pipeline import current_run
 from kantan_agents.models.origin import origin_of
 
-CALLS: Final = ("function_call", "custom_tool_call")
-"""Types of the items with which a model calls a tool of the application."""
 # The server's id; 4 digits that stand for the server; a number.
 _MADE: Final = re.compile(r"(.+)__k([0-9a-f]{4})_[0-9]+", re.DOTALL)
 _MARK: Final = "__k"
@@ -73,7 +72,7 @@ class UniqueIds:
 
     def item(self, item: Any) -> Any:
         """Return an item of the output with a unique id, if it is a call."""
-        if get(item, "type") not in CALLS:
+        if get(item, "type") not in NAMED_CALLS:
             return item
         return self._with_unique(item, (self._streamed, self._begun))
 
@@ -81,7 +80,7 @@ class UniqueIds:
         """Return an item of a stream with the id that it gets in the complete answer as well."""
         given = get(item, "call_id")
         # A server may know the id only when the call is complete.
-        if get(item, "type") not in CALLS or not (is_complete or given):
+        if get(item, "type") not in NAMED_CALLS or not (is_complete or given):
             return item
         made = self._with_unique(item, (self._begun,) if is_complete else ())
         kept = self._streamed if is_complete else self._begun
@@ -106,11 +105,6 @@ class UniqueIds:
 
 def _server(model: Model) -> str:
     return sha256(origin_of(model).base_url.encode()).hexdigest()[:4]
-
-
-def get(item: Any, name: str) -> Any:
-    """Return a field of an item, which is a dict or a model of pydantic; None if it has no such field."""
-    return item.get(name) if isinstance(item, dict) else getattr(item, name, None)
 
 
 def _with_id(item: Any, made: str) -> Any:

@@ -12,7 +12,8 @@ from typing import Any
 
 from agents import ModelResponse, OpenAIChatCompletionsModel
 
-_RESULT = "function_call_output"
+from kantan_agents.core.items import is_result
+
 _TEXT = "input_text"
 _NOT_TEXT = ("input_image", "input_file", "input_audio")
 
@@ -31,19 +32,15 @@ def results_as_text(items: Any) -> Any:
         if _has_media(item):
             changed.append(_as_text(item, shown))
             continue
-        if shown and not _is_result(item):
+        if shown and not is_result(item):
             changed.append({"role": "user", "content": shown})
             shown = []
         changed.append(item)
     return [*changed, {"role": "user", "content": shown}] if shown else changed
 
 
-def _is_result(item: Any) -> bool:
-    return isinstance(item, Mapping) and item.get("type") == _RESULT
-
-
 def _has_media(item: Any) -> bool:
-    output = item.get("output") if _is_result(item) else None
+    output = item.get("output") if is_result(item) else None
     return isinstance(output, list) and any(map(_is_media, output))
 
 

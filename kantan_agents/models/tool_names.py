@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from agents import CustomTool, FunctionTool, Handoff
 
-from kantan_agents.models.call_ids import CALLS, get
+from kantan_agents.core.items import NAMED_CALLS, get
 
 _LONGEST: Final = 64
 _ACCEPTED: Final = re.compile(rf"[A-Za-z0-9_-]{{1,{_LONGEST}}}")
@@ -66,7 +66,7 @@ class SentNames:
         odd = {
             name
             for item in items
-            if isinstance(item, dict) and item.get("type") in CALLS
+            if isinstance(item, dict) and item.get("type") in NAMED_CALLS
             if isinstance(name := item.get("name"), str) and not _is_accepted(name)
         }
         if not odd:
@@ -76,14 +76,14 @@ class SentNames:
         sent = {name: self._sent.get(name) or _written(name, taken) for name in odd}
         return [
             {**item, "name": sent[item["name"]]}
-            if isinstance(item, dict) and item.get("type") in CALLS and item.get("name") in sent
+            if isinstance(item, dict) and item.get("type") in NAMED_CALLS and item.get("name") in sent
             else item
             for item in items
         ]
 
     def own(self, item: Any) -> Any:
         """Return an item of an answer, with the tool's own name if it calls a tool."""
-        own = self._own.get(get(item, "name")) if self._sent and get(item, "type") in CALLS else None
+        own = self._own.get(get(item, "name")) if self._sent and get(item, "type") in NAMED_CALLS else None
         if own is None:
             return item
         return {**item, "name": own} if isinstance(item, dict) else item.model_copy(update={"name": own})

@@ -18,8 +18,9 @@ from openai.types.responses import (
     ResponseOutputMessage,
     ResponseOutputText,
     ResponseTextDeltaEvent,
-    ResponseUsage,
 )
+
+from kantan_agents.models.protocol.responses import response_usage
 
 
 class ModelScriptError(Exception):
@@ -281,7 +282,6 @@ def _as_step(step: StepLike) -> ModelStep:
 
 
 def _wire_response(played: ModelResponse) -> Response:
-    usage = played.usage
     return Response(
         id=played.response_id or "scripted-response",
         created_at=0,
@@ -292,11 +292,5 @@ def _wire_response(played: ModelResponse) -> Response:
         tools=[],
         parallel_tool_calls=False,
         status="completed",
-        usage=ResponseUsage(
-            input_tokens=usage.input_tokens,
-            output_tokens=usage.output_tokens,
-            total_tokens=usage.total_tokens,
-            input_tokens_details=usage.input_tokens_details,
-            output_tokens_details=usage.output_tokens_details,
-        ),
+        usage=response_usage(played.usage),
     )

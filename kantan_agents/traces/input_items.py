@@ -6,11 +6,13 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from kantan_agents.core.items import is_call, text_of
+
 
 def question_in(recorded: str) -> str:
     """Return the user's input; of a list of items, the user's last message."""
-    texts = [text for item in _items(recorded) if item.get("role") == "user" and (text := _content(item))]
-    return texts[-1] if texts else recorded
+    said = [item.get("content") for item in _items(recorded) if item.get("role") == "user"]
+    return next(filter(None, (text_of(content, " ") for content in reversed(said))), recorded)
 
 
 def newest_item(recorded: str) -> str:
@@ -35,19 +37,10 @@ def _items(recorded: str) -> list[Mapping[str, Any]]:
 
 def item_text(item: Mapping[str, Any]) -> str:
     """Return the readable text of an item: who says what, a tool call, or what a tool has returned."""
-    if "role" in item and (content := _content(item)):
+    if "role" in item and (content := text_of(item.get("content"), " ")):
         return f"{item['role']}: {content}"
-    if item.get("type") == "function_call":
+    if is_call(item):
         return f"{item.get('name')}({item.get('arguments')})"
     if isinstance(output := item.get("output"), str):
         return output
     return json.dumps(item, ensure_ascii=False)
-
-
-def _content(item: Mapping[str, Any]) -> str:
-    content = item.get("content")
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else []
-    texts = [part.get("text") for part in parts if isinstance(part, Mapping)]
-    return " ".join(text for text in texts if isinstance(text, str))

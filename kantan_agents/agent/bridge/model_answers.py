@@ -10,6 +10,8 @@ from agents import ItemHelpers, ModelBehaviorError, ModelResponse, Usage
 from openai.types.responses import Response, ResponseCompletedEvent, ResponseUsage
 
 from kantan_agents.core.interception import ModelCall
+from kantan_agents.core.usage import TOKENS
+from kantan_agents.models.protocol.responses import response_usage
 
 _REQUESTS = "_agents_sdk_request_count"
 """Where adapters of the SDK say how many requests a usage is of; the API has no field for it."""
@@ -111,13 +113,7 @@ def completed_event(answer: ModelResponse, final: Response | None = None) -> Res
 
 
 def _response_usage(usage: Usage) -> ResponseUsage:
-    found = ResponseUsage(
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
-        total_tokens=usage.total_tokens,
-        input_tokens_details=usage.input_tokens_details,
-        output_tokens_details=usage.output_tokens_details,
-    )
+    found = response_usage(usage)
     if usage.requests > 1:
         object.__setattr__(found, _REQUESTS, usage.requests)
     return found
@@ -172,5 +168,4 @@ def has_tokens(usage: Usage) -> bool:
 
 
 def _numbers(usage: Usage | None) -> dict[str, int]:
-    names = ("requests", "input_tokens", "output_tokens", "total_tokens")
-    return {name: getattr(usage, name, 0) for name in names}
+    return {name: getattr(usage, name, 0) for name in ("requests", *TOKENS)}

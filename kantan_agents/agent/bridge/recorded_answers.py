@@ -17,12 +17,12 @@ from openai.types.responses import (
     ResponseOutputItemDoneEvent,
     ResponseReasoningSummaryTextDeltaEvent,
     ResponseTextDeltaEvent,
-    ResponseUsage,
 )
-from openai.types.responses.response_usage import InputTokensDetails, OutputTokensDetails
 from pydantic import TypeAdapter, ValidationError
 
 from kantan_agents.agent.bridge.model_answers import answer_of
+from kantan_agents.models.protocol.responses import response_usage, sdk_usage
+from kantan_agents.models.protocol.usage import usage_of
 from kantan_agents.traces.capture import ModelAnswer
 
 
@@ -33,21 +33,8 @@ def _items() -> TypeAdapter[Any]:
 
 def response_of(answer: ModelAnswer, model: str) -> Response:
     """Return a recorded answer as the final response of a stream."""
-    usage = answer.usage
-    numbers: dict[str, Any] = {
-        name: usage[name] or 0 for name in ("input_tokens", "output_tokens", "total_tokens") if name in usage
-    }
-    counted = None
-    if numbers:
-        counted = ResponseUsage(
-            **numbers,
-            input_tokens_details=InputTokensDetails.model_construct(
-                cached_tokens=usage.get("cached_tokens", 0), cache_write_tokens=0
-            ),
-            output_tokens_details=OutputTokensDetails.model_construct(
-                reasoning_tokens=usage.get("reasoning_tokens", 0)
-            ),
-        )
+    metadata = {"usage": answer.usage}
+    counted = None if usage_of(metadata) is None else response_usage(sdk_usage(metadata))
     return Response.model_construct(
         id=answer.response_id or "",
         created_at=0,

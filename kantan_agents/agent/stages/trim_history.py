@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kantan_agents.core.context import append_history, check_history
+from kantan_agents.core.items import text_of
 from kantan_agents.core.pipeline import Next, Run, calls_next_last
 from kantan_agents.models.structured import json_data
 from kantan_agents.tools.output_text import tool_output_text
@@ -41,16 +42,8 @@ def input_text(value: Any) -> str:
         return value
     for item in reversed(value or []):
         if isinstance(item, Mapping) and item.get("role") == "user":
-            return _content_text(item.get("content"))
+            return text_of(item.get("content"))
     return ""
-
-
-def _content_text(content: Any) -> str:
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else []
-    texts = [part.get("text") for part in parts if isinstance(part, Mapping)]
-    return "\n".join(text for text in texts if isinstance(text, str))
 
 
 def output_text(result: Any) -> str:

@@ -25,6 +25,7 @@ from kantan_agents.cli.terminal.console import (
     pairs,
     plain,
 )
+from kantan_agents.core.items import get
 from kantan_agents.core.pipeline import Run, run_result
 from kantan_agents.core.prompt import Prompt
 
@@ -166,7 +167,7 @@ def _text(value: object) -> str:
 
 def _field(item: Any, name: str) -> Any:
     # The SDK's items are objects or, from some models, dicts.
-    value = item.get(name) if isinstance(item, Mapping) else getattr(item, name, None)
+    value = get(item, name)
     return "" if value is None else value
 
 

@@ -12,7 +12,7 @@ import attrs
 from agents import ItemHelpers, MaxTurnsExceeded, ModelBehaviorError, ModelResponse
 from agents.exceptions import ModelRefusalError
 
-from kantan_agents.agent.bridge.model_answers import usage_of_call
+from kantan_agents.agent.bridge.model_answers import text_of, usage_of_call
 from kantan_agents.core.interception import Middleware, ModelCall, ModelNext
 from kantan_agents.errors import code_of
 from kantan_agents.models.structured import json_data
@@ -136,8 +136,7 @@ def unusable_reply(error: Exception, calls: Calls) -> JudgeReply | None:
         return None
     text = getattr(error, "text", None)
     if not isinstance(text, str):
-        items = calls.response.output if calls.response is not None else []
-        text = "".join(ItemHelpers.extract_text(item) or "" for item in items)
+        text = "" if calls.response is None else text_of(calls.response)
     attempts = [getattr(attempt, "text", None) for attempt in getattr(error, "attempts", ())]
     all_texts = "\n".join(reply_in(one) for one in attempts if isinstance(one, str)) or None
     return JudgeReply(text or None, all_texts=all_texts, calls=calls)

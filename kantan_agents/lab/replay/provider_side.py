@@ -5,22 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from kantan_agents.core.items import CALLS_FOR_SDK
 from kantan_agents.traces.capture import ModelCallRecord, ToolDefinition
 
 LOCAL_KINDS: Final = ("function", "handoff", "custom", "shell", "local_shell", "apply_patch")
 """Kinds of tools whose calls pass through this process; any other runs at the provider or is unknown."""
 
 _HELD: Final = ("previous_response_id", "conversation_id", "prompt")
-_LOCAL_ITEMS: Final = (
-    "message",
-    "reasoning",
-    "compaction",
-    "function_call",
-    "custom_tool_call",
-    "local_shell_call",
-    "apply_patch_call",
-    "computer_call",
-)
+_LOCAL_ITEMS: Final = {
+    *("message", "reasoning", "compaction"),
+    *(CALLS_FOR_SDK - {"shell_call", "mcp_approval_request"}),
+}
 _OTHER_NAMES: Final = {
     "mcp_call": "hosted_mcp",
     "mcp_list_tools": "hosted_mcp",

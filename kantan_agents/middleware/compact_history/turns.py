@@ -13,23 +13,11 @@ from typing import Any, Literal
 
 import attrs
 
+from kantan_agents.core.items import CALL_OF, IN_ANSWER
+
 Kind = Literal["user", "answer", "fixed"]
 
-CALLS: Mapping[str, str] = {
-    "function_call_output": "function_call",
-    "custom_tool_call_output": "custom_tool_call",
-    "shell_call_output": "shell_call",
-    "apply_patch_call_output": "apply_patch_call",
-    "computer_call_output": "computer_call",
-    "local_shell_call_output": "local_shell_call",
-    "tool_search_output": "tool_search_call",
-    "program_output": "program",
-    "mcp_approval_response": "mcp_approval_request",
-}
-"""The types of items that hold a result, each with the type of the call that it belongs to."""
-
-_CALLED = frozenset(CALLS.values())
-_IN_ANSWER = frozenset({"tool_search_output", "program_output"})  # the provider may have run these itself
+_CALLED = frozenset(CALL_OF.values())
 _FIXED = frozenset(
     {"compaction", "compaction_summary", "item_reference"}
 )  # what they stand for is unknown here
@@ -65,8 +53,8 @@ def turns_of(items: Sequence[Any]) -> list[ConversationTurn]:
     is_open = False
     for place, item in enumerate(items):
         kind, role = _kind_and_role(item)
-        if kind in CALLS and starts:
-            is_open = is_open and kind in _IN_ANSWER
+        if kind in CALL_OF and starts:
+            is_open = is_open and kind in IN_ANSWER
             continue
         is_answer = kind != "message" or role == "assistant"
         if not (is_answer and is_open):
@@ -93,8 +81,8 @@ def _links(items: Sequence[Any]) -> tuple[list[tuple[int, int]], set[int]]:
         kind, _ = _kind_and_role(item)
         if kind in _CALLED:
             waiting[kind, _id_of_call(kind, item)].append(place)
-        elif kind in CALLS:
-            call = CALLS[kind]
+        elif kind in CALL_OF:
+            call = CALL_OF[kind]
             found = waiting.get((call, item.get("approval_request_id" if "approval" in kind else "call_id")))
             if found:
                 links.append((found.pop(0), place))

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 from agents import Usage
-from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage
+from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseUsage
 
 from kantan_agents.errors import AgentPainException, InvalidProtocolValueError
 from kantan_agents.models.protocol.json_data import is_text
@@ -90,6 +90,17 @@ def sdk_usage(metadata: Any) -> Usage:
         update={"reasoning_tokens": known.reasoning_tokens}
     )
     return usage
+
+
+def response_usage(usage: Usage) -> ResponseUsage:
+    """Return the SDK's usage as a response has it."""
+    return ResponseUsage(
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        total_tokens=usage.total_tokens,
+        input_tokens_details=usage.input_tokens_details,
+        output_tokens_details=usage.output_tokens_details,
+    )
 
 
 def _requests(metadata: Any) -> int:

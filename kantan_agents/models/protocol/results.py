@@ -9,6 +9,8 @@ from typing import Any
 
 from agents.result import RunResultBase
 
+from kantan_agents.core.items import is_call
+from kantan_agents.core.usage import NO_USAGE, usage_numbers
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.models.protocol.json_data import find_problem
 from kantan_agents.models.protocol.translate.openai_responses.items import arguments_of
@@ -80,16 +82,8 @@ def _last_answer(result: RunResultBase) -> list[ContentSegment]:
 
 
 def _metadata(result: RunResultBase) -> dict[str, Any]:
-    usage = result.context_wrapper.usage
     metadata: dict[str, Any] = {
-        "usage": {
-            "requests": usage.requests,
-            "input_tokens": usage.input_tokens,
-            "output_tokens": usage.output_tokens,
-            "total_tokens": usage.total_tokens,
-            "cached_tokens": usage.input_tokens_details.cached_tokens or 0,
-            "reasoning_tokens": usage.output_tokens_details.reasoning_tokens or 0,
-        },
+        "usage": {**NO_USAGE, **usage_numbers(result.context_wrapper.usage)},
         "agent": result.last_agent.name,
         "model": _model_name(getattr(result.last_agent, "model", None)),
         "run_id": getattr(result, _RUN_ID, None),
@@ -109,7 +103,7 @@ def _calls(result: RunResultBase) -> list[dict[str, Any]]:
     calls = []
     for response in result.raw_responses:
         for item in response.output:
-            if getattr(item, "type", None) == "function_call":
+            if is_call(item):
                 args = arguments_of(getattr(item, "arguments", ""))
                 args = str(args) if find_problem(args) else args
                 calls.append(

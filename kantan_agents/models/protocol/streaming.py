@@ -21,11 +21,10 @@ from openai.types.responses import (
     ResponseReasoningTextDeltaEvent,
     ResponseTextDeltaEvent,
     ResponseTextDoneEvent,
-    ResponseUsage,
 )
 
 from kantan_agents.models.protocol.pieces import ArgumentsPiece, Piece, ReasoningPiece
-from kantan_agents.models.protocol.responses import Item, sdk_item
+from kantan_agents.models.protocol.responses import Item, response_usage, sdk_item
 from kantan_agents.models.protocol.translate.openai_responses.items import NO_ID, call_item, message_item
 from kantan_agents.models.protocol.types import ContentSegment, ProviderToolCall
 
@@ -236,7 +235,7 @@ class EventWriter:
             tools=[],
             parallel_tool_calls=True,
             status=status,
-            usage=None if usage is None else _usage(usage),
+            usage=None if usage is None else response_usage(usage),
         )
 
 
@@ -247,13 +246,3 @@ def _empty_call(piece: ArgumentsPiece) -> tuple[ContentSegment, ProviderToolCall
 
 def _text_part(text: str) -> ResponseOutputText:
     return ResponseOutputText(type="output_text", text=text, annotations=[], logprobs=[])
-
-
-def _usage(usage: Usage) -> ResponseUsage:
-    return ResponseUsage(
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
-        total_tokens=usage.total_tokens,
-        input_tokens_details=usage.input_tokens_details,
-        output_tokens_details=usage.output_tokens_details,
-    )

@@ -7,6 +7,7 @@ from typing import Any
 
 import attrs
 
+from kantan_agents.core.usage import tokens_of
 from kantan_agents.lab.replay.experiment.prices import Prices
 from kantan_agents.page.data.cut_texts import Pool, cut
 from kantan_agents.page.data.messages import messages_of
@@ -65,18 +66,12 @@ def model_call_data(call: ModelCallRecord, pools: Pools, prices: Prices) -> dict
     }
 
 
-def tokens_of(call: ModelCallRecord) -> tuple[int, int]:
-    """Return the input tokens and the output tokens that a model call has used."""
-    usage: Mapping[str, Any] = {} if call.answer is None else call.answer.usage
-    return _count(usage.get("input_tokens")), _count(usage.get("output_tokens"))
-
-
 def cost_of(call: ModelCallRecord, prices: Prices) -> float | None:
     """Return what a model call has cost; None if its model has no price, or if it says nothing of tokens.
 
     A call that was refused with an error has cost nothing.
     """
-    used = tokens_of(call)
+    used = tokens_of(call.answer)
     if any(used):
         return prices.cost(call.model, *used, provider=call.provider)
     return prices.nothing if call.answer is None and not call.broke_off else None
@@ -122,11 +117,6 @@ def _tool(tool: ToolDefinition) -> dict[str, Any]:
 
 def _error(error: Any) -> dict[str, Any] | None:
     return None if error is None else {"type": error.type, "message": cut(error.message)}
-
-
-def _count(value: Any) -> int:
-    # A damaged file may have an infinite number there, or a text.
-    return value if isinstance(value, int) and value > 0 else 0
 
 
 def _numbers(usage: Mapping[str, Any]) -> dict[str, float]:

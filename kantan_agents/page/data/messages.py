@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kantan_agents.core.items import is_call, is_result, parsed
 from kantan_agents.page.data.cut_texts import cut
 
 
@@ -23,10 +24,10 @@ def _of_item(item: Any) -> dict[str, Any]:
     if not isinstance(item, Mapping):
         return _message("other", item)
     kind = item.get("type")
-    if kind == "function_call":
-        message = _message("call", _pretty(item.get("arguments")))
+    if is_call(item):
+        message = _message("call", parsed(item.get("arguments")))
         return {**message, "name": str(item.get("name")), "call_id": str(item.get("call_id"))}
-    if kind == "function_call_output":
+    if is_result(item):
         return {**_message("result", item.get("output")), "call_id": str(item.get("call_id"))}
     if "role" in item:
         return _message(str(item["role"]), _content(item.get("content")))
@@ -54,12 +55,3 @@ def _part(part: Any) -> str:
             if isinstance(part.get(key), str):
                 return str(part[key])
     return json.dumps(part, ensure_ascii=False, default=str)
-
-
-def _pretty(arguments: Any) -> Any:
-    if not isinstance(arguments, str):
-        return arguments
-    try:
-        return json.loads(arguments)
-    except (ValueError, RecursionError):
-        return arguments

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from kantan_agents.core.usage import tokens_of
 from kantan_agents.lab.evaluation.experiment.tables import EVALUATIONS, RESULTS, SCORES, has_tables
 from kantan_agents.lab.replay.experiment.prices import Prices
-from kantan_agents.page.data.calls import Pools, cost_of, model_call_data, tokens_of, tool_call_data
+from kantan_agents.page.data.calls import Pools, cost_of, model_call_data, tool_call_data
 from kantan_agents.page.data.cut_texts import cut
 from kantan_agents.page.data.run_table import run_row
 from kantan_agents.page.data.timeline import timeline
@@ -71,7 +72,7 @@ def _cost(trace: StoredTrace, prices: Prices) -> float | None:
     costs = [cost_of(call, prices) for call in trace.model_calls]
     known = [cost for cost in costs if cost is not None]
     # A call of which no record is left has its tokens in the spans only.
-    recorded = sum(sum(tokens_of(call)) for call in trace.model_calls)
+    recorded = sum(sum(tokens_of(call.answer)) for call in trace.model_calls)
     is_complete = len(known) == len(costs) and recorded >= (trace.summary.total_tokens or 0)
     return sum(known) if known and is_complete else None
 

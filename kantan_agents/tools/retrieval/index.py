@@ -13,6 +13,7 @@ import attrs
 from agents import FunctionTool, RunState
 from agents.tool_context import ToolContext
 
+from kantan_agents.core.items import parsed
 from kantan_agents.core.pipeline import current_run
 from kantan_agents.errors import RetrievalError
 from kantan_agents.tool_rules import RuleLayers
@@ -21,7 +22,6 @@ from kantan_agents.tools.guards.functions import is_switched_on
 from kantan_agents.tools.listing import changes_each_turn
 from kantan_agents.tools.retrieval.options import ToolRetrieval
 from kantan_agents.tools.retrieval.query import (
-    arguments_of,
     calls_in,
     earlier_items,
     earlier_text,
@@ -241,7 +241,7 @@ class AgentToolIndex:
     def _about(self, wrapper: Any) -> str:
         run = current_run.get()
         if isinstance(wrapper, ToolContext):  # an agent as tool: the arguments of its call
-            return newest_text(wrapper.tool_input or arguments_of(wrapper.tool_arguments))
+            return newest_text(wrapper.tool_input or parsed(wrapper.tool_arguments))
         given = run.input if run is not None and run.agent is self.owner else None
         if isinstance(given, RunState):
             given = given._original_input

@@ -9,6 +9,7 @@ from typing import Any
 from agents import RunState
 from agents.tool_context import ToolContext
 
+from kantan_agents.core.items import get, is_call, text_of
 from kantan_agents.core.pipeline import current_run, loggable
 from kantan_agents.support.log import get_logger
 
@@ -40,17 +41,9 @@ def texts_of_user(items: Sequence[Any]) -> Iterator[str]:
     """Yield the user's texts in input items, newest first."""
     for item in reversed(items):
         if isinstance(item, dict) and item.get("role") == "user":
-            text = _content(item.get("content"))
+            text = text_of(item.get("content"))
             if text.strip():
                 yield text
-
-
-def arguments_of(text: str) -> Any:
-    """Return the parsed arguments of a call, or their text if it is not JSON."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
 
 
 def with_calls(text: str, calls: Sequence[str]) -> str:
@@ -61,21 +54,8 @@ def with_calls(text: str, calls: Sequence[str]) -> str:
 def calls_in(items: Iterable[Any]) -> list[str]:
     """Return the names of the function tools called in items of the SDK."""
     raw = (getattr(item, "raw_item", item) for item in items)
-    names = (
-        (one.get("type"), one.get("name"))
-        if isinstance(one, dict)
-        else (getattr(one, "type", None), getattr(one, "name", None))
-        for one in raw
-    )
-    return [name for kind, name in names if kind == "function_call" and isinstance(name, str)]
-
-
-def _content(content: Any) -> str:
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else []
-    texts = (part.get("text") for part in parts if isinstance(part, dict))
-    return "\n".join(text for text in texts if isinstance(text, str))
+    names = (get(one, "name") for one in raw if is_call(one))
+    return [name for name in names if isinstance(name, str)]
 
 
 def _as_text(value: Any) -> str:

@@ -13,6 +13,7 @@ from agents import RunState
 from agents.tool_context import ToolContext
 from cachetools import LRUCache
 
+from kantan_agents.core.items import parsed
 from kantan_agents.core.pipeline import current_run
 from kantan_agents.errors import RetrievalError
 from kantan_agents.subagent_files.names import name_key
@@ -21,7 +22,7 @@ from kantan_agents.support.nearest import nearest
 from kantan_agents.tool_rules import RuleLayers, ToolFacts
 from kantan_agents.tools.guards.check import check_layers
 from kantan_agents.tools.retrieval import ToolDocument, ToolRetrieval
-from kantan_agents.tools.retrieval.query import arguments_of, cut, newest_text
+from kantan_agents.tools.retrieval.query import cut, newest_text
 from kantan_agents.tools.retrieval.search import ToolSearch
 from kantan_agents.tools.skills.interface import (
     MAX_DESCRIPTIONS,
@@ -161,7 +162,7 @@ class SkillRoster:
 def _query(agent: Any, wrapper: Any) -> str:
     """Return the text of the user that a run is about."""
     if isinstance(wrapper, ToolContext):  # an agent as tool: the arguments of its call
-        return newest_text(wrapper.tool_input or arguments_of(wrapper.tool_arguments))
+        return newest_text(wrapper.tool_input or parsed(wrapper.tool_arguments))
     run = current_run.get()
     given = run.input if run is not None else None
     if isinstance(given, RunState):

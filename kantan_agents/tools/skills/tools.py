@@ -11,6 +11,7 @@ import anyio.to_thread
 from agents import FunctionTool, RunState
 
 from kantan_agents.core.interception import ToolCall, note_results
+from kantan_agents.core.items import get, is_call
 from kantan_agents.core.pipeline import Run, current_run
 from kantan_agents.errors import (
     InvalidOptionError,
@@ -256,17 +257,13 @@ def restore(run: Run, items: Iterable[Any]) -> None:
     """
     calls: set[Any] = set()
     for item in items:
-        call_id = _field(item, "call_id")
-        if _field(item, "type") == "function_call" and _field(item, "name") == READ:
+        raw = getattr(item, "raw_item", None)
+        call_id = get(raw, "call_id")
+        if is_call(raw) and get(raw, "name") == READ:
             calls.add(call_id)
         choice = choice_in(getattr(item, "output", None)) if call_id in calls else None
         if choice is not None:
             choose(run, choice)
-
-
-def _field(item: Any, name: str) -> Any:
-    raw = getattr(item, "raw_item", None)
-    return raw.get(name) if isinstance(raw, dict) else getattr(raw, name, None)
 
 
 def _folded(name: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any, Final
 
+from kantan_agents.core.items import text_of
 from kantan_agents.traces.capture.model_calls import ModelAnswer, ModelCallRecord, ModelRequest, OutputRequest
 from kantan_agents.traces.capture.recorded_errors import RecordedError
 from kantan_agents.traces.capture.run_calls import RunCalls
@@ -295,10 +296,4 @@ def _error(data: Mapping[str, Any] | None) -> RecordedError | None:
 
 def text_of_items(output: Sequence[Mapping[str, Any]]) -> str:
     """Return the text of the messages among output items."""
-    return "".join(
-        str(part.get("text") or "")
-        for item in output
-        if item.get("type") == "message"
-        for part in item.get("content") or ()
-        if isinstance(part, Mapping)
-    )
+    return "".join(text_of(item.get("content"), "") for item in output if item.get("type") == "message")

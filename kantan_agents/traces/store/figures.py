@@ -16,10 +16,10 @@ from typing import Any
 import attrs
 from kantan_llm.tracing import SpanRecord
 
+from kantan_agents.core.usage import TOKENS, used_tokens, whole_number
 from kantan_agents.traces.metadata import JUDGE_SPAN, RUN_SPAN
 from kantan_agents.traces.store.runs import AgentRun, TraceRuns, runs_of_trace
 from kantan_agents.traces.store.span_records import LIGHT_COLUMNS, light_span, mapping_of, parse_time
-from kantan_agents.traces.store.used_tokens import TOKENS, used_tokens, whole_number
 from kantan_agents.traces.store.verdicts import named_by
 
 PromptVersion = tuple[str, str | None]

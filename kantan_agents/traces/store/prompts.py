@@ -11,6 +11,7 @@ from itertools import pairwise
 
 import attrs
 
+from kantan_agents.core.usage import TOKENS
 from kantan_agents.errors import PromptNotRecordedError
 from kantan_agents.traces.capture import PromptRecord
 from kantan_agents.traces.capture.diff_text import text_diff
@@ -27,7 +28,6 @@ from kantan_agents.traces.store.prompt_texts import PromptTexts, prompts_with_id
 from kantan_agents.traces.store.records import PromptStats
 from kantan_agents.traces.store.search_service import SearchService
 from kantan_agents.traces.store.span_records import parse_time
-from kantan_agents.traces.store.used_tokens import TOKENS
 
 # The figures of a trace that changed since are computed anew.
 _UNCHANGED = f"NOT EXISTS (SELECT 1 FROM main.{CHANGED} c WHERE c.trace_id = {{table}}.trace_id)"  # noqa: S608

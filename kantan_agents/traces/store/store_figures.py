@@ -10,6 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from kantan_agents.core.usage import TOKENS
 from kantan_agents.traces.backend import backend_of
 from kantan_agents.traces.figure_tables import (
     CHANGED,
@@ -22,7 +23,6 @@ from kantan_agents.traces.figure_tables import (
 from kantan_agents.traces.store.connection import changing
 from kantan_agents.traces.store.figures import TraceFigures, compute_figures
 from kantan_agents.traces.store.space import SPACES_OF_CHOSEN
-from kantan_agents.traces.store.used_tokens import TOKENS
 
 # Traces of one transaction, during which other writers wait: a few milliseconds.
 _AT_ONCE = 64

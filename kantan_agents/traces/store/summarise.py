@@ -8,6 +8,7 @@ from typing import Any
 
 from kantan_llm.tracing import SpanRecord, TraceRecord
 
+from kantan_agents.core.usage import used_tokens
 from kantan_agents.traces.metadata import JUDGE_SPAN
 from kantan_agents.traces.store.plain_summaries import read_plain
 from kantan_agents.traces.store.records import StoredTrace, TraceSummary
@@ -23,7 +24,6 @@ from kantan_agents.traces.store.span_records import (
     parse_time,
     utc,
 )
-from kantan_agents.traces.store.used_tokens import used_tokens
 from kantan_agents.traces.tables import valid_json
 
 # A trace may have many spans, which are in memory together.

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from kantan_agents.core.items import is_call, is_result, parsed
 from kantan_agents.traces.telemetry import conventions as names
 
 # A text without a space in so many characters is encoded data.
@@ -64,16 +65,6 @@ def output_messages(answer: Any) -> list[dict[str, Any]]:
     return _joined(_message(_data(item), "assistant") for item in items)
 
 
-def parsed(arguments: Any) -> Any:
-    """Return the arguments of a tool call as data, if they are the JSON text of any."""
-    if not isinstance(arguments, str):
-        return arguments
-    try:
-        return json.loads(arguments)
-    except ValueError:
-        return arguments
-
-
 def _joined(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     joined: list[dict[str, Any]] = []
     for message in messages:
@@ -88,10 +79,10 @@ def _message(item: Any, role: str) -> dict[str, Any]:
     if not isinstance(item, dict):
         return {"role": role, "parts": _parts(item)}
     kind = item.get("type")
-    if kind == "function_call":
+    if is_call(item):
         call = {"type": "tool_call", "id": item.get("call_id"), "name": item.get("name")}
         return {"role": "assistant", "parts": [{**call, "arguments": parsed(item.get("arguments"))}]}
-    if kind == "function_call_output":
+    if is_result(item):
         return _tool_response(item.get("call_id"), item.get("output"))
     if kind == "reasoning":
         texts = [*(item.get("summary") or ()), *(item.get("content") or ())]

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from agents import Model
 
 from kantan_agents.core.interception import active_sdk_agent
+from kantan_agents.core.items import is_call
 from kantan_agents.core.pipeline import current_run
 from kantan_agents.models.model_wrapper import unwrapped
 from kantan_agents.models.origin import ModelOrigin, origin_of
@@ -94,7 +95,7 @@ def _settings(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _finish_reason(response: Any) -> str:
-    if any(getattr(item, "type", None) == "function_call" for item in response.output or ()):
+    if any(map(is_call, response.output or ())):
         return "tool_call"
     details = getattr(response, "incomplete_details", None)
     if getattr(details, "reason", None) == "max_output_tokens":

@@ -10,6 +10,7 @@ import attrs
 from agents import FunctionSpanData
 
 from kantan_agents.core.interception import active_sdk_agent
+from kantan_agents.core.items import parsed
 from kantan_agents.core.pipeline import current_run
 from kantan_agents.errors import RedactionError
 from kantan_agents.traces.final_span import recorded_export, with_tool_output
@@ -17,7 +18,7 @@ from kantan_agents.traces.recorder.private_errors import WITHHELD, private_error
 from kantan_agents.traces.recorder.redaction import Redact, call_redact
 from kantan_agents.traces.recorder.snapshot import response_data
 from kantan_agents.traces.telemetry import conventions as names
-from kantan_agents.traces.telemetry.content import messages_of, parsed
+from kantan_agents.traces.telemetry.content import messages_of
 
 _CONTENTS = ("input", "output")
 

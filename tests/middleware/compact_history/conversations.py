@@ -7,7 +7,7 @@ from typing import Any
 from agents import Usage
 from hypothesis import strategies as st
 
-from kantan_agents.middleware.compact_history.turns import CALLS
+from kantan_agents.core.items import CALL_OF
 from kantan_agents.testing import Reply, ScriptedModel
 from kantan_agents.testing.steps import RecordedCall
 
@@ -99,9 +99,9 @@ def calls(draw: st.DrawFn) -> list[dict[str, Any]]:
     """Draw calls that a model makes at once, with their results in any order."""
     made, results = [], []
     for call_id in draw(st.lists(_ids, min_size=1, max_size=3, unique=True)):
-        result = draw(st.sampled_from(sorted(set(CALLS) - {"mcp_approval_response"})))
+        result = draw(st.sampled_from(sorted(set(CALL_OF) - {"mcp_approval_response"})))
         text = draw(_words)
-        made.append({"type": CALLS[result], "call_id": call_id, "name": "t", "arguments": "{}"})
+        made.append({"type": CALL_OF[result], "call_id": call_id, "name": "t", "arguments": "{}"})
         output: Any = text
         if result == "shell_call_output":
             output = [{"stdout": text, "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}]
@@ -164,8 +164,8 @@ def belonging_together(items: list[Any]) -> list[tuple[int, int]]:
         kind = item.get("type")
         if kind == "reasoning":
             pairs.append((place, place + 1))
-        if kind in CALLS:
-            key = CALLS[kind], item.get("call_id") or item.get("approval_request_id")
+        if kind in CALL_OF:
+            key = CALL_OF[kind], item.get("call_id") or item.get("approval_request_id")
             taken = {call for call, _ in pairs}
             found = next(
                 (
@@ -185,4 +185,4 @@ def is_loose(items: list[Any], place: int) -> bool:
     """Return whether an item is a call or a result without its counterpart."""
     kind = items[place].get("type")
     known = {at for pair in belonging_together(items) for at in pair}
-    return (kind in CALLS or kind in CALLS.values()) and place not in known
+    return (kind in CALL_OF or kind in CALL_OF.values()) and place not in known

@@ -11,6 +11,7 @@ from agents import ModelResponse
 from kantan_agents.agent.bridge.captured.collector import Collector, error_data
 from kantan_agents.agent.bridge.captured.definitions import encode
 from kantan_agents.core.interception import is_redacted, redacted_data
+from kantan_agents.core.usage import usage_numbers
 from kantan_agents.models.protocol.translate.openai_responses.provider_data import without_media
 from kantan_agents.traces.capture.shared import shared_item
 
@@ -56,7 +57,7 @@ class ModelCallCapture:
             usage = answer.usage
             data: dict[str, Any] = {
                 "output": output,
-                "usage": _usage_data(usage) if reports_usage else {"requests": usage.requests},
+                "usage": usage_numbers(usage) if reports_usage else {"requests": usage.requests},
             }
             if answer.response_id:
                 data["response_id"] = answer.response_id
@@ -75,22 +76,6 @@ class ModelCallCapture:
             self.data["error"] = error_data(self._capture.run, error)
         except Exception as raised:  # noqa: BLE001 - recording must not make a run fail
             self._capture.failed("an error", raised)
-
-
-def _usage_data(usage: Any) -> dict[str, int]:
-    data = {
-        "requests": usage.requests,
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "total_tokens": usage.total_tokens,
-    }
-    cached = getattr(usage.input_tokens_details, "cached_tokens", 0)
-    if cached:
-        data["cached_tokens"] = cached
-    reasoning = getattr(usage.output_tokens_details, "reasoning_tokens", 0)
-    if reasoning:
-        data["reasoning_tokens"] = reasoning
-    return data
 
 
 def _item_data(item: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import attrs
 
+from kantan_agents.core.usage import tokens_of
 from kantan_agents.errors import EmptyDatasetError, InvalidCaseError, InvalidOptionError, KantanAgentsError
 from kantan_agents.lab.evaluation.dataset.case import NESTED, Case
 from kantan_agents.lab.evaluation.judge_keys import JUDGE_KEY
@@ -253,15 +254,15 @@ def _case(
     root = recording.root
     given, earlier = input_of(root)
     prompt = root.agents[0].prompt if root.agents else None
-    answers = [call.answer for run in recording.runs for call in run.model_calls if call.answer is not None]
+    used = [tokens_of(call.answer) for run in recording.runs for call in run.model_calls]
     metadata: dict[str, Any] = {
         "trace_id": trace.trace_id,
         "agent_run_id": root.id,
         "agent": root.agent,
         "prompt": None if prompt is None else prompt.name,
         "version": None if prompt is None else prompt.version,
-        "input_tokens": sum(_count(answer.usage.get("input_tokens")) for answer in answers),
-        "output_tokens": sum(_count(answer.usage.get("output_tokens")) for answer in answers),
+        "input_tokens": sum(read for read, _ in used),
+        "output_tokens": sum(written for _, written in used),
         "error": None if root.error is None else f"{root.error.type}: {root.error.message}",
         "score": None if verdict is None else verdict.get("score"),
         "sent": None if root.given is None or root.given == root.input else root.input,
@@ -300,7 +301,3 @@ def _context(root: RunRecord) -> dict[str, Any]:
         if name == EXPLICIT:
             context["tool_rules"] = copied(rules)
     return context
-
-
-def _count(value: Any) -> int:
-    return value if isinstance(value, int) else 0

@@ -15,6 +15,7 @@ from kantan_agents.core.events import (
     ToolCallStarted,
 )
 from kantan_agents.core.events.observers import OnlyKinds
+from kantan_agents.core.usage import tokens_of
 from kantan_agents.lab.evaluation.finished_case import ToolUse
 from kantan_agents.lab.replay.experiment.prices import Prices
 from kantan_agents.support.secrets import mask
@@ -78,8 +79,7 @@ class Watch:
             self._evolve(event, is_refused=True)
 
     def _count(self, event: ModelCallFinished) -> None:
-        usage: dict[str, Any] = event.usage or {}
-        used = int(usage.get("input_tokens") or 0), int(usage.get("output_tokens") or 0)
+        used = tokens_of(event)
         price = self._prices.cost(event.model, *used)
         self.cost = None if self.cost is None or price is None else self.cost + price
         self.input_tokens += used[0]

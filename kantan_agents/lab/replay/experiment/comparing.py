@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from kantan_agents.core.usage import tokens_of
 from kantan_agents.errors import code_of
 from kantan_agents.lab.replay.answers_from_recording import plain_arguments
 from kantan_agents.lab.replay.experiment.outcome import ChangedDecision, DecisionKind, Figures
 from kantan_agents.lab.replay.experiment.prices import Prices
-from kantan_agents.lab.replay.experiment.seen_events import SeenEvents, tokens_of
+from kantan_agents.lab.replay.experiment.seen_events import SeenEvents
 from kantan_agents.lab.replay.recording import Recording
 from kantan_agents.support.secrets import mask
 from kantan_agents.traces.capture import RunRecord
@@ -112,8 +113,7 @@ def figures_before(recording: Recording, seen: SeenEvents, prices: Prices) -> Fi
     total = Figures(cost=prices.nothing)
     for run in runs_replayed(recording, seen):
         for call in run.model_calls:
-            usage: Mapping[str, Any] = {} if call.answer is None else call.answer.usage
-            used = int(usage.get("input_tokens") or 0), int(usage.get("output_tokens") or 0)
+            used = tokens_of(call.answer)
             total += Figures(1, *used, call.seconds, prices.cost(call.model, *used))
     return total
 

@@ -10,6 +10,7 @@ import attrs
 from agents import RunConfig
 
 from kantan_agents.core.events import Event, ModelCallFinished
+from kantan_agents.core.usage import tokens_of
 from kantan_agents.errors import (
     InvalidChangeError,
     InvalidOptionError,
@@ -27,7 +28,6 @@ from kantan_agents.lab.replay.experiment.fatal_errors import is_fatal
 from kantan_agents.lab.replay.experiment.outcome import ChangedDecision, RunOutcome, Status
 from kantan_agents.lab.replay.experiment.plan import WantedExperiment
 from kantan_agents.lab.replay.experiment.playback import CounterfactualPlayback, Policy
-from kantan_agents.lab.replay.experiment.seen_events import tokens_of
 from kantan_agents.lab.replay.playback import output_of
 from kantan_agents.lab.replay.recording import Recording
 from kantan_agents.lab.replay.run_again import context_of, run_again

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from kantan_agents.core.events import (
     Event,
@@ -79,9 +79,3 @@ class SeenEvents:
             self.refusals[event.run_id, event.call_id] = event.code
         elif isinstance(event, RunFinished) and self.root is not None and event.run_id == self.root.id:
             self.waits = event.waits_for_approval
-
-
-def tokens_of(event: ModelCallFinished) -> tuple[int, int]:
-    """Return the input and output tokens of a model call; zeros if it has failed or reported none."""
-    usage: dict[str, Any] = event.usage or {}
-    return int(usage.get("input_tokens") or 0), int(usage.get("output_tokens") or 0)

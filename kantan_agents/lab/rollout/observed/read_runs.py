@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import attrs
 
+from kantan_agents.core.usage import tokens_of
 from kantan_agents.lab.replay.experiment.prices import Prices
 from kantan_agents.lab.rollout.observed.observed_run import Drawn, ObservedRun, drawn_of, reason_not_drawn
 from kantan_agents.lab.rollout.plan import RolloutPlan
@@ -19,7 +20,6 @@ from kantan_agents.traces.record_tables import RUNS
 from kantan_agents.traces.store.run_records import READING_ERRORS, Contents, has_run_tables
 from kantan_agents.traces.store.runs import run_data
 from kantan_agents.traces.store.span_records import light_span, mapping_of, parse_time
-from kantan_agents.traces.store.used_tokens import whole_number
 
 # The span that ends a run, and the span of a run inside another trace. The word is only looked for: the
 # metadata decide whether a run is of this rollout.
@@ -177,8 +177,7 @@ class _CostReader:
         is_known = True
         for call in body["model_calls"]:
             answer = call.get("answer")
-            usage = {} if answer is None else answer.get("usage") or {}
-            pair = [max(0, whole_number(usage.get(kind))) for kind in ("input_tokens", "output_tokens")]
+            pair = tokens_of(answer)
             if not any(pair):
                 # A call that was refused with an error has cost nothing.
                 is_known = is_known and answer is None and not call.get("broke_off")

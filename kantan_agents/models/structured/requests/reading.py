@@ -8,21 +8,11 @@ from typing import Any
 
 import attrs
 
+from kantan_agents.core.items import CALLS_FOR_SDK
 from kantan_agents.models.structured.parsing.parse import parsed_values
 from kantan_agents.models.structured.parsing.tolerant import Partial
 from kantan_agents.models.structured.requests.agent_output import AgentOutput
 
-_FOR_THE_SDK = frozenset(
-    {
-        "function_call",
-        "custom_tool_call",
-        "computer_call",
-        "local_shell_call",
-        "shell_call",
-        "apply_patch_call",
-        "mcp_approval_request",
-    }
-)
 _MAX_CANDIDATES = 1_000
 """How many objects of one reply are validated: a reply may contain a million."""
 
@@ -40,7 +30,7 @@ def final_text(items: list[Any]) -> str | None:
         kind = getattr(item, "type", None)
         if kind == "message":
             last = item
-        elif kind in _FOR_THE_SDK:
+        elif kind in CALLS_FOR_SDK:
             return None
         elif kind != "reasoning":
             has_more = True

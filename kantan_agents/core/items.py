@@ -1,0 +1,66 @@
+"""The items of a conversation, which are dicts or objects of the OpenAI client: their kinds and their texts.
+
+A new kind of tool call is added here, with the kind of its result.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+CALL_OF: Final[Mapping[str, str]] = {
+    "function_call_output": "function_call",
+    "custom_tool_call_output": "custom_tool_call",
+    "shell_call_output": "shell_call",
+    "apply_patch_call_output": "apply_patch_call",
+    "computer_call_output": "computer_call",
+    "local_shell_call_output": "local_shell_call",
+    "tool_search_output": "tool_search_call",
+    "program_output": "program",
+    "mcp_approval_response": "mcp_approval_request",
+}
+"""The types of items that hold a result, each with the type of the call that it belongs to."""
+
+IN_ANSWER: Final = frozenset({"tool_search_output", "program_output"})
+"""Types of results that may be in the answer of a model: the provider may have run these calls itself."""
+
+CALLS_FOR_SDK: Final = frozenset(call for result, call in CALL_OF.items() if result not in IN_ANSWER)
+"""Types of calls that the SDK handles: it runs a tool, hands off, or waits for an approval."""
+
+NAMED_CALLS: Final = ("function_call", "custom_tool_call")
+"""Types of the items with which a model calls a tool of the application."""
+
+
+def get(item: Any, name: str) -> Any:
+    """Return a field of an item, which is a dict or a model of pydantic; None if it has no such field."""
+    return item.get(name) if isinstance(item, dict) else getattr(item, name, None)
+
+
+def is_call(item: Any) -> bool:
+    """Return whether an item calls a function tool."""
+    return bool(get(item, "type") == "function_call")
+
+
+def is_result(item: Any) -> bool:
+    """Return whether an item is the result of a function tool."""
+    return bool(get(item, "type") == "function_call_output")
+
+
+def text_of(content: Any, separator: str = "\n") -> str:
+    """Return the texts in a message's content, a text or a list of parts; of anything else, no text."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    texts = [part.get("text") for part in parts if isinstance(part, Mapping)]
+    return separator.join(text for text in texts if isinstance(text, str))
+
+
+def parsed(text: Any) -> Any:
+    """Return the arguments or the result of a call as data, if they are the JSON text of any."""
+    if not isinstance(text, str):
+        return text
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text

@@ -1,0 +1,65 @@
+"""Usage as numbers: of the SDK's counters, and of what is recorded or reported of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from kantan_agents.core.items import get
+
+TOKENS: Final = ("input_tokens", "output_tokens", "total_tokens")
+
+NO_USAGE: Final[Mapping[str, int]] = dict.fromkeys(
+    ("requests", *TOKENS, "cached_tokens", "reasoning_tokens"), 0
+)
+"""All numbers of a usage, with the value of those that ``usage_numbers`` omits."""
+
+
+def usage_numbers(usage: Any) -> dict[str, int]:
+    """Return the SDK's usage as numbers; cached tokens and reasoning tokens only if there are any."""
+    # Every run waits for this: one function, without a loop.
+    numbers = {
+        "requests": usage.requests,
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "total_tokens": usage.total_tokens,
+    }
+    cached = getattr(usage.input_tokens_details, "cached_tokens", 0)
+    if cached:
+        numbers["cached_tokens"] = cached
+    reasoning = getattr(usage.output_tokens_details, "reasoning_tokens", 0)
+    if reasoning:
+        numbers["reasoning_tokens"] = reasoning
+    return numbers
+
+
+def tokens_of(counted: Any) -> tuple[int, int]:
+    """Return the input and output tokens of a recorded answer or an event; 0 for what its usage lacks.
+
+    Args:
+        counted: What has a ``usage``, as an attribute or a key; None for a call without an answer.
+    """
+    usage = get(counted, "usage") or {}
+    return max(0, whole_number(usage.get("input_tokens"))), max(0, whole_number(usage.get("output_tokens")))
+
+
+def used_tokens(usages: Iterable[Any]) -> dict[str, int]:
+    """Return the tokens of model calls by kind; what is not a usage, such as None, has none."""
+    given, answered, total = 0, 0, 0
+    for usage in usages:
+        if isinstance(usage, dict):
+            find = usage.get
+            given += whole_number(find("input_tokens"))
+            answered += whole_number(find("output_tokens"))
+            total += whole_number(find("total_tokens"))
+    return dict(zip(TOKENS, (given, answered, total), strict=True))
+
+
+def whole_number(value: Any) -> int:
+    """Return a recorded count as an int; 0 if it is not a finite number."""
+    if type(value) is int:  # as almost all are, and a search has many
+        return value
+    if isinstance(value, float):
+        return int(value) if math.isfinite(value) else 0
+    return int(value) if isinstance(value, int) else 0
