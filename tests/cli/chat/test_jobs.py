@@ -225,9 +225,10 @@ def test_a_chat_with_a_command_in_the_background(chat: Any, folder: Path, mark: 
         terminal.enter("/jobs")
         terminal.wait_for("bash_1  running")
         terminal.wait_for_prompt()
-        terminal.enter("/jobs bash_1")
-        terminal.wait_for("\nready\n")
-        terminal.wait_for_prompt()
+        while "\nready\n" not in terminal.shown:
+            terminal.enter("/jobs bash_1")
+            terminal.wait_for("Running.", terminal.shown.count("Running.") + 1)
+            terminal.wait_for_prompt()
         (folder / "go").touch()
         terminal.enter("/jobs bash_2")
         terminal.wait_for("[E169] No background shell bash_2 (available: bash_1)")
