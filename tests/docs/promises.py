@@ -171,6 +171,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             f"{_HOOKS}::test_a_prompt_is_blocked_or_gets_more",
             "cli/chat/test_chat_hooks.py::test_in_a_pipe_a_message_is_kept_back_or_gets_more",
             "cli/hooks/test_run_with_hooks.py::test_a_question_is_kept_back",
+            "cli/chat/test_together.py::test_a_blocked_message_is_sent_by_retry_and_takes_no_answer_away",
         ),
         "`Stop`": (f"{_HOOKS}::test_the_end_of_an_answer_can_warn",),
     },
@@ -186,6 +187,12 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
         "after a call that was interrupted": (
             "cli/chat/test_retry.py::test_the_model_knows_which_call_was_interrupted",
+        ),
+        "after `/undo`": (
+            "cli/chat/test_together.py::test_the_model_knows_what_was_undone_and_answers_anew",
+        ),
+        "after a hook has blocked a message": (
+            "cli/chat/test_together.py::test_a_blocked_message_is_sent_by_retry_and_takes_no_answer_away",
         ),
         "for a message with files": (
             "cli/chat/test_retry.py::test_a_message_whose_answer_failed_is_sent_again_and_replaced",
@@ -435,6 +442,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             f"{_HOOKS}::test_tools_of_delegated_agents_are_guarded",
             f"{_HOOKS}::test_tools_of_every_other_agent_are_guarded",
             f"{_HOOKS}::test_a_server_s_tool_is_known_by_its_full_name",
+            "cli/chat/test_together.py::test_a_hook_blocks_a_plan_before_a_person_sees_it",
         ),
         "is made to a tool of an MCP server": (
             "cli/test_mcp.py::test_only_full_names_approve_calls_of_a_server",

@@ -14,7 +14,7 @@ from kantan_agents.cli.chat.activity import Activity
 from kantan_agents.cli.chat.screen import Screen
 from kantan_agents.cli.chat.steps import StepLists
 from kantan_agents.cli.terminal.console import ACCENT, BAD, LABEL, NOTICE, plain
-from kantan_agents.cli.terminal.plain import one_line
+from kantan_agents.cli.terminal.plain import one_line, shortened
 from kantan_agents.cli.terminal.show_quantities import duration_text
 from kantan_agents.core.events import Event, ToolCallFinished, ToolCallRefused
 
@@ -148,8 +148,7 @@ def call_line(tool: str, state: str, arguments: str, style: str, agent: str | No
 
 def short_name(name: str) -> str:
     """Return a name on one line, shortened."""
-    line = one_line(name)
-    return line if len(line) <= _MAX_NAME else f"{line[: _MAX_NAME - 3]}..."
+    return shortened(name, _MAX_NAME)
 
 
 def short_arguments(arguments: str) -> str:
@@ -166,5 +165,4 @@ def short_arguments(arguments: str) -> str:
 
 
 def _short(value: object) -> str:
-    text = one_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
-    return text if len(text) <= _MAX_VALUE else f"{text[: _MAX_VALUE - 3]}..."
+    return shortened(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), _MAX_VALUE)

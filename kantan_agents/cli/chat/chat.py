@@ -127,7 +127,7 @@ class Chat:
         """Send a question as it is, whatever it begins with, and show errors; return how the answer ended."""
         outcome: Outcome = "failed"
         try:
-            message = self.jobs.with_news(ChatMessage({"role": "user", "content": whole(question)}))
+            message = ChatMessage({"role": "user", "content": whole(question)})
             outcome = await self.talk.say(message, question)
             await self._report_changes()
         except Exception as error:  # noqa: BLE001 - the next question may be answered
@@ -138,7 +138,7 @@ class Chat:
         message = await anyio.to_thread.run_sync(partial(read_message, text, self.folder))
         for note in message.notes:
             self.screen.line(note, LABEL)
-        if await self.talk.say(self.jobs.with_news(message), text) == "interrupted":
+        if await self.talk.say(message, text) == "interrupted":
             self.screen.line("interrupted", NOTICE)
 
     async def load_tools(self) -> None:
@@ -197,7 +197,7 @@ class Chat:
     def go_on_with(self, kept: KeptConversation) -> None:
         """Go on with a kept conversation, and show its newest turn."""
         self.talk.resume(kept)
-        last = kept.turns[-1]
+        last = next((turn for turn in reversed(kept.turns) if turn.kind != "note"), kept.turns[-1])
         if kept.agent != self.talk.agent.name:
             self.screen.line(f"It was begun with the agent {kept.agent}.", NOTICE)
         self.screen.line(f"{kept.id}: {counted(len(kept.turns), 'turn')}, the last:", LABEL)

@@ -6,10 +6,9 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 import anyio
-import attrs
 
 from kantan_agents.cli.chat.ending import ChatEnding
-from kantan_agents.cli.chat.kept_conversation import Item, Outcome
+from kantan_agents.cli.chat.kept_conversation import Outcome
 from kantan_agents.cli.chat.mentions import ChatMessage
 from kantan_agents.cli.chat.screen import Screen
 from kantan_agents.cli.hooks.hooks import Hooks
@@ -67,7 +66,7 @@ class ChatHooks:
         if objections:
             await self._show(f"not sent: {objections}", BAD)
             return "failed"
-        return attrs.evolve(message, item=_with(message.item, whole(added))) if added else message
+        return message.with_text(whole(added)) if added else message
 
     async def stop(self, answer: str) -> None:
         """Run the hooks for the end of an answer."""
@@ -86,9 +85,3 @@ class ChatHooks:
     async def _show(self, text: str, style: str) -> None:
         async with self._screen.lock:
             self._screen.block(visible(text), style)
-
-
-def _with(item: Item, added: str) -> Item:
-    content = item["content"]
-    parts = content if isinstance(content, list) else [{"type": "input_text", "text": content}]
-    return {**item, "content": [*parts, {"type": "input_text", "text": added}]}

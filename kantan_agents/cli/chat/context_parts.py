@@ -8,12 +8,13 @@ from typing import Any, Final
 
 import attrs
 from agents import Agent as SDKBaseAgent
-from agents import Handoff, HostedMCPTool, RunContextWrapper
+from agents import FunctionTool, Handoff, HostedMCPTool, RunContextWrapper
 from agents.mcp import MCPUtil
 
 from kantan_agents.agent import Agent
 from kantan_agents.cli.chat.compact import HEADING
 from kantan_agents.cli.chat.kept_conversation import Item
+from kantan_agents.cli.chat.mentions import FILE
 from kantan_agents.middleware.compact_history.tokens import tokens_of_item, tokens_of_text, tokens_of_tool
 from kantan_agents.subagent_files.skill_tools import SKILL_TOOLS
 from kantan_agents.tools.facts import label_of
@@ -39,7 +40,7 @@ class ContextPart:
 
 
 async def parts_before(
-    agent: Agent[Any], context: dict[str, Any], added: Mapping[str, str]
+    agent: Agent[Any], context: dict[str, Any], added: Mapping[str, str], offered: Iterable[FunctionTool] = ()
 ) -> list[ContextPart]:
     """Return what a request has before the conversation: instructions, tools and hand-offs.
 
@@ -49,6 +50,7 @@ async def parts_before(
         agent: The agent that the next request goes to.
         context: The context of the conversation.
         added: What files add to the instructions of the agent, by path.
+        offered: The tools that the chat gives it.
     """
     context = copy.copy(context)
     files = [ContextPart("project instructions", path, tokens_of_text(text)) for path, text in added.items()]
@@ -56,7 +58,8 @@ async def parts_before(
     parts = [ContextPart("instructions", f"of {agent.name}", max(0, own)), *files]
     sdk_agent = agent.sdk_agent
     local = await sdk_agent.clone(mcp_servers=[]).get_all_tools(RunContextWrapper(context))
-    parts += [ContextPart(_source_of(tool), tool.name, tokens_of_tool(tool)) for tool in local]
+    tools = *local, *offered
+    parts += [ContextPart(_source_of(tool), tool.name, tokens_of_tool(tool)) for tool in tools]
     parts += _served(agent, context)
     for target in sdk_agent.handoffs:
         name = target.name if isinstance(target, SDKBaseAgent) else target.agent_name
@@ -109,6 +112,6 @@ def _split(kind: str, content: Any, origin: str = "") -> Iterator[ContextPart]:
     for number, part in enumerate(content if isinstance(content, list) else [content or ""]):
         is_image = isinstance(part, dict) and part.get("type") == "input_image"
         text = str(part.get("text", "")) if isinstance(part, dict) else str(part)
-        is_file = kind == "your messages" and number > 0 and text
+        is_file = kind == "your messages" and number > 0 and text.startswith(FILE)
         of_part = "images" if is_image else "files sent" if is_file else kind
         yield ContextPart(of_part, origin or text.strip() or of_part, tokens_of_item(part))

@@ -28,7 +28,7 @@ class ChatEnding:
     def __init__(self, *, is_interactive: bool) -> None:
         self.number: int | None = None
         self._loop = asyncio.get_running_loop()
-        self._interrupt: Callable[[], object] | None = None
+        self._interrupts: list[Callable[[], object]] = []
         self._before = {number: signal.signal(number, self._end) for number in _ENDING}
         of_interrupt = self._stop if is_interactive else self._end
         self._before[signal.SIGINT] = signal.signal(signal.SIGINT, of_interrupt)
@@ -46,8 +46,8 @@ class ChatEnding:
 
     def interrupt(self) -> None:
         """Interrupt what is being done, if anything is."""
-        if self._interrupt is not None:
-            self._interrupt()
+        if self._interrupts:
+            self._interrupts[-1]()
 
     @property
     def is_requested(self) -> bool:
@@ -56,14 +56,17 @@ class ChatEnding:
 
     @contextmanager
     def interrupting(self, interrupt: Callable[[], object]) -> Iterator[None]:
-        """Call ``interrupt`` if a signal comes inside of the block, or the chat is ending already."""
-        before, self._interrupt = self._interrupt, interrupt
+        """Call ``interrupt`` if a signal comes inside of the block, or the chat is ending already.
+
+        Of several blocks, the one that was entered last counts. Those of subagents end in any order.
+        """
+        self._interrupts.append(interrupt)
         if self.is_requested:
             interrupt()
         try:
             yield
         finally:
-            self._interrupt = before
+            self._interrupts.remove(interrupt)
 
     def restore(self) -> None:
         """Set the handlers again that were set before."""

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Final
+from typing import Final
 
-import attrs
-
-from kantan_agents.cli.chat.mentions import ChatMessage
+from kantan_agents.cli.chat.mentions import NOTE, ChatMessage
 from kantan_agents.cli.chat.screen import Screen
 from kantan_agents.cli.terminal.console import LABEL, NOTICE, plain
-from kantan_agents.cli.terminal.plain import one_line
+from kantan_agents.cli.terminal.plain import one_line, shortened
 from kantan_agents.cli.terminal.show_quantities import duration_text
 from kantan_agents.toolkit.shell import BackgroundShells
 from kantan_agents.toolkit.shell.descriptions import state_of
 from kantan_agents.toolkit.shell.shells import BackgroundShell
 
 _COMMAND: Final = 60
-_NOTE: Final = "[A note of the chat, not of the user: {} BashOutput says more.]"
 
 
 class Jobs:
@@ -49,6 +46,10 @@ class Jobs:
             self._screen.line(f"{len(running)} {are} running in the background: /jobs", LABEL)
         self._said = moment, running
 
+    def remind(self) -> None:
+        """Let the next report say again that commands are running."""
+        self._said = None
+
     def with_news(self, message: ChatMessage) -> ChatMessage:
         """Return a message with a note about the commands that have ended without the model's knowledge."""
         notes = []
@@ -60,10 +61,7 @@ class Jobs:
                 notes.append(f"{shell.id} has ended ({how}).")
         if not notes:
             return message
-        content = message.item["content"]
-        parts: list[Any] = [_part(content)] if isinstance(content, str) else content
-        content = [*parts, _part(_NOTE.format(" ".join(notes)))]
-        return attrs.evolve(message, item={**message.item, "content": content})
+        return message.with_text(NOTE.format(" ".join([*notes, "BashOutput says more."])))
 
     def choices(self) -> dict[str, str]:
         """Return the ids, each with its command."""
@@ -76,7 +74,7 @@ class Jobs:
             self._screen.line("None.")
         for shell in listed:
             last = one_line(_latest(shell).rstrip().rpartition("\n")[2])
-            command = _short(shell.line, _COMMAND // 2)
+            command = shortened(shell.line, _COMMAND // 2)
             self._screen.line(plain(f"{shell.id}  {_state(shell)}  {_time(shell)}  {command}  | {last}"))
 
     def show(self, shell_id: str) -> None:
@@ -120,16 +118,7 @@ class Jobs:
     def _say_end(self, shell: BackgroundShell, what: str) -> None:
         # The command comes last: nothing in it can be taken for what is said about it.
         state = one_line(state_of(shell.command))
-        self._screen.block(f"{shell.id} {what}. {state} It was: {_short(shell.line)}", NOTICE)
-
-
-def _part(text: str) -> dict[str, str]:
-    return {"type": "input_text", "text": text}
-
-
-def _short(command: str, most: int = _COMMAND) -> str:
-    line = one_line(command)
-    return line if len(line) <= most else f"{line[: most - 3]}..."
+        self._screen.block(f"{shell.id} {what}. {state} It was: {shortened(shell.line, _COMMAND)}", NOTICE)
 
 
 def _latest(shell: BackgroundShell) -> str:

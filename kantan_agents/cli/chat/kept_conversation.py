@@ -9,9 +9,9 @@ import attrs
 Outcome = Literal["open", "finished", "interrupted", "failed"]
 """How the answer of a turn ended; ``"open"`` while it is being made, and after a crash."""
 
-Kind = Literal["turn", "command", "retry", "summary"]
-"""A question with its answer, a command of the agent's tools, another answer in place of the turn before it,
-or a summary that stands for all turns before it."""
+Kind = Literal["turn", "command", "note", "retry", "summary"]
+"""A question with its answer, a command of the agent's tools, a note about what the person has done, another
+answer in place of the turn before it and its notes, or a summary that stands for all turns before it."""
 
 Item = dict[str, Any]
 """An input item of the SDK, as JSON data."""
@@ -66,9 +66,13 @@ class KeptConversation:
         """Return what the model gets: from the newest summary on, without answers that were tried again."""
         summaries = [index for index, turn in enumerate(self.turns) if turn.kind == "summary"]
         recent = self.turns[summaries[-1] if summaries else 0 :]
-        is_replaced = (*(turn.kind == "retry" for turn in recent[1:]), False)
-        left = [turn for turn, replaced in zip(recent, is_replaced, strict=False) if not replaced]
-        return [item for turn in left for item in turn.sent]
+        left: list[ChatTurn] = []
+        is_replaced = False
+        for turn in reversed(recent):
+            if not is_replaced:
+                left.append(turn)
+            is_replaced = turn.kind == "retry" or (is_replaced and turn.kind == "note")
+        return [item for turn in reversed(left) for item in turn.sent]
 
 
 @attrs.frozen

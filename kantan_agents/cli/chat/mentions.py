@@ -30,6 +30,12 @@ _IMAGES: Final = (
     (b"GIF89a", "image/gif"),
 )
 _IMAGE_NAMES: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+NOTE: Final = "[A note of the chat, not of the user: {}]"
+"""What a model gets in a message that the person has not typed. Nothing that others have written is in it."""
+
+FILE: Final = "The file "
+"""How the part of a message begins that has a file."""
+
 MAX_TEXT: Final = 100_000
 MAX_IMAGE: Final = 5_000_000
 # O_NONBLOCK: opening a pipe would wait for somebody to write into it. Some flags do not exist on Windows.
@@ -49,6 +55,13 @@ class ChatMessage:
 
     item: Item
     notes: tuple[str, ...] = ()
+
+    def with_text(self, text: str) -> ChatMessage:
+        """Return it with a further text for the model."""
+        content = self.item["content"]
+        parts = [{"type": "input_text", "text": content}] if isinstance(content, str) else content
+        added = {"type": "input_text", "text": text}
+        return attrs.evolve(self, item={**self.item, "content": [*parts, added]})
 
 
 def read_message(text: str, folder: Path) -> ChatMessage:
@@ -106,7 +119,7 @@ def _part(folder: Path, name: str) -> tuple[dict[str, Any], str]:
     is_cut = size > len(content)
     text = _decoded(content, shown, is_cut=is_cut)
     extent = f"the first {size_text(len(content))} of {size_text(size)}" if is_cut else size_text(size)
-    heading = f"The file {shown} ({extent}):"
+    heading = f"{FILE}{shown} ({extent}):"
     return {"type": "input_text", "text": f"{heading}\n\n{text}"}, f"@{shown}: {extent}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from typing import Any, Final
 
 from agents import FunctionTool, ModelResponse, RunState, ToolSearchTool, Usage
@@ -38,6 +39,7 @@ from kantan_agents.core.interception import (
     ToolNext,
     current_tool_call,
     layers_of,
+    make_call,
 )
 from kantan_agents.core.pipeline import Next, Run
 from kantan_agents.middleware.approve.calls import PendingCall
@@ -83,12 +85,17 @@ class PlanMode(Middleware):
         self._is_asking = False
         self._answer: str | None = None
         self._tool = plan_tool(self._propose)
-        self._offered = guard_function(self._tool)
+        self._guarded = guard_function(self._tool)
 
     def ask_at(self, editor: Editor | None, screen: Screen, stop: Callable[[], None], place: str) -> None:
         """Ask about plans there, as ``PlanQuestion``; without an editor, no one can be asked."""
         self._screen = screen
         self._ask = None if editor is None else PlanQuestion(editor, screen, stop, place)
+
+    @property
+    def offered(self) -> FunctionTool | None:
+        """The tool that an agent has besides its own; None while it has none."""
+        return self._guarded if self.is_on and self._agreed is None else None
 
     def enter(self) -> None:
         """Turn it on. What an earlier plan was permitted is asked about again."""
@@ -126,7 +133,7 @@ class PlanMode(Middleware):
     async def run(self, run: Run, call_next: Next) -> None:
         """Offer ``ExitPlanMode`` to the agent that the person talks to."""
         if _is_outermost(run):
-            offer_tool(run, lambda: self._offered if self.is_on and self._agreed is None else None)
+            offer_tool(run, lambda: self.offered)
             if not isinstance(run.input, RunState):
                 self._answer = None
         await call_next(run)
@@ -146,8 +153,10 @@ class PlanMode(Middleware):
 
     async def tool_call(self, call: ToolCall, call_next: ToolNext) -> Any:
         """Make a call that only reads, that the person has named or made; refuse any other."""
-        if call.tool is self._tool:  # whatever the rules say
-            return await self._tool.on_invoke_tool(call.tool_context, call.arguments)
+        if call.tool is self._tool:  # whatever the rules say; hooks may refuse it
+            return await make_call(
+                call, partial(self._tool.on_invoke_tool, call.tool_context, call.arguments)
+            )
         if not self.is_on or call.by_user or self._permits(*_seen(call)):
             return await call_next(call)
         error = call.refusal = refusal(call.name, of_subagent=call.run.parent_run is not None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import Final
 
 import attrs
@@ -10,6 +11,7 @@ from agents import MaxTurnsExceeded
 from openai import APIConnectionError
 
 from kantan_agents.cli.chat.kept_conversation import ChatTurn, Item
+from kantan_agents.cli.chat.mentions import NOTE
 from kantan_agents.cli.chat.progress import portable
 from kantan_agents.cli.terminal.show_quantities import counted
 from kantan_agents.errors import ChatCommandError, ProviderRequestError
@@ -43,7 +45,7 @@ class Retried:
 
 
 def last_turn(turns: tuple[ChatTurn, ...], items: list[Item]) -> Retried:
-    """Return the last turn of a conversation, to try its answer again.
+    """Return the last turn of a conversation with the notes after it, to try its answer again.
 
     Args:
         turns: The turns.
@@ -52,19 +54,23 @@ def last_turn(turns: tuple[ChatTurn, ...], items: list[Item]) -> Retried:
     Raises:
         ChatCommandError: E196, there is no turn, or a model has not answered it.
     """
-    if not turns:
+    notes = list(takewhile(lambda turn: turn.kind == "note", reversed(turns)))[::-1]
+    if len(notes) == len(turns):
         raise _refused("nothing has been said yet; type a message")
-    last = turns[-1]
-    sent = last.sent
+    last = turns[-1 - len(notes)]
+    sent, noted = last.sent, [item for turn in notes for item in turn.sent]
     if last.kind == "summary":
         raise _refused("the conversation is a summary now; type the message again")
     if last.kind == "command":
         raise _refused("the last line was a command, which may have done something; type it again")
     if last.outcome == "finished" and without_answer(sent) == sent:
         raise _refused("the last answer is the result of a tool; type a new message")
-    if items[-len(sent) :] != sent:
+    if items[-len(sent) - len(noted) :] != [*sent, *noted]:
         sent = portable(sent)  # as after `/resume` and `/model`
-    return Retried(last.question, items[: -len(sent)], without_answer(sent))
+    begun = [*without_answer(sent), *noted]
+    if noted:  # some models answer only what a user has said
+        begun.append({"role": "user", "content": NOTE.format("The user wants another answer.")})
+    return Retried(last.question, items[: -len(sent) - len(noted)], begun)
 
 
 def _refused(reason: str) -> ChatCommandError:

@@ -93,7 +93,7 @@ async def _lead(settings: Settings, page: ChatPage | None) -> int:
     chat.model = (settings.model, False)
     snapshots = await asyncio.to_thread(partial(open_snapshots, is_kept=settings.store is not None))
     chat.undo = Undo(snapshots, screen, editor, settings.folder)
-    talk.noting = chat.undo.noting
+    talk.noting, talk.with_news = chat.undo.noting, chat.jobs.with_news
     chat.history = history
     try:
         with subscribe(costs.see), chat.jobs.shells.used():

@@ -11,7 +11,7 @@ from kantan_agents.agent import Agent
 from kantan_agents.cli.chat.kept_conversation import KeptConversation
 from kantan_agents.cli.chat.screen import Screen
 from kantan_agents.cli.terminal.console import LABEL, STRONG, plain
-from kantan_agents.cli.terminal.plain import one_line
+from kantan_agents.cli.terminal.plain import one_line, shortened
 from kantan_agents.cli.terminal.show_quantities import counted
 from kantan_agents.core.events import ToolCallFinished, ToolCallRefused
 from kantan_agents.toolkit.todo_write import NAME, SIGNS, Todo, key_of, written_by
@@ -36,7 +36,7 @@ class StepLists:
     def active(self) -> str:
         """The step that the agent itself has in progress, in words; empty if there is none."""
         active = next((_words(one) for one in self._lists[None] if one["status"] == "in_progress"), "")
-        return _cut(active, _MAX_STATUS)
+        return shortened(active, _MAX_STATUS)
 
     def see(self, event: ToolCallFinished | ToolCallRefused, arguments: str) -> tuple[str, list[Text]] | None:
         """Accept a tool call that has ended; return a summary and the lines to show.
@@ -110,13 +110,9 @@ def give_steps(kept: KeptConversation, agent: Agent[Any], context: dict[str, Any
 
 
 def _line(step: Todo) -> str:
-    return f"{SIGNS[step['status']]} {_cut(_words(step), _MAX_STEP)}"
+    return f"{SIGNS[step['status']]} {shortened(_words(step), _MAX_STEP)}"
 
 
 def _words(step: Todo) -> str:
     active = step.get("activeForm", "") if step["status"] == "in_progress" else ""
     return one_line(active) or one_line(step["content"])
-
-
-def _cut(words: str, most: int) -> str:
-    return words if len(words) <= most else f"{words[: most - 3]}..."

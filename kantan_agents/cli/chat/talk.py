@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
 from typing import Any
@@ -54,6 +54,7 @@ class Talk:
         counted: The model of the last request of the conversation, and the tokens that its provider counted.
         max_turns: The most turns of an answer, if the person has said it.
         noting: Returns a block for what the tools of a turn do, by its conversation and its number.
+        with_news: Adds to a message that is sent what the model does not know yet.
     """
 
     def __init__(
@@ -80,6 +81,7 @@ class Talk:
         self.plan = plan
         self._approvals = AskedApprovals(ask, self.stop, approved, plan.decide)
         self.noting: Callable[[tuple[str, int]], AbstractAsyncContextManager[None]] = lambda _: nullcontext()
+        self.with_news: Callable[[ChatMessage], ChatMessage] = lambda message: message
         self._beginning = context
         self._begin(KeptConversation("", agent.name))
         self.renew()
@@ -88,7 +90,8 @@ class Talk:
         self.kept = kept
         self._items: list[Item] = portable(kept.items())
         self.counted = None
-        self._undone: str | None = None  # a command that no model has answered, of which nothing is kept
+        # What was typed last, if nothing of it is kept, and what sends it again.
+        self._unkept: tuple[str, Callable[[], Awaitable[Outcome]]] | None = None
         self.context: dict[str, Any] = copy.deepcopy(self._beginning)
         give_steps(kept, self.agent, self.context)
         self.forget_approvals()
@@ -124,8 +127,10 @@ class Talk:
         """
         submitted = await self._hooks.submit(message, text)
         if not isinstance(submitted, ChatMessage):
+            self._unkept = text, partial(self.say, message, text)
             return submitted
-        return await self._turn(text, [submitted.item], [*self._items, submitted.item])
+        item = self.with_news(submitted).item
+        return await self._turn(text, [item], [*self._items, item])
 
     async def command(self, line: str) -> Outcome:
         """Run one of the agent's tools with a command such as ``/read notes.txt``.
@@ -133,7 +138,12 @@ class Talk:
         Raises:
             Exception: As for ``say``. A command that is refused before its tool runs is not kept.
         """
-        return await self._turn(line, [{"role": "user", "content": line}], line, "command")
+        message = ChatMessage({"role": "user", "content": line})
+        submitted = await self._hooks.submit(message, line)
+        if not isinstance(submitted, ChatMessage):
+            self._unkept = line, partial(self.command, line)
+            return submitted
+        return await self._turn(line, [message.item], line, "command")  # without what hooks add
 
     async def retry(self) -> Outcome:
         """Try the last answer again, after what its tools have done, with the files that were sent then.
@@ -144,8 +154,10 @@ class Talk:
             ChatCommandError: E196, there is no answer to try again.
             Exception: As for ``say``.
         """
-        if self._undone is not None:
-            return await self.command(self._undone)
+        if self._unkept is not None:
+            typed, again = self._unkept
+            self._screen.line(f"> {typed}", LABEL)
+            return await again()
         last = last_turn(self.kept.turns, self._items)
         for note in last.notes():
             self._screen.line(note, LABEL)
@@ -192,7 +204,7 @@ class Talk:
             text: What the model gets.
         """
         item: Item = {"role": "assistant", "content": text}
-        await self._keep(Conversations.add, ChatTurn(self._next, "command", typed, "", (item,), "finished"))
+        await self._keep(Conversations.add, ChatTurn(self._next, "note", typed, "", (item,), "finished"))
         self._items.append(item)
 
     def stop(self) -> None:
@@ -206,7 +218,6 @@ class Talk:
     async def _turn(
         self, text: str, begun: list[Item], given: str | list[Item], kind: Kind = "turn"
     ) -> Outcome:
-        self._undone = None
         progress = AnswerProgress()
         turn = ChatTurn(self._next, kind, text, items=tuple(begun))
         await self._keep(Conversations.add, turn)
@@ -227,8 +238,10 @@ class Talk:
             with anyio.CancelScope(shield=True):
                 if outcome != "finished" and kind != "turn" and progress.did_nothing:
                     await self._keep(Conversations.remove, turn)
-                    self._undone = text if kind == "command" and progress.asked_model else None
+                    if kind == "command" and progress.asked_model:
+                        self._unkept = text, partial(self.command, text)
                 else:
+                    self._unkept = None
                     if outcome != "finished":
                         ending = INTERRUPTED if outcome == "interrupted" else FAILED
                         items, answer = [*begun, *progress.items(ending)], progress.text

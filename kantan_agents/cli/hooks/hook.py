@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal
 import attrs
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from kantan_agents.cli.terminal.plain import one_line
+from kantan_agents.cli.terminal.plain import shortened
 
 Event = Literal["PreToolUse", "PostToolUse", "UserPromptSubmit", "Stop"]
 
@@ -45,8 +45,7 @@ class Hook:
     @property
     def shown(self) -> str:
         """The command on one line, shortened."""
-        line = one_line(self.command)
-        return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 3]}..."
+        return shortened(self.command, _SHOWN)
 
 
 class _Strict(BaseModel):

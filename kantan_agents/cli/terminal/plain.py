@@ -34,6 +34,12 @@ def whole(text: str) -> str:
     return _HALF_A_PAIR.sub("\ufffd", text)
 
 
+def shortened(text: str, most: int) -> str:
+    """Return a text on one line, cut if it is longer than that."""
+    line = one_line(text)
+    return line if len(line) <= most else f"{line[: most - 3]}..."
+
+
 def one_line(text: str) -> str:
     """Return ``text`` as one line of at most ``MAX_LINE`` characters."""
     # Split first, so that line ends become spaces before control characters are removed.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
 from typing import Final
 
 from kantan_agents.cli.chat.chat import Chat, ChatCommand
@@ -28,12 +27,10 @@ async def _trace(chat: Chat, words: str) -> None:
         chat.screen.block(shlex.join(chat.page.command(chat.talk.trace_id)))
 
 
-def _ways(chat: Chat) -> Mapping[str, str]:
-    del chat
-    return {"open": "Open the page of the last answer."}
-
-
 COST: Final = ChatCommand("/cost", "Show the tokens of this chat, and what they cost.", _cost)
 TRACE: Final = ChatCommand(
-    "/trace [open]", "Show how to see the last answer in the traces, or open its page.", _trace, _ways
+    "/trace [open]",
+    "Show how to see the last answer in the traces, or open its page.",
+    _trace,
+    lambda _: {"open": "Open the page of the last answer."},
 )

@@ -27,7 +27,8 @@ async def _context(chat: Chat, words: str) -> None:
     talk = chat.talk
     files = getattr(getattr(chat.make_agent, "pinned", None), "instruction_files", None)
     sections = {} if files is None else {str(one.path): one.section for one in files.used}
-    before = await parts_before(talk.agent, talk.context, sections)
+    offered = filter(None, [talk.plan.offered])
+    before = await parts_before(talk.agent, talk.context, sections, offered)
     said = await anyio.to_thread.run_sync(lambda: list(parts_of(talk.items)))
     lines = [*_table([*before, *said]), ""]
     if talk.counted is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 import anyio.to_thread
@@ -30,11 +29,9 @@ async def _history(chat: Chat, words: str) -> None:
         raise ChatCommandError(command="/history", reason=f"{path}: {error.strerror or error}") from error
 
 
-def _ways(chat: Chat) -> Mapping[str, str]:
-    del chat
-    return {"clear": "Remove all of it."}
-
-
 HISTORY: Final = ChatCommand(
-    "/history [clear]", "Show where what you type is kept for the arrow keys, or remove it.", _history, _ways
+    "/history [clear]",
+    "Show where what you type is kept for the arrow keys, or remove it.",
+    _history,
+    lambda _: {"clear": "Remove all of it."},
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 from kantan_agents.cli.chat.chat import Chat, ChatCommand
@@ -20,14 +19,13 @@ async def _plan(chat: Chat, words: str) -> None:
         chat.screen.line("Plan mode is off.", LABEL)
     else:
         chat.talk.plan.enter()
+        chat.jobs.remind()  # what they change is not refused
         chat.screen.line("Plan mode: agents only read, until you agree to a plan. /plan off ends it.", LABEL)
 
 
-def _ways(chat: Chat) -> Mapping[str, str]:
-    del chat
-    return {_OFF: "End plan mode without a plan."}
-
-
 PLAN: Final = ChatCommand(
-    "/plan [off]", "Let agents only read, until you agree to a plan; or end that.", _plan, _ways
+    "/plan [off]",
+    "Let agents only read, until you agree to a plan; or end that.",
+    _plan,
+    lambda _: {_OFF: "End plan mode without a plan."},
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 from kantan_agents.cli.chat.chat import Chat, ChatCommand
@@ -17,14 +16,9 @@ async def _undo(chat: Chat, words: str) -> None:
     await (chat.undo.show if words else chat.undo.undo)(chat.talk)
 
 
-def _ways(chat: Chat) -> Mapping[str, str]:
-    del chat
-    return {"list": "List the answers that have changed files."}
-
-
 UNDO: Final = ChatCommand(
     "/undo [list]",
     "Put back the files that the latest answer has changed, or list such answers.",
     _undo,
-    _ways,
+    lambda _: {"list": "List the answers that have changed files."},
 )
