@@ -200,10 +200,13 @@ class DefaultProvider(ModelProvider):
 
     Each run gets a new one, so that ``set_default_openai_client`` and the environment are read at that time.
     Runs that do not need it pay nothing.
+
+    Args:
+        provider: The SDK's provider that a run was given; None for a new one.
     """
 
-    def __init__(self) -> None:
-        self._provider: MultiProvider | None = None
+    def __init__(self, provider: MultiProvider | None = None) -> None:
+        self._provider = provider
 
     def get_model(self, model_name: str | None) -> Model:
         """Return the SDK's model for ``model_name``."""

@@ -136,7 +136,8 @@ def _with_provider(
         return changed_config(given), given.model_provider
     if factory is not None:
         return changed_config(given, model_provider=factory()), None
-    return changed_config(given, model=_resolved(given.model)), None
+    provider = DefaultProvider(given.model_provider)
+    return changed_config(given, model=_resolved(given.model), model_provider=provider), None
 
 
 def _resolved(model: str | Model | None) -> str | Model | None:

@@ -206,7 +206,7 @@ class Chat:
         if answer:
             self.screen.block(answer)
         if last.outcome != "finished":
-            state = "not finished" if last.outcome == "open" else last.outcome
-            self.screen.line(f"This answer was {state}.", NOTICE)
+            state = {"open": "was not finished", "failed": "failed"}.get(last.outcome, "was interrupted")
+            self.screen.line(f"This answer {state}.", NOTICE)
         if steps := steps_of(kept):
             show_steps(steps, self.screen)

@@ -19,6 +19,14 @@ Item = dict[str, Any]
 LOST: Final = "[This answer was not finished: the chat ended while it was being written.]"
 
 
+def said(text: str) -> Item:
+    """Return a text of the model as an item.
+
+    It has a type, although OpenAI needs none: llama.cpp's Responses API refuses an answer without one.
+    """
+    return {"type": "message", "role": "assistant", "content": text}
+
+
 @attrs.frozen
 class ChatTurn:
     """A turn of a conversation.
@@ -44,7 +52,7 @@ class ChatTurn:
     @property
     def sent(self) -> list[Item]:
         """The items as the model gets them; an answer that a crash has ended is marked."""
-        lost = [{"role": "assistant", "content": LOST}] if self.outcome == "open" else []
+        lost = [said(LOST)] if self.outcome == "open" else []
         return [*self.items, *lost]
 
 

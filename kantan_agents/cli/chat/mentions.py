@@ -82,7 +82,7 @@ def read_message(text: str, folder: Path) -> ChatMessage:
     notes: list[str] = []
     for name in dict.fromkeys(_names(text, folder)):
         if not is_file_inside(folder, name):
-            notes.append(f"@{one_line(name)} is not a file here; it was sent as a text")
+            notes.append(f"@{one_line(name)} is not a file here; it was sent as text")
             continue
         if len(parts) == _MAX_FILES:
             raise FileMentionError(name=one_line(name), reason=f"a message has at most {_MAX_FILES} files")

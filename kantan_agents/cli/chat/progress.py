@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from kantan_agents.cli.chat.kept_conversation import Item
+from kantan_agents.cli.chat.kept_conversation import Item, said
 from kantan_agents.core.events import Event, ModelCallFinished, ModelCallStarted
 
 INTERRUPTED: Final = "[The user interrupted this answer.]"
@@ -55,7 +55,7 @@ class AnswerProgress:
                 self.counted = _counted(event) or self.counted
             case "text_delta":
                 if self._writing != event.call_id or not self.ends_with_text:
-                    self._parts.append({"role": "assistant", "content": ""})
+                    self._parts.append(said(""))
                 self._writing = event.call_id
                 self._parts[-1]["content"] += event.text
             case "tool_arguments_delta":
@@ -89,7 +89,7 @@ class AnswerProgress:
             call_id = part["call_id"]
             output = self._outputs.get(call_id, _NO_OUTPUT)
             items += [part, {"type": "function_call_output", "call_id": call_id, "output": output}]
-        return items if ending is None else [*items, {"role": "assistant", "content": ending}]
+        return items if ending is None else [*items, said(ending)]
 
 
 def _counted(event: ModelCallStarted | ModelCallFinished) -> tuple[str, int] | None:
@@ -121,7 +121,8 @@ def _portable(item: Item) -> Item:
     kind = item.get("type", "message")
     if kind == "function_call":
         return {key: value for key, value in item.items() if key not in ("id", "status", "provider_data")}
-    if kind == "message" and item.get("role") == "assistant" and isinstance(item.get("content"), list):
-        texts = (str(part.get("text") or part.get("refusal") or "") for part in item["content"])
-        return {"role": "assistant", "content": "".join(texts)}
+    if kind == "message" and item.get("role") == "assistant":
+        content = item["content"]
+        parts = [{"text": content}] if isinstance(content, str) else content
+        return said("".join(str(part.get("text") or part.get("refusal") or "") for part in parts))
     return item

@@ -22,7 +22,7 @@ from kantan_agents.cli.chat.chat_hooks import ChatHooks
 from kantan_agents.cli.chat.compact import record_of, summarizer, summary_items
 from kantan_agents.cli.chat.conversations import Conversations
 from kantan_agents.cli.chat.ending import ChatEnding
-from kantan_agents.cli.chat.kept_conversation import ChatTurn, Item, KeptConversation, Kind, Outcome
+from kantan_agents.cli.chat.kept_conversation import ChatTurn, Item, KeptConversation, Kind, Outcome, said
 from kantan_agents.cli.chat.mentions import ChatMessage
 from kantan_agents.cli.chat.plan_mode import PlanMode
 from kantan_agents.cli.chat.progress import FAILED, INTERRUPTED, AnswerProgress, portable
@@ -203,7 +203,7 @@ class Talk:
             typed: What was typed.
             text: What the model gets.
         """
-        item: Item = {"role": "assistant", "content": text}
+        item = said(text)
         await self._keep(Conversations.add, ChatTurn(self._next, "note", typed, "", (item,), "finished"))
         self._items.append(item)
 

@@ -138,6 +138,7 @@ def test_an_answer_that_fails_is_said_and_the_chat_goes_on(chat: Any, kept: Any)
         terminal.wait_for_prompt()
     assert [turn.outcome for turn in kept().turns] == ["failed", "finished"]
     sent = [item["content"] for item in server.requests[1].body["input"]]
+    assert server.requests[1].body["input"][1]["type"] == "message"  # llama.cpp refuses an answer without it
     assert sent == ["Hello?", "[This answer failed and was not finished.]", "Hello again?"]
 
 

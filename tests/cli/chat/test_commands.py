@@ -202,7 +202,7 @@ def test_files_and_images_are_sent_by_name(chat: Any, command: Any, folder: Path
         command(terminal, "See @out/passwd", "[E193] Cannot send @out/passwd: a link leads to it")
         command(terminal, "See @/etc/passwd", "[E193] Cannot send @/etc/passwd: it is outside")
         shown = command(terminal, 'Hi @aiko, see @"my notes.txt" and @dot.png.', "Milk, and a dot.")
-    assert "@aiko is not a file here; it was sent as a text" in shown
+    assert "@aiko is not a file here; it was sent as text" in shown
     text, notes, image = server.requests[0].body["input"][0]["content"]
     assert text["text"] == 'Hi @aiko, see @"my notes.txt" and @dot.png.'
     assert notes["text"] == "The file my notes.txt (4 bytes):\n\nmilk"

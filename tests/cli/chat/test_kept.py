@@ -193,7 +193,7 @@ def test_calls_and_results_of_an_unfinished_answer_are_pairs(events: list[Any]) 
             assert items[index + 1]["call_id"] == item["call_id"]
             assert items[index + 1]["type"] == "function_call_output"
             assert isinstance(json.loads(item["arguments"]), dict)
-    assert items[-1] == {"role": "assistant", "content": INTERRUPTED}
+    assert items[-1] == {"type": "message", "role": "assistant", "content": INTERRUPTED}
     assert progress.text == "\n".join(item["content"] for item in items[:-1] if "content" in item)
 
 
@@ -208,7 +208,7 @@ def test_portable_items_have_neither_ids_nor_reasoning() -> None:
     ]
     assert portable(items) == [
         items[0],
-        {"role": "assistant", "content": "Yes, no."},
+        {"type": "message", "role": "assistant", "content": "Yes, no."},
         {"type": "function_call", "call_id": "c", "name": "t", "arguments": "{}"},
         items[4],
     ]

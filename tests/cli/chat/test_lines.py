@@ -27,6 +27,19 @@ def test_each_line_is_a_question_of_one_conversation(lines: Any) -> None:
     assert asked(server) == ["où?", "là"]
 
 
+def test_without_a_key_the_error_names_the_variable_and_the_answer_is_kept_as_failed(
+    lines: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with OfflineServer([]) as server:
+        variables = {**server.environment(), "OPENAI_API_KEY": ""}
+        monkeypatch.setattr(server, "environment", lambda: variables)
+        ended = lines(server, b"Hi\n")
+        assert "[kantan-agents][E47]" in ended.stderr
+        assert "OPENAI_API_KEY is empty" in ended.stderr
+        resumed = lines(server, b"", "--resume", "last")
+    assert "This answer failed." in resumed.stderr
+
+
 @pytest.mark.parametrize("home", ["file", None])
 def test_without_a_folder_for_data_the_chat_goes_on_and_says_so(
     lines: Any, environment: dict[str, str], tmp_path: Path, home: str | None

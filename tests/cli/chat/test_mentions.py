@@ -106,7 +106,7 @@ def test_what_is_not_text_is_refused(folder: Path) -> None:
 def test_a_folder_is_named_as_a_text(folder: Path) -> None:
     message = read_message("@sub", folder)
     assert message.item["content"] == "@sub"
-    assert message.notes == ("@sub is not a file here; it was sent as a text",)
+    assert message.notes == ("@sub is not a file here; it was sent as text",)
 
 
 @given(extra=st.integers(1, 9), character=st.sampled_from(["a", "é", "語", "🎉"]))

@@ -186,7 +186,7 @@ async def test_another_model_gets_the_message_without_what_only_the_first_one_kn
     assert server.requests[-1].model == "other"
     items = server.requests[-1].body["input"]
     assert [item.get("type", item.get("role")) for item in items] == [
-        *("user", "assistant", "user"),
+        *("user", "message", "user"),
         *("function_call", "function_call_output"),
     ]
     assert not any("id" in item for item in items)

@@ -200,6 +200,7 @@ async def test_what_has_changed_since_is_left_unless_the_person_wants_it(work: W
     again.kept = work.kept
     shown = await again.back("y", "a")
     assert again.questions == ["Put back? [a]ll, also what has changed since, [n]o: "] * 2
+    assert "Type a or n.\n" in shown
     assert "-mine, too\n" in shown
     assert snapshot(work.folder) == {"a.txt": (0o100750, b"one\r\n")}
 

@@ -146,6 +146,8 @@ class Undo:
             typed = {"yes": "y", "all": "a", "no": "n"}.get(typed, typed)
             if typed == "s":
                 self._screen.block("\n".join(rest))
+            elif typed not in choices:
+                self._screen.line(f"Type {' or '.join(choices)}.", NOTICE)
         chosen = choices.get(typed, [])
         if not chosen:
             self._screen.line("Nothing was put back.", LABEL)
