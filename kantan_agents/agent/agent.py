@@ -11,37 +11,33 @@ import agents
 from agents import ModelProvider, ModelSettings
 from typing_extensions import Self, TypeVar
 
+from kantan_agents.agent.agent_options import AgentOptions
 from kantan_agents.agent.bridge import (
     HandoffLinks,
     QuickSettings,
     SDKAgent,
 )
 from kantan_agents.agent.bridge.captured.definitions import recorded_options
-from kantan_agents.agent.cloning import changed_options
-from kantan_agents.agent.from_definition import agent_options, bind_to_file, with_file
+from kantan_agents.agent.from_definition import AgentFile, agent_from_file
 from kantan_agents.agent.options import (
     Metadata,
     Renderer,
     checked_flag,
-    checked_history,
     checked_instructions,
     checked_items,
     checked_metadata,
-    checked_output_dest,
-    checked_pipeline,
     checked_prompt,
     checked_renderer,
     standard_renderer,
     unrendered,
 )
-from kantan_agents.agent.per_run import PerRun, control_of, limited
-from kantan_agents.agent.queueing import Queueing
+from kantan_agents.agent.per_run import PerRun, limited
 from kantan_agents.agent.running.drive import drive
 from kantan_agents.agent.running.new import new_run
 from kantan_agents.agent.running.no_event_loop import no_event_loop
 from kantan_agents.agent.running.portal import background_loop
 from kantan_agents.agent.running.stream import RunStream
-from kantan_agents.agent.sdk_view import SDKView
+from kantan_agents.agent.sdk_view import STORED, SDKView
 from kantan_agents.agent.stages import DEFAULT_STAGES
 from kantan_agents.agent.tool_inspection import ToolInspection, ValueT
 from kantan_agents.core.context import Context
@@ -49,13 +45,13 @@ from kantan_agents.core.events import Handler, Observers, Subscription
 from kantan_agents.core.interception import Middleware, layers_of
 from kantan_agents.core.pipeline import OutputT_co, Pipeline, Run, RunContext, Stage, current_run
 from kantan_agents.core.prompt import Prompt
-from kantan_agents.errors import RendererResultError
+from kantan_agents.errors import DurableNotStartedError, RendererResultError
 from kantan_agents.models.named_model import check_configured
 from kantan_agents.models.resolve import resolve_model
 from kantan_agents.models.structured import OutputMode, OutputType, agent_output, checked_delivery
 from kantan_agents.subagent_files import AgentDefinition
-from kantan_agents.tools.guards.violations import RuleViolationPolicy, checked_policy
-from kantan_agents.tools.mcp.failure_policy import MCPFailurePolicy, checked_mcp_failure
+from kantan_agents.tools.guards.violations import RuleViolationPolicy
+from kantan_agents.tools.mcp.failure_policy import MCPFailurePolicy
 from kantan_agents.tools.origins import origins_text, tool_origins
 from kantan_agents.tools.providers.cache import loaded_providers
 from kantan_agents.tools.providers.providers import (
@@ -79,7 +75,7 @@ _DEFAULT_PIPELINE = Pipeline(DEFAULT_STAGES)
 _OutputT = TypeVar("_OutputT", default=str)
 
 
-class Agent(SDKView, ToolInspection, Queueing, Generic[OutputT_co]):
+class Agent(SDKView, ToolInspection, Generic[OutputT_co]):
     """An agent: its instructions, model, tools and the code around its runs.
 
     Create it once and run it often, from any task or thread, also concurrently. Runs store no state on it.
@@ -160,9 +156,7 @@ class Agent(SDKView, ToolInspection, Queueing, Generic[OutputT_co]):
 
     _background = background_loop  # while the interpreter exits, this module may have lost the name
 
-    _definition: AgentDefinition | None = None
-    _fixed_stages: tuple[Any, ...] = ()
-    """Stages outside of its ``middleware``, which a clone keeps: those of a delegation."""
+    _file: AgentFile | None = None
 
     def __init__(
         self,
@@ -193,105 +187,63 @@ class Agent(SDKView, ToolInspection, Queueing, Generic[OutputT_co]):
         runner: Any = agents.Runner,
         **sdk_agent_options: Any,
     ) -> None:
-        self.name = name
-        prompt = sdk_agent_options.get("prompt")
-        self._instructions = checked_instructions(control_of(instructions), has_prompt=prompt is not None)
-        self.allow_env = checked_flag("allow_env", allow_env)
-        self.metadata = checked_metadata(metadata)
-        self.output_dest = checked_output_dest(output_dest)
-        self.history = checked_history(history)
-        delivery = checked_delivery(output_mode, output_repairs)
-        self.handoffs: list[Any] = checked_items("handoffs", handoffs)
+        arguments = dict(locals())  # copied first, so that it has the arguments only
+        del arguments["self"]
+        self._create(AgentOptions.checked(arguments))
+
+    def _create(self, given: AgentOptions) -> None:
+        self.given = given
+        vars(self).update({name: getattr(given, name) for name in STORED})
+        tools, middleware, renderer = given.tools, given.middleware, given.renderer
+        if self._file is not None:
+            tools, middleware, renderer = self._file.applied_to(given)
+        prompt = given.sdk_agent_options.get("prompt")
+        choice = given.instructions if isinstance(given.instructions, PerRun) else None
+        text = given.instructions if choice is None else choice.control
+        own = checked_instructions(text, has_prompt=prompt is not None)
+        self._instructions = own
+        delivery = checked_delivery(given.output_mode, given.output_repairs)
+        self.handoffs: list[Any] = given.handoffs
         self.handoff_links = HandoffLinks()
-        self.on_rule_violation = checked_policy(on_rule_violation)
-        self.strict = checked_flag("strict", strict)
-        servers = checked_items("mcp_servers", mcp_servers)
-        self.on_mcp_failure = checked_mcp_failure(on_mcp_failure, servers)
-        providers = providers_of_agent(tool_providers)
+        providers = providers_of_agent(given.tool_providers)
         self.standing_rules = provider_layers(providers)
-        given_tools = checked_items("tools", tools)
-        own_tools = tools_with_providers(given_tools, providers)
-        own_middleware = checked_items("middleware", middleware)
-        own_pipeline = checked_pipeline(pipeline)
-        self._given: dict[str, Any] = {
-            "name": name,
-            "instructions": instructions,
-            "model": model,
-            "model_provider_factory": model_provider_factory,
-            "model_settings": model_settings,
-            "tools": given_tools,
-            "handoffs": self.handoffs,
-            "mcp_servers": servers,
-            "tool_providers": tool_providers,
-            "tool_retrieval": tool_retrieval,
-            "on_rule_violation": on_rule_violation,
-            "on_mcp_failure": self.on_mcp_failure,
-            "strict": strict,
-            "renderer": renderer,
-            "allow_env": allow_env,
-            "metadata": self.metadata,
-            "output_type": output_type,
-            "output_mode": output_mode,
-            "output_repairs": output_repairs,
-            "output_dest": output_dest,
-            "history": history,
-            "middleware": own_middleware,
-            "pipeline": own_pipeline,
-            "runner": runner,
-            **sdk_agent_options,
-        }
-        self.inherited: dict[str, Any] = {
-            "tools": own_tools,
-            "mcp_servers": servers,
-            "mcp_config": sdk_agent_options.get("mcp_config"),
-            "model": model,
-            "model_provider_factory": model_provider_factory,
-            "model_settings": model_settings,
-            "on_rule_violation": self.on_rule_violation,
-            "on_mcp_failure": self.on_mcp_failure,
-            "renderer": renderer,
-            "metadata": self.metadata,
-            "middleware": own_middleware,
-            "pipeline": own_pipeline,
-            "runner": runner,
-        }
-        self.layers = layers_of(own_middleware)
+        self.unguarded_tools = tools_with_providers(tools, providers)
+        self.layers = layers_of(middleware)
         for named in self.layers.named_tools:
             named.add_agent(self)
-        self.pipeline = (own_pipeline or _DEFAULT_PIPELINE).prepend(*self.layers.stages)
+        self.pipeline = (given.pipeline or _DEFAULT_PIPELINE).prepend(*self.layers.stages)
         self.observers = Observers()
-        self.runner = runner
-        own = self._instructions
         self._text = own.text if isinstance(own, Prompt) else own
         is_literal = isinstance(own, Prompt) and own.literal
         self._render, self._render_args = checked_renderer(
-            unrendered if is_literal else renderer, standard_renderer(name, own, strict=self.strict)
+            unrendered if is_literal else renderer, standard_renderer(given.name, own, strict=given.strict)
         )
         # Of the loaded providers too: a delegated agent has inherited their tools in its own list.
         known = (*loaded_providers(), *providers)
-        self._origins = origins_text(tool_origins(own_tools, known, self.inherited["mcp_servers"]))
-        self.standard_metadata = prompt_metadata(name, own, prompt) | origin_metadata(self._origins)
-        self.provider_factory = model_provider_factory
-        resolved = resolve_model(model, model_provider_factory)
+        self._origins = origins_text(tool_origins(self.unguarded_tools, known, given.mcp_servers))
+        self.standard_metadata = prompt_metadata(given.name, own, prompt) | origin_metadata(self._origins)
+        self.provider_factory = given.model_provider_factory
+        resolved = resolve_model(given.model, given.model_provider_factory)
         self._model = resolved.model
-        if model_settings is not None:
-            sdk_agent_options["model_settings"] = model_settings
+        sdk_agent_options = dict(given.sdk_agent_options)
+        if given.model_settings is not None:
+            sdk_agent_options["model_settings"] = given.model_settings
         if prompt is not None:
             sdk_agent_options["prompt"] = checked_prompt(prompt)
         self._sdk_agent = SDKAgent.make(
             self,
-            own_tools,
-            checked_retrieval(tool_retrieval),
-            name=name,
+            self.unguarded_tools,
+            checked_retrieval(given.tool_retrieval),
+            name=given.name,
             model=resolved.model,
-            mcp_servers=list(self.inherited["mcp_servers"]),
-            output_type=agent_output(output_type, delivery),
+            mcp_servers=list(given.mcp_servers),
+            output_type=agent_output(given.output_type, delivery),
             **sdk_agent_options,
         )
-        if resolved.settings is not None and model_settings is None:
+        if resolved.settings is not None and given.model_settings is None:
             # Set afterwards: the SDK's constructor drops defaults for a model whose name it does not know.
             self._sdk_agent.model_settings = QuickSettings.adopt(resolved.settings)
-        self._choose = instructions.chooser(self) if isinstance(instructions, PerRun) else None
+        self._choose = None if choice is None else choice.chooser(self)
         if self._choose is not None:
             self.standing_rules = limited(self.standing_rules, self._choose)
 
@@ -340,18 +292,13 @@ class Agent(SDKView, ToolInspection, Queueing, Generic[OutputT_co]):
             InvalidToolRulesError: E20, the file names tools that do not exist, and ``strict`` is True.
             KantanAgentsError: Any error of ``Agent``.
         """
-        all_options = {**options, "tools": tools, "output_type": output_type}
-        agent: Agent[Any] = cls(
-            **agent_options(
-                definition,
-                model=model,
-                models=models,
-                skills=skills,
-                options=all_options,
-                mcp_configuration=mcp_configuration,
-            )
+        agent: Agent[_OutputT] = agent_from_file(
+            cls,
+            AgentFile(definition, models, skills),
+            model=model,
+            options={**options, "tools": tools, "output_type": output_type},
+            mcp_configuration=mcp_configuration,
         )
-        bind_to_file(agent, definition, models, skills, options)
         return agent
 
     @overload
@@ -379,17 +326,16 @@ class Agent(SDKView, ToolInspection, Queueing, Generic[OutputT_co]):
             InvalidOptionError: E75, there is no such option, or its value is invalid.
             KantanAgentsError: Any error of ``Agent``.
         """
-        options = changed_options(self, self._given, changes)
+        options = {"handoffs": self.handoffs, **changes}
+        if "tools" in changes:
+            # Those of `agent.tools` without their guards: the copy guards them for itself.
+            given_tools = checked_items("tools", changes["tools"])
+            options["tools"] = [self._sdk_agent.as_given(tool) for tool in given_tools]
         copied: Agent[Any] = object.__new__(type(self))
         vars(copied).update((name, value) for name, value in vars(self).items() if name != "_sdk_agent")
-        definition = self._definition
-        if definition is None:
-            Agent.__init__(copied, **options)
-        else:
-            stages = [*self._fixed_stages, *checked_items("middleware", options["middleware"])]
-            models, skills = self.inherited["models"], self.inherited["skills"]
-            Agent.__init__(copied, **with_file(definition, {**options, "middleware": stages}, skills))
-            bind_to_file(copied, definition, models, skills, options)
+        copied._create(self.given.changed(**options))
+        if copied._file is not None:
+            copied._file.bind(copied)
         if "tool_providers" not in changes:  # the only option that these rules depend on
             copied.standing_rules = limited(self.standing_rules, copied._choose)
         return copied
@@ -502,6 +448,58 @@ class Agent(SDKView, ToolInspection, Queueing, Generic[OutputT_co]):
         share_sqlite_tracers()
         return self._background.run(lambda: self.run_async(input, context, **runner_options))
 
+    async def enqueue(
+        self,
+        input: str | list[Any],
+        context: dict[str, Any] | None = None,
+        *,
+        queue: str,
+        priority: int | None = None,
+        dedup_key: str | None = None,
+        tenant: str | None = None,
+        delay: float | None = None,
+        **runner_options: Any,
+    ) -> str:
+        """Put a run into a queue, from which a worker makes it, and return its id at once.
+
+        The agent needs ``Durable()`` among its middleware, and a ``DurableRuns`` must be started in this
+        process, which need not make the runs of this queue. ``await runs.result(run_id)`` waits for the
+        outcome.
+
+        Args:
+            input: A str, or a list of the SDK's input items.
+            context: The context of the run. It is stored, so it must be JSON data.
+            queue: Name of the queue.
+            priority: 1 is made first, larger numbers later; None comes before all of them.
+            dedup_key: While a run with this key waits or is made, no second one is queued; the id of the
+                first is returned. Not for queues with limits for each tenant.
+            tenant: Whose limits apply.
+            delay: Seconds before the run may begin.
+            **runner_options: As for ``run_async``, as far as they can be stored: ``max_turns``,
+                ``previous_response_id``, ``conversation_id``, ``session``.
+
+        Raises:
+            DurableNotStartedError: E150, the agent has no ``Durable()``, or no ``DurableRuns`` is started.
+            NotStorableError: E151, the context or an option cannot be stored.
+            InputTypeError, InvalidOptionError: E78, E75, an argument is of another type or invalid.
+            DurableDatabaseError: E156, the database cannot be used.
+        """
+        durable = next((one for one in self.layers.middleware if hasattr(one, "enqueue")), None)
+        if durable is None:
+            raise DurableNotStartedError(agent=self.name, reason="it has no Durable() among its middleware")
+        run_id: str = await durable.enqueue(
+            self,
+            input,
+            context,
+            queue=queue,
+            priority=priority,
+            dedup_key=dedup_key,
+            tenant=tenant,
+            delay=delay,
+            run_options=runner_options,
+        )
+        return run_id
+
     def check_model(self) -> None:
         """Raise the error of a missing key or URL now, not in the first run. A service calls it at startup.
 
@@ -534,7 +532,7 @@ class Agent(SDKView, ToolInspection, Queueing, Generic[OutputT_co]):
     @property
     def recorded_options(self) -> Any:
         """The options that shape its requests, as JSON; recorded with each run."""
-        return recorded_options(self, self._given)
+        return recorded_options(self)
 
     def like_recorded(self, record: RunRecord) -> Agent[Any]:
         """Return the agent that makes a recorded run again: this one, or one of those it chooses from."""

@@ -1,4 +1,4 @@
-"""Converts an ``AgentDefinition`` to the options of an ``Agent``."""
+"""Creates an ``Agent`` from an ``AgentDefinition``."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import attrs
+
+from kantan_agents.agent.agent_options import AgentOptions
 from kantan_agents.agent.options import Renderer, checked_items, checked_renderer, standard_renderer
 from kantan_agents.core.context import store
 from kantan_agents.core.pipeline import Next, Run, calls_next_last
@@ -30,40 +33,86 @@ _FROM_FILE = object()
 _log = get_logger("kantan_agents.definitions")
 
 
-def agent_options(
-    definition: AgentDefinition,
-    *,
-    model: Any,
-    models: Mapping[str, Any] | None,
-    skills: Any,
-    options: dict[str, Any],
-    mcp_configuration: Any = None,
-) -> dict[str, Any]:
-    """Return the options of an agent for a definition.
+@attrs.frozen(eq=False)
+class AgentFile:
+    """The subagent file that an agent is from.
 
-    Args:
+    Attributes:
         definition: The definition.
-        model: The model if the definition names none.
         models: The user's short names of models.
         skills: The ``SkillLoader`` for the skills that the definition names, or None.
+        stages: Stages outside of the agent's middleware: those of a delegation.
+    """
+
+    definition: AgentDefinition
+    models: Mapping[str, Any] | None
+    skills: Any
+    stages: tuple[Any, ...] = ()
+
+    def applied_to(self, given: AgentOptions) -> tuple[list[Any], list[Any], Any]:
+        """Return the tools, middleware and renderer that apply the file's skills, turn limit and context."""
+        # A parent hands on all its tools, but not those for the skills of its own file.
+        tools = [tool for tool in given.tools if not is_of_file(tool)]
+        if self.skills is not None:
+            tools += _skill_tools(self.definition, self.skills)
+        middleware = [*self.stages, *given.middleware, (DEFINITION, _stage(self.definition))]
+        values = _context_of(self.definition)
+        if not values:
+            return tools, middleware, given.renderer
+        standard = standard_renderer(given.name, given.instructions, strict=given.strict)
+        return tools, middleware, _WithContext(values, given.renderer, standard)
+
+    def bind(self, agent: Any) -> None:
+        """Put an agent under the limits of the file.
+
+        Raises:
+            InvalidToolRulesError: E20, the file names tools that do not exist, and the agent is strict.
+        """
+        definition = self.definition
+        rules = rules_of(definition)
+        if self.skills is not None and isinstance(definition.tools, tuple):
+            rules = rules.merge(ToolRules.parse({"allow": _allowed_skill_tools(definition)}))
+        agent.standing_rules = agent.standing_rules.with_limits((DEFINITION, rules))
+        finder = getattr(agent.sdk_agent.tool_index, "finder", None)
+        existing = [*agent.unguarded_tools, *([] if finder is None else [finder])]
+        check_tools(definition, existing, strict=agent.strict)
+        agent.sdk_agent.turn_limit = definition.max_turns
+
+
+def agent_from_file(
+    kind: Any,
+    file: AgentFile,
+    *,
+    model: Any,
+    options: dict[str, Any],
+    mcp_configuration: Any = None,
+) -> Any:
+    """Return an agent of a file.
+
+    Args:
+        kind: ``Agent`` or a subclass.
+        file: The file.
+        model: The model if the file names none.
         options: The user's other options of the agent.
-        mcp_configuration: Where the definition's MCP servers are configured; None for no servers.
+        mcp_configuration: Where the file's MCP servers are configured; None for no servers.
 
     Raises:
-        InvalidOptionError: E75, ``definition`` is not an ``AgentDefinition``, ``models`` is not a mapping,
+        InvalidOptionError: E75, the definition is not an ``AgentDefinition``, the models are not a mapping,
             ``mcp_configuration`` is of another type, or an option is set by the file.
         EmptyPromptTextError: E2, the definition has no prompt.
+        InvalidToolRulesError: E20, the file names tools that do not exist, and the agent is strict.
         KantanAgentsError: E181 to E184, a server of the definition cannot be used.
     """
+    definition = file.definition
     if not isinstance(definition, AgentDefinition):
         reason = f"must be an AgentDefinition, not {type(definition).__name__}"
         raise InvalidOptionError(option="definition", reason=reason)
-    checked_models(models)
+    checked_models(file.models)
     for option in ("name", "instructions"):
         if option in options:
             raise InvalidOptionError(option=option, reason="is decided by the definition; leave it out")
-    own_model = model_of(definition.model, models)
-    result = {
+    own_model = model_of(definition.model, file.models)
+    options = {
         **options,
         "name": definition.name,
         "instructions": prompt_of(definition),
@@ -71,8 +120,12 @@ def agent_options(
     }
     if mcp_configuration is not None:
         servers = checked_items("mcp_servers", options.get("mcp_servers"))
-        result["mcp_servers"] = [*servers, *_servers_of(definition, mcp_configuration, servers)]
-    return with_file(definition, result, skills)
+        options["mcp_servers"] = [*servers, *_servers_of(definition, mcp_configuration, servers)]
+    agent = kind.__new__(kind, **options)
+    agent._file = file  # before `__init__`, which applies it
+    agent.__init__(**options)
+    file.bind(agent)
+    return agent
 
 
 def _servers_of(definition: AgentDefinition, configuration: Any, given: list[Any]) -> list[Any]:
@@ -85,60 +138,6 @@ def _servers_of(definition: AgentDefinition, configuration: Any, given: list[Any
         raise InvalidOptionError(option="mcp_configuration", reason=reason)
     found = configuration.for_definition(definition)
     return [server for server in found if not any(server is one for one in given)]
-
-
-def with_file(definition: AgentDefinition, options: Mapping[str, Any], skills: Any) -> dict[str, Any]:
-    """Return the options of an agent, with what applies the definition's context, turn limit and skills."""
-    middleware = checked_items("middleware", options.get("middleware"))
-    # A parent hands on all its tools, but not those for the skills of its own file.
-    tools = [tool for tool in checked_items("tools", options.get("tools")) if not is_of_file(tool)]
-    if skills is not None:
-        tools += _skill_tools(definition, skills)
-    result = {**options, "tools": tools, "middleware": [*middleware, (DEFINITION, _stage(definition))]}
-    values = _context_of(definition)
-    if values:
-        standard = standard_renderer(
-            options["name"], options["instructions"], strict=options.get("strict") is True
-        )
-        result["renderer"] = _WithContext(values, options.get("renderer"), standard)
-    return result
-
-
-def bind_to_file(
-    agent: Any,
-    definition: AgentDefinition,
-    models: Mapping[str, Any] | None,
-    skills: Any,
-    options: Mapping[str, Any],
-) -> None:
-    """Put an agent under the limits of its definition.
-
-    Args:
-        agent: The Agent, created from ``with_file(definition, ...)``.
-        definition: The definition.
-        models: The user's short names of models.
-        skills: The ``SkillLoader``, or None.
-        options: The user's options of the agent.
-
-    Raises:
-        InvalidToolRulesError: E20, the file names tools that do not exist, and the agent is strict.
-    """
-    rules = rules_of(definition)
-    if skills is not None and isinstance(definition.tools, tuple):
-        rules = rules.merge(ToolRules.parse({"allow": _allowed_skill_tools(definition)}))
-    agent.standing_rules = agent.standing_rules.with_limits((DEFINITION, rules))
-    finder = getattr(agent.sdk_agent.tool_index, "finder", None)
-    existing = [*agent.inherited["tools"], *([] if finder is None else [finder])]
-    check_tools(definition, existing, strict=agent.strict)
-    # Its subagents inherit the caller's options, and nothing from the file.
-    own = {
-        "renderer": options.get("renderer"),
-        "middleware": checked_items("middleware", options.get("middleware")),
-    }
-    agent.inherited |= {"models": models, "skills": skills, **own}
-    agent._given |= own
-    agent._definition = definition
-    agent.sdk_agent.turn_limit = definition.max_turns
 
 
 def _skill_tools(definition: AgentDefinition, skills: Any) -> list[Any]:

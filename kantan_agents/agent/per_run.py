@@ -62,8 +62,3 @@ def limited(rules: RuleLayers, chooser: Chooser | None) -> RuleLayers:
     kept = tuple(limit for limit in rules.limits if not limit[0].startswith(ARM_LIMIT))
     limits = (*kept, *(chooser.control_limits if chooser is not None else ()))
     return rules if limits == rules.limits else RuleLayers(rules.layers, limits)
-
-
-def control_of(instructions: Any) -> Any:
-    """Return the instructions of the agent itself."""
-    return instructions.control if isinstance(instructions, PerRun) else instructions

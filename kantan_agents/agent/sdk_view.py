@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import agents
 from agents.tool import default_tool_error_function
 
+from kantan_agents.agent.agent_options import OPTION_NAMES
 from kantan_agents.agent.bridge import SDKAgent, link_handoffs
 from kantan_agents.agent.options import check_options, checked_items
 from kantan_agents.errors import FixedOptionError
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from agents.tool import ToolErrorFunction
 
     from kantan_agents.core.prompt import Prompt
+    from kantan_agents.tools.guards.violations import RuleViolationPolicy
+    from kantan_agents.tools.mcp.failure_policy import MCPFailurePolicy
 
     _SDKType = agents.Agent[Any]
 else:
@@ -48,6 +51,15 @@ class SDKView(_SDKType):
     """
 
     _sdk_agent: SDKAgent
+    name: str
+    allow_env: bool
+    history: int
+    metadata: Any
+    on_mcp_failure: MCPFailurePolicy
+    on_rule_violation: RuleViolationPolicy
+    output_dest: str | None
+    runner: Any
+    strict: bool
 
     if TYPE_CHECKING:  # for type checkers, an Agent is an agents.Agent
         instructions: str | Prompt  # type: ignore[assignment]
@@ -154,8 +166,8 @@ class SDKView(_SDKType):
             own = self.__dict__
             if "_sdk_agent" in own:
                 if name == "handoffs":
-                    own["_given"][name] = value = checked_items(name, value)
-                elif name in own["_given"] or name in _SDK_FIELDS:
+                    value = checked_items(name, value)
+                elif name in OPTION_NAMES:
                     _check_own(self, name)
             object.__setattr__(self, name, value)
 
@@ -186,8 +198,7 @@ class _Field:
         raise AttributeError(self._name)
 
 
-_SDK_FIELDS = frozenset(agents.Agent.__dataclass_fields__)
-_STORED = frozenset(
+STORED = frozenset(
     {
         "allow_env",
         "history",
@@ -203,7 +214,7 @@ _STORED = frozenset(
 )
 """Options that an Agent stores under their own names, apart from ``handoffs``, which may be assigned."""
 
-for _name in _SDK_FIELDS - {"name", "handoffs"}:
+for _name in agents.Agent.__dataclass_fields__.keys() - {"name", "handoffs"}:
     setattr(SDKView, _name, _Field(_name, attrgetter(f"_sdk_agent.{_name}")))
 setattr(SDKView, "instructions", _Field("instructions", attrgetter("_instructions")))  # noqa: B010
 setattr(SDKView, "tools", _Field("tools", lambda agent: tuple(agent._sdk_agent.guarded_tools)))  # noqa: B010
@@ -215,7 +226,7 @@ def _check_own(agent: Any, name: str) -> None:
     A subclass may have a value of its own under the name of an option, if it sets it before it calls
     ``__init__``: programs do that whose class is older than the option.
     """
-    if name in vars(agent) and name not in _STORED:
+    if name in vars(agent) and name not in STORED:
         return
     error = FixedOptionError(option=name, agent=agent.name)
     if _of_subclass(agent):

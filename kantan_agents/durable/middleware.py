@@ -12,7 +12,7 @@ from kantan_agents.durable.engines.engine import Job
 from kantan_agents.durable.execution import current_execution
 from kantan_agents.durable.session import check_session
 from kantan_agents.durable.started_runs import started_runs
-from kantan_agents.durable.stored_run import StoredRun, checked_options, kept_keys, owner_of, stored_context
+from kantan_agents.durable.stored_run import StoredRun, checked_options, kept_keys, stored_context
 from kantan_agents.errors import InputTypeError, InvalidOptionError, NotStorableError
 from kantan_agents.middleware.redact.redact import Redact
 from kantan_agents.support.arguments import checked_int, checked_number
@@ -102,11 +102,7 @@ class Durable(Middleware):
 
 def durable_of(agent: Any) -> Durable | None:
     """Return the ``Durable`` among the middleware of an agent."""
-    for stage in agent.layers.stages:
-        owner = owner_of(stage)
-        if isinstance(owner, Durable):
-            return owner
-    return None
+    return next((one for one in agent.layers.middleware if isinstance(one, Durable)), None)
 
 
 def queued_job(
@@ -138,7 +134,7 @@ def queued_job(
     if context is not None and not isinstance(context, dict):
         raise InvalidOptionError(option="context", reason=f"must be a dict, not {type(context).__name__}")
     session = run_options.pop("session", None)
-    masks = [one for one in map(owner_of, agent.layers.stages) if isinstance(one, Redact)]
+    masks = [one for one in agent.layers.middleware if isinstance(one, Redact)]
 
     def redact(data: Any) -> Any:
         for one in masks:

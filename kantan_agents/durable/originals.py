@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kantan_agents.core.pipeline import Run
-from kantan_agents.durable.stored_run import owner_of
 from kantan_agents.middleware.redact.redact import Redact
 
 _ORIGINALS = "originals"
@@ -22,9 +21,9 @@ class Originals:
     """
 
     def __init__(self, run: Run) -> None:
-        stages = (owner_of(stage) for stage in run.agent.layers.stages)
+        middleware = run.agent.layers.middleware
         self._run = run
-        self._redacts = [one for one in stages if isinstance(one, Redact) and one.keep_in is not None]
+        self._redacts = [one for one in middleware if isinstance(one, Redact) and one.keep_in is not None]
         self._stored: dict[str, set[str]] = {one.keep_in or "": set() for one in self._redacts}
         if self._redacts and run.parent_run is None:
             self.new()  # stored with the context

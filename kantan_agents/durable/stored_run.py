@@ -172,18 +172,13 @@ def kept_keys(agent: Any) -> frozenset[str]:
     Raises:
         NotStorableError: E151, it puts back values that no other process would have.
     """
-    redacts = [stage for stage in map(owner_of, agent.layers.stages) if isinstance(stage, Redact)]
+    redacts = [one for one in agent.layers.middleware if isinstance(one, Redact)]
     if any(one.forgets for one in redacts):
         reason = "are lost with the process; give it keep_in=, or restore=False"
         raise NotStorableError(
             agent=agent.name, what="the values that Redact(restore=True) puts back", reason=reason
         )
     return frozenset(one.keep_in for one in redacts if one.keep_in is not None)
-
-
-def owner_of(stage: Any) -> Any:
-    """Return the middleware whose method a stage is; None for a function."""
-    return getattr(stage[1] if isinstance(stage, tuple) else stage, "__self__", None)
 
 
 def loaded_context(stored: StoredRun) -> dict[str, Any]:

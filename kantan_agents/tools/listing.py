@@ -167,7 +167,7 @@ async def answer_missing(wrapper: Any, tool_name: str, call_id: str = "") -> str
 
 def _left_out(book: Rulebook | None, tool_name: str) -> Any:
     """Return a tool of the agent that it does not have in this turn, such as a switched off one, or None."""
-    tools = getattr(book, "inherited", {}).get("tools", ())
+    tools = getattr(book, "unguarded_tools", ())
     return next((tool for tool in tools if getattr(tool, "name", None) == tool_name), None)
 
 

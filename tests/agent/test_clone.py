@@ -201,7 +201,7 @@ async def test_a_clone_of_an_agent_from_a_file_keeps_the_limits_of_the_file(tmp_
         assert context["place"] == "Oslo"
         assert "place: Oslo" in str(model.calls[-1].system_instructions)
         assert one.pipeline.names.count("definition") == 1
-    assert copied.inherited["middleware"] != agent.inherited["middleware"]
+    assert copied.given.middleware != agent.given.middleware
 
 
 @pytest.mark.parametrize("changes", [{}, {"middleware": []}, {"tool_providers": None}, {"name": "other"}])

@@ -56,7 +56,7 @@ def test_agents_that_would_share_a_tool_name_are_refused_instead_of_one_being_lo
         Agent("boss", "Ask.", tools=[Agent("Geo 東京", "x"), Agent("Geo 大阪", "x")])
     assert "the agents 'Geo 東京' and 'Geo 大阪' would have the same tool name, geo___" in str(caught.value)
     same = Agent("boss", "Ask.", tools=[Agent("geo", "x"), Agent("geo", "y")])
-    assert [tool.name for tool in same.inherited["tools"]] == ["geo"]
+    assert [tool.name for tool in same.unguarded_tools] == ["geo"]
 
 
 def test_an_agent_without_a_letter_for_a_tool_name_is_refused_with_the_way_to_choose_one() -> None:

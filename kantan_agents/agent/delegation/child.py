@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
-import inspect
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from threading import Lock
 from typing import Any
 
-import agents
 import attrs
 from agents import RunConfig, RunHooks, Usage
 from cachetools import LRUCache
 
 from kantan_agents.agent import Agent
+from kantan_agents.agent.agent_options import OPTION_NAMES
 from kantan_agents.agent.bridge import CHILDREN, config_for_delegated
 from kantan_agents.agent.delegation.chain import Delegation
 from kantan_agents.agent.delegation.parent import Parent
-from kantan_agents.agent.from_definition import is_from_file
-from kantan_agents.agent.options import checked_items
+from kantan_agents.agent.from_definition import AgentFile, agent_from_file, is_from_file
 from kantan_agents.core.pipeline import Next, Run, calls_next_last
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.subagent_files import AgentDefinition, model_of
@@ -97,24 +94,19 @@ class Children:
         return agent
 
     def _build(self, definition: AgentDefinition, parent: Parent) -> Agent:
-        inherited = dict(parent.options)
-        models = inherited.pop("models", None) if self._models is None else self._models
-        inherited.pop("models", None)
         defaults = {"tool_providers": None, "history": 0, "mcp_config": None, "model_settings": None}
-        options: dict[str, Any] = {**defaults, **inherited, **self._options}
+        options: dict[str, Any] = {**defaults, **parent.options, **self._options}
+        models = options.pop("models", None)
+        if self._models is not None:
+            models = self._models
         if model_of(definition.model, models) is not None and "model_settings" not in self._options:
             options["model_settings"] = None  # the inherited settings are for the parent's model
-        for option in ("mcp_config", "model_settings"):
-            if options[option] is None:
-                del options[option]
-        middleware = checked_items("middleware", options.pop("middleware", None))
-        outermost = ("delegation", enter_delegation)
-        agent = Agent.from_definition(
-            definition, models=models, middleware=[outermost, *middleware], **options
-        )
-        # A grandchild gets its own delegation stage, so it must not inherit this one; a clone must keep it.
-        agent.inherited["middleware"] = agent._given["middleware"] = middleware
-        agent._fixed_stages = (outermost,)
+        if options["mcp_config"] is None:
+            del options["mcp_config"]
+        # Not among the middleware: a grandchild gets its own, so it must not inherit this one.
+        outermost = (("delegation", enter_delegation),)
+        file = AgentFile(definition, models, options.pop("skills", None), outermost)
+        agent: Agent = agent_from_file(Agent, file, model=options.pop("model", None), options=options)
         # Provider rules of the parent apply here too. The parent's limits apply through the ceiling.
         agent.standing_rules = RuleLayers(parent.standing.layers, agent.standing_rules.limits)
         return agent if self._change is None else self._change(agent)
@@ -152,11 +144,7 @@ def checked_child_options(options: Mapping[str, Any]) -> dict[str, Any]:
         InvalidOptionError: E75, an option does not exist, cannot be set for children, or has a wrong value.
         KantanAgentsError: Any other error of ``Agent``.
     """
-    known = {
-        *inspect.signature(Agent).parameters,
-        *(field.name for field in dataclasses.fields(agents.Agent)),
-        "skills",
-    }
+    known = OPTION_NAMES | {"skills"}
     for option, value in options.items():
         if option == "allow_env" and value is not False:
             reason = "cannot be set for delegated agents, whose files may come from anywhere"

@@ -30,7 +30,7 @@ def warn_of_lost_tools(child: Agent, definition: AgentDefinition, delegation: De
     layers = delegation.ceiling.over(child.standing_rules)
     lost: dict[str, list[UnknownTool]] = {}
     has_tools = False
-    for tool in child.inherited["tools"]:
+    for tool in child.unguarded_tools:
         facts = facts_of_listed(tool)
         decision = layers.decide_tool(facts)
         limit = decision.limit or ""

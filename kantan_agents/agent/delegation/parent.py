@@ -17,6 +17,16 @@ from kantan_agents.tools.rules_in_force import NO_LAYERS, rules_of_run
 
 # Options that belong to the run: after a hand-off they still come from the agent that was run.
 _RUN_OPTIONS = ("on_rule_violation", "pipeline", "runner")
+_INHERITED = (
+    "model",
+    "model_provider_factory",
+    "model_settings",
+    "on_mcp_failure",
+    "renderer",
+    "metadata",
+    "middleware",
+    *_RUN_OPTIONS,
+)
 
 
 @attrs.frozen(eq=False)
@@ -62,7 +72,7 @@ def parent_of(wrapper: Any, agent: Any = None) -> Parent:
     settings = owner or run_agent
     options = {**_inherited(settings), **_sdk_options(active, owner)}
     if run_agent is not None and owner is not run_agent:
-        options |= {name: run_agent.inherited[name] for name in _RUN_OPTIONS}
+        options |= {name: getattr(run_agent.given, name) for name in _RUN_OPTIONS}
         options["middleware"] = _combined_middleware(run_agent, owner)
     standing = settings.standing_rules if settings is not None else NO_LAYERS
     options["on_mcp_failure"] = policy_for(options.get("on_mcp_failure", "raise"), options["mcp_servers"])
@@ -70,7 +80,13 @@ def parent_of(wrapper: Any, agent: Any = None) -> Parent:
 
 
 def _inherited(agent: Any) -> Mapping[str, Any]:
-    return agent.inherited if agent is not None else {}
+    if agent is None:
+        return {}
+    options = {name: getattr(agent.given, name) for name in _INHERITED}
+    options["mcp_config"] = agent.given.sdk_agent_options.get("mcp_config")
+    if agent._file is not None:
+        options |= {"models": agent._file.models, "skills": agent._file.skills}
+    return options
 
 
 def _sdk_options(active: agents.Agent[Any], owner: Any) -> dict[str, Any]:
@@ -86,6 +102,6 @@ def _sdk_options(active: agents.Agent[Any], owner: Any) -> dict[str, Any]:
 
 def _combined_middleware(run_agent: Agent[Any], owner: Any) -> list[Any]:
     """Return the middleware of the run and, inside it, the middleware of the active agent."""
-    middleware = list(run_agent.inherited["middleware"])
-    inner = owner.inherited["middleware"] if owner is not None else ()
+    middleware = run_agent.given.middleware
+    inner = owner.given.middleware if owner is not None else ()
     return middleware + [one for one in inner if not any(one is known for known in middleware)]

@@ -147,10 +147,10 @@ def pinned_loaders(agent: Agent[Any]) -> PinnedFiles:
 
 def _loaders_of(agent: Agent[Any], seen: list[Agent[Any]]) -> Iterator[Any]:
     seen.append(agent)
-    for tool in agent.inherited["tools"]:
+    for tool in agent.unguarded_tools:
         yield getattr(getattr(getattr(tool, "on_invoke_tool", None), "__self__", None), "loader", None)
-    for entry in agent.inherited["middleware"] or ():
-        yield getattr(entry[1] if isinstance(entry, tuple) else entry, "files", None)
+    for middleware in agent.layers.middleware:
+        yield getattr(middleware, "files", None)
     for target in agent.handoffs:
         if isinstance(target, Agent) and not any(target is one for one in seen):
             yield from _loaders_of(target, seen)

@@ -193,7 +193,7 @@ def chat(
     files = instruction_files_for(tools_root, project_instructions, is_for_project=is_for_project)
     make_agent, context = read_start(agent, text, context_file, rules, tools, questions, asked or (), files)
     talks_to = make_agent(model)
-    place = say_where_commands_run(talks_to.inherited["tools"], approved or (), sandbox)
+    place = say_where_commands_run(talks_to.unguarded_tools, approved or (), sandbox)
     store = None if no_save else open_conversations(conversations, resumes=resume is not None)
 
     from kantan_agents.cli.chat.run import lead

@@ -22,12 +22,11 @@ _MAX_RECORD: Final = 400_000
 
 def summarizer(agent: Agent[Any]) -> Agent[str]:
     """Return an agent that writes summaries with the model of another one, and has no tools."""
-    inherited = agent.inherited
     return Agent(
         agent.name,
         INSTRUCTIONS,
-        model=inherited["model"],
-        model_provider_factory=inherited["model_provider_factory"],
+        model=agent.given.model,
+        model_provider_factory=agent.given.model_provider_factory,
         tool_providers=None,
         history=0,
         metadata={"chat": "compact"},

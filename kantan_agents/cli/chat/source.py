@@ -117,9 +117,7 @@ class PinnedSource:
 
 def slash_commands_of(agent: Agent[Any]) -> SlashCommands | None:
     """Return the middleware that lets a person run the tools of an agent; None if nobody may."""
-    entries = agent.inherited["middleware"]
-    values = [entry[1] if isinstance(entry, tuple) else entry for entry in entries]
-    return next((value for value in values if isinstance(value, SlashCommands)), None)
+    return next((one for one in agent.layers.middleware if isinstance(one, SlashCommands)), None)
 
 
 def _assistant(

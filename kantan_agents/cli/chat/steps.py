@@ -103,7 +103,7 @@ def steps_of(kept: KeptConversation) -> list[Todo] | None:
 
 def give_steps(kept: KeptConversation, agent: Agent[Any], context: dict[str, Any]) -> None:
     """Set the list in a context to the one that a conversation has, if the agent keeps one there."""
-    key = next(filter(None, map(key_of, agent.inherited["tools"])), None)
+    key = next(filter(None, map(key_of, agent.unguarded_tools)), None)
     steps = steps_of(kept)
     if key is not None and steps is not None:
         context[key] = steps

@@ -137,7 +137,7 @@ def _naming_what_is_missing(loader: AgentLoader, skills: SkillLoader) -> Stage:
 
 
 def _name_missing_tools(definition: AgentDefinition, agent: Agent[Any]) -> None:
-    unknown = missing_tools(definition, agent.inherited["tools"])
+    unknown = missing_tools(definition, agent.unguarded_tools)
     if unknown:
         sentence = names_no_tool(unknown, where=f"of agent {definition.name!r}")
         pronoun = "it" if len(unknown) == 1 else "them"
@@ -151,7 +151,7 @@ def _name_missing_servers(definition: AgentDefinition, agent: Agent[Any]) -> Non
         return
     from kantan_agents.tools.mcp.configuration.agent_file import wanted_servers  # few files have servers
 
-    has = {server.name for server in agent.inherited["mcp_servers"]}
+    has = {server.name for server in agent.given.mcp_servers}
     try:
         wanted = wanted_servers(definition).names
     except KantanAgentsError as error:

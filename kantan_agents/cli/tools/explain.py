@@ -80,7 +80,7 @@ def _has_tool(agent: Agent[Any], name: str) -> bool:
 
     # A server of MCP tools may connect later.
     return name.lower().startswith("mcp__") or any(
-        name in facts_of_listed(tool).names for tool in agent.inherited["tools"]
+        name in facts_of_listed(tool).names for tool in agent.unguarded_tools
     )
 
 

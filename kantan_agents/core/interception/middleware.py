@@ -70,6 +70,7 @@ class Layers:
         tool_calls: ``tool_call`` methods.
         metadata: ``trace_metadata`` methods.
         named_tools: The tools that middleware names.
+        middleware: The objects with these methods, also those of which only a method was given.
     """
 
     stages: tuple[Stage | tuple[str, Stage], ...] = ()
@@ -77,6 +78,7 @@ class Layers:
     tool_calls: tuple[Any, ...] = ()
     metadata: tuple[Callable[[Run], Mapping[str, Any]], ...] = ()
     named_tools: tuple[NamedTools, ...] = ()
+    middleware: tuple[Any, ...] = ()
 
     def inside(self, outer: Layers | None) -> Layers:
         """Return these layers with others around them."""
@@ -84,6 +86,9 @@ class Layers:
             return self
         own, others = attrs.astuple(self, recurse=False), attrs.astuple(outer, recurse=False)
         return Layers(*(other + mine for other, mine in zip(others, own, strict=True)))
+
+
+_NO_LAYERS = Layers()
 
 
 def layers_of(middleware: Iterable[Any]) -> Layers:
@@ -101,14 +106,19 @@ def layers_of(middleware: Iterable[Any]) -> Layers:
     tool_calls: list[Any] = []
     metadata: list[Any] = []
     named_tools: list[NamedTools] = []
+    objects: list[Any] = []
     for entry in middleware:
         name, value = entry if isinstance(entry, tuple) and len(entry) == 2 else (None, entry)  # noqa: PLR2004
         levels = _levels(value)
         if levels is None:
             stages.append(entry)
+            owner = getattr(value, "__self__", None)
+            if isinstance(owner, Middleware):  # `redact.run` as a stage: what it masks counts as well
+                objects.append(owner)
             continue
         if name is not None and (not isinstance(name, str) or not name):
             raise NotAStageError(value=repr(entry), reason="its name is empty or not a str")
+        objects.append(value)
         if "run" in levels:
             stages.append((name or stage_name(value), value.run))
         if "model_call" in levels:
@@ -121,7 +131,8 @@ def layers_of(middleware: Iterable[Any]) -> Layers:
         if isinstance(named, NamedTools):
             named_tools.append(named)
     stages.sort(key=_is_inside)
-    return Layers(tuple(stages), tuple(model_calls), tuple(tool_calls), tuple(metadata), tuple(named_tools))
+    lists = (stages, model_calls, tool_calls, metadata, named_tools, objects)
+    return Layers(*map(tuple, lists)) if stages or objects else _NO_LAYERS
 
 
 def _is_inside(stage: Any) -> bool:

@@ -111,7 +111,7 @@ def checked_arguments(agent: Any, store: Any, **options: Any) -> ImproveArgument
         options["version"],
         cohort,
         {**selection, "seed": seed},
-        agent.inherited["model"] if model is None else model,
+        agent.given.model if model is None else model,
         spending_limits(options["max_tokens"], options["max_cost"], prices),
         SearchOptions(
             checked_int("rounds", options["rounds"], 1),
@@ -149,7 +149,7 @@ def judge_of(given: Any, agent: Agent[Any]) -> Evaluator:
         reason = "say what gives the scores: an evaluator, a judge's agent, or a function of a FinishedCase"
         raise InvalidOptionError(option="judge", reason=reason)
     if isinstance(given, Prompt):
-        judge = judged(given, model=agent.inherited["model"])
+        judge = judged(given, model=agent.given.model)
     elif isinstance(given, Agent):
         judge = judged(given)
     else:

@@ -105,7 +105,7 @@ class Change:
         shown = model if isinstance(model, str) else getattr(model, "model", None) or type(model).__name__
 
         def options(agent: Agent[Any]) -> dict[str, Any]:
-            if model == agent.inherited["model"]:
+            if model == agent.given.model:
                 raise NoChangeError(change="model", reason=f"the agent has the model {shown!r} already")
             return {"model": model}
 
@@ -208,7 +208,7 @@ class Change:
         names = [getattr(one, "__name__", type(one).__name__) for one in middleware]
 
         def options(agent: Agent[Any]) -> dict[str, Any]:
-            own = list(agent.inherited["middleware"])
+            own = agent.given.middleware
             if all(any(one is known for known in own) for one in middleware):
                 raise NoChangeError(change="middleware", reason="the agent has it already")
             return {"middleware": [*middleware, *own]}

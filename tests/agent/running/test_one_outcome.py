@@ -113,7 +113,7 @@ async def outcome_of_task(task: asyncio.Task[Any]) -> str:
 
 
 def with_note(records: Records, agent: Agent) -> Agent:
-    return agent.clone(middleware=[("note", records.note), *agent.inherited["middleware"]])
+    return agent.clone(middleware=[("note", records.note), *agent.given.middleware])
 
 
 HOW = ("inside", "at once", "soon", "twice")

@@ -129,7 +129,7 @@ def agent_of(root: Path, *turns: list[Any], approval: bool = True, **options: An
 
 def offered(agent: Agent[Any], number: int = 0) -> list[str]:
     """The tools that the model was shown in a call."""
-    model: Any = agent.inherited["model"]
+    model: Any = agent.given.model
     return [tool.name for tool in model.calls[number].tools]
 
 
@@ -248,7 +248,7 @@ async def test_subagents_only_read_and_have_no_plan_of_their_own(root: Path) -> 
     assert led.outputs == ["I may not."]
     assert "ExitPlanMode" in offered(agent) and "ExitPlanMode" not in offered(agent, 1)
     assert not (root / "src/a.py").exists() and led.mode.is_on
-    model: Any = agent.inherited["model"]
+    model: Any = agent.given.model
     outputs = [one["output"] for one in model.calls[2].input if "output" in one]
     assert any("answer with what should be changed" in one for one in outputs)
 
@@ -524,7 +524,7 @@ async def test_where_no_one_can_agree_the_plan_is_the_answer(root: Path) -> None
     led = Led(PlanMode(is_on=True), pipe=True, yes=("Write",))
     agent = agent_of(root, turn(propose("Write(src/**)", plan="1. Write."), write(), propose()))
     assert await led.say(agent) == "1. Write.\n\nThe plan asks for:\n- Write(src/**)"
-    model: Any = agent.inherited["model"]
+    model: Any = agent.given.model
     assert len(model.calls) == 1 and not (root / "src/a.py").exists()
     assert await led.say(agent_of(root)) == "Done."
     assert led.mode.is_on

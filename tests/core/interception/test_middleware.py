@@ -10,7 +10,9 @@ import pytest
 
 from kantan_agents import Agent
 from kantan_agents.core.interception import Middleware
+from kantan_agents.core.interception.middleware import layers_of
 from kantan_agents.errors import DuplicateStageError, NotAStageError
+from kantan_agents.middleware import Redact
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 
 pytestmark = pytest.mark.anyio
@@ -214,3 +216,8 @@ async def test_the_agent_stores_no_state_of_a_run() -> None:
     assert agent.sdk_agent.model is model
     assert agent.sdk_agent.clone().model is model
     assert inside == [looking.sdk_agent.model]
+
+
+def test_an_object_counts_also_if_only_its_method_is_a_stage() -> None:
+    redact = Redact()
+    assert layers_of([("masked", redact.run)]).middleware == (redact,)

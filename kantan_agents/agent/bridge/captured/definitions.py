@@ -157,17 +157,13 @@ def output_data(schema: Any, mode: str) -> dict[str, Any]:
     }
 
 
-def recorded_options(agent: Any, given: Mapping[str, Any]) -> msgspec.Raw:
-    """Return the options of an agent that shape its requests, as JSON; new when its hand-offs change.
-
-    Args:
-        agent: The Agent.
-        given: Its options by name.
-    """
-    known = _known_options.get(agent)
+def recorded_options(agent: Any) -> msgspec.Raw:
+    """Return the options of an Agent that shape its requests, as JSON; new when its hand-offs change."""
+    known, handoffs = _known_options.get(agent), agent.handoffs
     # By identity: `==` of the SDK's agents never ends on a cycle.
-    if known is None or [*map(id, known[0])] != [*map(id, given["handoffs"])]:
-        known = list(given["handoffs"]), msgspec.Raw(encode(_options_data(given)))
+    if known is None or [*map(id, known[0])] != [*map(id, handoffs)]:
+        given = {**agent.given.by_name(), "handoffs": handoffs}
+        known = list(handoffs), msgspec.Raw(encode(_options_data(given)))
         _known_options[agent] = known
     return known[1]
 

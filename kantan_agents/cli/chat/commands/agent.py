@@ -42,7 +42,7 @@ RELOAD: Final = ChatCommand(
 
 def model_of(agent: Agent[Any]) -> str:
     """Return the name of the model of an agent, as far as it has one."""
-    model = agent.inherited["model"]
+    model = agent.given.model
     if model is None or isinstance(model, str):
         return model or "the default of the SDK"
     return str(getattr(model, "model", None) or type(model).__name__)

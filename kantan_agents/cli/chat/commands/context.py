@@ -68,6 +68,4 @@ def _cut(text: str, most: int) -> str:
 def _limits(agent: Any) -> Iterator[Any]:
     from kantan_agents.middleware import CompactHistory
 
-    entries = agent.inherited["middleware"]
-    values = (entry[1] if isinstance(entry, tuple) else entry for entry in entries)
-    return (value for value in values if isinstance(value, CompactHistory))
+    return (one for one in agent.layers.middleware if isinstance(one, CompactHistory))

@@ -101,7 +101,7 @@ def judged_metadata(finished: FinishedCase) -> dict[str, Any]:
 
 def judge_options(judge: Agent[Any]) -> Mapping[str, Any]:
     """Return what identifies a judge in another process: its instructions, model, settings and output."""
-    instructions, model = judge.instructions, judge.inherited["model"]
+    instructions, model = judge.instructions, judge.given.model
     schema = None if judge.output_type is None else output_schema(judge.output_type)
     described = {
         "instructions": instructions.text if isinstance(instructions, Prompt) else instructions,

@@ -48,7 +48,7 @@ def run_options(config: RunConfig, context: Mapping[str, Any], options: Mapping[
 
 def model_of(agent: Agent[Any]) -> str | None:
     """Return the name of an agent's model; None for the SDK's default."""
-    return _name_of(agent.inherited["model"])
+    return _name_of(agent.given.model)
 
 
 def _agent(agent: Any) -> dict[str, Any]:

@@ -56,14 +56,9 @@ async def withholds(config: RunConfig, variants: Iterable[Variant]) -> bool:
         return True
     reached = [one for variant in variants for one in (await Reached.from_agent(variant.agent)).agents]
     own = [one for one in reached if isinstance(one, Agent)]
-    return any(isinstance(one, Redact) for agent in own for one in _middleware(agent))
+    return any(isinstance(one, Redact) for agent in own for one in agent.layers.middleware)
 
 
 def _has_own_retry(variant: Variant) -> bool:
     is_set = variant.agent.sdk_agent.model_settings.retry is not None
-    return is_set or any(isinstance(one, Retry) for one in _middleware(variant.agent))
-
-
-def _middleware(agent: Agent[Any]) -> list[Any]:
-    given = agent.inherited["middleware"] or ()
-    return [one[1] if isinstance(one, tuple) else one for one in given]
+    return is_set or any(isinstance(one, Retry) for one in variant.agent.layers.middleware)
