@@ -8,7 +8,7 @@ import os
 import pickle
 import sqlite3
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -71,7 +71,7 @@ class Evil:
 def test_a_pickle_in_a_database_is_not_read(shop: Shop, kantan_agents: Invoke, tmp_path: Path) -> None:
     run_id = shop.enqueue("looks", "hello")
     written = base64.b64encode(pickle.dumps(Evil(tmp_path / "pwned"))).decode()
-    with sqlite3.connect(tmp_path / "durable.sqlite3") as connection:
+    with closing(sqlite3.connect(tmp_path / "durable.sqlite3")) as connection, connection:
         connection.execute("UPDATE workflow_status SET serialization = 'py_pickle'")
         # Versions of DBOS have it in one table or the other.
         for table in ("workflow_status", "workflow_input"):

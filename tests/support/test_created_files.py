@@ -22,10 +22,8 @@ EXEMPT = {
     ("cli/app.py", "open"): "the null device",
     ("traces/kantan_tracers.py", "connect"): "a database that kantan-llm's own tracer has opened before",
     ("traces/recorder/recorder.py", "connect"): "in mode ro or immutable, with which SQLite creates nothing",
-    (
-        "traces/store/connection.py",
-        "connect",
-    ): "in mode ro, rw or immutable, with which SQLite creates nothing",
+    ("traces/trace_file.py", "connect"): "in mode ro, rw or immutable, with which SQLite creates nothing",
+    ("lab/evaluation/experiment/database.py", "connect"): "in mode rw, with which SQLite creates nothing",
     ("traces/recorder/database.py", "connect"): "called after create_private, in `_connect_verified`",
 }
 """Places that create no file, or one without contents of the library, with the reason."""
