@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar
 
 import attrs
 
@@ -18,14 +18,12 @@ def grouped(command: Callable[..., R]) -> Callable[..., R]:
     The annotation and the default of a field are those of its option. The command itself receives an
     instance, so that it passes on one value.
     """
-    hints = get_type_hints(command, include_extras=True)
-    groups = {name: hint for name, hint in hints.items() if attrs.has(hint)}
+    # Not `get_type_hints`: before Python 3.11, it hides an option with the default None inside of `Optional`.
+    given_parameters = inspect.signature(command, eval_str=True).parameters.values()
+    groups = {one.name: one.annotation for one in given_parameters if attrs.has(one.annotation)}
     parameters: list[inspect.Parameter] = []
-    for parameter in inspect.signature(command).parameters.values():
-        if parameter.name in groups:
-            parameters += _options(groups[parameter.name])
-        else:
-            parameters.append(parameter.replace(annotation=hints[parameter.name]))
+    for parameter in given_parameters:
+        parameters += _options(groups[parameter.name]) if parameter.name in groups else [parameter]
 
     @wraps(command)
     def run(**given: Any) -> R:
@@ -41,7 +39,7 @@ def grouped(command: Callable[..., R]) -> Callable[..., R]:
 
 
 def _options(group: type[Any]) -> list[inspect.Parameter]:
-    hints = get_type_hints(group, include_extras=True)
+    hints = inspect.get_annotations(group, eval_str=True)
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     return [
         inspect.Parameter(field.name, kind, default=field.default, annotation=hints[field.name])
