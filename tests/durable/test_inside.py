@@ -257,7 +257,7 @@ def test_a_tool_of_a_server_is_called_once_and_a_server_that_is_down_may_be_left
     down: Any = {"command": "false"}
 
     async def made() -> None:
-        async with MCPServerStdio(params) as server:
+        async with MCPServerStdio(params, client_session_timeout_seconds=60) as server:
 
             def up(case: Case) -> Agent[Any]:
                 return case.agent(tools=[_pay(case)], mcp_servers=[server])

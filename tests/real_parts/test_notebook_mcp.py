@@ -30,7 +30,9 @@ def agent(server):
 
 def new_server():
     return MCPServerStdio(
-        {{"command": sys.executable, "args": [{str(CRASHING)!r}, "."]}}, name="files"
+        {{"command": sys.executable, "args": [{str(CRASHING)!r}, "."]}},
+        name="files",
+        client_session_timeout_seconds=60,
     )
 
 server = new_server()

@@ -19,7 +19,7 @@ from typing_extensions import Self
 
 from tests.programs import Preloaded, Program
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 INTERRUPT_SECONDS = 8.0
 SCRIPT = Path(__file__).with_name("on_terminal.py")
 HISTORY = 1000

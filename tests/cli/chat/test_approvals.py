@@ -109,6 +109,7 @@ def test_always_is_for_a_folder_and_never_for_a_protected_file(chat: Any, folder
         assert not (folder / "docs/.mcp.json").exists()
         terminal.enter("a")
         terminal.wait_for("Type y for this call, or n to refuse it.")
+        terminal.wait_for("[y]es, [n]o:", 2)  # what is typed before a question is no answer to it
         assert not (folder / "docs/.mcp.json").exists()
         terminal.enter("y")
         terminal.wait_for("Done.")

@@ -473,7 +473,9 @@ def test_an_mcp_server_is_neither_listed_nor_called(
         return Agent("a", "Hi", model=model, mcp_servers=[server])
 
     async def record() -> None:
-        async with MCPServerStdio(real_servers.filesystem(tmp_path), name="files") as server:
+        async with MCPServerStdio(
+            real_servers.filesystem(tmp_path), name="files", client_session_timeout_seconds=60
+        ) as server:
             with suppress(RuntimeError):
                 script = [Call("read_text_file", {"path": path}), "done"]
                 await make(ScriptedModel(script), server).run_async("q")

@@ -35,7 +35,7 @@ async def test_a_server_process_is_not_contacted(tapes: Tapes, tmp_path: Path, p
     log = tmp_path / "log"
     command, *arguments = preloaded.command(SERVER, log)
     parameters: Any = {"command": command, "args": arguments}
-    async with MCPServerStdio(parameters, name="files") as server:
+    async with MCPServerStdio(parameters, name="files", client_session_timeout_seconds=60) as server:
         plain = await tapes.record(Case(reading(server, live=True)))
         streamed = await tapes.record(Case(reading(server, live=True)), streamed=True)
     assert log.read_text() == "x\nx\n"

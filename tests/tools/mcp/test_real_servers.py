@@ -34,7 +34,8 @@ async def test_a_published_server_lists_its_tools(
     name: str, real_servers: RealServers, repository: Path
 ) -> None:
     start, tool = SERVERS[name]
-    async with MCPServerStdio(start(real_servers, repository), name=name) as server:
+    params = start(real_servers, repository)
+    async with MCPServerStdio(params, name=name, client_session_timeout_seconds=60) as server:
         assert tool in [listed.name for listed in await server.list_tools()]
 
 

@@ -134,6 +134,7 @@ async def test_the_wrapped_server_connects_and_keeps_its_options(real_servers: R
         cache_tools_list=True,
         require_approval="always",
         tool_filter={"allowed_tool_names": ["echo", "read_resource"]},
+        client_session_timeout_seconds=60,
     )
     async with with_resources(inner) as server:
         assert server.name == "everything"
