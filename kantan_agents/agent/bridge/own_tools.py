@@ -40,8 +40,6 @@ class OwnTools:
         InvalidOptionError: E75, a tool has no parameter of the name given to ``rule_parameter``.
     """
 
-    __slots__ = ("_book", "_fields", "_given", "_inside", "_made", "_ready")
-
     def __init__(self, tools: Sequence[Tool], book: Rulebook, *, holds: bool = True) -> None:
         self._given = tuple(tools)
         self._book = book

@@ -39,25 +39,6 @@ class Emitter:
         raw_handlers: Those of them that also receive ``RawResponseEvent``.
     """
 
-    __slots__ = (
-        "_added",
-        "_deliveries",
-        "_failures",
-        "_is_over",
-        "_kinds",
-        "_lock",
-        "_loop",
-        "_numbering",
-        "_queued",
-        "_sequence",
-        "agent",
-        "handlers",
-        "parent",
-        "parent_run_id",
-        "raw_handlers",
-        "run_id",
-    )
-
     def __init__(
         self,
         run_id: str,
@@ -316,8 +297,6 @@ def _is_in_handler_of(emitter: Emitter | None) -> bool:
 
 class Stopwatch:
     """Measures the seconds since its creation."""
-
-    __slots__ = ("_start",)
 
     def __init__(self) -> None:
         self._start = time.perf_counter()

@@ -27,8 +27,6 @@ class ModelCallCapture:
         data: What is known so far.
     """
 
-    __slots__ = ("_begun", "_capture", "_place", "data")
-
     def __init__(self, capture: Collector, data: dict[str, Any], place: int) -> None:
         self._capture = capture
         self._place = place
