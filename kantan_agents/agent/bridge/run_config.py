@@ -46,7 +46,7 @@ def effective_run_config(
 def changed_config(config: RunConfig, **changes: Any) -> RunConfig:
     """Return a copy of a configuration with some fields changed.
 
-    ``dataclasses.replace`` would call the constructor of a user's subclass and lose what is no field. With
+    ``dataclasses.replace`` would call the constructor of a user's subclass and lose other attributes. With
     model settings, the SDK would also read all type hints of the class: a turn would take 1.7 times as long.
     It is still used where the SDK converts a dict.
     """
