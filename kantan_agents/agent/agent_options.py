@@ -22,7 +22,7 @@ from kantan_agents.tools.guards.violations import RuleViolationPolicy, checked_p
 from kantan_agents.tools.mcp.failure_policy import MCPFailurePolicy, checked_mcp_failure
 
 
-@attrs.frozen(eq=False, slots=False, kw_only=True)  # an object with a `__dict__` is created faster
+@attrs.frozen(eq=False, slots=False, kw_only=True)  # so that `vars` lists its options
 class AgentOptions:
     """The options of an ``Agent``, whose docstring describes them and whose signature has the defaults.
 

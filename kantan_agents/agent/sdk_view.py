@@ -184,8 +184,6 @@ class _Field:
         read: Returns its value for an Agent.
     """
 
-    __slots__ = ("_name", "_read")
-
     def __init__(self, name: str, read: Callable[[Any], Any]) -> None:
         self._name = name
         self._read = read

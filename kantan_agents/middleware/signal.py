@@ -8,8 +8,6 @@ import asyncio
 class Signal:
     """Wakes the task that has made it. Any thread may set it, also one with another event loop."""
 
-    __slots__ = ("_event", "_loop")
-
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._event = asyncio.Event()

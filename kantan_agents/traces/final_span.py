@@ -34,8 +34,6 @@ class GenerationSpanData(agents.GenerationSpanData):
         model_config: How a structured output was requested.
     """
 
-    __slots__ = ("_answer", "_given", "_input", "_output")
-
     def __init__(
         self,
         agent_name: str,

@@ -38,7 +38,6 @@ class RunTrace:
     """
 
     # Not a generator: every unfinished run would keep its frame in memory.
-    __slots__ = ("_is_inside", "_record", "_run")
 
     def __init__(self, run: Run) -> None:
         self._run = run

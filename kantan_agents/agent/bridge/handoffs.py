@@ -33,8 +33,6 @@ class HandoffLinks:
         reached: Every Agent that was reachable then, this one included, with its targets.
     """
 
-    __slots__ = ("linked", "reached")
-
     def __init__(self) -> None:
         self.linked: list[Any] = []
         self.reached: tuple[tuple[Linkable, list[Any]], ...] = ()

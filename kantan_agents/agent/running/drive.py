@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from structlog.contextvars import bind_contextvars, reset_contextvars
+
 from kantan_agents.agent.bridge.captured import capture_run
 from kantan_agents.agent.cancelling import cancel_later, is_about_to_be_cancelled
-from kantan_agents.agent.running.logs import bind_names, log_end, run_usage, unbind_names
+from kantan_agents.agent.running.logs import log_end, run_usage
 from kantan_agents.core.context import check_context
 from kantan_agents.core.events import Delegated, RunCancelled, RunFailed, RunFinished, RunStarted
 from kantan_agents.core.events.emitter import Emitter, Stopwatch, outcome_of
@@ -40,7 +42,9 @@ async def drive(run: Run, pipeline: Pipeline) -> RunContext[Any]:
             context are undone.
     """
     outer = current_run.get()
-    token, names = current_run.set(run), bind_names(run)
+    token = current_run.set(run)
+    # For the structlog lines that user code writes during the run.
+    names = bind_contextvars(agent_run_id=run.id, agent_name=run.agent.name)
     watch = Stopwatch()
     error: BaseException | None = None
     late: BaseException | None = None
@@ -63,7 +67,7 @@ async def drive(run: Run, pipeline: Pipeline) -> RunContext[Any]:
         if run._closers:
             await _close(run)
         log_end(run, watch.seconds, error)
-        unbind_names(names)
+        reset_contextvars(**names)
         current_run.reset(token)
     if late is not None:
         raise late

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from contextvars import Token
 from typing import Any
-
-import structlog
 
 from kantan_agents.agent.bridge.model_answers import usage_of_run
 from kantan_agents.core.events import Event
@@ -20,24 +17,6 @@ from kantan_agents.support.log import get_logger
 _NAME = "kantan_agents.run"
 _log = get_logger(_NAME)
 _plain_log = logging.getLogger(_NAME)
-
-# structlog's own context variables. Looking them up by name in each run would cost more than setting them.
-_first = structlog.contextvars.bind_contextvars(agent_run_id="", agent_name="")
-_RUN_ID, _AGENT_NAME = (_first[name].var for name in ("agent_run_id", "agent_name"))
-structlog.contextvars.reset_contextvars(**_first)
-
-Tokens = tuple[Token[Any], Token[Any]]
-
-
-def bind_names(run: Run) -> Tokens:
-    """Add the run's id and the agent's name to the structlog lines that user code writes during the run."""
-    return _RUN_ID.set(run.id), _AGENT_NAME.set(run.agent.name)
-
-
-def unbind_names(tokens: Tokens) -> None:
-    """Undo ``bind_names``."""
-    _RUN_ID.reset(tokens[0])
-    _AGENT_NAME.reset(tokens[1])
 
 
 def log_end(run: Run, seconds: float, error: BaseException | None) -> None:

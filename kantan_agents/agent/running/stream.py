@@ -37,8 +37,6 @@ class _Events:
         leave: Called when the reader drops the iterator, which is the only one: ``break`` is enough.
     """
 
-    __slots__ = ("_leave", "_next")
-
     def __init__(self, next_event: Callable[[], Awaitable[Event | None]], leave: Callable[[], None]) -> None:
         self._next = next_event
         self._leave = leave

@@ -19,18 +19,6 @@ class EventBuffer:
         size: The number of unread events above which a sender waits.
     """
 
-    __slots__ = (
-        "_added",
-        "_asked",
-        "_events",
-        "_has_reader",
-        "_is_closed",
-        "_is_idle",
-        "_loop",
-        "_size",
-        "_space",
-    )
-
     def __init__(self, size: int) -> None:
         self._size = size
         self._loop = asyncio.get_running_loop()

@@ -92,8 +92,6 @@ class Observers:
         handlers: The handlers of a run that starts now.
     """
 
-    __slots__ = ("__weakref__", "_subscriptions", "handlers")
-
     def __init__(self) -> None:
         self._subscriptions: tuple[Subscription, ...] = ()
         self.handlers: tuple[Handler, ...] = ()

@@ -48,8 +48,6 @@ def _enter(
 class _Below:
     """The ``call_next`` of one middleware in one call; remembers what came back."""
 
-    __slots__ = ("_following", "_kind", "_layer", "_made", "answered", "answered_nothing")
-
     def __init__(self, layer: Any, following: Callable[[Any], Awaitable[Any]], kind: type) -> None:
         self._layer = layer
         self._following = following

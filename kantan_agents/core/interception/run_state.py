@@ -141,8 +141,6 @@ class tracked_calls:  # noqa: N801 - used like a function
     """
 
     # Not a generator: most runs wait for this.
-    __slots__ = ("_before", "_state")
-
     def __init__(self, run: Run) -> None:
         self._state = run.state
 

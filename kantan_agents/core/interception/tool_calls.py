@@ -213,8 +213,6 @@ class checking_rules:  # noqa: N801 - used like a function
     """
 
     # Not a generator: most runs wait for this.
-    __slots__ = ("_call", "_token")
-
     def __init__(self, call: ToolCall | None) -> None:
         self._call = call
 

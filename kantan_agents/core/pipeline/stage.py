@@ -107,8 +107,6 @@ async def _observed(run: Run, name: str, stage: Stage, call_next: Next) -> None:
 class _CallNext:
     """The ``call_next`` of one stage in one run; rejects calls that would corrupt the run."""
 
-    __slots__ = ("_before", "_name", "_next", "_open", "_pending", "_rejected", "_task")
-
     def __init__(self, name: str, following: Next) -> None:
         self._name = name
         self._next = following
@@ -173,8 +171,6 @@ class _CallNext:
 class _Relay:
     """The ``call_next`` of a stage that calls it last: defers the call until the stage has returned."""
 
-    __slots__ = ("_name", "run")
-
     def __init__(self, name: str) -> None:
         self._name = name
         self.run: Run | None = None
@@ -192,10 +188,9 @@ class _Relay:
 class _Steps:
     """Stages that call ``call_next`` last, run in sequence instead of nested.
 
-    The order is the same. Nested stages would add their frames to every resumption of the SDK's work.
+    The order is the same. Nested stages would add their frames to every resumption of the SDK's work, and 8 %
+    to the memory of a waiting run (``python -m benchmarks --only held_0``).
     """
-
-    __slots__ = ("_following", "_stages")
 
     def __init__(self, stages: tuple[NamedStage, ...], following: Next) -> None:
         self._stages = stages

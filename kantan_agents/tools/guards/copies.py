@@ -1,4 +1,4 @@
-"""Copies function tools in a tenth of the time of ``copy.copy``."""
+"""Copies function tools without converting equal schemas again."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ def copy_function(tool: FunctionTool, fields: Mapping[str, Any] | None = None) -
         fields: An earlier ``vars(tool)`` to copy instead of the current one; ignored for tools that are
             copied by the SDK.
     """
+    # `copy.copy` adds 24 % to the first turn of 100 tools (`python -m benchmarks --only once_100`).
+
     # Subclasses may define their own copying, and the SDK binds a bound method again to the copy.
     if type(tool) is not FunctionTool or type(tool.on_invoke_tool) is MethodType:
         return copy.copy(tool)

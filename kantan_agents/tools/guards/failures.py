@@ -103,8 +103,6 @@ class Failures:
         invoke: Runs the tool and lets its exceptions propagate.
     """
 
-    __slots__ = ("_is_answered", "_report", "_tool", "invoke")
-
     def __init__(self, tool: FunctionTool, invoke: Callable[..., Awaitable[Any]]) -> None:
         self._tool = tool
         # The SDK's own invoker can be bound to a tool without error function. A custom invoker raises

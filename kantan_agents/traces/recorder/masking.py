@@ -12,7 +12,6 @@ from kantan_agents.support.secrets import (
     MASK,
     is_named_secret,
     mask,
-    may_contain_secret,
     name_of_value,
     names_in_list,
 )
@@ -29,11 +28,6 @@ def mask_text(text: str) -> str:
     """Return ``text`` as it is recorded: secrets masked, truncated to kantan-llm's limit if there is one."""
     masked = mask(text)
     return sanitize_text(masked) if is_length_limited() else masked
-
-
-def mask_text_if_needed(text: str) -> str:
-    """Do the same as ``mask_text``, faster for the many texts that it would not change."""
-    return mask_text(text) if is_length_limited() or may_contain_secret(text) else text
 
 
 def mask_data(data: Any, mask_value: Callable[[str], str] = mask_text, name: str = "") -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from kantan_agents.support.secrets import mask, may_contain_secret
-from kantan_agents.traces.recorder.masking import mask_data, mask_text_if_needed
+from kantan_agents.traces.recorder.masking import mask_data, mask_text
 from kantan_agents.traces.recorder.output_parts import output_parts, searchable_text, usage_of
 from kantan_agents.traces.recorder.plain_json import decode, encode, encode_anything, encode_metadata, spaced
 from kantan_agents.traces.recorder.redaction import change_content
@@ -113,7 +113,7 @@ def _masked(value: Any) -> Any:
 
 
 def _text(text: str | None) -> str | None:
-    return None if text is None else mask_text_if_needed(text)
+    return None if text is None else mask_text(text)
 
 
 def _json(value: Any) -> str | None:

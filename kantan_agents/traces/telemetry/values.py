@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from kantan_agents.support.secrets import MASK, is_named_secret
-from kantan_agents.traces.recorder.masking import mask_data, mask_text_if_needed
+from kantan_agents.traces.recorder.masking import mask_data, mask_text
 
 AttributeValue: TypeAlias = "str | bool | int | float | list[str] | list[bool] | list[int] | list[float]"
 
@@ -28,7 +28,7 @@ def name_value(name: str) -> str:
 
 def text_value(text: str) -> str:
     """Return a text with its secrets masked, and without halves of surrogate pairs, which are not UTF-8."""
-    masked = mask_text_if_needed(str(text))
+    masked = mask_text(str(text))
     if masked.isascii():
         return masked
     return masked.encode("utf-8", "replace").decode()

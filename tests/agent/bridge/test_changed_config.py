@@ -1,4 +1,4 @@
-"""Copies of a ``RunConfig``: equal to those of ``dataclasses.replace``, which takes milliseconds for some."""
+"""Copies of a ``RunConfig``: equal to those of ``dataclasses.replace``, of a user's subclass as well."""
 
 from __future__ import annotations
 
@@ -32,3 +32,14 @@ def test_a_dict_that_was_set_later_is_converted_as_the_sdk_does() -> None:
     config: Any = RunConfig()
     config.model_settings = {"temperature": 0.5}
     assert changed_config(config).model_settings == ModelSettings(temperature=0.5)
+
+
+def test_a_subclass_with_a_constructor_and_attributes_of_its_own_is_copied() -> None:
+    class Own(RunConfig):
+        def __init__(self, tenant: str) -> None:
+            super().__init__(workflow_name="w")
+            self.tenant = tenant
+
+    copy = changed_config(Own("acme"), trace_id="trace_1")
+    assert isinstance(copy, Own)
+    assert (copy.tenant, copy.trace_id) == ("acme", "trace_1")

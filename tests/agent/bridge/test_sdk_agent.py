@@ -10,14 +10,11 @@ import agents
 import pytest
 from agents import (
     FunctionTool,
-    ModelRetrySettings,
     ModelSettings,
     RunContextWrapper,
     RunState,
     WebSearchTool,
 )
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kantan_agents import Agent
 from kantan_agents.agent.bridge import QuickSettings, SDKAgent
@@ -301,28 +298,6 @@ def test_quick_settings_equal_plain_ones_in_both_directions() -> None:
     assert quick.resolve(ModelSettings(top_p=0.1)).to_json_dict() == (
         plain.resolve(ModelSettings(top_p=0.1)).to_json_dict()
     )
-
-
-_VALUES: dict[str, Any] = {
-    "temperature": st.floats(0, 2),
-    "max_tokens": st.integers(1, 9),
-    "tool_choice": st.sampled_from(["auto", "required"]),
-    "parallel_tool_calls": st.booleans(),
-    "metadata": st.dictionaries(st.sampled_from("ab"), st.text(max_size=2), max_size=2),
-    "extra_args": st.dictionaries(st.sampled_from("ab"), st.integers(0, 2), max_size=2),
-    "extra_headers": st.dictionaries(st.sampled_from("ab"), st.text(max_size=2), max_size=2),
-    "retry": st.builds(ModelRetrySettings, max_retries=st.integers(0, 2)),
-}
-_settings = st.fixed_dictionaries({}, optional=_VALUES).map(lambda given: ModelSettings(**given))
-
-
-@given(_settings, st.none() | _settings)
-def test_quick_settings_are_combined_as_plain_ones_are(own: ModelSettings, override: Any) -> None:
-    quick = QuickSettings.adopt(own)
-    assert vars(quick.resolve(override)) == vars(own.resolve(override))
-    if override is not None:
-        assert quick.resolve(QuickSettings.adopt(override)) == own.resolve(override)
-    assert quick == own
 
 
 def test_a_users_settings_class_is_kept() -> None:

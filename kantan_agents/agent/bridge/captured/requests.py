@@ -41,8 +41,6 @@ class Requests:
         size: About how many bytes the parts take that only these requests have.
     """
 
-    __slots__ = ("_items", "_latest", "_run", "answered", "answered_by", "cancelled", "size")
-
     def __init__(self, run: Run) -> None:
         self._run = run
         self._items: list[bytes] = []

@@ -36,8 +36,6 @@ class ToolCallCapture:
         data: What is known when it begins.
     """
 
-    __slots__ = ("_begun", "_capture", "_given", "_result", "_returned", "data")
-
     def __init__(self, capture: Collector, call: ToolCall, data: dict[str, Any]) -> None:
         self._capture = capture
         self._result: bytes | None = None
