@@ -77,10 +77,10 @@ async def _lead(settings: Settings, page: ChatPage | None) -> int:
     place = settings.place_of_commands
     hooks = ChatHooks(settings.hooks, screen, ending)
     ask = partial(refuse, screen) if editor is None else hooks.before(AskAtTerminal(editor, screen, place))
-    approved = frozenset(settings.approved)
+    approved = frozenset(settings.options.approved or ())
     plan, store = settings.plan, settings.store
     talk = Talk(settings.agent, settings.context, screen, ending, ask, approved, store, hooks, plan)
-    talk.max_turns = settings.max_turns
+    talk.options = settings.options
     hooks.lead(lambda: talk.kept.id)
     if questions is not None and editor is not None:
         questions.ask_at(editor, screen, talk.stop)
@@ -90,7 +90,7 @@ async def _lead(settings: Settings, page: ChatPage | None) -> int:
     chat = Chat(
         talk, settings.make_agent, screen, costs, settings.store, page, settings.folder, COMMANDS, changes
     )
-    chat.model = (settings.model, False)
+    chat.model = (settings.options.model, False)
     snapshots = await asyncio.to_thread(partial(open_snapshots, is_kept=settings.store is not None))
     chat.undo = Undo(snapshots, screen, editor, settings.folder)
     talk.noting, talk.with_news = chat.undo.noting, chat.jobs.with_news

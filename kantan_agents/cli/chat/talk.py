@@ -29,9 +29,9 @@ from kantan_agents.cli.chat.progress import FAILED, INTERRUPTED, AnswerProgress,
 from kantan_agents.cli.chat.retry import last_turn
 from kantan_agents.cli.chat.screen import Screen
 from kantan_agents.cli.chat.steps import StepLists, give_steps, steps_of
+from kantan_agents.cli.terminal.agent_options import AgentRunOptions
 from kantan_agents.cli.terminal.approvals import Ask, AskedApprovals
 from kantan_agents.cli.terminal.console import LABEL, NOTICE
-from kantan_agents.cli.terminal.toolkit_options import turn_options
 from kantan_agents.core.interception import inherited_layers
 from kantan_agents.errors import ChatCommandError, ConversationsFileError, KantanAgentsError, StreamUsageError
 
@@ -52,7 +52,7 @@ class Talk:
 
     Attributes:
         counted: The model of the last request of the conversation, and the tokens that its provider counted.
-        max_turns: The most turns of an answer, if the person has said it.
+        options: How the agent is run.
         noting: Returns a block for what the tools of a turn do, by its conversation and its number.
         with_news: Adds to a message that is sent what the model does not know yet.
     """
@@ -71,7 +71,7 @@ class Talk:
     ) -> None:
         self.agent = agent
         self.trace_id: str | None = None
-        self.max_turns: int | None = None
+        self.options = AgentRunOptions()
         self.counted: tuple[str, int] | None = None
         self._screen = screen
         self._ending = ending
@@ -267,7 +267,7 @@ class Talk:
         view = AnswerView(
             self._screen, partial(_rule_of, agent, context), StepLists(steps_of(self.kept) or ())
         )
-        turns = turn_options(agent, self.max_turns)
+        turns = self.options.turns_of(agent)
         token = answer_approvals.set(self._approvals.decide_inside)
         # A summary has no tools, and needs no plan.
         outer = inherited_layers.get()
