@@ -123,8 +123,8 @@ def chat(
     options.check(invocation, agent)
     if no_save and resume is not None:
         raise InvalidOptionError(option="--no-save", reason="cannot be combined with --resume")
-    source = invocation.get_parameter_source("conversations")
-    if no_save and source is not None and source.name == "COMMANDLINE":
+    named_by = invocation.get_parameter_source("conversations")
+    if no_save and named_by is not None and named_by.name == "COMMANDLINE":
         raise InvalidOptionError(option="--no-save", reason="cannot be combined with --conversations")
     prices = read_prices(price)
     require_extra("chat")
@@ -143,8 +143,8 @@ def chat(
     questions = Questions() if is_terminal() else None
     is_for_project = bool(tools) or agent is not None
     files = instruction_files_for(options.root, options.project_instructions, is_for_project=is_for_project)
-    make_agent, context = read_start(agent, rules, options, tools, questions, files)
-    talks_to = make_agent(options.model)
+    source, context = read_start(agent, rules, options, tools, questions, files)
+    talks_to = source.agent()
     place = say_where_commands_run(talks_to.unguarded_tools, options.approved or (), options.sandbox)
     store = None if no_save else open_conversations(conversations, resumes=resume is not None)
 
@@ -153,7 +153,7 @@ def chat(
     lead(
         Settings(
             talks_to,
-            make_agent,
+            source,
             context,
             options,
             target,

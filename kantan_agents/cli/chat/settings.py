@@ -17,7 +17,7 @@ from kantan_agents.cli.chat.folders import conversations_file, history_file
 from kantan_agents.cli.chat.history_file import HistoryFile
 from kantan_agents.cli.chat.plan_mode import PlanMode
 from kantan_agents.cli.chat.questions import Questions
-from kantan_agents.cli.chat.source import MakeAgent, agent_source
+from kantan_agents.cli.chat.source import AgentSource, agent_source
 from kantan_agents.cli.hooks.hooks import Hooks
 from kantan_agents.cli.run.recording import RecordingTarget
 from kantan_agents.cli.terminal.agent_options import INSTRUCTIONS, AgentRunOptions
@@ -36,7 +36,7 @@ class Settings:
 
     Attributes:
         agent: The agent.
-        make_agent: Makes it with another model.
+        source: Makes it with another model.
         context: The context that each conversation begins with.
         options: How the agent is run.
         target: The database that records the answers, or None.
@@ -52,7 +52,7 @@ class Settings:
     """
 
     agent: Agent[Any]
-    make_agent: MakeAgent
+    source: AgentSource
     context: dict[str, Any]
     options: AgentRunOptions
     target: RecordingTarget | None
@@ -74,7 +74,7 @@ def read_start(
     tools: Sequence[Any],
     questions: Questions | None,
     instruction_files: InstructionFiles | None,
-) -> tuple[MakeAgent, dict[str, Any]]:
+) -> tuple[AgentSource, dict[str, Any]]:
     """Return what makes the agent, and the context of its conversations.
 
     Raises:
@@ -94,9 +94,8 @@ def read_start(
     protect_used([rules, options.context_file])
     for_people = context.get(CONTEXT_KEY) if stated is None else stated
     prompt = read_instructions(INSTRUCTIONS if options.instructions is None else options.instructions)
-    asked = options.asked or ()
-    make_agent = agent_source(agent, prompt, for_people, tools, questions, asked, instruction_files)
-    return make_agent, context
+    source = agent_source(agent, prompt, for_people, options, tools, questions, instruction_files)
+    return source, context
 
 
 def open_conversations(path: Path | None, *, resumes: bool) -> Conversations | None:
