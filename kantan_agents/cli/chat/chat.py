@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -30,9 +30,9 @@ from kantan_agents.cli.terminal.console import LABEL, NOTICE
 from kantan_agents.cli.terminal.failures import describe
 from kantan_agents.cli.terminal.plain import whole
 from kantan_agents.cli.terminal.show_quantities import counted
-from kantan_agents.errors import ConversationsFileError
+from kantan_agents.errors import ConversationsFileError, UnknownCommandError
 from kantan_agents.support.nearest import nearest
-from kantan_agents.tools.commands import Command, kind_of, split_line
+from kantan_agents.tools.commands import PREFIX, Command, kind_of, split_line
 from kantan_agents.tools.commands.registry import unknown_command
 
 _LISTED: Final = 20
@@ -189,15 +189,23 @@ class Chat:
             UnknownCommandError: E54, neither the chat nor the agent has the command.
         """
         if slash_commands_of(self.talk.agent) is None:
-            name = split_line(typed).name
-            near = nearest(name, list(self.commands))
-            raise unknown_command(name, () if near is None else (near,), "/")
-        if await self.talk.command(typed) == "interrupted":
+            raise self._unknown(split_line(typed).name)
+        try:
+            outcome = await self.talk.command(typed)
+        except UnknownCommandError as error:
+            raise self._unknown(error.name, error.nearest) from error
+        if outcome == "interrupted":
             self.screen.line("interrupted", NOTICE)
+
+    def _unknown(self, name: str, of_agent: Iterable[str] = ()) -> UnknownCommandError:
+        near = nearest(name, list(self.commands))
+        names = dict.fromkeys(of_agent if near is None else (near, *of_agent))
+        return unknown_command(name, tuple(names), PREFIX)
 
     def go_on_with(self, kept: KeptConversation) -> None:
         """Go on with a kept conversation, and show its newest turn."""
         self.talk.resume(kept)
+        self.jobs.go_on_after(kept.turns)
         last = next((turn for turn in reversed(kept.turns) if turn.kind != "note"), kept.turns[-1])
         if kept.agent != self.talk.agent.name:
             self.screen.line(f"It was begun with the agent {kept.agent}.", NOTICE)

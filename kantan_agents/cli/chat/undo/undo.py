@@ -87,7 +87,7 @@ class Undo:
             when = short_time(datetime.fromtimestamp(at, timezone.utc))
             self._screen.line(f"{when}  {counted(files, 'file')}  {_question(conversation, number)}")
         if not turns:
-            self._screen.line("None.")
+            self._screen.line("No answer of this conversation has changed files that can be put back.")
 
     async def undo(self, conversation: Conversation) -> None:
         """Put back the files of the latest turn that has changed any, and is not undone yet.
