@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import attrs
 from agents import Usage
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseUsage
+from openai.types.responses.response import IncompleteDetails
 
 from kantan_agents.errors import AgentPainException, InvalidProtocolValueError
 from kantan_agents.models.protocol.json_data import is_text
@@ -71,6 +72,16 @@ def sdk_item(item: Mapping[str, Any]) -> Item:
     if item["type"] == "function_call":
         return ResponseFunctionToolCall.model_validate(item)
     return ResponseOutputMessage.model_validate(item)
+
+
+CUT_OFF: Final = ("length", "max_tokens", "model_context_window_exceeded", "MAX_TOKENS")
+"""What providers call the end of an answer that has reached the limit of its tokens."""
+
+
+def incomplete_details(metadata: Any) -> IncompleteDetails | None:
+    """Return what the SDK's response says of an answer that was cut off; None for any other answer."""
+    reason = metadata.get("finish_reason") if isinstance(metadata, Mapping) else None
+    return IncompleteDetails(reason="max_output_tokens") if reason in CUT_OFF else None
 
 
 def sdk_usage(metadata: Any) -> Usage:
