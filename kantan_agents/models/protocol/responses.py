@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Final
+from typing import Any
 
 import attrs
 from agents import Usage
@@ -15,7 +15,7 @@ from kantan_agents.models.protocol.json_data import is_text
 from kantan_agents.models.protocol.pieces import ArgumentsPiece, Piece, ReasoningPiece
 from kantan_agents.models.protocol.translate.openai_responses.items import output_items
 from kantan_agents.models.protocol.types import ContentSegment, ProviderResponse
-from kantan_agents.models.protocol.usage import usage_of
+from kantan_agents.models.protocol.usage import CUT_OFF, usage_of
 
 _MOST_REQUESTS = 1_000
 Item = ResponseOutputMessage | ResponseFunctionToolCall
@@ -72,10 +72,6 @@ def sdk_item(item: Mapping[str, Any]) -> Item:
     if item["type"] == "function_call":
         return ResponseFunctionToolCall.model_validate(item)
     return ResponseOutputMessage.model_validate(item)
-
-
-CUT_OFF: Final = ("length", "max_tokens", "model_context_window_exceeded", "MAX_TOKENS")
-"""What providers call the end of an answer that has reached the limit of its tokens."""
 
 
 def incomplete_details(metadata: Any) -> IncompleteDetails | None:

@@ -17,9 +17,9 @@ from kantan_agents.models.protocol.http.api import LARGE, Api, UnreadableAnswerE
 from kantan_agents.models.protocol.http.conversation import fit_conversation, size_of
 from kantan_agents.models.protocol.pieces import ArgumentsPiece, ReasoningPiece, Streamed
 from kantan_agents.models.protocol.provider import Message, ProviderContext
-from kantan_agents.models.protocol.responses import CUT_OFF
 from kantan_agents.models.protocol.types import ProviderResponse
 from kantan_agents.models.protocol.unreadable_replies import OnUnreadable, unreadable
+from kantan_agents.models.protocol.usage import CUT_OFF
 from kantan_agents.support.log import get_logger
 
 
