@@ -103,7 +103,7 @@ class ChatModel(OpenAIChatCompletionsModel):
 
 
 class _NotingCut:
-    """A stream of chunks that notes in the response which is made of them if the answer is cut off."""
+    """A stream of chunks that notes in the response that they fill if the answer is cut off."""
 
     def __init__(self, stream: Any, response: Any) -> None:
         self._stream = stream
