@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, overload
 
 import agents
-from agents import ModelProvider, ModelSettings
+from agents import ModelProvider, ModelSettings, RunContextWrapper
 from typing_extensions import Self, TypeVar
 
 from kantan_agents.agent.agent_options import AgentOptions
@@ -16,6 +16,8 @@ from kantan_agents.agent.bridge import (
     HandoffLinks,
     QuickSettings,
     SDKAgent,
+    list_servers,
+    offers_of,
 )
 from kantan_agents.agent.bridge.captured.definitions import recorded_options
 from kantan_agents.agent.from_definition import AgentFile, agent_from_file
@@ -39,17 +41,18 @@ from kantan_agents.agent.running.portal import background_loop
 from kantan_agents.agent.running.stream import RunStream
 from kantan_agents.agent.sdk_view import STORED, SDKView
 from kantan_agents.agent.stages import DEFAULT_STAGES
-from kantan_agents.agent.tool_inspection import ToolInspection, ValueT
-from kantan_agents.core.context import Context
+from kantan_agents.core.context import Context, check_context
 from kantan_agents.core.events import Handler, Observers, Subscription
 from kantan_agents.core.interception import Middleware, layers_of
 from kantan_agents.core.pipeline import OutputT_co, Pipeline, Run, RunContext, Stage, current_run
 from kantan_agents.core.prompt import Prompt
-from kantan_agents.errors import DurableNotStartedError, RendererResultError
+from kantan_agents.errors import DurableNotStartedError, InvalidOptionError, RendererResultError
 from kantan_agents.models.named_model import check_configured
 from kantan_agents.models.resolve import resolve_model
 from kantan_agents.models.structured import OutputMode, OutputType, agent_output, checked_delivery
 from kantan_agents.subagent_files import AgentDefinition
+from kantan_agents.tools.explain import Explanation, explain_layers
+from kantan_agents.tools.explain_named import explain_named
 from kantan_agents.tools.guards.violations import RuleViolationPolicy
 from kantan_agents.tools.mcp.failure_policy import MCPFailurePolicy
 from kantan_agents.tools.origins import origins_text, tool_origins
@@ -61,8 +64,10 @@ from kantan_agents.tools.providers.providers import (
     providers_of_agent,
     tools_with_providers,
 )
-from kantan_agents.tools.retrieval import ToolRetrieval
+from kantan_agents.tools.retrieval import ToolRetrieval, ToolSelection
 from kantan_agents.tools.retrieval.options import checked_retrieval
+from kantan_agents.tools.retrieval.selection import select_tools
+from kantan_agents.tools.rules_in_force import rules_in_force
 from kantan_agents.traces.capture import RunRecord
 from kantan_agents.traces.kantan_tracers import share_sqlite_tracers
 from kantan_agents.traces.metadata import origin_metadata, prompt_metadata, run_metadata
@@ -73,9 +78,11 @@ if TYPE_CHECKING:
 
 _DEFAULT_PIPELINE = Pipeline(DEFAULT_STAGES)
 _OutputT = TypeVar("_OutputT", default=str)
+ValueT = TypeVar("ValueT")
+"""Type of the context's values: checkers infer ``dict[str, str]`` for some dicts, not ``dict[str, Any]``."""
 
 
-class Agent(SDKView, ToolInspection, Generic[OutputT_co]):
+class Agent(SDKView, Generic[OutputT_co]):
     """An agent: its instructions, model, tools and the code around its runs.
 
     Create it once and run it often, from any task or thread, also concurrently. Runs store no state on it.
@@ -499,6 +506,79 @@ class Agent(SDKView, ToolInspection, Generic[OutputT_co]):
             run_options=runner_options,
         )
         return run_id
+
+    def explain_tool(
+        self,
+        tool: Any,
+        arguments: Mapping[str, Any] | str | None = None,
+        context: dict[str, ValueT] | None = None,
+    ) -> Explanation:
+        """Explain whether this agent may use a tool, and which rule of which layer decides it.
+
+        The tools of an MCP server are known once it has listed them, in a run for example. Until then, the
+        answer says what it does not know, and ``explain_tool_async`` asks the server.
+
+        Args:
+            tool: Name of a tool of this agent, as the model or a rule writes it, or any tool. The name of an
+                MCP server, such as ``"mcp__files"``, means all its tools.
+            arguments: Arguments of a call, as a mapping or JSON text. None checks the tool without a call.
+            context: A run's context; its ``tool_rules`` are the explicit rules.
+
+        Raises:
+            ToolRulesTypeError, InvalidToolRulesError: E18, E20, the rules are not valid.
+        """
+        explicit = check_context({} if context is None else context)
+        layers = rules_in_force(explicit, self.standing_rules)
+        offers = offers_of(self._sdk_agent)
+        if isinstance(tool, str):
+            local = self._sdk_agent.local_tool_named(tool)
+            if local is None:
+                return explain_named(layers, tool, arguments, offers)
+            tool = local
+        return explain_layers(layers, tool, arguments, offers.around)
+
+    async def explain_tool_async(
+        self,
+        tool: Any,
+        arguments: Mapping[str, Any] | str | None = None,
+        context: dict[str, ValueT] | None = None,
+    ) -> Explanation:
+        """List the tools of the agent's MCP servers, then answer as ``explain_tool``.
+
+        A server that cannot be listed, because it is not connected for example, is logged; what the answer
+        does not know because of it is in ``unknown``.
+
+        Args:
+            tool: As for ``explain_tool``.
+            arguments: As for ``explain_tool``.
+            context: As for ``explain_tool``. The tool filters of the servers get it as well.
+
+        Raises:
+            ToolRulesTypeError, InvalidToolRulesError: E18, E20, the rules are not valid.
+        """
+        explicit = check_context({} if context is None else context)
+        await list_servers(self._sdk_agent, explicit)
+        return self.explain_tool(tool, arguments, explicit)
+
+    async def select_tools(self, input: Any, context: dict[str, ValueT] | None = None) -> ToolSelection:
+        """Return the tools that ``tool_retrieval`` would select at the start of a run with this input.
+
+        Args:
+            input: As for ``run_async``. The user's newest text is the query.
+            context: A run's context; its ``tool_rules`` are the explicit rules.
+
+        Raises:
+            InvalidOptionError: E75, the agent has no ``tool_retrieval``.
+            ToolRulesTypeError, InvalidToolRulesError: E18, E20, the rules are not valid.
+        """
+        tool_index = self._sdk_agent.tool_index
+        if tool_index is None:
+            raise InvalidOptionError(
+                option="tool_retrieval", reason="this agent has none: it shows all its tools"
+            )
+        explicit = check_context({} if context is None else context)
+        tool_index = await self._sdk_agent.index_with_servers(RunContextWrapper(explicit)) or tool_index
+        return await select_tools(tool_index, input, rules_in_force(explicit, self.standing_rules))
 
     def check_model(self) -> None:
         """Raise the error of a missing key or URL now, not in the first run. A service calls it at startup.

@@ -47,6 +47,31 @@ def is_result(item: Any) -> bool:
     return bool(get(item, "type") == "function_call_output")
 
 
+def is_message(item: Any) -> bool:
+    """Return whether an item is a message, of a user or a model; one that the caller gives has no type."""
+    return get(item, "type") in (None, "message")
+
+
+def is_answer(item: Any) -> bool:
+    """Return whether an item is a message of a model."""
+    return is_message(item) and get(item, "role") == "assistant"
+
+
+def is_reasoning(item: Any) -> bool:
+    """Return whether an item is what a model has reasoned."""
+    return bool(get(item, "type") == "reasoning")
+
+
+def call_item(call_id: str, tool: str, arguments: str) -> dict[str, Any]:
+    """Return a call of a function tool."""
+    return {"type": "function_call", "call_id": call_id, "name": tool, "arguments": arguments}
+
+
+def result_item(call_id: str, output: Any) -> dict[str, Any]:
+    """Return the result of a call of a function tool."""
+    return {"type": "function_call_output", "call_id": call_id, "output": output}
+
+
 def text_of(content: Any, separator: str = "\n") -> str:
     """Return the texts in a message's content, a text or a list of parts; of anything else, no text."""
     if isinstance(content, str):

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from agents import ModelResponse, OpenAIChatCompletionsModel
+from openai.types.responses.response import IncompleteDetails
 
 from kantan_agents.core.items import is_result
 
@@ -67,7 +68,8 @@ def _as_text(item: Mapping[str, Any], shown: list[dict[str, Any]]) -> dict[str, 
 class ChatModel(OpenAIChatCompletionsModel):
     """The SDK's model of the chat completions API, which shows images and files of results to the model.
 
-    It also reads tool calls without an id; ``call_ids.py`` gives them one.
+    It also reads tool calls without an id; ``call_ids.py`` gives them one. A streamed response that was cut
+    off at the limit of its tokens says so in ``incomplete_details``, as in the Responses API.
 
     It has the names of the SDK's class, because the SDK orders agents by them when it stores a paused run.
     """
@@ -91,10 +93,30 @@ class ChatModel(OpenAIChatCompletionsModel):
         # Private, but nothing else comes before the SDK makes its items, which must have a text as id. In a
         # stream, the SDK itself reads a missing id as an empty one.
         answer = await super()._fetch_response(*args, **kwargs)
+        if isinstance(answer, tuple):
+            response, stream = answer
+            return response, _NotingCut(stream, response)
         for choice in getattr(answer, "choices", None) or ():
             for call in getattr(choice.message, "tool_calls", None) or ():
                 call.id = call.id or ""
         return answer
+
+
+class _NotingCut:
+    """A stream of chunks that notes in the response that they fill if the answer is cut off."""
+
+    def __init__(self, stream: Any, response: Any) -> None:
+        self._stream = stream
+        self._response = response
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    async def __aiter__(self) -> AsyncIterator[Any]:
+        async for chunk in self._stream:
+            if chunk.choices and chunk.choices[0].finish_reason == "length":
+                self._response.incomplete_details = IncompleteDetails(reason="max_output_tokens")
+            yield chunk
 
 
 def show_results(model: object) -> None:

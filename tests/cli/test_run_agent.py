@@ -108,17 +108,18 @@ def test_a_chat_says_where_its_agent_is_from(
 ) -> None:
     from kantan_agents.cli.chat.questions import Questions
     from kantan_agents.cli.chat.source import agent_source
+    from kantan_agents.cli.terminal.agent_options import AgentRunOptions
 
     mine = agent_file(tmp_path / "home" / ".claude" / "agents" / "mine.md", "mine")
     named = agent_file(tmp_path / "other" / "named.md", "named")
     for name in ("lead", "mine", str(named)):
-        agent_source(name, "", None, questions=Questions())
+        agent_source(name, "", None, AgentRunOptions(), questions=Questions())
     assert capsys.readouterr().err.splitlines() == [
         f"lead is of this project: {agents / 'lead.md'}",
         f"mine is yours: {mine}",
         f"named is of the file that you named: {named}",
     ]
-    agent_source("lead", "", None)  # nobody is there to read it
+    agent_source("lead", "", None, AgentRunOptions())  # nobody is there to read it
     assert capsys.readouterr().err == ""
 
 

@@ -13,8 +13,8 @@ from rich.console import Console
 
 from kantan_agents.cli.chat.ask_approval import AskAtTerminal
 from kantan_agents.cli.chat.screen import Screen
+from kantan_agents.cli.terminal.agent_options import OPTIONS_OF_TOOLS, AgentRunOptions
 from kantan_agents.cli.terminal.approvals import AskedCall
-from kantan_agents.cli.terminal.toolkit_options import OPTIONS_OF_TOOLS, ToolkitOptions
 from kantan_agents.middleware.approve.calls import PendingCall
 from kantan_agents.testing import OfflineServer, RecordedRequest, ScriptedToolCall
 from kantan_agents.toolkit.shell import shell, shell_tools
@@ -56,9 +56,9 @@ def run(kantan_agents: Any, serve: Any, reply: Any, agent: str, *options: str) -
 
 
 def test_the_options_name_the_tools_that_they_give(tmp_path: Path) -> None:
-    given = ToolkitOptions(tmp_path, write=True, shell=True, network=True).tools()
+    given = AgentRunOptions(root=tmp_path, write=True, shell=True, network=True).tools()
     assert {tool.name for tool in given} == OPTIONS_OF_TOOLS.keys()
-    few = {tool.name for tool in ToolkitOptions(tmp_path).tools()}
+    few = {tool.name for tool in AgentRunOptions(root=tmp_path).tools()}
     assert few == {name for name, options in OPTIONS_OF_TOOLS.items() if options == "--tools DIR"}
 
 

@@ -9,7 +9,7 @@ import typer
 
 from kantan_agents.cli.terminal.agent_names import complete_agent
 from kantan_agents.cli.terminal.new_app import new_group
-from kantan_agents.cli.terminal.output_options import JsonOption
+from kantan_agents.cli.terminal.output_options import JsonOption, StrictOption
 
 app = new_group()
 
@@ -81,7 +81,7 @@ def search(
 @app.command()
 def validate(
     paths: PathsArgument = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Let warnings count as errors.")] = False,
+    strict: StrictOption = False,
     tools: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option(

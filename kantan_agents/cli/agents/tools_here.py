@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from functools import cached_property
 
+from kantan_agents.cli.terminal.agent_options import OPTIONS_OF_TOOLS, TOOLS_OF_CHAT
 from kantan_agents.cli.terminal.console import suppress_output
-from kantan_agents.cli.terminal.toolkit_options import OPTIONS_OF_TOOLS, TOOLS_OF_CHAT
 from kantan_agents.subagent_files import AgentDefinition
 from kantan_agents.subagent_files.remarks import Remark
 from kantan_agents.subagent_files.skill_tools import SKILL_TOOLS

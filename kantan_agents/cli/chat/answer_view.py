@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from time import monotonic
-from typing import Final
+from typing import Any, Final
 
 import attrs
 from rich.text import Text
@@ -84,10 +84,17 @@ class AnswerView:
                 self._show_end(event)
             case "tool_call_refused":
                 self._show_refusal(event, is_own=is_own)
+            case _:
+                self._show_note(event, is_own=is_own)
+
+    def _show_note(self, event: Event, *, is_own: bool) -> None:
+        match event.type:
             case "handed_off":
                 self._screen.line(f"* {event.to_agent} goes on", LABEL)
             case "mcp_server_left_out":
                 self._screen.line(f"! without the server {event.server}: {event.message}", NOTICE)
+            case "raw_response_event" if is_own and _is_cut_off(event.data):
+                self._screen.line("! cut off: the answer has reached the limit of its tokens", NOTICE)
 
     def _show_text(self, call_id: str, text: str) -> None:
         if self._writing not in (None, call_id):
@@ -130,6 +137,11 @@ class AnswerView:
     def _show_activity(self, activity: Activity) -> None:
         self._activity = activity
         self.show_status()
+
+
+def _is_cut_off(data: Any) -> bool:
+    is_end = getattr(data, "type", None) == "response.completed"  # a model may stream anything
+    return is_end and getattr(data.response, "incomplete_details", None) is not None
 
 
 def call_line(tool: str, state: str, arguments: str, style: str, agent: str | None = None) -> Text:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -19,9 +19,10 @@ from kantan_agents.cli.chat.jobs import Jobs
 from kantan_agents.cli.chat.kept_conversation import KeptConversation, Outcome
 from kantan_agents.cli.chat.mentions import ChatMessage, read_message
 from kantan_agents.cli.chat.page import ChatPage
+from kantan_agents.cli.chat.plan_mode import PlanMode
 from kantan_agents.cli.chat.retry import RETRY, may_pass
 from kantan_agents.cli.chat.screen import Screen
-from kantan_agents.cli.chat.source import MakeAgent, slash_commands_of
+from kantan_agents.cli.chat.source import AgentSource, slash_commands_of
 from kantan_agents.cli.chat.steps import show_steps, steps_of
 from kantan_agents.cli.chat.talk import Talk
 from kantan_agents.cli.chat.undo.undo import Undo
@@ -29,9 +30,9 @@ from kantan_agents.cli.terminal.console import LABEL, NOTICE
 from kantan_agents.cli.terminal.failures import describe
 from kantan_agents.cli.terminal.plain import whole
 from kantan_agents.cli.terminal.show_quantities import counted
-from kantan_agents.errors import ConversationsFileError
+from kantan_agents.errors import ConversationsFileError, UnknownCommandError
 from kantan_agents.support.nearest import nearest
-from kantan_agents.tools.commands import Command, kind_of, split_line
+from kantan_agents.tools.commands import PREFIX, Command, kind_of, split_line
 from kantan_agents.tools.commands.registry import unknown_command
 
 _LISTED: Final = 20
@@ -64,43 +65,43 @@ class ChatCommand:
         return self.usage[1:].partition(" ")[0]
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, kw_only=True)
 class Chat:
     """A chat: the conversation, and what its commands need.
 
     Attributes:
         talk: The conversation.
-        make_agent: Makes the agent with another model.
         screen: Where everything is shown.
+        commands: The commands, by name; they come before tools of the same name.
+        folder: The working folder, whose files may be sent.
+        source: Makes the agent with another model.
+        plan: The plan mode.
+        jobs: The commands that run in the background.
+        undo: Takes back changes of files.
+        history: What was typed at the prompt.
         costs: The tokens so far.
         store: The kept conversations; None if none are kept.
         page: Shows recorded answers; None if they are not recorded.
-        folder: The working folder, whose files may be sent.
-        commands: The commands, by name; they come before tools of the same name.
         changes: Reports changes of the files that the agent was made from; None if it has none.
-        undo: Takes back changes of files; None if they are not kept.
-        model: The model that was chosen last, and whether it also replaces one in the agent's file.
         tools: The agent's tools that the person may run, as far as they were found.
         recent: The newest kept conversations, each with its title.
-        history: What was typed at the prompt; None if nobody types.
-        jobs: The commands that run in the background.
     """
 
     talk: Talk
-    make_agent: MakeAgent
     screen: Screen
+    commands: Mapping[str, ChatCommand]
+    folder: Path
+    source: AgentSource
+    plan: PlanMode
+    jobs: Jobs
+    undo: Undo
+    history: InputHistory
     costs: Costs
     store: Conversations | None
     page: ChatPage | None
-    folder: Path
-    commands: Mapping[str, ChatCommand]
-    changes: ReportedChanges | None = None
-    undo: Undo | None = None
-    model: tuple[str | None, bool] = (None, False)
-    tools: list[Command] = attrs.field(factory=list)
-    recent: Mapping[str, str] = attrs.field(factory=dict)
-    history: InputHistory | None = None
-    jobs: Jobs = attrs.field(default=attrs.Factory(lambda chat: Jobs(chat.screen), takes_self=True))
+    changes: ReportedChanges | None
+    tools: list[Command] = attrs.field(factory=list, init=False)
+    recent: Mapping[str, str] = attrs.field(factory=dict, init=False)
 
     async def handle(self, typed: str) -> bool:
         """Carry out what was typed, and show errors; return whether it succeeded.
@@ -147,7 +148,7 @@ class Chat:
         if slash_commands is None:
             self.tools = []
             return
-        found = await slash_commands.commands_of(self.talk.agent, self.talk.context)
+        found = await slash_commands.commands_of(self.talk.agent, self.talk.conversation.context)
         self.tools = [command for command in found if command.name not in self.commands]
 
     async def load_recent(self) -> None:
@@ -188,15 +189,23 @@ class Chat:
             UnknownCommandError: E54, neither the chat nor the agent has the command.
         """
         if slash_commands_of(self.talk.agent) is None:
-            name = split_line(typed).name
-            near = nearest(name, list(self.commands))
-            raise unknown_command(name, () if near is None else (near,), "/")
-        if await self.talk.command(typed) == "interrupted":
+            raise self._unknown(split_line(typed).name)
+        try:
+            outcome = await self.talk.command(typed)
+        except UnknownCommandError as error:
+            raise self._unknown(error.name, error.nearest) from error
+        if outcome == "interrupted":
             self.screen.line("interrupted", NOTICE)
+
+    def _unknown(self, name: str, of_agent: Iterable[str] = ()) -> UnknownCommandError:
+        near = nearest(name, list(self.commands))
+        names = dict.fromkeys(of_agent if near is None else (near, *of_agent))
+        return unknown_command(name, tuple(names), PREFIX)
 
     def go_on_with(self, kept: KeptConversation) -> None:
         """Go on with a kept conversation, and show its newest turn."""
         self.talk.resume(kept)
+        self.jobs.go_on_after(kept.turns)
         last = next((turn for turn in reversed(kept.turns) if turn.kind != "note"), kept.turns[-1])
         if kept.agent != self.talk.agent.name:
             self.screen.line(f"It was begun with the agent {kept.agent}.", NOTICE)

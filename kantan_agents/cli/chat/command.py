@@ -9,28 +9,11 @@ from typing import Annotated, Final, Optional
 import typer
 
 from kantan_agents.cli.terminal.agent_names import complete_agent
-from kantan_agents.cli.terminal.agent_options import (
-    INSTRUCTIONS,
-    ModelOption,
-    ProjectInstructionsOption,
-    check_agent_options,
-)
+from kantan_agents.cli.terminal.agent_options import AgentRunOptions
 from kantan_agents.cli.terminal.console import is_terminal
-from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption, is_named
+from kantan_agents.cli.terminal.grouped import grouped
 from kantan_agents.cli.terminal.prices import PriceOption, read_prices
 from kantan_agents.cli.terminal.shell_words import shell_words
-from kantan_agents.cli.terminal.toolkit_options import (
-    ApprovedOption,
-    AskOption,
-    NetworkOption,
-    NoHooksOption,
-    SandboxOption,
-    ShellOption,
-    ToolkitOptions,
-    ToolsOption,
-    TurnsOption,
-    WriteOption,
-)
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.support.extras import require_extra
 
@@ -65,8 +48,10 @@ def _complete_conversation(invocation: typer.Context, incomplete: str) -> Iterab
     return list(shell_words(choices, incomplete))
 
 
+@grouped
 def chat(
     invocation: typer.Context,
+    *,
     agent: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option(
@@ -75,25 +60,6 @@ def chat(
             help="Talk to this agent: from `agents list`, of a .md file, or an Agent in a Python module.",
             show_default=False,
             autocompletion=complete_agent,
-        ),
-    ] = None,
-    model: ModelOption = None,
-    instructions: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(
-            "--instructions",
-            metavar="TEXT|@FILE",
-            help=f'System prompt without --agent. Default: "{INSTRUCTIONS}"',
-            show_default=False,
-        ),
-    ] = None,
-    context_file: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option(
-            "--context",
-            metavar="FILE.json",
-            help="Context that each conversation begins with, a JSON object.",
-            show_default=False,
         ),
     ] = None,
     rules: Annotated[
@@ -110,16 +76,7 @@ def chat(
             autocompletion=_complete_conversation,
         ),
     ] = None,
-    project_instructions: ProjectInstructionsOption = "ask",
-    tools_root: ToolsOption = None,
-    write: WriteOption = False,
-    shell: ShellOption = False,
-    network: NetworkOption = False,
-    sandbox: SandboxOption = "auto",
-    max_turns: TurnsOption = None,
-    approved: ApprovedOption = None,
-    asked: AskOption = None,
-    no_hooks: NoHooksOption = False,
+    options: AgentRunOptions,
     plan: Annotated[
         bool,
         typer.Option("--plan", help="Start in plan mode: agents only read, until you agree to a plan."),
@@ -148,8 +105,6 @@ def chat(
     no_save: Annotated[
         bool, typer.Option("--no-save", help="Do not keep the conversation, nor what is typed.")
     ] = False,
-    db: DatabaseOption = DATABASE,
-    no_record: Annotated[bool, typer.Option("--no-record", help="Do not record the answers.")] = False,
 ) -> None:
     """Talk to an agent in the terminal.
 
@@ -165,11 +120,11 @@ def chat(
     Exit codes: 0 ended, 1 an answer to a line failed, 2 bad arguments, files or
     agents, 129, 130 and 143 ended by a signal.
     """
-    check_agent_options(invocation, agent=agent, instructions=instructions, no_record=no_record)
+    options.check(invocation, agent)
     if no_save and resume is not None:
         raise InvalidOptionError(option="--no-save", reason="cannot be combined with --resume")
-    source = invocation.get_parameter_source("conversations")
-    if no_save and source is not None and source.name == "COMMANDLINE":
+    named_by = invocation.get_parameter_source("conversations")
+    if no_save and named_by is not None and named_by.name == "COMMANDLINE":
         raise InvalidOptionError(option="--no-save", reason="cannot be combined with --conversations")
     prices = read_prices(price)
     require_extra("chat")
@@ -182,18 +137,15 @@ def chat(
     from kantan_agents.cli.run import recording
     from kantan_agents.cli.terminal.sandbox import say_where_commands_run
 
-    target = (
-        None if no_record else recording.checked(recording.RecordingTarget(db, required=is_named(invocation)))
-    )
-    hooks = Hooks.of_user(tools_root, off=no_hooks)
-    text = INSTRUCTIONS if instructions is None else instructions
-    tools = ToolkitOptions(tools_root, write, shell, network, sandbox).tools()
+    target = recording.target_of(options, invocation)
+    hooks = Hooks.of_user(options.root, off=options.no_hooks)
+    tools = options.tools()
     questions = Questions() if is_terminal() else None
     is_for_project = bool(tools) or agent is not None
-    files = instruction_files_for(tools_root, project_instructions, is_for_project=is_for_project)
-    make_agent, context = read_start(agent, text, context_file, rules, tools, questions, asked or (), files)
-    talks_to = make_agent(model)
-    place = say_where_commands_run(talks_to.unguarded_tools, approved or (), sandbox)
+    files = instruction_files_for(options.root, options.project_instructions, is_for_project=is_for_project)
+    source, context = read_start(agent, rules, options, tools, questions, files)
+    talks_to = source.agent()
+    place = say_where_commands_run(talks_to.unguarded_tools, options.approved or (), options.sandbox)
     store = None if no_save else open_conversations(conversations, resumes=resume is not None)
 
     from kantan_agents.cli.chat.run import lead
@@ -201,18 +153,16 @@ def chat(
     lead(
         Settings(
             talks_to,
-            make_agent,
+            source,
             context,
+            options,
             target,
             store,
             resume,
-            approved or (),
             prices,
             questions,
             hooks,
-            model=model,
             place_of_commands=place,
-            max_turns=max_turns,
             plan=PlanMode(is_on=plan, named=plan_tools or ()),
             history=open_history(is_kept=questions is not None and not no_save),
         )

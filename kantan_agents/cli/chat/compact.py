@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from kantan_agents.agent import Agent
 from kantan_agents.cli.chat.kept_conversation import Item
+from kantan_agents.core.items import is_call, is_message, is_reasoning, is_result
 
 INSTRUCTIONS: Final = (
     "You get the record of a conversation between a user and an assistant. Write a summary that the "
@@ -50,15 +51,14 @@ def summary_items(summary: str) -> list[Item]:
 
 
 def _line(item: Item) -> str:
-    match item.get("type", "message"):
-        case "message":
-            return f"{item.get('role', 'assistant')}: {_cut(_text(item.get('content')), _MAX_PART)}"
-        case "function_call":
-            return f"assistant calls {item.get('name')}: {_cut(str(item.get('arguments')), _MAX_PART)}"
-        case "function_call_output":
-            return f"result: {_cut(_text(item.get('output')), _MAX_PART)}"
-        case "reasoning":
-            return ""
+    if is_reasoning(item):
+        return ""
+    if is_message(item):
+        return f"{item.get('role', 'assistant')}: {_cut(_text(item.get('content')), _MAX_PART)}"
+    if is_call(item):
+        return f"assistant calls {item.get('name')}: {_cut(str(item.get('arguments')), _MAX_PART)}"
+    if is_result(item):
+        return f"result: {_cut(_text(item.get('output')), _MAX_PART)}"
     return _cut(json.dumps(item, ensure_ascii=False, default=str), _MAX_PART)
 
 

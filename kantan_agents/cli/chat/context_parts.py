@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
 import attrs
 from agents import Agent as SDKBaseAgent
@@ -15,13 +15,12 @@ from kantan_agents.agent import Agent
 from kantan_agents.cli.chat.compact import HEADING
 from kantan_agents.cli.chat.kept_conversation import Item
 from kantan_agents.cli.chat.mentions import FILE
+from kantan_agents.core.items import is_call, is_message, is_reasoning, is_result
 from kantan_agents.middleware.compact_history.tokens import tokens_of_item, tokens_of_text, tokens_of_tool
 from kantan_agents.subagent_files.skill_tools import SKILL_TOOLS
 from kantan_agents.tools.facts import label_of
 from kantan_agents.tools.mcp.server_connections import tended_servers
 from kantan_agents.tools.server_names import server_of
-
-_KINDS: Final = {"function_call": "calls of tools", "reasoning": "reasoning"}
 
 
 @attrs.frozen
@@ -91,14 +90,15 @@ def parts_of(items: Iterable[Item]) -> Iterator[ContextPart]:
     """Yield the parts of a conversation."""
     calls: dict[Any, str] = {}
     for item in items:
-        kind, content = item.get("type", "message"), item.get("content")
-        if kind == "function_call":
+        content = item.get("content")
+        if is_call(item):
             calls[item.get("call_id")] = f"{item.get('name')} {item.get('arguments')}"
-            yield ContextPart(_KINDS[kind], calls[item.get("call_id")], tokens_of_item(item))
-        elif kind == "function_call_output":
+            yield ContextPart("calls of tools", calls[item.get("call_id")], tokens_of_item(item))
+        elif is_result(item):
             yield from _split("results of tools", item.get("output"), calls.get(item.get("call_id"), ""))
-        elif kind != "message":
-            yield ContextPart(_KINDS.get(kind, "other items"), str(kind), tokens_of_item(item))
+        elif not is_message(item):
+            kind = "reasoning" if is_reasoning(item) else "other items"
+            yield ContextPart(kind, str(item["type"]), tokens_of_item(item))
         elif item.get("role") != "user":
             yield from _split("answers", content)
         elif isinstance(content, str) and content.startswith(HEADING):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from kantan_agents.cli.terminal.show_quantities import count_text, counted
 from kantan_agents.core.events import Event
 from kantan_agents.lab.replay.experiment.prices import Prices
+
+_SMALLEST: Final = 0.0001
 
 
 class Costs:
@@ -43,13 +46,17 @@ class Costs:
         total = 0.0
         for model, (given, returned) in self._tokens.items():
             cost = self._prices.cost(model, given, returned)
-            price = "" if cost is None else f", {cost:.4f}"
+            price = "" if cost is None else f", {_shown(cost)}"
             total += cost or 0.0
             lines.append(f"{model}: {count_text(given)} in, {count_text(returned)} out{price}")
         if self._prices.of_models:
-            lines.append(f"together: {total:.4f}")
+            lines.append(f"together: {_shown(total)}")
         if self._unknown:
             lines.append(
                 f"without the tokens of {counted(self._unknown, 'request')} that the provider did not count"
             )
         return lines
+
+
+def _shown(cost: float) -> str:
+    return f"less than {_SMALLEST}" if 0 < cost < _SMALLEST else f"{cost:.4f}"

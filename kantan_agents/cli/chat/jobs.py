@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import time
+from collections.abc import Iterable
 from typing import Final
 
+from kantan_agents.cli.chat.kept_conversation import ChatTurn
 from kantan_agents.cli.chat.mentions import NOTE, ChatMessage
 from kantan_agents.cli.chat.screen import Screen
 from kantan_agents.cli.terminal.console import LABEL, NOTICE, plain
 from kantan_agents.cli.terminal.plain import one_line, shortened
 from kantan_agents.cli.terminal.show_quantities import duration_text
+from kantan_agents.core.items import is_result
 from kantan_agents.toolkit.shell import BackgroundShells
 from kantan_agents.toolkit.shell.descriptions import state_of
 from kantan_agents.toolkit.shell.shells import BackgroundShell
 
 _COMMAND: Final = 60
+_ID: Final = re.compile(r"\bbash_(\d{1,9})\b")
 
 
 class Jobs:
@@ -46,6 +51,11 @@ class Jobs:
             self._screen.line(f"{len(running)} {are} running in the background: /jobs", LABEL)
         self._said = moment, running
 
+    def go_on_after(self, turns: Iterable[ChatTurn]) -> None:
+        """Give no command an id that one of these turns has."""
+        results = (str(item.get("output")) for turn in turns for item in turn.items if is_result(item))
+        self.shells.skip(max((int(number) for text in results for number in _ID.findall(text)), default=0))
+
     def remind(self) -> None:
         """Let the next report say again that commands are running."""
         self._said = None
@@ -71,7 +81,7 @@ class Jobs:
         """Show a line about each command, with the last one that it has printed."""
         listed = self.shells.listed()
         if not listed:
-            self._screen.line("None.")
+            self._screen.line("No command is in the background.")
         for shell in listed:
             last = one_line(_latest(shell).rstrip().rpartition("\n")[2])
             command = shortened(shell.line, _COMMAND // 2)

@@ -7,6 +7,7 @@ from typing import Final
 
 from kantan_agents.cli.chat.kept_conversation import Item, said
 from kantan_agents.core.events import Event, ModelCallFinished, ModelCallStarted
+from kantan_agents.core.items import call_item, is_answer, is_call, is_reasoning, result_item
 
 INTERRUPTED: Final = "[The user interrupted this answer.]"
 FAILED: Final = "[This answer failed and was not finished.]"
@@ -88,7 +89,7 @@ class AnswerProgress:
                 continue
             call_id = part["call_id"]
             output = self._outputs.get(call_id, _NO_OUTPUT)
-            items += [part, {"type": "function_call_output", "call_id": call_id, "output": output}]
+            items += [part, result_item(call_id, output)]
         return items if ending is None else [*items, said(ending)]
 
 
@@ -108,20 +109,18 @@ def _call(call_id: str, tool: str, arguments: str) -> Item:
     except (ValueError, RecursionError):
         is_object = False
     # A provider refuses a call whose arguments are not an object.
-    text = arguments if is_object else json.dumps({"arguments": arguments})
-    return {"type": "function_call", "call_id": call_id, "name": tool, "arguments": text}
+    return call_item(call_id, tool, arguments if is_object else json.dumps({"arguments": arguments}))
 
 
 def portable(items: list[Item]) -> list[Item]:
     """Return items as any model understands them: texts and calls, without ids and without reasoning."""
-    return [_portable(item) for item in items if item.get("type") != "reasoning"]
+    return [_portable(item) for item in items if not is_reasoning(item)]
 
 
 def _portable(item: Item) -> Item:
-    kind = item.get("type", "message")
-    if kind == "function_call":
+    if is_call(item):
         return {key: value for key, value in item.items() if key not in ("id", "status", "provider_data")}
-    if kind == "message" and item.get("role") == "assistant":
+    if is_answer(item):
         content = item["content"]
         parts = [{"text": content}] if isinstance(content, str) else content
         return said("".join(str(part.get("text") or part.get("refusal") or "") for part in parts))

@@ -14,6 +14,7 @@ from kantan_agents.cli.chat.kept_conversation import ChatTurn, Item
 from kantan_agents.cli.chat.mentions import NOTE
 from kantan_agents.cli.chat.progress import portable
 from kantan_agents.cli.terminal.show_quantities import counted
+from kantan_agents.core.items import CALLS_FOR_SDK, is_answer, is_reasoning
 from kantan_agents.errors import ChatCommandError, ProviderRequestError
 from kantan_agents.models.protocol.http.error_bodies import is_out_of_credit
 
@@ -39,7 +40,7 @@ class Retried:
 
     def notes(self) -> list[str]:
         """Return what the person is shown about it."""
-        calls = sum("call_id" in item and "output" not in item for item in self.begun)
+        calls = sum(item.get("type") in CALLS_FOR_SDK for item in self.begun)
         kept = [f"kept, with the results: {counted(calls, 'tool call')}"] if calls else []
         return [f"> {self.question}", *kept]
 
@@ -83,14 +84,9 @@ def without_answer(items: list[Item]) -> list[Item]:
     The calls and their results stay: they have happened, and the model goes on after them.
     """
     end = len(items)
-    while end and _is_written(items[end - 1]):
+    while end and (is_answer(items[end - 1]) or is_reasoning(items[end - 1])):
         end -= 1
     return items[:end]
-
-
-def _is_written(item: Item) -> bool:
-    kind = item.get("type", "message")
-    return kind == "reasoning" or (kind == "message" and item.get("role") == "assistant")
 
 
 def may_pass(error: BaseException) -> bool:

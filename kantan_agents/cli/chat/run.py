@@ -15,6 +15,7 @@ from typing import Final
 import anyio
 import typer
 
+from kantan_agents.cli.chat.answer_runner import AnswerRunner
 from kantan_agents.cli.chat.ask_approval import AskAtTerminal, refuse
 from kantan_agents.cli.chat.changed_files import ReportedChanges
 from kantan_agents.cli.chat.chat import Chat, EndOfChatError
@@ -22,10 +23,12 @@ from kantan_agents.cli.chat.chat_hooks import ChatHooks
 from kantan_agents.cli.chat.commands import COMMANDS
 from kantan_agents.cli.chat.commands.agent import model_of
 from kantan_agents.cli.chat.completer import ChatCompleter
+from kantan_agents.cli.chat.conversation import Conversation
 from kantan_agents.cli.chat.costs import Costs
 from kantan_agents.cli.chat.editor import Editor, Silence
 from kantan_agents.cli.chat.ending import ChatEnding
 from kantan_agents.cli.chat.input_history import InputHistory
+from kantan_agents.cli.chat.jobs import Jobs
 from kantan_agents.cli.chat.lines import Lines
 from kantan_agents.cli.chat.page import ChatPage
 from kantan_agents.cli.chat.screen import Screen
@@ -71,41 +74,46 @@ async def _lead(settings: Settings, page: ChatPage | None) -> int:
     questions = settings.questions
     ending = ChatEnding(is_interactive=questions is not None)
     screen = Screen(wide_terminal(), notes=wide_terminal(stderr=True) if questions is None else None)
-    costs = Costs(settings.prices)
     history = InputHistory(settings.history, partial(screen.line, style=NOTICE))
     editor = None if questions is None else Editor(ending, history)
-    place = settings.place_of_commands
     hooks = ChatHooks(settings.hooks, screen, ending)
+    plan, place, store = settings.plan, settings.place_of_commands, settings.store
     ask = partial(refuse, screen) if editor is None else hooks.before(AskAtTerminal(editor, screen, place))
-    approved = frozenset(settings.approved)
-    plan, store = settings.plan, settings.store
-    talk = Talk(settings.agent, settings.context, screen, ending, ask, approved, store, hooks, plan)
-    talk.max_turns = settings.max_turns
-    hooks.lead(lambda: talk.kept.id)
+    runner = AnswerRunner(screen, ending, ask, plan, settings.options)
     if questions is not None and editor is not None:
-        questions.ask_at(editor, screen, talk.stop)
-    plan.ask_at(editor, screen, talk.stop, place)
-    pinned = getattr(settings.make_agent, "pinned", None)
-    changes = None if pinned is None else ReportedChanges(pinned, screen)
+        questions.ask_at(editor, screen, runner.stop)
+    plan.ask_at(editor, screen, runner.stop, place)
+    snapshots = await asyncio.to_thread(partial(open_snapshots, is_kept=store is not None))
+    undo, jobs = Undo(snapshots, screen, editor, settings.folder), Jobs(screen)
+    conversation = Conversation(settings.agent, settings.context, store, screen)
+    hooks.lead(lambda: conversation.kept.id)
+    costs, pinned = Costs(settings.prices), settings.source.pinned
     chat = Chat(
-        talk, settings.make_agent, screen, costs, settings.store, page, settings.folder, COMMANDS, changes
+        talk=Talk(settings.agent, conversation, runner, hooks, screen, undo.noting, jobs.with_news),
+        screen=screen,
+        commands=COMMANDS,
+        folder=settings.folder,
+        source=settings.source,
+        plan=plan,
+        jobs=jobs,
+        undo=undo,
+        history=history,
+        costs=costs,
+        store=store,
+        page=page,
+        changes=None if pinned is None else ReportedChanges(pinned, screen),
     )
-    chat.model = (settings.model, False)
-    snapshots = await asyncio.to_thread(partial(open_snapshots, is_kept=settings.store is not None))
-    chat.undo = Undo(snapshots, screen, editor, settings.folder)
-    talk.noting, talk.with_news = chat.undo.noting, chat.jobs.with_news
-    chat.history = history
     try:
-        with subscribe(costs.see), chat.jobs.shells.used():
-            if settings.resume is not None and settings.store is not None:
-                chat.go_on_with(await asyncio.to_thread(settings.store.load, settings.resume))
+        with subscribe(costs.see), jobs.shells.used():
+            if settings.resume is not None and store is not None:
+                chat.go_on_with(await asyncio.to_thread(store.load, settings.resume))
             if editor is None:
                 code = await _answer_lines(chat, ending)
             else:
                 editor.complete_with(_completer(chat))
                 code = await _converse(chat, editor, ending)
     finally:
-        await chat.jobs.end()
+        await jobs.end()
         ending.restore()
         snapshots.close()
         if page is not None:
@@ -123,8 +131,8 @@ async def _converse(chat: Chat, editor: Editor, ending: ChatEnding) -> int:
     while not ending.is_requested and not screen.is_closed:
         try:
             await chat.load_recent()
-            chat.jobs.report(len(talk.kept.turns))
-            typed = await editor.read(talk.plan.prompt())
+            chat.jobs.report(len(talk.conversation.kept.turns))
+            typed = await editor.read(chat.plan.prompt())
         except KeyboardInterrupt:
             if was_interrupted:
                 break

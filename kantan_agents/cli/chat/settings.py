@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,10 @@ from kantan_agents.cli.chat.folders import conversations_file, history_file
 from kantan_agents.cli.chat.history_file import HistoryFile
 from kantan_agents.cli.chat.plan_mode import PlanMode
 from kantan_agents.cli.chat.questions import Questions
-from kantan_agents.cli.chat.source import MakeAgent, agent_source
+from kantan_agents.cli.chat.source import AgentSource, agent_source
 from kantan_agents.cli.hooks.hooks import Hooks
 from kantan_agents.cli.run.recording import RecordingTarget
+from kantan_agents.cli.terminal.agent_options import INSTRUCTIONS, AgentRunOptions
 from kantan_agents.cli.terminal.inputs import STDIN, read_context, read_instructions
 from kantan_agents.cli.terminal.plain import one_line
 from kantan_agents.cli.terminal.protect_used import protect_database, protect_used
@@ -35,51 +36,45 @@ class Settings:
 
     Attributes:
         agent: The agent.
-        make_agent: Makes it with another model.
+        source: Makes it with another model.
         context: The context that each conversation begins with.
+        options: How the agent is run.
         target: The database that records the answers, or None.
         store: Where conversations are kept, or None.
         resume: The conversation to go on with: its id, or ``last``.
-        approved: Names of tools whose calls need no approval.
         prices: The prices of models.
         questions: Asks the person what a model wants to know; None if nobody is at a terminal.
         hooks: The person's hooks.
         folder: The working folder, whose files may be sent.
-        model: The model that was named.
         place_of_commands: Where the commands of the agent run, for questions; empty if it runs none.
-        max_turns: The most turns of an answer, if the person has said it.
         plan: The plan mode.
         history: Where what is typed is kept, or None.
     """
 
     agent: Agent[Any]
-    make_agent: MakeAgent
+    source: AgentSource
     context: dict[str, Any]
+    options: AgentRunOptions
     target: RecordingTarget | None
     store: Conversations | None
     resume: str | None
-    approved: Sequence[str]
     prices: Mapping[str, tuple[float, float]]
     questions: Questions | None
     hooks: Hooks
     folder: Path = attrs.field(factory=lambda: Path(os.path.realpath(".")))
-    model: str | None = None
     place_of_commands: str = ""
-    max_turns: int | None = None
     plan: PlanMode = attrs.field(factory=PlanMode)
     history: HistoryFile | None = None
 
 
 def read_start(
     agent: str | None,
-    instructions: str,
-    context_file: Path | None,
     rules: str | None,
+    options: AgentRunOptions,
     tools: Sequence[Any],
     questions: Questions | None,
-    asked: Collection[str] = (),
-    instruction_files: InstructionFiles | None = None,
-) -> tuple[MakeAgent, dict[str, Any]]:
+    instruction_files: InstructionFiles | None,
+) -> tuple[AgentSource, dict[str, Any]]:
     """Return what makes the agent, and the context of its conversations.
 
     Raises:
@@ -87,7 +82,7 @@ def read_start(
         InvalidOptionError: E75, an option has a wrong value.
         KantanAgentsError: The agent cannot be found or read.
     """
-    context = read_context(context_file)
+    context = read_context(options.context_file)
     stated = context.get(USER_RULES)
     if stated is not None:
         # The person at the terminal wrote or chose the file, so its rules count as written in code.
@@ -96,11 +91,11 @@ def read_start(
         raise InvalidOptionError(option="--rules", reason="standard input is already read for the questions")
     if rules is not None:
         add_rules(context, rules, "")
-    protect_used([rules, context_file])
+    protect_used([rules, options.context_file])
     for_people = context.get(CONTEXT_KEY) if stated is None else stated
-    prompt = read_instructions(instructions)
-    make_agent = agent_source(agent, prompt, for_people, tools, questions, asked, instruction_files)
-    return make_agent, context
+    prompt = read_instructions(INSTRUCTIONS if options.instructions is None else options.instructions)
+    source = agent_source(agent, prompt, for_people, options, tools, questions, instruction_files)
+    return source, context
 
 
 def open_conversations(path: Path | None, *, resumes: bool) -> Conversations | None:

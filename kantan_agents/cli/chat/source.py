@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import attrs
 import typer
@@ -18,6 +18,7 @@ from kantan_agents.cli.chat.questions import Questions
 from kantan_agents.cli.run.agent_from_file import agent_from_file
 from kantan_agents.cli.run.instruction_options import instruction_options
 from kantan_agents.cli.run.run import AGENT_NAME, user_rules
+from kantan_agents.cli.terminal.agent_options import AgentRunOptions
 from kantan_agents.cli.terminal.failures import describe
 from kantan_agents.cli.terminal.load_object import load_object
 from kantan_agents.cli.terminal.plain import one_line
@@ -30,28 +31,44 @@ from kantan_agents.toolkit.ask_user_question import ask_user_question
 _OPTION = "--agent"
 
 
-class MakeAgent(Protocol):
-    """Makes the agent."""
+@attrs.define(eq=False)
+class AgentSource:
+    """Makes the agent of a chat: with another model, or again after its files have changed.
 
-    def __call__(self, model: str | None, *, replace: bool = False) -> Agent[Any]:
-        """Return the agent.
+    Attributes:
+        pinned: The files that it is made from; None if there are none.
+    """
 
-        Args:
-            model: The model; None for its own.
-            replace: Whether the model also replaces a full name in the agent's file.
+    _make: Callable[..., Agent[Any]]
+    pinned: PinnedFiles | None
+    _model: str | None = None
+    _replaces: bool = attrs.field(default=False, init=False)
+
+    def agent(self) -> Agent[Any]:
+        """Return the agent with the model that was chosen last."""
+        return self._make(self._model, replace=self._replaces)
+
+    def agent_with(self, model: str) -> Agent[Any]:
+        """Return the agent with another model from now on, also in place of a full name in its file.
+
+        Raises:
+            ModelNotFoundError, ModelNotConfiguredError: E19, E47, the model cannot be used.
         """
-        ...
+        agent = self._make(model, replace=True)
+        agent.check_model()
+        self._model, self._replaces = model, True
+        return agent
 
 
 def agent_source(
     name: str | None,
     instructions: str,
     rules: Any,
+    options: AgentRunOptions,
     tools: Sequence[Any] = (),
     questions: Questions | None = None,
-    asked: Collection[str] = (),
     instruction_files: InstructionFiles | None = None,
-) -> MakeAgent:
+) -> AgentSource:
     """Return what makes the agent of a chat.
 
     Args:
@@ -59,24 +76,25 @@ def agent_source(
             ``Agent`` or of a function that returns one; None for a helpful assistant.
         instructions: The instructions of that assistant.
         rules: The rules of the context for slash commands, or None. An agent of a module has its own.
+        options: The model, and the further tools whose calls need an approval. An agent of a module decides
+            about these itself.
         tools: The tools that the agent gets. An agent of a module has its own.
         questions: Asks the person for the tool ``AskUserQuestion``, which an agent of a file gets, and any
             other that gets tools.
-        asked: Names of further tools whose calls need one. An agent of a module decides itself.
         instruction_files: The files with instructions that the agent gets. One of a module decides itself.
 
     Raises:
         AgentNotFoundError, AgentFileError, InvalidDefinitionError: E32, E30, E31, as ``read_agent``.
         InvalidOptionError: E75, there is no such module or name, it is not an agent, or it has its own tools.
     """
+    asked, model = options.asked, options.model
     commands: list[Any] = [SlashCommands(user_rules(rules)), *([Approve(asked)] if asked else [])]
     asking = [] if questions is None else [ask_user_question(questions)]
     if name is None:
         given = [*tools, *asking] if tools else tools
         make = partial(_assistant, instructions, commands, given, instruction_files)
-        if instruction_files is None:
-            return make
-        return PinnedSource(make, PinnedFiles(instruction_files=instruction_files))
+        files = None if instruction_files is None else PinnedFiles(instruction_files=instruction_files)
+        return AgentSource(make, files, model)
     if ":" in name and not name.endswith(".md"):
         agreed = instruction_files is not None and instruction_files.is_agreed
         for option, is_given in (("--tools", tools), ("--ask", asked), ("--project-instructions", agreed)):
@@ -86,7 +104,7 @@ def agent_source(
         pinned = pinned_loaders(agent)
         module = sys.modules.get(name.partition(":")[0])
         protect_used([getattr(module, "__file__", None), *pinned.directories])
-        return PinnedSource(partial(_changed, agent), pinned)
+        return AgentSource(partial(_changed, agent), pinned, model)
     named = read_agent(name)
     named.pinned.instruction_files = instruction_files
     protect_used([named.definition.path])
@@ -95,24 +113,7 @@ def agent_source(
             scope_of(named.definition.path, named.loader.directories) or "", "of the file that you named"
         )
         typer.echo(one_line(f"{named.definition.name} is {scope}: {named.definition.path}"), err=True)
-    return PinnedSource(partial(_of_file, named, commands, [*tools, *asking]), named.pinned)
-
-
-@attrs.frozen(eq=False)
-class PinnedSource:
-    """Makes an agent whose files are pinned.
-
-    Attributes:
-        make: Makes it.
-        pinned: The files.
-    """
-
-    make: MakeAgent
-    pinned: PinnedFiles
-
-    def __call__(self, model: str | None, *, replace: bool = False) -> Agent[Any]:
-        """Return the agent, as ``MakeAgent``."""
-        return self.make(model, replace=replace)
+    return AgentSource(partial(_of_file, named, commands, [*tools, *asking]), named.pinned, model)
 
 
 def slash_commands_of(agent: Agent[Any]) -> SlashCommands | None:

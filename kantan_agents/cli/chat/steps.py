@@ -14,6 +14,7 @@ from kantan_agents.cli.terminal.console import LABEL, STRONG, plain
 from kantan_agents.cli.terminal.plain import one_line, shortened
 from kantan_agents.cli.terminal.show_quantities import counted
 from kantan_agents.core.events import ToolCallFinished, ToolCallRefused
+from kantan_agents.core.items import is_call, is_result
 from kantan_agents.toolkit.todo_write import NAME, SIGNS, Todo, key_of, written_by
 
 _MOST_CHANGES: Final = 10
@@ -92,9 +93,9 @@ def steps_of(kept: KeptConversation) -> list[Todo] | None:
         results: dict[str, str] = {}
         for item in reversed(turn.items):
             call = str(item.get("call_id"))
-            if item.get("type") == "function_call_output":
+            if is_result(item):
                 results[call] = str(item.get("output"))
-            elif item.get("type") == "function_call" and item.get("name") == NAME:
+            elif is_call(item) and item.get("name") == NAME:
                 steps = written_by(str(item.get("arguments")), results.get(call, ""))
                 if steps is not None:
                     return steps

@@ -13,10 +13,10 @@ from kantan_agents.agent.delegation import task_tool
 from kantan_agents.agent.from_definition import missing_tools
 from kantan_agents.cli.agents.agent_to_run import AgentToRun
 from kantan_agents.cli.run.instruction_options import instruction_options
+from kantan_agents.cli.terminal.agent_options import OPTIONS_OF_TOOLS, TOOLS_OF_CHAT
 from kantan_agents.cli.terminal.plain import one_line
 from kantan_agents.cli.terminal.protect_used import protect_used
 from kantan_agents.cli.terminal.replaced import say_replaced
-from kantan_agents.cli.terminal.toolkit_options import OPTIONS_OF_TOOLS, TOOLS_OF_CHAT
 from kantan_agents.core.interception import Middleware
 from kantan_agents.core.pipeline import Next, Run, Stage
 from kantan_agents.errors import KantanAgentsError

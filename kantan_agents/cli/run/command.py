@@ -2,33 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
 
 from kantan_agents.cli.terminal.agent_names import complete_agent
-from kantan_agents.cli.terminal.agent_options import (
-    INSTRUCTIONS,
-    ModelOption,
-    ProjectInstructionsOption,
-    check_agent_options,
-)
-from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption, is_named
-from kantan_agents.cli.terminal.toolkit_options import (
-    ApprovedOption,
-    AskOption,
-    NetworkOption,
-    NoHooksOption,
-    SandboxOption,
-    ShellOption,
-    ToolkitOptions,
-    ToolsOption,
-    TurnsOption,
-    WriteOption,
-)
+from kantan_agents.cli.terminal.agent_options import INSTRUCTIONS, AgentRunOptions
+from kantan_agents.cli.terminal.grouped import grouped
 
 
+@grouped
 def run(
     invocation: typer.Context,
     question: Annotated[
@@ -37,6 +20,7 @@ def run(
             metavar="QUESTION", help="The question, or a /command; - reads a question from stdin."
         ),
     ],
+    *,
     agent: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option(
@@ -45,26 +29,6 @@ def run(
             help="Run this agent from `agents list`, or of a .md file; it may delegate to the others.",
             show_default=False,
             autocompletion=complete_agent,
-        ),
-    ] = None,
-    model: ModelOption = None,
-    instructions: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(
-            "--instructions",
-            metavar="TEXT|@FILE",
-            help="System prompt; may contain markers such as {{ $ctx.customer.name }}. "
-            f'Default: "{INSTRUCTIONS}"',
-            show_default=False,
-        ),
-    ] = None,
-    context_file: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option(
-            "--context",
-            metavar="FILE.json",
-            help="Context of the run, a JSON object such as --json prints.",
-            show_default=False,
         ),
     ] = None,
     rules: Annotated[
@@ -76,18 +40,7 @@ def run(
             show_default=False,
         ),
     ] = None,
-    project_instructions: ProjectInstructionsOption = "ask",
-    tools_root: ToolsOption = None,
-    write: WriteOption = False,
-    shell: ShellOption = False,
-    network: NetworkOption = False,
-    sandbox: SandboxOption = "auto",
-    max_turns: TurnsOption = None,
-    approved: ApprovedOption = None,
-    asked: AskOption = None,
-    no_hooks: NoHooksOption = False,
-    db: DatabaseOption = DATABASE,
-    no_record: Annotated[bool, typer.Option("--no-record", help="Do not record the run.")] = False,
+    options: AgentRunOptions,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the completed context as one JSON object.")
     ] = False,
@@ -121,41 +74,35 @@ def run(
     from kantan_agents.cli.terminal.protect_used import protect_used
     from kantan_agents.cli.tools.rules_file import add_rules
 
-    check_agent_options(invocation, agent=agent, instructions=instructions, no_record=no_record)
+    options.check(invocation, agent)
     text = inputs.read_question(question)
-    prompt = inputs.read_instructions(INSTRUCTIONS if instructions is None else instructions)
-    context = inputs.read_context(context_file)
+    prompt = inputs.read_instructions(INSTRUCTIONS if options.instructions is None else options.instructions)
+    context = inputs.read_context(options.context_file)
     if rules is not None:
         add_rules(context, rules, question)
-    target = (
-        None if no_record else recording.checked(recording.RecordingTarget(db, required=is_named(invocation)))
-    )
+    target = recording.target_of(options, invocation)
     named = None if agent is None else read_agent(agent)
-    if tools_root is not None:
-        protect_used([rules, context_file, None if named is None else named.definition.path], has_tools=True)
+    if options.root is not None:
+        read = [rules, options.context_file, None if named is None else named.definition.path]
+        protect_used(read, has_tools=True)
 
     from kantan_agents.cli.agents.instruction_files import instruction_files_for
     from kantan_agents.cli.hooks.hooks import Hooks
     from kantan_agents.cli.run.run import answer
 
-    hooks = Hooks.of_user(tools_root, off=no_hooks)
-    # Piped text may come from anyone, so it must not run tools.
-    commands = question != inputs.STDIN and not no_commands
-    is_for_project = agent is not None or tools_root is not None
     answer(
         text,
         named or prompt,
-        model=model,
+        options,
+        hooks=Hooks.of_user(options.root, off=options.no_hooks),
         context=context,
         target=target,
         as_json=as_json,
-        commands=commands,
-        tools=ToolkitOptions(tools_root, write, shell, network, sandbox),
-        approved=approved or (),
-        asked=asked or (),
+        # Piped text may come from anyone, so it must not run tools.
+        commands=question != inputs.STDIN and not no_commands,
         instruction_files=instruction_files_for(
-            tools_root, project_instructions, is_for_project=is_for_project
+            options.root,
+            options.project_instructions,
+            is_for_project=agent is not None or options.root is not None,
         ),
-        hooks=hooks,
-        max_turns=max_turns,
     )

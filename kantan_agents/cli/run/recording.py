@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING
 import attrs
 import typer
 
+from kantan_agents.cli.terminal.database import is_named
 from kantan_agents.cli.terminal.plain import one_line
 from kantan_agents.core.pipeline import Next, Run, Stage
 from kantan_agents.errors import FileArgumentError
 from kantan_agents.traces.backend import backend_of
 
 if TYPE_CHECKING:
+    from kantan_agents.cli.terminal.agent_options import AgentRunOptions
     from kantan_agents.traces.recorder import SQLiteRecorder
 
 # The SDK's own switch. Only --db overrides it.
@@ -60,6 +62,17 @@ def checked(target: RecordingTarget) -> RecordingTarget | None:
         target.report(error)
         return None
     return target
+
+
+def target_of(options: AgentRunOptions, invocation: typer.Context) -> RecordingTarget | None:
+    """Return the database for the runs of a command; None if they are not recorded.
+
+    Raises:
+        FileArgumentError: E79, ``--db`` names it, and it cannot be used.
+    """
+    if options.no_record:
+        return None
+    return checked(RecordingTarget(options.db, required=is_named(invocation)))
 
 
 def collect_runs(runs: list[Run]) -> Stage:

@@ -20,12 +20,12 @@ from kantan_agents.cli.hooks.hooks import Hooks
 from kantan_agents.cli.run.agent_from_file import agent_from_file
 from kantan_agents.cli.run.instruction_options import instruction_options
 from kantan_agents.cli.run.recording import RecordingTarget, collect_runs, recording_to
+from kantan_agents.cli.terminal.agent_options import AgentRunOptions
 from kantan_agents.cli.terminal.approvals import ApprovalAnswer, AskedApprovals, AskedCall, approving
 from kantan_agents.cli.terminal.failures import EXIT_FAILED
 from kantan_agents.cli.terminal.plain import json_text, one_line, printable
 from kantan_agents.cli.terminal.replaced import say_replaced
 from kantan_agents.cli.terminal.sandbox import say_where_commands_run
-from kantan_agents.cli.terminal.toolkit_options import NO_TOOLKIT, ToolkitOptions, turn_options
 from kantan_agents.core.interception import Middleware
 from kantan_agents.core.pipeline import Run, Stage, run_result
 from kantan_agents.middleware import Approve, SlashCommands, UserRules
@@ -41,37 +41,28 @@ AGENT_NAME = "assistant"
 def answer(
     question: str,
     instructions: str | AgentToRun,
+    options: AgentRunOptions,
     *,
-    model: str | None,
     context: dict[str, Any],
     target: RecordingTarget | None,
     as_json: bool,
-    commands: bool = False,
-    tools: ToolkitOptions = NO_TOOLKIT,
-    approved: Collection[str] = (),
-    asked: Collection[str] = (),
-    instruction_files: InstructionFiles | None = None,
+    commands: bool,
+    instruction_files: InstructionFiles | None,
     hooks: Hooks,
-    max_turns: int | None = None,
 ) -> None:
     """Ask ``question`` and print the answer, as text or as the completed context.
 
     Args:
         question: The question.
         instructions: Instructions for a new agent, or an agent from a file.
-        model: The model; for an agent from a file, used if the file has a short name or no model.
+        options: The model, the tools and what is approved. Other calls that need an approval are refused.
         context: The context of the run.
         target: The database that records the run, or None.
         as_json: Whether to print the completed context.
         commands: Whether a question such as ``/read notes.txt`` runs a tool, or sends the text of a Markdown
             file with this name.
-        tools: The tools of the toolkit that the agent gets.
-        approved: Names of tools whose calls need no approval, and entries such as ``Bash(git status:*)``.
-            Other calls that need one are refused.
-        asked: Names of further tools whose calls need an approval.
         instruction_files: The files with instructions that the agent gets.
         hooks: The hooks of the user.
-        max_turns: The most turns; None for those of the agent's file, or the default of commands.
 
     Raises:
         Exit: With code 1, a hook has blocked the question.
@@ -96,19 +87,19 @@ def answer(
             shadowed = files.load_commands_now().shadowed
             say_replaced("command", shadowed, files.directories, [name_in(question)])
         middleware.append(SlashCommands(user_rules(rules), files=files))
-    if asked:
-        middleware.append(Approve(asked))
-    given = tools.tools()
-    say_where_commands_run(given, approved, tools.sandbox)
+    if options.asked:
+        middleware.append(Approve(options.asked))
+    given, approved, model = options.tools(), options.approved or (), options.model
+    say_where_commands_run(given, approved, options.sandbox)
     if isinstance(instructions, str):
         pinned = PinnedFiles(instruction_files=instruction_files)
-        options = instruction_options(instruction_files)
-        agent = Agent(AGENT_NAME, instructions, model=model, middleware=middleware, tools=given, **options)
+        more = instruction_options(instruction_files)
+        agent = Agent(AGENT_NAME, instructions, model=model, middleware=middleware, tools=given, **more)
     else:
         pinned = instructions.pinned
         pinned.instruction_files = instruction_files
         agent = agent_from_file(instructions, model, middleware, given, asks=True)
-    turns = turn_options(agent, max_turns)
+    turns = options.turns_of(agent)
     given_question = _submitted(question, hooks, is_command=commands and kind_of(question) == "command")
     with recording_to(target) as recorder:
         run = background_loop.run(

@@ -8,7 +8,7 @@ from typing import Annotated, Optional
 import typer
 
 from kantan_agents.cli.terminal.new_app import new_group
-from kantan_agents.cli.terminal.output_options import JsonOption
+from kantan_agents.cli.terminal.output_options import JsonOption, StrictOption
 
 app = new_group()
 
@@ -37,7 +37,7 @@ def validate(
             show_default=False,
         ),
     ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Let warnings count as errors.")] = False,
+    strict: StrictOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Check skills and commands; print one line per problem: path, line, error or warning, message.

@@ -23,7 +23,11 @@ def grouped(command: Callable[..., R]) -> Callable[..., R]:
     groups = {one.name: one.annotation for one in given_parameters if attrs.has(one.annotation)}
     parameters: list[inspect.Parameter] = []
     for parameter in given_parameters:
-        parameters += _options(groups[parameter.name]) if parameter.name in groups else [parameter]
+        parameters += (
+            _options(groups[parameter.name])
+            if parameter.name in groups
+            else [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)]
+        )
 
     @wraps(command)
     def run(**given: Any) -> R:
@@ -40,7 +44,7 @@ def grouped(command: Callable[..., R]) -> Callable[..., R]:
 
 def _options(group: type[Any]) -> list[inspect.Parameter]:
     hints = inspect.get_annotations(group, eval_str=True)
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    kind = inspect.Parameter.KEYWORD_ONLY
     return [
         inspect.Parameter(field.name, kind, default=field.default, annotation=hints[field.name])
         for field in attrs.fields(group)

@@ -8,3 +8,4 @@ import typer
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")]
+StrictOption = Annotated[bool, typer.Option("--strict", help="Let warnings count as errors.")]

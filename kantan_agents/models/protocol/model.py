@@ -28,7 +28,13 @@ from kantan_agents.models.protocol.json_data import plain
 from kantan_agents.models.protocol.model_span import ModelSpan, model_span
 from kantan_agents.models.protocol.pieces import ArgumentsPiece, Piece, ReasoningPiece
 from kantan_agents.models.protocol.provider import Provider, ProviderContext
-from kantan_agents.models.protocol.responses import parse_piece, parse_response, sdk_items, sdk_usage
+from kantan_agents.models.protocol.responses import (
+    incomplete_details,
+    parse_piece,
+    parse_response,
+    sdk_items,
+    sdk_usage,
+)
 from kantan_agents.models.protocol.streaming import EventWriter
 from kantan_agents.models.protocol.types import ContentSegment, ProviderResponse
 
@@ -172,6 +178,7 @@ class ProviderModel(Model):
         usage = sdk_usage(metadata)
         for event in writer.end(usage):
             if event.type == "response.completed":  # the consumer stops reading here
+                event.response.incomplete_details = incomplete_details(metadata)
                 span.record_output(writer.items, usage, metadata)
             yield event
 

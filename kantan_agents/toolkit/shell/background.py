@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import weakref
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
@@ -31,7 +30,7 @@ class BackgroundShells:
     """
 
     def __init__(self) -> None:
-        self._numbers = itertools.count(1)
+        self._last = 0
         self._of: dict[Hashable, Shells] = {}
         weakref.finalize(self, _kill, self._of)
 
@@ -77,8 +76,17 @@ class BackgroundShells:
             root: Their directory.
         """
         if tools not in self._of:
-            self._of[tools] = Shells(most, root, numbers=self._numbers)
+            self._of[tools] = Shells(most, root, numbers=self._numbers())
         return self._of[tools]
+
+    def skip(self, number: int) -> None:
+        """Give no command an id with a number up to this one: an earlier process has used them."""
+        self._last = max(self._last, number)
+
+    def _numbers(self) -> Iterator[int]:
+        while True:
+            self._last += 1
+            yield self._last
 
 
 def used_by(run: Run | None) -> BackgroundShells | None:

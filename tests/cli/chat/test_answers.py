@@ -46,6 +46,18 @@ def test_the_text_is_shown_while_the_model_still_writes(chat: Any) -> None:
         terminal.wait_for("The first part, and the rest.")
 
 
+def test_an_answer_that_was_cut_off_at_the_limit_of_tokens_says_so(chat: Any) -> None:
+    with OfflineServer([Reply("Once upon", is_cut=True), "All of it."]) as server:
+        terminal = chat(server, "--model", "ollama/llama3.2")
+        terminal.enter("A story.")
+        shown = terminal.wait_for("! cut off: the answer has reached the limit of its tokens\n")
+        assert "Once upon\n! cut off:" in shown
+        terminal.wait_for_prompt()
+        terminal.enter("Again.")
+        terminal.wait_for("All of it.")
+        assert terminal.wait_for_prompt().count("! cut off:") == 1
+
+
 def test_a_tool_call_is_one_line_and_a_refusal_names_its_rule(chat: Any, shop: str, folder: Path) -> None:
     (folder / "rules.json").write_text('{"deny": ["del*"]}')
     calls = [ScriptedToolCall("look", {"what": "the shelf"}), ScriptedToolCall("delete", {"path": "all"})]

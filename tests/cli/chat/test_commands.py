@@ -45,6 +45,7 @@ def test_a_tool_runs_as_a_command_and_the_model_knows_it(chat: Any, command: Any
         terminal = chat(server, "--agent", shop)
         command(terminal, "/look here", "here: seen")
         command(terminal, "/delete x", "[E8] Tool is not allowed: delete")
+        command(terminal, "/serach x", "[E54] Unknown command /serach. Did you mean /search")
         command(terminal, "What did I do?", "You looked.")
     kinds = [item.get("type", item.get("content")) for item in server.requests[0].body["input"]]
     assert kinds == ["/look here", "function_call", "function_call_output", "What did I do?"]
@@ -97,6 +98,13 @@ def test_cost_counts_the_tokens_of_subagents_too(chat: Any, command: Any, shop: 
         shown = command(terminal, "/cost", "together:")
     assert "gpt-6.1-terra: 30 in, 15 out, 0.0600" in shown
     assert "together: 0.0600" in shown
+
+
+def test_a_cost_that_is_not_zero_is_not_shown_as_zero(chat: Any, command: Any) -> None:
+    with OfflineServer(["Hi."]) as server:
+        terminal = chat(server, "--model", "gpt-6.1-terra", "--price", "gpt-6.1-terra=1,2")
+        command(terminal, "Hello", "Hi.")
+        command(terminal, "/cost", "together: less than 0.0001")
 
 
 def test_trace_names_the_command_that_shows_the_last_answer(
@@ -176,7 +184,7 @@ def test_conversations_are_found_and_resumed(chat: Any, command: Any, file: Path
         command(terminal, "How old is it?", "It is old.")
         command(terminal, "/search", "name a word: /search WORD")
         command(terminal, "/resume zzz", "[E194] Conversation not found: zzz")
-        command(terminal, "/search nowhere", "None.")
+        command(terminal, "/search nowhere", "'nowhere' was said in no conversation that is kept.")
     sent = [item["content"] for item in server.requests[2].body["input"]]
     assert sent[0] == "Capital of ITALY?"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600

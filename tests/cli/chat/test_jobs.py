@@ -15,9 +15,11 @@ from kantan_agents import Agent
 from kantan_agents.cli.chat.ask_approval import AskAtTerminal
 from kantan_agents.cli.chat.commands.jobs import JOBS
 from kantan_agents.cli.chat.jobs import Jobs
+from kantan_agents.cli.chat.kept_conversation import ChatTurn
 from kantan_agents.cli.chat.mentions import ChatMessage
 from kantan_agents.cli.chat.screen import Screen
 from kantan_agents.cli.terminal.approvals import AskedCall
+from kantan_agents.core.items import result_item
 from kantan_agents.errors import ChatCommandError, UnknownShellError
 from kantan_agents.middleware.approve.calls import PendingCall
 from kantan_agents.testing import OfflineServer, ScriptedModel, ScriptedToolCall, assistant_message
@@ -77,7 +79,7 @@ async def shown(tmp_path: Path) -> Any:
 class TestJobs:
     async def test_there_are_none_at_first(self, shown: Shown) -> None:
         shown.jobs.show_all()
-        assert shown.taken() == "None.\n"
+        assert shown.taken() == "No command is in the background.\n"
         shown.jobs.report(0)
         await shown.jobs.end()
         assert shown.taken() == ""
@@ -115,6 +117,17 @@ class TestJobs:
         await until(lambda: shown.jobs.shells.listed()[0].command.is_over)
         await shown.run(asked("BashOutput", bash_id="bash_1"), asked("KillShell", shell_id="bash_2"))
         assert shown.jobs.with_news(HELLO) is HELLO
+
+    async def test_no_command_has_the_id_of_one_in_the_conversation_that_goes_on(self, shown: Shown) -> None:
+        results = (
+            result_item("call_1", "bash_2 was started."),
+            result_item("call_2", "bash_10: exit code 0"),
+        )
+        shown.jobs.go_on_after([ChatTurn(1, "turn", "Go", items=results), ChatTurn(2, "turn", "bash_99")])
+        await shown.begin("true")
+        shown.jobs.go_on_after([])  # a new conversation does not reuse them either
+        await shown.begin("true")
+        assert [shell.id for shell in shown.jobs.shells.listed()] == ["bash_11", "bash_12"]
 
     async def test_a_file_in_the_message_stays_in_it(self, shown: Shown) -> None:
         await shown.begin("true")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,9 @@ from agents import MaxTurnsExceeded, function_tool
 from rich.console import Console
 
 from kantan_agents import Agent
+from kantan_agents.cli.chat.answer_runner import AnswerRunner
 from kantan_agents.cli.chat.chat_hooks import ChatHooks
+from kantan_agents.cli.chat.conversation import Conversation
 from kantan_agents.cli.chat.conversations import Conversations
 from kantan_agents.cli.chat.kept_conversation import LOST, ChatTurn, KeptConversation, Kind
 from kantan_agents.cli.chat.mentions import read_message
@@ -27,6 +29,7 @@ from kantan_agents.cli.chat.retry import last_turn, may_pass, without_answer
 from kantan_agents.cli.chat.screen import Screen
 from kantan_agents.cli.chat.talk import Talk
 from kantan_agents.cli.hooks.hooks import Hooks
+from kantan_agents.cli.terminal.agent_options import AgentRunOptions
 from kantan_agents.errors import ChatCommandError, ProviderRequestError, UnknownCommandError
 from kantan_agents.middleware import SlashCommands
 from kantan_agents.testing import OfflineServer, Reply, ScriptedToolCall
@@ -70,7 +73,9 @@ def talk(store: Conversations | None) -> Callable[..., Talk]:
         screen = Screen(Console(file=io.StringIO()))
         signals: Any = NoSignals()
         hooks = ChatHooks(Hooks(None, "/"), screen, signals)
-        return Talk(agent, {}, screen, signals, _unasked, frozenset(), store, hooks, PlanMode())
+        runner = AnswerRunner(screen, signals, _unasked, PlanMode(), AgentRunOptions())
+        conversation = Conversation(agent, {}, store, screen)
+        return Talk(agent, conversation, runner, hooks, screen, lambda _: nullcontext(), lambda same: same)
 
     return make
 
@@ -105,7 +110,7 @@ async def test_a_message_whose_answer_failed_is_sent_again_and_replaced(talk: An
     assert sent(server, 3) == sent(server, 1)  # with the file as it was sent then
     texts = [text if isinstance(text, str) else text[0]["text"] for text in sent(server)]
     assert texts == ["Hello", "Hi.", "See @notes.txt", "Milk.", "Sure?"]
-    assert [(turn.kind, turn.outcome) for turn in chat.kept.turns] == [
+    assert [(turn.kind, turn.outcome) for turn in chat.conversation.kept.turns] == [
         ("turn", "finished"),
         ("turn", "failed"),
         ("retry", "finished"),
@@ -136,14 +141,14 @@ async def test_what_tools_have_done_is_neither_hidden_nor_done_again(talk: Any) 
 
 
 def sent_by(talk: Talk) -> list[Any]:
-    return [item.get("content") for item in talk.kept.items()]
+    return [item.get("content") for item in talk.conversation.kept.items()]
 
 
 @pytest.mark.anyio
 async def test_the_model_knows_which_call_was_interrupted(talk: Any) -> None:
     async def wait() -> str:
         """Wait, until the person has seen enough."""
-        chat.stop()
+        chat._runner.stop()
         await anyio.sleep_forever()
         return "never"
 
@@ -170,7 +175,7 @@ async def test_a_finished_answer_is_made_anew_after_the_calls_of_its_tools(talk:
     assert "It is paid." in json.dumps(sent(server))
     assert '"Paid."' not in json.dumps(sent(server))
     assert paid == [5]
-    assert [turn.kind for turn in chat.kept.turns] == ["turn", "retry", "turn"]
+    assert [turn.kind for turn in chat.conversation.kept.turns] == ["turn", "retry", "turn"]
 
 
 @pytest.mark.anyio
@@ -222,9 +227,9 @@ async def test_if_another_chat_has_gone_on_both_are_kept(talk: Any, file: Path) 
         theirs.resume(other.load("last"))
         await say(theirs, "2?")
         await mine.retry()
-    assert mine.kept.id != theirs.kept.id
-    assert [turn.answer for turn in other.load(theirs.kept.id).turns] == ["One.", "Two."]
-    assert [turn.answer for turn in store.load(mine.kept.id).turns] == ["One.", "Three."]
+    assert mine.conversation.kept.id != theirs.conversation.kept.id
+    assert [turn.answer for turn in other.load(theirs.conversation.kept.id).turns] == ["One.", "Two."]
+    assert [turn.answer for turn in store.load(mine.conversation.kept.id).turns] == ["One.", "Three."]
     store.close()
     other.close()
 

@@ -51,8 +51,8 @@ class TestRetryAfterUndo:
             chat = talk(server)
             await say(chat, "Hello")
             await say(chat, "Pay 5.")
-            await chat.note("/undo", UNDONE)
-            await chat.note("/undo", "[Not undone after all: b.txt]")
+            await chat.conversation.note("/undo", UNDONE)
+            await chat.conversation.note("/undo", "[Not undone after all: b.txt]")
             with pytest.raises(Exception, match="slow down"):
                 await chat.retry()
             for _ in range(2):
@@ -62,9 +62,11 @@ class TestRetryAfterUndo:
             await say(chat, "Sure?")
         assert texts(sent(server)) == ["Hello", "Hi.", *done, again(), "Once more.", "Sure?"]
         assert paid == [5]
-        kinds = [one.kind for one in chat.kept.turns]
+        kinds = [one.kind for one in chat.conversation.kept.turns]
         assert kinds == ["turn", "turn", "note", "note", "retry", "retry", "turn"]
-        assert portable(chat.kept.items()) == portable(list(chat.items))  # as after `/resume`
+        assert portable(chat.conversation.kept.items()) == portable(
+            list(chat.conversation.items)
+        )  # as after `/resume`
 
     def test_a_person_undoes_and_retries_also_after_resume(self, chat: Any, folder: Path) -> None:
         with OfflineServer([write("a.md"), "Written.", "Better."]) as server:
@@ -113,16 +115,19 @@ class TestHooksThatBlock:
         with OfflineServer(["Hi.", "Now."]) as server:
             chat = guarded(server)
             await chat.command("/nothing secret")
-            assert chat.kept.turns == ()
+            assert chat.conversation.kept.turns == ()
             await say(chat, "Hello")
             news = ["bash_1 has ended."]
-            chat.with_news = lambda message: message.with_text(news.pop())
+            chat._with_news = lambda message: message.with_text(news.pop())
             assert await chat.say(ChatMessage({"role": "user", "content": "secret"}), "secret") == "failed"
             assert await chat.retry() == "failed"
             (tmp_path / "off").touch()
             assert await chat.retry() == "finished"
         assert texts(sent(server)) == ["Hello", "Hi.", "secret bash_1 has ended."]
-        assert [(one.kind, one.answer) for one in chat.kept.turns] == [("turn", "Hi."), ("turn", "Now.")]
+        assert [(one.kind, one.answer) for one in chat.conversation.kept.turns] == [
+            ("turn", "Hi."),
+            ("turn", "Now."),
+        ]
 
     async def test_a_hook_blocks_a_plan_before_a_person_sees_it(self, root: Path, tmp_path: Path) -> None:  # noqa: F811
         mode = PlanMode(is_on=True)
@@ -171,7 +176,7 @@ async def test_plan_mode_says_which_commands_go_on() -> None:
     jobs = Jobs(screen)
     running: Any = SimpleNamespace(id="bash_1", command=SimpleNamespace(is_over=False))
     jobs.shells.listed = lambda: [running]  # type: ignore[method-assign]
-    chat: Any = SimpleNamespace(jobs=jobs, screen=screen, talk=SimpleNamespace(plan=PlanMode()))
+    chat: Any = SimpleNamespace(jobs=jobs, screen=screen, plan=PlanMode())
     jobs.report(1)
     await PLAN.run(chat, "")
     jobs.report(1)

@@ -456,3 +456,16 @@ async def test_a_model_and_a_provider_leave_the_same_history() -> None:
     ours = await Agent("a", "x", model=Scripted(text("hi"))).run_async("Go.")
     theirs = await Agent("a", "x", model=ScriptedModel([[assistant_message("hi")]])).run_async("Go.")
     assert ours["history"] == theirs["history"]
+
+
+@KINDS
+@pytest.mark.parametrize(("reason", "is_cut"), [("MAX_TOKENS", True), ("max_tokens", True), ("stop", False)])
+async def test_a_streamed_answer_that_was_cut_off_says_so(
+    kind: type[Scripted], reason: str, is_cut: bool
+) -> None:
+    provider = kind(ProviderResponse([text("ab")], {"finish_reason": reason}))
+    result = agents.Runner.run_streamed(agents.Agent("plain", model=ProviderModel(provider)), "Go.")
+    raw = [event.data async for event in result.stream_events() if event.type == "raw_response_event"]
+    last = raw[-1]
+    assert last.type == "response.completed"
+    assert (last.response.incomplete_details is not None) == is_cut

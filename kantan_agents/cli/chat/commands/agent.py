@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio.to_thread
@@ -16,10 +15,7 @@ if TYPE_CHECKING:
 
 async def _model(chat: Chat, name: str) -> None:
     if name:
-        agent: Agent[Any] = await anyio.to_thread.run_sync(partial(chat.make_agent, name, replace=True))
-        await anyio.to_thread.run_sync(agent.check_model)
-        chat.talk.change_agent(agent)
-        chat.model = (name, True)
+        chat.talk.change_agent(await anyio.to_thread.run_sync(chat.source.agent_with, name))
     chat.screen.line(f"model: {model_of(chat.talk.agent)}")
 
 
@@ -29,9 +25,7 @@ async def _reload(chat: Chat, words: str) -> None:
         raise ChatCommandError(command="/reload", reason="this agent is not from a file")
     if await chat.changes.take():
         chat.talk.forget_approvals()
-        model, replaces = chat.model
-        make = partial(chat.make_agent, model, replace=replaces)
-        chat.talk.change_agent(await anyio.to_thread.run_sync(make))
+        chat.talk.change_agent(await anyio.to_thread.run_sync(chat.source.agent))
 
 
 MODEL: Final = ChatCommand("/model [NAME]", "Show the model, or go on with another one.", _model)

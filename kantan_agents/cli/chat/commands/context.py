@@ -25,11 +25,12 @@ async def _context(chat: Chat, words: str) -> None:
     from kantan_agents.cli.chat.context_parts import parts_before, parts_of
 
     talk = chat.talk
-    files = getattr(getattr(chat.make_agent, "pinned", None), "instruction_files", None)
+    pinned = chat.source.pinned
+    files = None if pinned is None else pinned.instruction_files
     sections = {} if files is None else {str(one.path): one.section for one in files.used}
-    offered = filter(None, [talk.plan.offered])
-    before = await parts_before(talk.agent, talk.context, sections, offered)
-    said = await anyio.to_thread.run_sync(lambda: list(parts_of(talk.items)))
+    offered = filter(None, [chat.plan.offered])
+    before = await parts_before(talk.agent, talk.conversation.context, sections, offered)
+    said = await anyio.to_thread.run_sync(lambda: list(parts_of(talk.conversation.items)))
     lines = [*_table([*before, *said]), ""]
     if talk.counted is None:
         lines.append("No provider has counted a request of this conversation yet.")

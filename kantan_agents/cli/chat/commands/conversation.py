@@ -34,14 +34,16 @@ async def _resume(chat: Chat, wanted: str) -> None:
         await chat.jobs.end()
         chat.go_on_with(kept)
     else:
-        _list(chat, await anyio.to_thread.run_sync(store.newest, _LISTED))
+        listed = await anyio.to_thread.run_sync(store.newest, _LISTED)
+        _list(chat, listed, "No conversation is kept yet.")
 
 
 async def _search(chat: Chat, words: str) -> None:
     if not words:
         raise ChatCommandError(command="/search", reason="name a word: /search WORD")
     store = _kept(chat, "/search")
-    _list(chat, await anyio.to_thread.run_sync(store.search, words, _LISTED))
+    found = await anyio.to_thread.run_sync(store.search, words, _LISTED)
+    _list(chat, found, f"{words!r} was said in no conversation that is kept.")
 
 
 async def _compact(chat: Chat, words: str) -> None:
@@ -69,9 +71,9 @@ def _kept(chat: Chat, command: str) -> Conversations:
     return chat.store
 
 
-def _list(chat: Chat, listed: list[ListedConversation]) -> None:
+def _list(chat: Chat, listed: list[ListedConversation], if_none: str) -> None:
     if not listed:
-        chat.screen.line("None.")
+        chat.screen.line(if_none)
     for one in listed:
         when = short_time(datetime.fromtimestamp(one.changed_at, timezone.utc))
         chat.screen.line(f"{one.id}  {when}  {counted(one.turns, 'turn')}  {one.found or one.title}")

@@ -13,7 +13,7 @@ from kantan_agents.errors import ChatCommandError
 
 async def _history(chat: Chat, words: str) -> None:
     history = chat.history
-    if history is None or history.file is None:
+    if history.file is None:
         raise ChatCommandError(command="/history", reason="what is typed in this chat is not kept")
     if words not in ("", "clear"):
         raise ChatCommandError(command="/history", reason=f"it is /history or /history clear, not {words!r}")

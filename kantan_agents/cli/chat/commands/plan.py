@@ -15,10 +15,10 @@ async def _plan(chat: Chat, words: str) -> None:
     if words not in ("", _OFF):
         raise ChatCommandError(command="/plan", reason=f"it is /plan or /plan off, not {words!r:.60}")
     if words == _OFF:
-        chat.talk.plan.leave()
+        chat.plan.leave()
         chat.screen.line("Plan mode is off.", LABEL)
     else:
-        chat.talk.plan.enter()
+        chat.plan.enter()
         chat.jobs.remind()  # what they change is not refused
         chat.screen.line("Plan mode: agents only read, until you agree to a plan. /plan off ends it.", LABEL)
 

@@ -10,7 +10,7 @@ from kantan_agents.cli.chat.steps import show_steps, steps_of
 
 async def _todos(chat: Chat, words: str) -> None:
     del words
-    show_steps(steps_of(chat.talk.kept) or (), chat.screen)
+    show_steps(steps_of(chat.talk.conversation.kept) or (), chat.screen)
 
 
 TODOS: Final = ChatCommand("/todos", "Show the list of steps that the agent keeps.", _todos)

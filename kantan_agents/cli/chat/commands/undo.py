@@ -9,11 +9,9 @@ from kantan_agents.errors import ChatCommandError
 
 
 async def _undo(chat: Chat, words: str) -> None:
-    if chat.undo is None:
-        raise ChatCommandError(command="/undo", reason="this chat keeps no old contents of files")
     if words not in ("", "list"):
         raise ChatCommandError(command="/undo", reason=f"it is /undo or /undo list, not {words!r}")
-    await (chat.undo.show if words else chat.undo.undo)(chat.talk)
+    await (chat.undo.show if words else chat.undo.undo)(chat.talk.conversation)
 
 
 UNDO: Final = ChatCommand(

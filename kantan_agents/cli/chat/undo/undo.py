@@ -13,8 +13,8 @@ import anyio
 import typer
 from anyio import to_thread
 
+from kantan_agents.cli.chat.conversation import Conversation
 from kantan_agents.cli.chat.screen import Screen
-from kantan_agents.cli.chat.talk import Talk
 from kantan_agents.cli.chat.undo.snapshots import NotedChange, Snapshots, Turn
 from kantan_agents.cli.chat.undo.turn_notes import TurnNotes
 from kantan_agents.cli.terminal.console import BAD, LABEL, NOTICE
@@ -80,16 +80,16 @@ class Undo:
             if dropped:
                 self._screen.line(f"/undo can no longer reach {counted(dropped, 'old answer')}.", NOTICE)
 
-    async def show(self, talk: Talk) -> None:
+    async def show(self, conversation: Conversation) -> None:
         """Show the turns that can be undone, the latest first."""
-        turns = await self._turns(talk)
+        turns = await self._turns(conversation)
         for number, files, at in turns:
             when = short_time(datetime.fromtimestamp(at, timezone.utc))
-            self._screen.line(f"{when}  {counted(files, 'file')}  {_question(talk, number)}")
+            self._screen.line(f"{when}  {counted(files, 'file')}  {_question(conversation, number)}")
         if not turns:
-            self._screen.line("None.")
+            self._screen.line("No answer of this conversation has changed files that can be put back.")
 
-    async def undo(self, talk: Talk) -> None:
+    async def undo(self, conversation: Conversation) -> None:
         """Put back the files of the latest turn that has changed any, and is not undone yet.
 
         Raises:
@@ -97,24 +97,26 @@ class Undo:
         """
         from kantan_agents.cli.chat.undo.put_back import plan  # imports the toolkit
 
-        for number, *_ in await self._turns(talk):
-            if (turn := (talk.kept.id, number)) not in self._passed:
+        for number, *_ in await self._turns(conversation):
+            if (turn := (conversation.kept.id, number)) not in self._passed:
                 changes = await to_thread.run_sync(self._snapshots.of_turn, turn)
                 if files := await to_thread.run_sync(plan, changes, str(self._folder)):
                     break
         else:
             reason = "no further answer of this conversation has changed a file that can be put back"
             raise ChatCommandError(command="/undo", reason=reason)
-        self._screen.block(f'The answer to "{_question(talk, number)}" has changed:', LABEL)
+        self._screen.block(f'The answer to "{_question(conversation, number)}" has changed:', LABEL)
         chosen = await self._chosen(files, [change.root for change in changes if change.kind == "command"])
         if chosen:
-            await self._put_back(talk, turn, changes, files, chosen)
+            await self._put_back(conversation, turn, changes, files, chosen)
         if chosen or not any(one.is_as_written for one in files):
             self._passed.add(turn)  # the next one goes further back, whatever is left of this one
 
-    async def _turns(self, talk: Talk) -> list[tuple[int, int, float]]:
+    async def _turns(self, conversation: Conversation) -> list[tuple[int, int, float]]:
         try:
-            return await to_thread.run_sync(self._snapshots.turns, talk.kept.id, len(talk.kept.turns))
+            return await to_thread.run_sync(
+                self._snapshots.turns, conversation.kept.id, len(conversation.kept.turns)
+            )
         except (sqlite3.Error, OSError) as error:
             raise ChatCommandError(
                 command="/undo", reason=f"the snapshots cannot be read: {error}"
@@ -155,7 +157,7 @@ class Undo:
 
     async def _put_back(
         self,
-        talk: Talk,
+        conversation: Conversation,
         turn: Turn,
         changes: Sequence[NotedChange],
         files: Sequence[PlannedFile],
@@ -166,10 +168,12 @@ class Undo:
         left = [one for one in files if one not in chosen]
         with anyio.CancelScope(shield=True):
             # Before it is done: the model must know of it, whatever happens meanwhile.
-            await talk.note("/undo", _note(_question(talk, turn[1]), chosen, left))
+            await conversation.note("/undo", _note(_question(conversation, turn[1]), chosen, left))
             failed = await to_thread.run_sync(put_back, chosen, changes)
             if failed:
-                await talk.note("/undo", f"[Not undone after all: {_named([one for one, _ in failed])}]")
+                await conversation.note(
+                    "/undo", f"[Not undone after all: {_named([one for one, _ in failed])}]"
+                )
             done = [one.file for one in chosen if one not in dict(failed)]
             await to_thread.run_sync(self._snapshots.forget, turn, done)
         for one, reason in failed:
@@ -207,8 +211,8 @@ def _diffs(files: Iterable[PlannedFile]) -> list[str]:
     return lines
 
 
-def _question(talk: Talk, number: int) -> str:
-    return one_line(talk.kept.turns[number - 1].question)[:_TITLE]
+def _question(conversation: Conversation, number: int) -> str:
+    return one_line(conversation.kept.turns[number - 1].question)[:_TITLE]
 
 
 def _note(question: str, chosen: Sequence[PlannedFile], left: Sequence[PlannedFile]) -> str:

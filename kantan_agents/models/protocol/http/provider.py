@@ -19,6 +19,7 @@ from kantan_agents.models.protocol.pieces import ArgumentsPiece, ReasoningPiece,
 from kantan_agents.models.protocol.provider import Message, ProviderContext
 from kantan_agents.models.protocol.types import ProviderResponse
 from kantan_agents.models.protocol.unreadable_replies import OnUnreadable, unreadable
+from kantan_agents.models.protocol.usage import CUT_OFF
 from kantan_agents.support.log import get_logger
 
 
@@ -37,7 +38,6 @@ class HttpRequest:
     size: int
 
 
-_TRUNCATED: Final = ("max_tokens", "model_context_window_exceeded", "MAX_TOKENS")
 _CONNECTED: Final = ("_api", "_cache")
 _log = get_logger("kantan_agents.protocol")
 
@@ -181,7 +181,7 @@ class HttpProvider:
 
     def _warn_if_truncated(self, response: ProviderResponse) -> None:
         reason = (response.metadata or {}).get("finish_reason")
-        if reason in _TRUNCATED:
+        if reason in CUT_OFF:
             _log.warning("answer_cut_off", provider=self.name, finish_reason=reason)
 
     async def aclose(self) -> None:
