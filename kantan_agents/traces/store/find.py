@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 
 from kantan_llm.tracing import TraceQuery
 
-from kantan_agents.traces.database_url import is_server
 from kantan_agents.traces.metadata import JUDGE_SPAN, REFUSAL_SPAN, RUN_SPAN
 from kantan_agents.traces.store.candidates import NEWEST, newest_first
 from kantan_agents.traces.store.filters import Filters
@@ -92,11 +91,6 @@ def find(
         tz: The time zone of naive times.
         newest: The largest rowid of a trace.
     """
-    if is_server(connection):
-        # Imported late: reading a file needs none of it.
-        from kantan_agents.traces.store.find_in_server import find_in_server
-
-        return find_in_server(connection, filters, limit, tz, newest)
     # SQLite allows changes of functions and views only while no statement is running: therefore this comes
     # first, and the window is closed last.
     _define_functions(connection, filters)

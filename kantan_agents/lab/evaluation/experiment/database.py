@@ -13,7 +13,7 @@ from kantan_agents.errors import InvalidOptionError, TraceDatabaseError
 from kantan_agents.support.waiting import run_to_end
 from kantan_agents.traces import registry
 from kantan_agents.traces.backend import backend_of
-from kantan_agents.traces.database_url import PostgresUrl, as_place
+from kantan_agents.traces.database_url import PostgresUrl, as_place, path_of
 from kantan_agents.traces.schema import has_tables
 from kantan_agents.traces.store import TraceStore
 from kantan_agents.traces.store.connection import sqlite_errors
@@ -33,7 +33,7 @@ def database_of(store: TraceStore | str | os.PathLike[str] | None) -> Path:
     if isinstance(store, TraceStore):
         return store.path
     if isinstance(store, (str, os.PathLike, PostgresUrl)):
-        return as_place(store)
+        return path_of(as_place(store))
     reason = f"must be a TraceStore or a path, not {type(store).__name__}"
     raise InvalidOptionError(option="store", reason=reason)
 
