@@ -85,11 +85,11 @@ class PostgresBackend(FileBackend):
         """Return the numbers of the newest rows, and how many were changed; the server counts with delay."""
         with closing(self.open_to_read()) as connection:
             newest = connection.execute(_NEWEST)
-            changed = connection.execute(
+            changed = server_of(connection).native(
                 "SELECT SUM(n_tup_ins + n_tup_upd + n_tup_del) FROM pg_catalog.pg_stat_user_tables "
                 "WHERE schemaname = current_schema()"
             )
-            return " ".join(map(str, (*newest.fetchone(), *changed.fetchone())))
+            return " ".join(map(str, (*newest.fetchone(), *(changed.fetchone() or ()))))
 
     @override
     def changes(self, connection: sqlite3.Connection) -> object:
@@ -110,8 +110,8 @@ class PostgresBackend(FileBackend):
     @override
     def write_spans(self, connection: sqlite3.Connection, spans: Sequence[tuple[Any, ...]]) -> None:
         server = server_of(connection)
+        server.native(STAGING)
         with server.errors():
-            server.raw.execute(STAGING)
             copy_spans(server.raw, _placed(spans))
             merge_spans(server.raw)
 

@@ -85,12 +85,15 @@ def _delete(connection: sqlite3.Connection, planned: PrunePlan, progress: Progre
 def _drop_weeks(connection: sqlite3.Connection, server: ServerConnection, doomed: Sequence[str]) -> int:
     """Drop the weeks in which every span belongs to a trace that is to be deleted; return their spans."""
     spans = 0
-    with server.errors():
-        server.raw.execute("CREATE TEMP TABLE IF NOT EXISTS kantan_agents_doomed(id text PRIMARY KEY)")
-        server.raw.execute("DELETE FROM kantan_agents_doomed")
-        with server.raw.cursor() as cursor, cursor.copy("COPY kantan_agents_doomed FROM STDIN") as copy:
-            for trace_id in doomed:
-                copy.write_row((trace_id,))
+    server.native("CREATE TEMP TABLE IF NOT EXISTS kantan_agents_doomed(id text PRIMARY KEY)")
+    server.native("DELETE FROM kantan_agents_doomed")
+    with (
+        server.errors(),
+        server.raw.cursor() as cursor,
+        cursor.copy("COPY kantan_agents_doomed FROM STDIN") as copy,
+    ):
+        for trace_id in doomed:
+            copy.write_row((trace_id,))
     try:
         for name in weeks_in(server).values():
             spans += _drop_week(connection, name)
