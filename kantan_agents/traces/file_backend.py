@@ -16,7 +16,7 @@ from kantan_agents.errors import TraceDatabaseError
 from kantan_agents.traces.database_url import why_refused
 from kantan_agents.traces.figure_tables import keep_figures
 from kantan_agents.traces.record_tables import keep_records
-from kantan_agents.traces.schema import COLUMNS, check_owner, make_indexes, make_tables
+from kantan_agents.traces.schema import COLUMNS, check_owner, has_tables, make_indexes, make_tables
 from kantan_agents.traces.search_index import keep_index
 from kantan_agents.traces.tables import create_views, prepare
 from kantan_agents.traces.trace_file import (
@@ -88,7 +88,7 @@ class FileBackend:
         (create_views if views else prepare)(connection, by_trace=by_trace)
 
     def make_tables(self, *, adopt: bool = False) -> None:
-        """Create the tables, if they are missing.
+        """Create the tables, if they are missing; leave a file that has them as it is.
 
         Args:
             adopt: Whether to add the tables to the database of another program.
@@ -101,6 +101,10 @@ class FileBackend:
         refused = why_refused(self.path)
         if refused is not None:
             raise PermissionError(refused)
+        if self.path.exists():
+            with closing(connect_file(self.path, "mode=rw", READ_WAIT_SECONDS)) as connection:
+                if has_tables(connection):
+                    return
         make_tables(self.path, adopt=adopt)
 
     def why_not_writable(self) -> str | None:

@@ -7,14 +7,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
-from kantan_agents.errors import TraceDatabaseError
 from kantan_agents.traces.backend import backend_of
 from kantan_agents.traces.copying.source import State, TracePage, TraceRow, states_of
 from kantan_agents.traces.database_url import Place
 from kantan_agents.traces.file_backend import FileBackend
 from kantan_agents.traces.recorder.run_writing import write_runs
 from kantan_agents.traces.schema import COLUMNS
-from kantan_agents.traces.store.connection import changing, sqlite_errors, transaction
+from kantan_agents.traces.store.connection import changing, create_tables, transaction
 
 _TRACES: Final = ", ".join(COLUMNS["traces"])
 _UPSERT: Final = (
@@ -65,11 +64,7 @@ def open_target(place: Place, *, adopt: bool) -> Iterator[CopyTarget]:
         TraceDatabaseError: E60, it is the database of another program, or cannot be changed.
     """
     backend = backend_of(place)
-    with sqlite_errors(place):
-        try:
-            backend.make_tables(adopt=adopt)
-        except OSError as error:
-            raise TraceDatabaseError(path=str(place), reason=error.strerror or str(error)) from error
+    create_tables(place, adopt=adopt)
     with changing(place) as connection:
         backend.prepare_copy(connection)
         yield CopyTarget(backend, connection)

@@ -150,6 +150,23 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
+def create_tables(path: Place, *, adopt: bool = False) -> None:
+    """Create the tables of traces, if they are missing.
+
+    Args:
+        path: The database; a file is created.
+        adopt: Whether to add the tables to the database of another program.
+
+    Raises:
+        TraceDatabaseError: E60, it is the database of another program, or cannot be changed.
+    """
+    with sqlite_errors(path):
+        try:
+            backend_of(path).make_tables(adopt=adopt)
+        except OSError as error:
+            raise TraceDatabaseError(path=str(path), reason=error.strerror or str(error)) from error
+
+
 @contextmanager
 def sqlite_errors(path: Place) -> Iterator[None]:
     """Turn SQLite's errors about the file at ``path`` into E60."""
