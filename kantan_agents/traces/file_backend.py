@@ -190,8 +190,8 @@ class FileBackend:
         """Return the row of a trace as this database stores it."""
         return row
 
-    def make_room(self, connection: sqlite3.Connection, spans: Sequence[tuple[Any, ...]]) -> None:
-        """Create what these spans need, before the transaction that writes them."""
+    def prepare_write(self, connection: sqlite3.Connection, spans: Sequence[tuple[Any, ...]]) -> None:
+        """Prepare the tables for these spans, before the transaction that writes them."""
 
     def write_spans(self, connection: sqlite3.Connection, spans: Sequence[tuple[Any, ...]]) -> None:
         """Write rows of ``spans``; one with a known id takes the place of that."""

@@ -43,7 +43,7 @@ class CopyTarget:
 
     def write(self, page: TracePage) -> None:
         """Write some traces with all that belongs to them, or nothing."""
-        self._backend.make_room(self._connection, page.spans)
+        self._backend.prepare_write(self._connection, page.spans)
         with transaction(self._connection):
             self._connection.executemany(_UPSERT, map(self.as_stored, page.traces))
             if page.spans:

@@ -104,7 +104,7 @@ class PostgresBackend(FileBackend):
         return stored_trace(row)
 
     @override
-    def make_room(self, connection: sqlite3.Connection, spans: Sequence[tuple[Any, ...]]) -> None:
+    def prepare_write(self, connection: sqlite3.Connection, spans: Sequence[tuple[Any, ...]]) -> None:
         create_partitions(server_of(connection), {week for _, week in _placed(spans)})
 
     @override
