@@ -11,7 +11,6 @@ from typing import NamedTuple, Protocol
 from kantan_agents.traces.backend import backend_of
 from kantan_agents.traces.database_url import Place
 from kantan_agents.traces.store.build_index import build, remove
-from kantan_agents.traces.store.candidates import NEWEST
 from kantan_agents.traces.store.filters import Filters
 from kantan_agents.traces.store.find import find
 from kantan_agents.traces.store.prune import prune_traces
@@ -19,18 +18,6 @@ from kantan_agents.traces.store.records import IndexResult, PruneResult
 from kantan_agents.traces.store.retention import Retention
 
 Progress = Callable[[int, int], None]
-
-
-class _Find(Protocol):
-    def __call__(
-        self,
-        connection: sqlite3.Connection,
-        filters: Filters,
-        limit: int | None,
-        tz: tzinfo,
-        *,
-        newest: int = NEWEST,
-    ) -> list[str]: ...
 
 
 class _Prune(Protocol):
@@ -42,7 +29,7 @@ class _Prune(Protocol):
 class Engine(NamedTuple):
     """What is written once for a file and once for Postgres, as the two have nothing in common there."""
 
-    find: _Find
+    find: Callable[[sqlite3.Connection, Filters, int | None, tzinfo, int], list[str]]
     prune: _Prune
     build_index: Callable[[Progress | None], IndexResult]
     remove_index: Callable[[], IndexResult]

@@ -13,6 +13,7 @@ from kantan_llm.tracing import SpanRecord
 from kantan_agents.traces.capture.writing import data_of
 from kantan_agents.traces.database_url import Place
 from kantan_agents.traces.metadata import finite
+from kantan_agents.traces.store.candidates import NEWEST
 from kantan_agents.traces.store.connection import reading
 from kantan_agents.traces.store.engine import engine_of
 from kantan_agents.traces.store.filters import Filters
@@ -34,7 +35,7 @@ def export_pages(
         TraceDatabaseError: E60, the database cannot be read.
     """
     with reading(path, any_thread=True) as connection:
-        trace_ids = engine_of(path).find(connection, filters, limit, tz)
+        trace_ids = engine_of(path).find(connection, filters, limit, tz, NEWEST)
         for start in range(0, len(trace_ids), _PAGE):
             traces = [read_trace(connection, trace_id) for trace_id in trace_ids[start : start + _PAGE]]
             yield [as_plain_data(trace) for trace in traces if trace is not None]

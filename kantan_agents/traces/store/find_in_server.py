@@ -17,7 +17,6 @@ from kantan_agents.traces.metadata import JUDGE_SPAN, REFUSAL_SPAN, RUN_SPAN
 from kantan_agents.traces.postgres.connection import ServerConnection, server_of
 from kantan_agents.traces.postgres.dialect import PREFIX
 from kantan_agents.traces.postgres.schema import has_trigrams
-from kantan_agents.traces.store.candidates import NEWEST
 from kantan_agents.traces.store.filters import Filters
 from kantan_agents.traces.store.summarise import ended_as_wanted
 from kantan_agents.traces.trigrams import LENGTH, forms_of
@@ -69,12 +68,7 @@ _TEXTS: Final = ("lower(s.input)", "lower(s.output)", "s.folded_input", "s.folde
 
 
 def find_in_server(
-    connection: sqlite3.Connection,
-    filters: Filters,
-    limit: int | None,
-    tz: tzinfo = timezone.utc,
-    *,
-    newest: int = NEWEST,
+    connection: sqlite3.Connection, filters: Filters, limit: int | None, tz: tzinfo, newest: int
 ) -> list[str]:
     """Return the ids of the traces that pass ``filters``, newest first; search only as far as needed.
 

@@ -15,6 +15,7 @@ from kantan_agents.traces.capture.reading import KnownContents, run_calls
 from kantan_agents.traces.database_url import Place
 from kantan_agents.traces.metadata import RUN_SPAN
 from kantan_agents.traces.record_tables import RUNS
+from kantan_agents.traces.store.candidates import NEWEST
 from kantan_agents.traces.store.connection import reading
 from kantan_agents.traces.store.engine import engine_of
 from kantan_agents.traces.store.filters import Filters
@@ -49,7 +50,7 @@ def read_calls(
         TraceDatabaseError: E60, the file cannot be read.
     """
     with reading(path, any_thread=True) as connection:
-        trace_ids = engine_of(path).find(connection, filters, limit, tz)
+        trace_ids = engine_of(path).find(connection, filters, limit, tz, NEWEST)
         reader = _Reader(connection)
         for start in range(0, len(trace_ids), _PAGE):
             yield from reader.page(trace_ids[start : start + _PAGE])

@@ -117,7 +117,7 @@ class TraceReader(PromptReader):
         opened = self._reading(with_views=False) if filters.needs_views else self._reading_again()
         with opened as connection:
             newest = NEWEST if before is None else self._position(connection, before) - 1
-            found = engine_of(self.path).find(connection, filters, limit, self.default_tz, newest=newest)
+            found = engine_of(self.path).find(connection, filters, limit, self.default_tz, newest)
             return read_summaries(connection, found)
 
     def _position(self, connection: sqlite3.Connection, trace_id: str) -> int:
@@ -307,7 +307,7 @@ class TraceReader(PromptReader):
             # Before the search: a trace is stored before its first span, and may get it in between.
             just_stored = traces_without_spans(connection, known)
             wanted = Filters(started_from=started_after)
-            earlier = engine_of(self.path).find(connection, wanted, None, self.default_tz)
+            earlier = engine_of(self.path).find(connection, wanted, None, self.default_tz, NEWEST)
         return Follower(self.path, known, [*reversed(earlier), *just_stored])
 
     def _export(self, filters: Filters, limit: int | None) -> Generator[dict[str, Any], None, None]:
