@@ -15,7 +15,7 @@ from kantan_agents.errors import TraceDatabaseError
 from kantan_agents.lab.replay.experiment.prices import Prices
 from kantan_agents.page.data.signed_data import token_of
 from kantan_agents.traces.backend import backend_of
-from kantan_agents.traces.database_url import as_place
+from kantan_agents.traces.database_url import Place, as_place, path_of
 from kantan_agents.traces.registry import flush_recorders
 from kantan_agents.traces.schema import make_tables
 from kantan_agents.traces.store import TraceStore
@@ -31,7 +31,7 @@ class StoreToCome(TraceStore):
         place: Where the database is going to be.
     """
 
-    def __init__(self, place: Path) -> None:
+    def __init__(self, place: Place) -> None:
         self._place = place
         self._is_there = False
         folder = Path(mkdtemp(prefix="kantan_agents_"))
@@ -51,7 +51,7 @@ class StoreToCome(TraceStore):
             except TraceDatabaseError:
                 if backend_of(self._place).is_to_come():
                     return self._empty
-        return self._place
+        return path_of(self._place)
 
     @path.setter
     def path(self, place: Path) -> None:

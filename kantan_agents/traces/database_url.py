@@ -1,11 +1,11 @@
-"""Where a trace database is: the default file, or ``PostgresUrl``, which takes the place of a path."""
+"""Where a trace database is, a ``Place``: a file, the default one if none is named, or a ``PostgresUrl``."""
 
 from __future__ import annotations
 
 import os
 import re
 from pathlib import Path
-from typing import Final, cast
+from typing import Final, TypeAlias, cast
 from urllib.parse import unquote, urlsplit
 
 import attrs
@@ -67,6 +67,10 @@ class PostgresUrl:
         return self
 
 
+Place: TypeAlias = Path | PostgresUrl
+"""Where a trace database is. Both have ``resolve`` and ``stem``; the rest is asked of ``backend_of``."""
+
+
 def is_url(place: object) -> bool:
     """Return whether this is the URL of a database, and not the path of a file."""
     return isinstance(place, PostgresUrl) or (isinstance(place, str) and place.startswith(_SCHEMES))
@@ -94,25 +98,16 @@ def as_url(place: object, option: str = "path") -> PostgresUrl:
     return url
 
 
-def as_place(place: str | os.PathLike[str] | PostgresUrl) -> Path:
-    """Return the URL of a database, or the absolute path of a file.
-
-    Both are named ``Path`` in signatures: the code for evaluations, rollouts and pages only passes it on to
-    ``reading`` and ``changing``.
-    """
+def as_place(place: str | os.PathLike[str] | PostgresUrl) -> Place:
+    """Return the URL of a database, or the absolute path of a file."""
     if isinstance(place, PostgresUrl) or is_url(place):
-        return cast("Path", as_url(place))
+        return as_url(place)
     return Path(place).absolute()  # independent of later changes of the working directory
 
 
-def url_of(path: object) -> PostgresUrl | None:
-    """Return the URL if this is one, and None if it is the path of a file."""
-    return path if isinstance(path, PostgresUrl) else None
-
-
-def is_server(connection: object) -> bool:
-    """Return whether a connection is one to Postgres."""
-    return url_of(getattr(connection, "url", None)) is not None
+def path_of(place: Place) -> Path:
+    """Return the same place with the type of the public attributes ``path``: that of nearly all of them."""
+    return cast("Path", place)
 
 
 def _login(url: str) -> str:

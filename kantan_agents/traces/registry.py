@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, Protocol
 from weakref import WeakSet, ref
 
+from kantan_agents.traces.database_url import Place
+
 
 class Recorder(Protocol):
     """The interface of a recorder; the recorder's module imports this one."""
@@ -138,7 +140,7 @@ def recorders() -> list[Recorder]:
             return list(_recorders)
 
 
-def flush_recorders(path: Path, real_path: Callable[[], Path] | None = None) -> None:
+def flush_recorders(path: Place, real_path: Callable[[], Place] | None = None) -> None:
     """Flush the recorders that write to ``path``, before this process reads the file.
 
     Args:

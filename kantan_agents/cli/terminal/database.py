@@ -20,10 +20,10 @@ def place_of(given: str | Path) -> Path:
     if not isinstance(given, str) or not given.startswith(("postgresql://", "postgres://")):
         return Path(given)
     from kantan_agents.errors import InvalidOptionError
-    from kantan_agents.traces.database_url import as_place
+    from kantan_agents.traces.database_url import as_place, path_of
 
     try:
-        return as_place(given)
+        return path_of(as_place(given))
     except InvalidOptionError as error:
         raise typer.BadParameter(error.reason) from error
 

@@ -20,7 +20,7 @@ from kantan_agents.lab.rollout.live.shared_rollout import OnVerdict
 from kantan_agents.lab.rollout.plan import RolloutPlan, checked_shares
 from kantan_agents.lab.rollout.unit import UnitSource, checked_unit, shown_unit
 from kantan_agents.models.resolve import resolve_model
-from kantan_agents.traces.database_url import PostgresUrl, as_place
+from kantan_agents.traces.database_url import PostgresUrl, as_place, path_of
 from kantan_agents.traces.store import TraceStore
 
 
@@ -212,7 +212,7 @@ def _checked_store(store: Any) -> Path | None:
     if isinstance(store, TraceStore):
         return store.path
     if isinstance(store, (str, os.PathLike, PostgresUrl)):
-        return as_place(store)
+        return path_of(as_place(store))
     reason = f"must be a TraceStore or a path, not {type(store).__name__}"
     raise InvalidRolloutError(option="store", reason=reason)
 

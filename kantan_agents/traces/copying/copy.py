@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Sequence
 from os import PathLike
-from pathlib import Path
 from typing import Final
 
 import attrs
@@ -13,7 +12,7 @@ import attrs
 from kantan_agents.errors import TraceCopyError
 from kantan_agents.traces.copying.source import CopySource, State, TracePage
 from kantan_agents.traces.copying.target import CopyTarget, open_target
-from kantan_agents.traces.database_url import PostgresUrl, as_place
+from kantan_agents.traces.database_url import Place, PostgresUrl, as_place
 from kantan_agents.traces.registry import flush_recorders
 from kantan_agents.traces.store.connection import check_path, reading, sqlite_errors
 
@@ -77,9 +76,9 @@ def copy_traces(
 
 
 def _copied(
-    given: Path,
+    given: Place,
     connection: sqlite3.Connection,
-    wanted: Path,
+    wanted: Place,
     target: CopyTarget,
     progress: Progress | None,
 ) -> CopyResult:

@@ -157,6 +157,11 @@ class ServerConnection:
         """Execute a statement for each of several values."""
         return self.cursor().executemany(sql, values)
 
+    def native(self, sql: str, values: Any = None) -> psycopg.Cursor[Any]:
+        """Execute a statement that is written for Postgres; its rows are tuples."""
+        with self.errors():
+            return self.raw.execute(cast("Any", sql), values)
+
     def cursor(self) -> ServerCursor:
         """Return a cursor."""
         return ServerCursor(self)

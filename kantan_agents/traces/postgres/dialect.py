@@ -1,7 +1,8 @@
 """Translates the SQL of the readers and writers of a file into that of Postgres.
 
-Both databases understand most of it. What is translated here are names and forms that mean the same; a
-statement that would mean something else is an error of the server, or raises ``NotInPostgresError``.
+Both databases understand most of it. What is translated here are names and forms that mean the same. The
+result may contain only the keywords and functions listed below: anything that the two might understand
+differently is an error, and never a wrong answer. Keywords are written in capitals, names are not.
 Functions that Postgres lacks are created with the tables (``functions.py``).
 """
 
@@ -27,23 +28,26 @@ WHERE c.relnamespace = current_schema()::regnamespace AND NOT t.tgisinternal) AS
 
 _LITERAL: Final = re.compile(r"'(?:[^']|'')*'")
 _KEPT: Final = re.compile(r"\x00(\d+)\x00")
+_IS_TEXT: Final = re.compile(r"\btypeof\((\w+)\) = 'text'")
 
 # In this order.
 _FORMS: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
-    (re.compile(r"\b(?:main\.)?sqlite_master\b"), _MASTER),
     (re.compile(r"\b(?:main|temp)\."), ""),
     (re.compile(r"\ball_traces\b"), "traces"),
     (re.compile(r"\bCROSS JOIN\b"), "JOIN"),
     (re.compile(r"\bIS (\?|:\w+)"), r"IS NOT DISTINCT FROM \1"),
-    (re.compile(r"\btypeof\((\w+)\) = \x00\d+\x00"), r"\1 IS NOT NULL"),
+    # From other places, such as 0, the databases count differently.
     (re.compile(r"\bsubstr\((\w+), -length\(\?\)\)"), r"right(\1, length(?))"),
+    (re.compile(r"\bsubstr\((\w+), 1, "), r"left(\1, "),
     # SQLite's ignores the case of ASCII letters, and has no character that escapes.
     (re.compile(r"\bLIKE (\?|\x00\d+\x00)"), r"ILIKE \1 ESCAPE ''"),
     (re.compile(r"\bjson_extract\((\w+), \?\) = \?"), rf"{PREFIX}json_is(\1, ?, ?)"),
     (re.compile(r"\b(json_extract|json_valid|json_each|repair)\("), rf"{PREFIX}\1("),
     (re.compile(r"\binstr\("), f"{PREFIX}contains("),
     (re.compile(r"\bjson_array\("), "json_build_array("),
-    (re.compile(r"\bIN \(\)"), "IN (NULL)"),
+    (re.compile(r"\blower\("), "LOWER("),
+    (re.compile(r"(?<!NOT )\bIN \(\)"), "IN (NULL)"),
+    (re.compile(r"^INSERT OR IGNORE (.*)$", re.DOTALL), r"INSERT \1 ON CONFLICT DO NOTHING"),
 )
 
 _TYPES: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
@@ -59,12 +63,27 @@ _TYPES: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
     (re.compile(r"\bTEXT\b"), 'text COLLATE "C"'),
 )
 
-_PARAMETER: Final = re.compile(r"\?|(?<!:):([A-Za-z_]\w*)")
+# What means the same in both: keywords, the types above, functions, and tables that have a list of columns.
+_KNOWN: Final = frozenset(
+    """ALL ANALYZE AND AS ASC AUTOINCREMENT BLOB BY CASE CAST COALESCE COLLATE COMMIT CONFLICT COUNT CREATE
+    DEFAULT DELETE DESC DISTINCT DO DROP ELSE END ESCAPE EXISTS FROM GROUP HAVING IF ILIKE IN INDEX INSERT
+    INTEGER INTO IS JOIN JSON_AGG JSON_BUILD_ARRAY KEY LEFT LENGTH LIMIT LOWER MAX MIN NOT NOTHING NULL
+    NULLIF OLD ON OR ORDER OVER PARTITION PRIMARY REAL RIGHT ROLLBACK ROWID ROW_NUMBER SELECT SET STRING_AGG
+    SUM TABLE TEMP TEXT THEN UNION UNIQUE UPDATE VALUES WHEN WHERE WITHOUT CHOSEN SPANS TRACES""".split()  # noqa: SIM905 - shorter than a list
+)
+_WORD: Final = re.compile(r'(?<![:\w"])([A-Za-z_]\w*)(\()?')
+_IN_CAPITALS: Final = frozenset(("cast", "glob", "is", "like", "order"))
+
+# SQLite sorts NULL as the smallest value. A column that has none is sorted by its index.
+_ORDER: Final = re.compile(r"\bORDER BY ((?:[^()]|\([^()]*\))+?)(?=\s*(?:\)|;|$|LIMIT\b))")
+_NEVER_NULL: Final = frozenset(("id", "ingest_seq", "rowid"))
+
 _TRIGGER: Final = re.compile(
     r"CREATE TRIGGER (?:IF NOT EXISTS )?(?P<name>\w+) AFTER DELETE ON (?P<table>\w+) "
     r"(?:WHEN (?P<condition>.*?) )?BEGIN (?P<body>.*;) END",
     re.DOTALL,
 )
+_PARAMETER: Final = re.compile(r"\?|(?<!:):([A-Za-z_]\w*)")
 
 
 @lru_cache(maxsize=1_024)
@@ -72,35 +91,64 @@ def translated(sql: str) -> str:
     """Return a statement for Postgres, with the driver's parameters.
 
     Raises:
-        NotInPostgresError: E141, it is about the file itself.
+        NotInPostgresError: E141, it is about the file itself, or it has a word that is not known here.
     """
     if sql.startswith("PRAGMA"):
         raise NotInPostgresError(what=f"{sql!r}", reason="it is about the file of a database")
     if sql.startswith("CREATE TRIGGER"):
-        return _with_parameters(_trigger(sql))
-    return _with_parameters(_translated(sql))
-
-
-def _translated(sql: str) -> str:
+        return _trigger(sql)
     literals: list[str] = []
 
     def keep(found: re.Match[str]) -> str:
-        literals.append(found[0])
+        literals.append(found[0].replace("%", "%%"))
         return f"\x00{len(literals) - 1}\x00"
 
-    text = _LITERAL.sub(keep, sql)
-    if text.startswith(("CREATE TABLE", "CREATE TEMP TABLE")):
-        for pattern, replacement in _TYPES:
-            text = pattern.sub(replacement, text)
+    text = _LITERAL.sub(keep, _IS_TEXT.sub(r"\1 IS NOT NULL", sql))
     for pattern, replacement in _FORMS:
         text = pattern.sub(replacement, text)
     text = _calls(text, "json_group_array", lambda inner: f"COALESCE(json_agg({inner})::text, '[]')")
     text = _calls(text, "group_concat", lambda inner: f"string_agg({inner}, ',')")
+    # In a file, only the letters of ASCII have a case.
+    text = _calls(text, "LOWER", lambda inner: f'lower(({inner}) COLLATE "C")')
     text = _calls(text, "json", lambda inner: f"({inner})::json")
-    text = _casts(text)
-    if "INSERT OR IGNORE INTO" in text:
-        text = text.replace("INSERT OR IGNORE INTO", "INSERT INTO") + " ON CONFLICT DO NOTHING"
+    text = _calls(text, "CAST", _cast)
+    for found in _WORD.finditer(text):
+        if not _is_known(*found.groups()):
+            raise NotInPostgresError(what=found[0], reason=f"it may mean something else there, in {sql!r}")
+    if text.startswith(("CREATE TABLE", "CREATE TEMP TABLE")):
+        for pattern, replacement in _TYPES:
+            text = pattern.sub(replacement, text)
+    text = _ORDER.sub(_ordered, text).replace("sqlite_master", _MASTER).replace("%", "%%")
+    text = _PARAMETER.sub(lambda found: f"%({found[1]})s" if found[1] else "%s", text)
     return _KEPT.sub(lambda found: literals[int(found[1])], text)
+
+
+def _is_known(word: str, parenthesis: str | None) -> bool:
+    if word.startswith(PREFIX):
+        return True
+    if word.islower() and not parenthesis:
+        return word not in _IN_CAPITALS
+    return word.upper() in _KNOWN
+
+
+def _cast(inner: str) -> str:
+    """Return a cast to text, or to the bytes of a value of any type."""
+    value, _, kind = inner.rpartition(" AS ")
+    if kind not in ("BLOB", "TEXT"):
+        raise NotInPostgresError(
+            what=f"a cast to {kind}", reason=f"it may round or fail differently: {inner!r}"
+        )
+    return f"{PREFIX}bytes({value})" if kind == "BLOB" else f"({value})::text"
+
+
+def _ordered(found: re.Match[str]) -> str:
+    keys = [key.strip() for key in found[1].split(",")]
+    return "ORDER BY " + ", ".join(map(_with_nulls, keys))
+
+
+def _with_nulls(key: str) -> str:
+    name = re.sub(r" (?:ASC|DESC)$", "", key).rpartition(".")[2]
+    return key if name in _NEVER_NULL else f"{key} NULLS {'LAST' if key.endswith(' DESC') else 'FIRST'}"
 
 
 def _calls(text: str, name: str, write: Callable[[str], str]) -> str:
@@ -109,18 +157,6 @@ def _calls(text: str, name: str, write: Callable[[str], str]) -> str:
     while (found := pattern.search(text)) is not None:
         end = _closing(text, found.end())
         text = text[: found.start()] + write(text[found.end() : end]) + text[end + 1 :]
-    return text
-
-
-def _casts(text: str) -> str:
-    """Replace ``CAST(x AS BLOB)``: its bytes, whatever its type."""
-    start = 0
-    while (begin := text.find("CAST(", start)) >= 0:
-        end = _closing(text, begin + len("CAST("))
-        inner = text[begin + len("CAST(") : end]
-        if inner.endswith(" AS BLOB"):
-            text = text[:begin] + f"{PREFIX}bytes({inner.removesuffix(' AS BLOB')})" + text[end + 1 :]
-        start = begin + 1
     return text
 
 
@@ -137,9 +173,9 @@ def _trigger(sql: str) -> str:
     found = _TRIGGER.fullmatch(sql)
     if found is None:
         raise NotInPostgresError(what="the trigger", reason=sql)
-    body = _translated(found["body"])
+    body = translated(found["body"])
     if found["condition"]:
-        body = f"IF {_translated(found['condition'])} THEN {body} END IF;"
+        body = f"IF {translated(found['condition'])} THEN {body} END IF;"
     name = found["name"]
     return (
         f"CREATE OR REPLACE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$ "
@@ -147,17 +183,3 @@ def _trigger(sql: str) -> str:
         f"CREATE OR REPLACE TRIGGER {name} AFTER DELETE ON {found['table']} "
         f"FOR EACH ROW EXECUTE FUNCTION {name}()"
     )
-
-
-def _with_parameters(sql: str) -> str:
-    """Return a statement with the driver's parameters: ``%s`` and ``%(name)s``; ``%`` is doubled."""
-    parts: list[str] = []
-    place = 0
-    for literal in _LITERAL.finditer(sql):
-        parts += (_parameters(sql[place : literal.start()]), literal[0].replace("%", "%%"))
-        place = literal.end()
-    return "".join([*parts, _parameters(sql[place:])])
-
-
-def _parameters(text: str) -> str:
-    return _PARAMETER.sub(lambda found: f"%({found[1]})s" if found[1] else "%s", text.replace("%", "%%"))

@@ -12,7 +12,7 @@ from contextlib import suppress
 from datetime import date, timedelta
 from typing import Final
 
-from kantan_agents.traces.postgres.connection import ServerConnection
+from kantan_agents.traces.postgres.connection import ServerConnection, server_of
 from kantan_agents.traces.postgres.server_error import ServerError
 
 UNDATED: Final = "kantan_agents_spans_undated"
@@ -45,8 +45,7 @@ def weeks_in(connection: ServerConnection) -> dict[date, str]:
     """Return the names of the partitions by week, the oldest first, without the one of undated spans."""
     query = """SELECT c.relname FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid
     WHERE i.inhparent = 'spans'::regclass ORDER BY c.relname"""
-    with connection.errors():
-        names = [name for (name,) in connection.raw.execute(query)]
+    names = [name for (name,) in connection.native(query)]
     found: dict[date, str] = {}
     for name in names:
         with suppress(ValueError):
@@ -60,7 +59,8 @@ def bytes_of_tables(connection: sqlite3.Connection) -> int:
     query = """SELECT COALESCE(SUM(pg_total_relation_size(c.oid)), 0) FROM pg_catalog.pg_class c
     WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'
     AND (c.relname = 'traces' OR starts_with(c.relname, 'kantan_agents_'))"""
-    return int(connection.execute(query).fetchone()[0])
+    (size,) = server_of(connection).native(query).fetchone() or (0,)
+    return int(size)
 
 
 def create_partitions(connection: ServerConnection, weeks: Iterable[date]) -> None:
@@ -77,8 +77,7 @@ def create_partitions(connection: ServerConnection, weeks: Iterable[date]) -> No
             f"FOR VALUES FROM ('{week}') TO ('{week + timedelta(days=7)}')"
         )
         try:
-            with connection.errors():
-                connection.raw.execute(statement)
+            connection.native(statement)
         except ServerError as error:
             # 23514: the undated spans have some of this week. 42P17: another process was faster.
             if error.sqlstate not in ("23514", "42P17", "42P07", "23505"):

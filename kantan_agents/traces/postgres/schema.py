@@ -130,9 +130,9 @@ def migrate(connection: ServerConnection, *, adopt: bool, search_index: bool = T
     if found == VERSION:
         return
     is_new = False
-    _plain(connection, "BEGIN")
+    connection.native("BEGIN")
     try:
-        _plain(connection, f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})")
+        connection.native(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})")
         found = version_of(connection)  # another process may have been first
         if found is not None and found > VERSION:
             reason = f"its tables have version {found}, and this library knows {VERSION}; upgrade it"
@@ -141,13 +141,13 @@ def migrate(connection: ServerConnection, *, adopt: bool, search_index: bool = T
             is_new = True
             _check_owner(connection, adopt=adopt)
             for statement in STATEMENTS:
-                _plain(connection, statement)
+                connection.native(statement)
             for statement in (*RECORDS.values(), *_FIGURES):
                 connection.execute(statement)
             for statement in _NOTES:
-                _plain(connection, statement)
-            _plain(connection, f"CREATE TABLE {VERSIONS}(version bigint NOT NULL)")
-            _plain(connection, f"INSERT INTO {VERSIONS} VALUES ({VERSION})")  # noqa: S608
+                connection.native(statement)
+            connection.native(f"CREATE TABLE {VERSIONS}(version bigint NOT NULL)")
+            connection.native(f"INSERT INTO {VERSIONS} VALUES ({VERSION})")  # noqa: S608
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
@@ -155,12 +155,6 @@ def migrate(connection: ServerConnection, *, adopt: bool, search_index: bool = T
         raise
     if is_new and search_index:
         _index_if_possible(connection)
-
-
-def _plain(connection: ServerConnection, statement: str) -> None:
-    """Execute a statement that is written for Postgres."""
-    with connection.errors():
-        connection.raw.execute(statement)
 
 
 def _check_owner(connection: ServerConnection, *, adopt: bool) -> None:
@@ -192,15 +186,15 @@ def create_trigrams(connection: ServerConnection) -> None:
     Raises:
         ServerError: The extension is missing, or the user may not create it.
     """
-    _plain(connection, "CREATE EXTENSION IF NOT EXISTS pg_trgm")
+    connection.native("CREATE EXTENSION IF NOT EXISTS pg_trgm")
     for name, definition in TRIGRAMS.items():
-        _plain(connection, f"CREATE INDEX IF NOT EXISTS {name} {definition}")
+        connection.native(f"CREATE INDEX IF NOT EXISTS {name} {definition}")
 
 
 def drop_trigrams(connection: ServerConnection) -> None:
     """Remove the index for searches."""
     for name in TRIGRAMS:
-        _plain(connection, f"DROP INDEX IF EXISTS {name}")
+        connection.native(f"DROP INDEX IF EXISTS {name}")
 
 
 def _index_if_possible(connection: ServerConnection) -> None:

@@ -14,6 +14,7 @@ from agents.tracing import TracingProcessor
 
 from kantan_agents.errors import SpansDroppedError, TracesNotWrittenError
 from kantan_agents.support.log import get_logger
+from kantan_agents.traces.database_url import Place, path_of
 from kantan_agents.traces.recorder import bound, lifecycle
 from kantan_agents.traces.recorder.database import Database
 from kantan_agents.traces.recorder.sections import Sections
@@ -42,7 +43,7 @@ class BackgroundRecorder(TracingProcessor):
 
     def __init__(
         self,
-        path: Path,
+        path: Place,
         *,
         max_queue: int,
         max_queue_bytes: int,
@@ -80,7 +81,7 @@ class BackgroundRecorder(TracingProcessor):
     @property
     def path(self) -> Path:
         """The database file."""
-        return self._path
+        return path_of(self._path)
 
     def stats(self) -> RecorderStats:
         """Return the numbers of spans that were written, wait, or were lost."""

@@ -8,13 +8,13 @@ import sqlite3
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from pathlib import Path
 from sys import getsizeof
 from typing import Any
 
 from kantan_agents.errors import KantanAgentsError, SpanNotRecordedError, TracesNotWrittenError
 from kantan_agents.support.log import get_logger
 from kantan_agents.traces.capture.captured import CapturedRun
+from kantan_agents.traces.database_url import Place
 from kantan_agents.traces.recorder.catch_up import FigureKeeper, IndexKeeper
 from kantan_agents.traces.recorder.database import Database
 from kantan_agents.traces.recorder.file_errors import is_file_error, is_locked, may_be_file_error
@@ -50,7 +50,7 @@ class BatchWriter:
         failed: Number of spans discarded so far because they cannot be stored.
     """
 
-    def __init__(self, path: Path, database: Database, queue: SpanQueue) -> None:
+    def __init__(self, path: Place, database: Database, queue: SpanQueue) -> None:
         self.written = 0
         self.failed = 0
         self._path = path

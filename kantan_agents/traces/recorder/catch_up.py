@@ -6,9 +6,8 @@ the figures and search the texts themselves.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from kantan_agents.support.log import get_logger
+from kantan_agents.traces.database_url import Place
 from kantan_agents.traces.recorder.database import Database
 
 # Until so many traces wait, readers compute the figures, in some hundredths of a second.
@@ -29,7 +28,7 @@ class FigureKeeper:
         path: The file.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Place) -> None:
         self._path = path
 
     def keep(self, database: Database) -> bool:
@@ -55,7 +54,7 @@ class IndexKeeper:
         path: The file.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Place) -> None:
         self._path = path
         self._logged_reason: str | None = None
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any, Final, cast
 
-from kantan_agents.traces.database_url import as_place, as_url
+from kantan_agents.traces.database_url import PostgresUrl, as_url
 from kantan_agents.traces.postgres.connection import driver
 from kantan_agents.traces.recorder.database import Database
 from kantan_agents.traces.recorder.recorder import SQLiteRecorder
@@ -41,10 +40,10 @@ class PostgresRecorder(SQLiteRecorder):
     def __init__(self, path: str, *, max_queue: int = MAX_QUEUE, **options: Any) -> None:
         super().__init__(path, max_queue=max_queue, **options)
 
-    def _checked_place(self, path: str | os.PathLike[str]) -> Path:
+    def _checked_place(self, path: str | os.PathLike[str]) -> PostgresUrl:
         driver()
         self._url = as_url(path)
-        return as_place(self._url)
+        return self._url
 
     def _make_database(self) -> Database:
         return cast("Database", ServerDatabase(self._url, adopt=self._adopt, search_index=self._search_index))

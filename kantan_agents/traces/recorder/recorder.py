@@ -20,7 +20,7 @@ from kantan_agents.support.arguments import checked_bool, checked_int, checked_n
 from kantan_agents.support.log import get_logger
 from kantan_agents.traces import registry
 from kantan_agents.traces.capture.captured import ending, want_records
-from kantan_agents.traces.database_url import why_refused
+from kantan_agents.traces.database_url import Place, why_refused
 from kantan_agents.traces.recorder import lifecycle, sigterm
 from kantan_agents.traces.recorder.background import BackgroundRecorder
 from kantan_agents.traces.recorder.database import Database
@@ -123,7 +123,7 @@ class SQLiteRecorder(BackgroundRecorder):
         self._queue.put_marker()
         self._start_writer()
 
-    def _checked_place(self, path: str | os.PathLike[str]) -> Path:
+    def _checked_place(self, path: str | os.PathLike[str]) -> Place:
         """Return where the database is; other recorders write elsewhere."""
         checked = _checked_path(path)
         if not self._adopt:
@@ -132,7 +132,7 @@ class SQLiteRecorder(BackgroundRecorder):
 
     def _make_database(self) -> Database:
         """Return what writes to the database; other recorders write elsewhere."""
-        return Database(self._path, adopt=self._adopt, search_index=self._search_index)
+        return Database(self.path, adopt=self._adopt, search_index=self._search_index)
 
     def _reset(self) -> None:
         super()._reset()

@@ -7,8 +7,8 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 
+from kantan_agents.traces.database_url import Place
 from kantan_agents.traces.recorder.batches import BatchWriter
 from kantan_agents.traces.recorder.database import Database
 from kantan_agents.traces.recorder.sections import Sections
@@ -37,7 +37,7 @@ class Writer:
         is_stopping: Whether the thread ends after its current batch, even if items are waiting.
     """
 
-    def __init__(self, path: Path, database: Database, queue: SpanQueue, sections: Sections) -> None:
+    def __init__(self, path: Place, database: Database, queue: SpanQueue, sections: Sections) -> None:
         self.batches = BatchWriter(path, database, queue)
         self.thread: threading.Thread | None = None
         self.is_running = False

@@ -10,6 +10,7 @@ from shutil import disk_usage
 
 from kantan_agents.errors import TraceDatabaseError
 from kantan_agents.traces.backend import backend_of
+from kantan_agents.traces.database_url import Place
 from kantan_agents.traces.store.kept_connections import KeptConnections
 from kantan_agents.traces.trace_file import ImmutableConnection, check_file, open_file, stat_of
 
@@ -21,7 +22,7 @@ TRUNCATE_WAIT_MS = 50
 
 @contextmanager
 def reading(
-    path: Path,
+    path: Place,
     *,
     by_trace: bool = True,
     any_thread: bool = False,
@@ -34,8 +35,8 @@ def reading(
         path: The file; it is never created.
         by_trace: Whether spans will be read by trace, for which a file written by kantan-llm has no index.
         any_thread: Whether other threads may use the connection too, one at a time.
-        keep_wal: As for ``Backend.open_to_read``.
-        with_views: As for ``Backend.prepare``.
+        keep_wal: As for ``FileBackend.open_to_read``.
+        with_views: As for ``FileBackend.prepare``.
 
     Raises:
         TraceDatabaseError: E60, the file cannot be opened, or a statement on the connection fails.
@@ -51,7 +52,7 @@ def reading(
 
 
 @contextmanager
-def reading_again(path: Path, kept: KeptConnections) -> Iterator[sqlite3.Connection]:
+def reading_again(path: Place, kept: KeptConnections) -> Iterator[sqlite3.Connection]:
     """Do the same as ``reading`` without views, on a connection that was used before, if there is one.
 
     The block must leave the connection as it is, but may define functions.
@@ -85,14 +86,14 @@ def _has_views(connection: sqlite3.Connection) -> bool:
 
 @contextmanager
 def changing(
-    path: Path, *, wait: float | None = None, keep_log: bool = False
+    path: Place, *, wait: float | None = None, keep_log: bool = False
 ) -> Iterator[sqlite3.Connection]:
     """Open the database at ``path`` to change it in this thread; the caller controls the transactions.
 
     Args:
         path: The file; it is never created.
         wait: Seconds to wait for other writers; by default half a minute.
-        keep_log: As for ``Backend.open_to_change``.
+        keep_log: As for ``FileBackend.open_to_change``.
 
     Raises:
         TraceDatabaseError: E60, the file cannot be opened, or a statement on the connection fails.
@@ -149,8 +150,25 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
+def create_tables(path: Place, *, adopt: bool = False) -> None:
+    """Create the tables of traces, if they are missing.
+
+    Args:
+        path: The database; a file is created.
+        adopt: Whether to add the tables to the database of another program.
+
+    Raises:
+        TraceDatabaseError: E60, it is the database of another program, or cannot be changed.
+    """
+    with sqlite_errors(path):
+        try:
+            backend_of(path).make_tables(adopt=adopt)
+        except OSError as error:
+            raise TraceDatabaseError(path=str(path), reason=error.strerror or str(error)) from error
+
+
 @contextmanager
-def sqlite_errors(path: Path) -> Iterator[None]:
+def sqlite_errors(path: Place) -> Iterator[None]:
     """Turn SQLite's errors about the file at ``path`` into E60."""
     try:
         yield
@@ -158,7 +176,7 @@ def sqlite_errors(path: Path) -> Iterator[None]:
         raise TraceDatabaseError(path=str(path), reason=str(error)) from error
 
 
-def check_path(path: Path) -> None:
+def check_path(path: Place) -> None:
     """Check that ``path`` can be resolved.
 
     Raises:

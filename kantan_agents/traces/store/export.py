@@ -5,17 +5,18 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Generator
 from datetime import datetime, tzinfo
-from pathlib import Path
 from typing import Any
 
 import attrs
 from kantan_llm.tracing import SpanRecord
 
 from kantan_agents.traces.capture.writing import data_of
+from kantan_agents.traces.database_url import Place
 from kantan_agents.traces.metadata import finite
+from kantan_agents.traces.store.candidates import NEWEST
 from kantan_agents.traces.store.connection import reading
+from kantan_agents.traces.store.engine import engine_of
 from kantan_agents.traces.store.filters import Filters
-from kantan_agents.traces.store.find import find
 from kantan_agents.traces.store.records import StoredTrace
 from kantan_agents.traces.store.summarise import read_trace
 
@@ -24,7 +25,7 @@ _FROM_METADATA = ("agent_name", "prompt_name", "prompt_version", "prompt_id", "a
 
 
 def export_pages(
-    path: Path, filters: Filters, limit: int | None, tz: tzinfo
+    path: Place, filters: Filters, limit: int | None, tz: tzinfo
 ) -> Generator[list[dict[str, Any]], None, None]:
     """Yield pages of traces as plain data; between two pages, the file is open but not locked.
 
@@ -34,7 +35,7 @@ def export_pages(
         TraceDatabaseError: E60, the database cannot be read.
     """
     with reading(path, any_thread=True) as connection:
-        trace_ids = find(connection, filters, limit, tz)
+        trace_ids = engine_of(path).find(connection, filters, limit, tz, NEWEST)
         for start in range(0, len(trace_ids), _PAGE):
             traces = [read_trace(connection, trace_id) for trace_id in trace_ids[start : start + _PAGE]]
             yield [as_plain_data(trace) for trace in traces if trace is not None]

@@ -12,15 +12,14 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Generator, Iterator
 from contextlib import closing
-from datetime import timezone, tzinfo
+from datetime import tzinfo
 from itertools import islice
 from typing import Any, NamedTuple
 
 from kantan_llm.tracing import TraceQuery
 
-from kantan_agents.traces.database_url import is_server
 from kantan_agents.traces.metadata import JUDGE_SPAN, REFUSAL_SPAN, RUN_SPAN
-from kantan_agents.traces.store.candidates import NEWEST, newest_first
+from kantan_agents.traces.store.candidates import newest_first
 from kantan_agents.traces.store.filters import Filters
 from kantan_agents.traces.store.runs import traces_with_inner_runs
 from kantan_agents.traces.store.span_records import KantanSearch, mapping_of
@@ -76,12 +75,7 @@ _CONTAINS = (
 
 
 def find(
-    connection: sqlite3.Connection,
-    filters: Filters,
-    limit: int | None,
-    tz: tzinfo = timezone.utc,
-    *,
-    newest: int = NEWEST,
+    connection: sqlite3.Connection, filters: Filters, limit: int | None, tz: tzinfo, newest: int
 ) -> list[str]:
     """Return the ids of the traces that pass ``filters``, newest first; search only as far as needed.
 
@@ -92,11 +86,6 @@ def find(
         tz: The time zone of naive times.
         newest: The largest rowid of a trace.
     """
-    if is_server(connection):
-        # Imported late: reading a file needs none of it.
-        from kantan_agents.traces.store.find_in_server import find_in_server
-
-        return find_in_server(connection, filters, limit, tz, newest)
     # SQLite allows changes of functions and views only while no statement is running: therefore this comes
     # first, and the window is closed last.
     _define_functions(connection, filters)

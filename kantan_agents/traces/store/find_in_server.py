@@ -118,17 +118,14 @@ def _of_window(
     server: ServerConnection, chosen: str, wanted: str, values: dict[str, Any], oldest: int, newest: int
 ) -> list[str]:
     query = f"SELECT t.id FROM traces t WHERE {chosen} AND {wanted} ORDER BY t.rowid DESC"  # noqa: S608
-    with server.errors():
-        rows = server.raw.execute(query, {**values, "oldest": oldest, "newest": newest})
-        return [row[0] for row in rows]
+    return [row[0] for row in server.native(query, {**values, "oldest": oldest, "newest": newest})]
 
 
 def _oldest_of(server: ServerConnection, newest: int, size: int) -> int | None:
     """Return the rowid of the oldest of so many traces; None if there are none."""
     query = """SELECT MIN(rowid) FROM (
     SELECT rowid FROM traces WHERE rowid <= %s ORDER BY rowid DESC LIMIT %s) AS chosen"""
-    with server.errors():
-        row = server.raw.execute(query, (newest, size)).fetchone()
+    row = server.native(query, (newest, size)).fetchone()
     return None if row is None else row[0]
 
 
@@ -144,8 +141,7 @@ def _candidates(server: ServerConnection, words: Sequence[str]) -> set[str] | No
         form = " OR ".join(f"{text} LIKE %({like})s" for like in likes for text in _TEXTS)
         query = f"""SELECT DISTINCT trace_id FROM (
         SELECT s.trace_id FROM spans s WHERE {form} LIMIT {10 * _MOST_CANDIDATES}) AS chosen"""  # noqa: S608
-        with server.errors():
-            rows = server.raw.execute(query, likes).fetchall()
+        rows = server.native(query, likes).fetchall()
         if len(rows) <= _MOST_CANDIDATES:
             ids = {row[0] for row in rows}
             found = ids if found is None else found & ids

@@ -7,12 +7,12 @@ import time
 from collections import deque
 from collections.abc import Collection, Generator, Iterable
 from contextlib import closing
-from pathlib import Path
 
 import attrs
 
 from kantan_agents.errors import TraceDatabaseError
 from kantan_agents.traces.backend import backend_of
+from kantan_agents.traces.database_url import Place
 from kantan_agents.traces.store.connection import reading, sqlite_errors
 from kantan_agents.traces.store.records import TraceSummary
 from kantan_agents.traces.store.span_records import mapping_of
@@ -35,7 +35,7 @@ class _State:
     ended: bool
 
 
-def newest_traces(path: Path) -> list[str]:
+def newest_traces(path: Place) -> list[str]:
     """Return the ids of the newest traces, the newest last; later traces are new.
 
     Raises:
@@ -74,7 +74,7 @@ class Follower:
         earlier: Ids of older traces to include, the oldest first.
     """
 
-    def __init__(self, path: Path, known: Iterable[str], earlier: Iterable[str] = ()) -> None:
+    def __init__(self, path: Place, known: Iterable[str], earlier: Iterable[str] = ()) -> None:
         self._path = path
         self._known = deque(known, _REMEMBERED)
         self._waiting: dict[str, _State | None] = dict.fromkeys(earlier)

@@ -6,11 +6,11 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import attrs
 
+from kantan_agents.traces.database_url import Place
 from kantan_agents.traces.search_index import (
     DOCUMENTS,
     PART_ROWIDS,
@@ -54,7 +54,7 @@ class _Trace:
         return sum(size for _, size in self.spans)
 
 
-def index_new(path: Path, seconds: float, at_least: int) -> bool:
+def index_new(path: Place, seconds: float, at_least: int) -> bool:
     """Index traces for about this long, if so many wait; return whether there are as many left.
 
     Raises:

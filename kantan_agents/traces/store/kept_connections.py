@@ -6,10 +6,11 @@ import os
 import sqlite3
 from collections import deque
 from contextlib import suppress
-from pathlib import Path
 from weakref import WeakSet
 
-from kantan_agents.traces.backend import Identity, backend_of
+from kantan_agents.traces.backend import backend_of
+from kantan_agents.traces.database_url import Place
+from kantan_agents.traces.file_backend import Identity
 
 _MOST = 8
 
@@ -23,10 +24,10 @@ class KeptConnections:
         path: The file.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Place) -> None:
         self._path = path
         self._is_open = True
-        self._real: tuple[Identity | None, Path] | None = None
+        self._real: tuple[Identity | None, Place] | None = None
         self._idle: deque[tuple[sqlite3.Connection, Identity]] = deque()
         _all.add(self)
 
@@ -34,7 +35,7 @@ class KeptConnections:
         """Return which file is at the path now; None if there is none, or it is not a file."""
         return backend_of(self._path).identity()
 
-    def real_path(self) -> Path:
+    def real_path(self) -> Place:
         """Return the path without links, which is looked up once for each file that is there."""
         identity, real = self.identity(), self._real
         if real is None or identity is None or real[0] != identity:

@@ -12,7 +12,6 @@ from pathlib import Path
 import attrs
 
 from kantan_agents.errors import TraceDatabaseError
-from kantan_agents.traces.database_url import url_of
 from kantan_agents.traces.figure_tables import CHANGED, FIGURES, has_figures
 from kantan_agents.traces.record_tables import has_records, remove_unused
 from kantan_agents.traces.schema import make_indexes, make_tables
@@ -48,11 +47,6 @@ def prune_traces(
     Raises:
         TraceDatabaseError: E60, the database cannot be read or changed. Deleted traces stay deleted.
     """
-    if url_of(path) is not None:
-        # Imported late: a file needs none of it.
-        from kantan_agents.traces.store.prune_server import prune_server
-
-        return prune_server(path, retention, progress or _ignore, dry_run=dry_run, vacuum=vacuum)
     before = size_of(path)
     if not dry_run:
         empty_log(path)

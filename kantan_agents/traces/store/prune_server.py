@@ -5,10 +5,10 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
-from pathlib import Path
 from typing import Final
 
 from kantan_agents.errors import NotInPostgresError
+from kantan_agents.traces.database_url import Place
 from kantan_agents.traces.figure_tables import CHANGED, FIGURES
 from kantan_agents.traces.postgres.connection import ServerConnection, server_of
 from kantan_agents.traces.postgres.partitions import bytes_of_tables, weeks_in
@@ -18,6 +18,8 @@ from kantan_agents.traces.store.connection import changing, reading, transaction
 from kantan_agents.traces.store.records import PruneResult
 from kantan_agents.traces.store.retention import PrunePlan, Retention, plan
 
+Progress = Callable[[int, int], None]
+
 _AT_ONCE: Final = 200
 """Traces of one transaction, for which other writers wait."""
 _UNUSED_AT_ONCE: Final = 1_000
@@ -25,7 +27,7 @@ _NOT_PERMITTED: Final = "42501"
 
 
 def prune_server(
-    path: Path, retention: Retention, progress: Callable[[int, int], None], *, dry_run: bool, vacuum: bool
+    path: Place, retention: Retention, progress: Progress | None, *, dry_run: bool, vacuum: bool
 ) -> PruneResult:
     """Delete the traces that ``retention`` does not keep, the oldest first.
 
@@ -61,7 +63,7 @@ def prune_server(
     return PruneResult(len(planned.to_delete), spans, before, after, dry_run=False)
 
 
-def _delete(connection: sqlite3.Connection, planned: PrunePlan, progress: Callable[[int, int], None]) -> int:
+def _delete(connection: sqlite3.Connection, planned: PrunePlan, progress: Progress | None) -> int:
     doomed = planned.to_delete
     if not doomed:
         return 0
@@ -75,19 +77,23 @@ def _delete(connection: sqlite3.Connection, planned: PrunePlan, progress: Callab
             connection.execute(f"DELETE FROM traces WHERE id IN ({marks})", chunk)  # noqa: S608
             for table in (*FIGURES, CHANGED):
                 connection.execute(f"DELETE FROM {table} WHERE trace_id IN ({marks})", chunk)  # noqa: S608
-        progress(start + len(chunk), len(doomed))
+        if progress is not None:
+            progress(start + len(chunk), len(doomed))
     return spans
 
 
 def _drop_weeks(connection: sqlite3.Connection, server: ServerConnection, doomed: Sequence[str]) -> int:
     """Drop the weeks in which every span belongs to a trace that is to be deleted; return their spans."""
     spans = 0
-    with server.errors():
-        server.raw.execute("CREATE TEMP TABLE IF NOT EXISTS kantan_agents_doomed(id text PRIMARY KEY)")
-        server.raw.execute("DELETE FROM kantan_agents_doomed")
-        with server.raw.cursor() as cursor, cursor.copy("COPY kantan_agents_doomed FROM STDIN") as copy:
-            for trace_id in doomed:
-                copy.write_row((trace_id,))
+    server.native("CREATE TEMP TABLE IF NOT EXISTS kantan_agents_doomed(id text PRIMARY KEY)")
+    server.native("DELETE FROM kantan_agents_doomed")
+    with (
+        server.errors(),
+        server.raw.cursor() as cursor,
+        cursor.copy("COPY kantan_agents_doomed FROM STDIN") as copy,
+    ):
+        for trace_id in doomed:
+            copy.write_row((trace_id,))
     try:
         for name in weeks_in(server).values():
             spans += _drop_week(connection, name)

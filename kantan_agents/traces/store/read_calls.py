@@ -8,16 +8,17 @@ from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
 from datetime import tzinfo
 from functools import partial
-from pathlib import Path
 
 from kantan_agents.traces.capture import RunCalls, TraceCalls
 from kantan_agents.traces.capture.canonical import decode
 from kantan_agents.traces.capture.reading import KnownContents, run_calls
+from kantan_agents.traces.database_url import Place
 from kantan_agents.traces.metadata import RUN_SPAN
 from kantan_agents.traces.record_tables import RUNS
+from kantan_agents.traces.store.candidates import NEWEST
 from kantan_agents.traces.store.connection import reading
+from kantan_agents.traces.store.engine import engine_of
 from kantan_agents.traces.store.filters import Filters
-from kantan_agents.traces.store.find import find
 from kantan_agents.traces.store.run_records import (
     NO_RECORD,
     READING_ERRORS,
@@ -39,7 +40,7 @@ FROM main.spans s WHERE s.trace_id IN ({{marks}}) AND s.span_type = 'custom' AND
 
 
 def read_calls(
-    path: Path, filters: Filters, limit: int | None, tz: tzinfo
+    path: Place, filters: Filters, limit: int | None, tz: tzinfo
 ) -> Generator[TraceCalls, None, None]:
     """Yield the tool calls of each trace that passes ``filters``, newest first.
 
@@ -49,7 +50,7 @@ def read_calls(
         TraceDatabaseError: E60, the file cannot be read.
     """
     with reading(path, any_thread=True) as connection:
-        trace_ids = find(connection, filters, limit, tz)
+        trace_ids = engine_of(path).find(connection, filters, limit, tz, NEWEST)
         reader = _Reader(connection)
         for start in range(0, len(trace_ids), _PAGE):
             yield from reader.page(trace_ids[start : start + _PAGE])

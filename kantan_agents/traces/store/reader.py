@@ -16,6 +16,7 @@ from kantan_agents.errors import InvalidOptionError, TraceNotFoundError
 from kantan_agents.traces.capture import TraceCalls
 from kantan_agents.traces.registry import flush_recorders
 from kantan_agents.traces.store.candidates import NEWEST
+from kantan_agents.traces.store.engine import engine_of
 from kantan_agents.traces.store.export import export_pages
 from kantan_agents.traces.store.filters import (
     Filters,
@@ -26,7 +27,6 @@ from kantan_agents.traces.store.filters import (
     check_time,
     checked_filters,
 )
-from kantan_agents.traces.store.find import find
 from kantan_agents.traces.store.follow import (
     Follower,
     follow_traces,
@@ -34,7 +34,6 @@ from kantan_agents.traces.store.follow import (
     traces_without_spans,
 )
 from kantan_agents.traces.store.prompts import PromptReader
-from kantan_agents.traces.store.prune import prune_traces
 from kantan_agents.traces.store.read_calls import read_calls
 from kantan_agents.traces.store.records import (
     JudgeSpan,
@@ -118,7 +117,7 @@ class TraceReader(PromptReader):
         opened = self._reading(with_views=False) if filters.needs_views else self._reading_again()
         with opened as connection:
             newest = NEWEST if before is None else self._position(connection, before) - 1
-            found = find(connection, filters, limit, self.default_tz, newest=newest)
+            found = engine_of(self.path).find(connection, filters, limit, self.default_tz, newest)
             return read_summaries(connection, found)
 
     def _position(self, connection: sqlite3.Connection, trace_id: str) -> int:
@@ -297,7 +296,7 @@ class TraceReader(PromptReader):
         """
         retention = Retention(older_than=older_than, keep=keep, max_size=max_size)
         flush_recorders(self.path)
-        return prune_traces(self.path, retention, progress, dry_run=dry_run, vacuum=vacuum)
+        return engine_of(self.path).prune(retention, progress, dry_run=dry_run, vacuum=vacuum)
 
     def _follower(self, started_after: datetime | None) -> Follower:
         flush_recorders(self.path)
@@ -307,7 +306,8 @@ class TraceReader(PromptReader):
         with self._reading() as connection:
             # Before the search: a trace is stored before its first span, and may get it in between.
             just_stored = traces_without_spans(connection, known)
-            earlier = find(connection, Filters(started_from=started_after), None, self.default_tz)
+            wanted = Filters(started_from=started_after)
+            earlier = engine_of(self.path).find(connection, wanted, None, self.default_tz, NEWEST)
         return Follower(self.path, known, [*reversed(earlier), *just_stored])
 
     def _export(self, filters: Filters, limit: int | None) -> Generator[dict[str, Any], None, None]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-from pathlib import Path
 
 from kantan_agents.errors import TraceNotFoundError
+from kantan_agents.traces.database_url import Place
 from kantan_agents.traces.ids import trace_id_of
 from kantan_agents.traces.metadata import RUN_SPAN
 from kantan_agents.traces.store.filters import check_text
@@ -28,7 +28,7 @@ WHERE s.name = '{RUN_SPAN}' AND s.span_type = 'custom'
 """  # noqa: S608
 
 
-def resolve_trace_id(connection: sqlite3.Connection, wanted: str, path: Path) -> str:
+def resolve_trace_id(connection: sqlite3.Connection, wanted: str, path: Place) -> str:
     """Return the id of the trace that ``wanted`` refers to.
 
     Args:

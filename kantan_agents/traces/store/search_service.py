@@ -13,10 +13,10 @@ from typing import Any
 from kantan_llm.tracing import SpanQuery, SpanRecord, TraceQuery, TraceRecord, TraceSearchCapabilities
 from typing_extensions import Self
 
-from kantan_agents.traces.database_url import PostgresUrl, as_place, url_of
+from kantan_agents.traces.database_url import PostgresUrl, as_place, path_of
 from kantan_agents.traces.registry import flush_recorders
-from kantan_agents.traces.store.build_index import build, remove
 from kantan_agents.traces.store.connection import check_path, reading, reading_again
+from kantan_agents.traces.store.engine import engine_of
 from kantan_agents.traces.store.kept_connections import KeptConnections
 from kantan_agents.traces.store.records import IndexResult
 from kantan_agents.traces.store.span_records import KantanSearch
@@ -35,7 +35,7 @@ class SearchService:
     _entered = 0
 
     def __init__(self, path: str | PathLike[str] | PostgresUrl) -> None:
-        self.path = as_place(path)
+        self.path = path_of(as_place(path))
         self.default_tz: tzinfo = timezone.utc
         check_path(self.path)
         flush_recorders(self.path)  # a new recorder may not have created the file yet
@@ -124,11 +124,7 @@ class SearchService:
             NotInPostgresError: E141, the database is in Postgres, and its extension ``pg_trgm`` is missing.
         """
         flush_recorders(self.path)
-        if url_of(self.path) is not None:
-            from kantan_agents.traces.store.server_index import build_server_index
-
-            return build_server_index(self.path)
-        return build(self.path, progress)
+        return engine_of(self.path).build_index(progress)
 
     def remove_index(self) -> IndexResult:
         """Remove the search index, and give its space back to the disk if the file can shrink.
@@ -139,11 +135,7 @@ class SearchService:
             TraceDatabaseError: E60, the file cannot be read or changed.
         """
         flush_recorders(self.path)
-        if url_of(self.path) is not None:
-            from kantan_agents.traces.store.server_index import remove_server_index
-
-            return remove_server_index(self.path)
-        return remove(self.path)
+        return engine_of(self.path).remove_index()
 
     @contextmanager
     def _searching(self, *, by_trace: bool = True) -> Iterator[KantanSearch]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
 
 from kantan_agents.errors import NotInPostgresError
+from kantan_agents.traces.database_url import Place
 from kantan_agents.traces.postgres.connection import server_of
 from kantan_agents.traces.postgres.partitions import bytes_of_tables
 from kantan_agents.traces.postgres.schema import create_trigrams, drop_trigrams, has_trigrams
@@ -13,7 +14,10 @@ from kantan_agents.traces.store.connection import changing
 from kantan_agents.traces.store.records import IndexResult
 
 
-def build_server_index(path: Path) -> IndexResult:
+def build_server_index(
+    path: Place,
+    progress: Callable[[int, int], None] | None,  # noqa: ARG001 - the server does it in one step
+) -> IndexResult:
     """Create the index if it is missing.
 
     Raises:
@@ -36,7 +40,7 @@ def build_server_index(path: Path) -> IndexResult:
         return IndexResult(traces, 0, before, bytes_of_tables(connection))
 
 
-def remove_server_index(path: Path) -> IndexResult:
+def remove_server_index(path: Place) -> IndexResult:
     """Remove the index.
 
     Raises:

@@ -7,11 +7,11 @@ import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 from kantan_agents.core.usage import TOKENS
 from kantan_agents.traces.backend import backend_of
+from kantan_agents.traces.database_url import Place
 from kantan_agents.traces.figure_tables import (
     CHANGED,
     FIGURES,
@@ -35,7 +35,7 @@ _LARGEST_COUNT = 2**40
 _ROWS_PER_STATEMENT = 80
 
 
-def keep_changed(path: Path, seconds: float) -> bool:
+def keep_changed(path: Place, seconds: float) -> bool:
     """Store figures of traces that changed, for about this long; return whether there are more.
 
     Raises:

@@ -30,7 +30,7 @@ from kantan_agents.lab.rollout import (
 )
 from kantan_agents.lab.rollout.state.change import start
 from kantan_agents.lab.rollout.state.lease import LEASE_SECONDS, take_check
-from kantan_agents.traces.database_url import as_place
+from kantan_agents.traces.database_url import as_place, path_of
 from kantan_agents.traces.store.connection import changing
 from tests.lab.rollout.trial import V1, V2, rollout
 
@@ -38,9 +38,8 @@ from tests.lab.rollout.trial import V1, V2, rollout
 @pytest.fixture(params=["file", "postgres"])
 def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     is_file = request.param == "file"
-    path = as_place(
-        str(tmp_path / "traces.db") if is_file else request.getfixturevalue("postgres_traces_url")
-    )
+    place = str(tmp_path / "traces.db") if is_file else request.getfixturevalue("postgres_traces_url")
+    path = path_of(as_place(place))
     prepare_database(path)
     return path
 

@@ -26,7 +26,7 @@ from kantan_agents.errors import InvalidOptionError
 from kantan_agents.lab.evaluation import Case, Dataset, evaluate_async, evaluator
 from kantan_agents.lab.rollout import record_score, record_score_async, status, status_async
 from kantan_agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
-from kantan_agents.traces.database_url import as_place
+from kantan_agents.traces.database_url import as_place, path_of
 from kantan_agents.traces.registry import flush_all
 from kantan_agents.traces.store.connection import changing
 from tests.lab.rollout.trial import V1, V2, echo, rollout, support, user
@@ -39,7 +39,7 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
     is_file = request.param == "file"
     place = str(tmp_path / "traces.db") if is_file else request.getfixturevalue("postgres_traces_url")
     recorder = record_traces(place)
-    yield as_place(place)
+    yield path_of(as_place(place))
     recorder.shutdown()
 
 

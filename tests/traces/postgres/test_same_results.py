@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from kantan_agents import TraceStore
 from kantan_agents.traces.store import find_in_server
+from kantan_agents.traces.store.connection import reading
 from kantan_agents.traces.store.store_figures import keep_changed
 from tests.postgres_server import execute
 from tests.traces.store.sample_database import NOON, SampleDatabase
@@ -60,6 +61,17 @@ filters = st.fixed_dictionaries(
 )
 
 
+# Forms that the translation has to keep, on the columns of spans.
+FORMS = (
+    "SELECT name FROM main.spans ORDER BY name, id",
+    "SELECT name FROM main.spans ORDER BY name DESC, id DESC",
+    "SELECT id FROM main.spans WHERE name IS :word ORDER BY id",
+    "SELECT id, substr(input, 1, length('ab')) FROM spans WHERE input LIKE ? AND instr(input, ?) ORDER BY id",
+    "SELECT LOWER(COALESCE(input, '')), LENGTH(CAST(output AS BLOB)) FROM spans ORDER BY id",
+    "SELECT t.id, COUNT(*) FROM traces t CROSS JOIN spans s ON s.trace_id = t.id GROUP BY t.id ORDER BY t.id",
+)
+
+
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory, postgres_server: str) -> Iterator[ServerSample]:
     from tests.postgres_server import fresh_database
@@ -96,6 +108,18 @@ def fill(sample: SampleDatabase, drawn: Any) -> None:
         elif kind == 6:
             calls = [{"type": "web_call", "id": "1"}, {"name": "search", "arguments": '{"name": "refund"}'}]
             sample.span(trace_id, "response", input="q", output=calls, start=-5)
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(drawn=runs, word=words)
+def test_a_statement_means_the_same(both: ServerSample, drawn: Any, word: str) -> None:
+    clear(both)
+    fill(both, drawn)
+    with reading(both.file) as file, reading(both.path) as server:
+        for sql in FORMS:
+            given: Any = {"word": word} if ":word" in sql else [f"%{word}%", word][: sql.count("?")]
+            rows = [[tuple(row) for row in one.execute(sql, given)] for one in (file, server)]
+            assert rows[0] == rows[1]
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
-from kantan_agents.errors import InvalidOptionError, TraceDatabaseError
+from kantan_agents.errors import InvalidOptionError
 from kantan_agents.support.waiting import run_to_end
 from kantan_agents.traces import registry
-from kantan_agents.traces.backend import backend_of
-from kantan_agents.traces.database_url import PostgresUrl, as_place
-from kantan_agents.traces.schema import has_tables
+from kantan_agents.traces.database_url import PostgresUrl, as_place, path_of
 from kantan_agents.traces.store import TraceStore
-from kantan_agents.traces.store.connection import sqlite_errors
+from kantan_agents.traces.store.connection import create_tables
 
 
 def database_of(store: TraceStore | str | os.PathLike[str] | None) -> Path:
@@ -33,7 +30,7 @@ def database_of(store: TraceStore | str | os.PathLike[str] | None) -> Path:
     if isinstance(store, TraceStore):
         return store.path
     if isinstance(store, (str, os.PathLike, PostgresUrl)):
-        return as_place(store)
+        return path_of(as_place(store))
     reason = f"must be a TraceStore or a path, not {type(store).__name__}"
     raise InvalidOptionError(option="store", reason=reason)
 
@@ -44,17 +41,7 @@ def prepare_database(path: Path) -> None:
     Raises:
         TraceDatabaseError: E60, the file is the database of another program, or cannot be changed.
     """
-    backend = backend_of(path)
-    with sqlite_errors(path):
-        if backend.file is not None and backend.file.exists():
-            uri = f"{backend.file.absolute().as_uri()}?mode=rw"
-            with closing(sqlite3.connect(uri, uri=True)) as connection:
-                if has_tables(connection):
-                    return
-        try:
-            backend.make_tables()
-        except OSError as error:
-            raise TraceDatabaseError(path=str(path), reason=error.strerror or str(error)) from error
+    create_tables(path)
 
 
 @asynccontextmanager

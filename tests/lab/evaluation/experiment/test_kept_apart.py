@@ -31,7 +31,7 @@ from kantan_agents.lab.evaluation.experiment.rows import RatedScore
 from kantan_agents.lab.evaluation.experiment.write_rows import write_result, write_scores
 from kantan_agents.middleware import Redact
 from kantan_agents.testing import OfflineServer, ScriptedModel, ScriptedToolCall
-from kantan_agents.traces.database_url import url_of
+from kantan_agents.traces.backend import backend_of
 from kantan_agents.traces.store.connection import changing, transaction
 from tests.lab.evaluation.experiment.counting import Asked, length, words
 from tests.postgres_server import execute
@@ -41,10 +41,10 @@ KEY = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH"
 
 def everything_in(path: Path) -> str:
     """Return all that the tables of evaluations and traces contain, as one text."""
-    url = url_of(path)
-    if url is not None:
-        tables = execute(url.secret, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
-        return "\n".join(str(execute(url.secret, f"SELECT * FROM {table}")) for (table,) in tables)
+    backend = backend_of(path)
+    if backend.file is None:
+        tables = execute(backend.text, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+        return "\n".join(str(execute(backend.text, f"SELECT * FROM {table}")) for (table,) in tables)
     with closing(sqlite3.connect(path)) as connection:
         return "\n".join(connection.iterdump())
 

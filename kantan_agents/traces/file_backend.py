@@ -1,0 +1,213 @@
+"""``FileBackend``: what a trace database in a file does in its own way; ``PostgresBackend`` overrides it.
+
+Callers get theirs from ``backend_of`` and do not ask which it is. The statements of readers and writers are
+the same for both: a connection to Postgres translates them (``postgres/dialect.py``).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final
+
+from kantan_agents.errors import TraceDatabaseError
+from kantan_agents.traces.database_url import why_refused
+from kantan_agents.traces.figure_tables import keep_figures
+from kantan_agents.traces.record_tables import keep_records
+from kantan_agents.traces.schema import COLUMNS, check_owner, has_tables, make_indexes, make_tables
+from kantan_agents.traces.search_index import keep_index
+from kantan_agents.traces.tables import create_views, prepare
+from kantan_agents.traces.trace_file import (
+    IMMUTABLE,
+    READ_WAIT_SECONDS,
+    check_file,
+    connect_file,
+    open_to_read,
+    size_beside,
+)
+
+Identity = tuple[int, int]
+"""Device and inode of a file."""
+
+_SPANS: Final = COLUMNS["spans"]
+_ROWS_PER_STATEMENT: Final = 50
+
+
+class FileBackend:
+    """A trace database in a file. ``PostgresBackend`` overrides whatever asks the file.
+
+    Args:
+        path: The file.
+
+    Attributes:
+        file: The file; None for a database in Postgres.
+        text: The path or the URL, with its password.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.file: Path | None = path
+        self.text = str(path)
+
+    def open_to_read(self, *, any_thread: bool = False, keep_wal: bool = False) -> sqlite3.Connection:
+        """Return a connection that reads the database, as ``trace_file.open_to_read``."""
+        return open_to_read(self.path, any_thread=any_thread, keep_wal=keep_wal)
+
+    def open_to_change(self, wait: float, *, keep_log: bool = False) -> sqlite3.Connection:
+        """Return a connection that changes the database, which is never created.
+
+        Args:
+            wait: Seconds to wait for other writers.
+            keep_log: Whether another connection moves the pages of the write-ahead log to the file.
+
+        Raises:
+            TraceDatabaseError: E60, the file does not exist, or is a link in the place of the default one.
+            sqlite3.Error: The database cannot be opened.
+        """
+        refused = why_refused(self.path)
+        if refused is not None:
+            raise TraceDatabaseError(path=str(self.path), reason=refused)
+        check_file(self.path)
+        connection = connect_file(self.path, "mode=rw", wait)
+        if keep_log:
+            connection.execute("PRAGMA wal_autocheckpoint = 0")
+        return connection
+
+    def prepare(self, connection: sqlite3.Connection, *, by_trace: bool = True, views: bool = True) -> None:
+        """Prepare a new connection for queries on the tables.
+
+        Without views, ``metadata_json`` is not repaired, and kantan-llm's search cannot be used.
+
+        Args:
+            connection: A new connection.
+            by_trace: As for ``create_views``.
+            views: Whether to create views also if the file needs none; it takes a quarter of the time.
+        """
+        (create_views if views else prepare)(connection, by_trace=by_trace)
+
+    def make_tables(self, *, adopt: bool = False) -> None:
+        """Create the tables, if they are missing; leave a file that has them as it is.
+
+        Args:
+            adopt: Whether to add the tables to the database of another program.
+
+        Raises:
+            PostgresMissingError: E140, the driver of Postgres is not installed.
+            sqlite3.Error: The database cannot be used, or belongs to another program.
+            OSError: The file cannot be created, or a link is in the place of the default one.
+        """
+        refused = why_refused(self.path)
+        if refused is not None:
+            raise PermissionError(refused)
+        if self.path.exists():
+            with closing(connect_file(self.path, "mode=rw", READ_WAIT_SECONDS)) as connection:
+                if has_tables(connection):
+                    return
+        make_tables(self.path, adopt=adopt)
+
+    def why_not_writable(self) -> str | None:
+        """Return why traces cannot be written here, without changing the file; None if they can."""
+        refused = why_refused(self.path)
+        if refused is not None:
+            return refused
+        if self.path.is_dir():
+            return "it is a directory"
+        if not self.path.parent.is_dir():
+            return "its directory does not exist"
+        if not self.path.exists():
+            return None
+        try:
+            with closing(sqlite3.connect(f"{self.path.resolve().as_uri()}?mode=rw", uri=True)) as connection:
+                check_owner(connection)
+                connection.execute("BEGIN IMMEDIATE")
+                connection.rollback()
+        except sqlite3.Error as error:
+            return str(error)
+        return None
+
+    def is_to_come(self) -> bool:
+        """Return whether a recorder can create the tables, or is just doing so, where reading found none."""
+        try:
+            return self._can_have_tables()
+        except (sqlite3.Error, OSError, TraceDatabaseError):
+            return False
+
+    def _can_have_tables(self) -> bool:
+        if not self.path.exists():
+            return self.path.parent.is_dir()
+        check_file(self.path)
+        mode = "mode=ro" if size_beside(self.path, "-wal") else IMMUTABLE  # neither leaves a file beside it
+        with closing(connect_file(self.path, mode, READ_WAIT_SECONDS)) as connection:
+            check_owner(connection)
+        return True
+
+    def exists(self) -> bool:
+        """Return whether anything is there."""
+        return self.path.exists()
+
+    def has_content(self) -> bool:
+        """Return whether what is there is more than the empty file that SQLite creates before the tables."""
+        return self.path.is_dir() or self.path.stat().st_size > 0
+
+    def identity(self) -> Identity | None:
+        """Return which file is at the path now; None if there is none, or it is not a file."""
+        try:
+            found = self.path.stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
+    def version(self) -> str:
+        """Return a text that changes whenever somebody writes to the database, or replaces it.
+
+        Raises:
+            TraceDatabaseError: E60, there is no regular file at the path.
+            sqlite3.Error: The server cannot be asked.
+        """
+        check_file(self.path)
+        return " ".join(_state(one) for one in (self.path, self.path.with_name(f"{self.path.name}-wal")))
+
+    def changes(self, connection: sqlite3.Connection) -> object:
+        """Return what another connection changes by writing."""
+        return connection.execute("PRAGMA data_version").fetchone()[0]
+
+    def prepare_copy(self, connection: sqlite3.Connection) -> None:
+        """Prepare a connection that changes the database for a copy of traces into it."""
+        connection.execute("PRAGMA journal_mode = WAL")
+        make_indexes(connection)
+        keep_index(connection, create=True)
+        keep_figures(connection)
+        keep_records(connection)
+        # The readers' name of the table.
+        connection.execute(
+            "CREATE TEMP VIEW all_traces AS SELECT rowid AS rowid, id, workflow_name, group_id, "
+            "metadata_json FROM main.traces"
+        )
+
+    def stored_trace(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the row of a trace as this database stores it."""
+        return row
+
+    def prepare_write(self, connection: sqlite3.Connection, spans: Sequence[tuple[Any, ...]]) -> None:
+        """Prepare the tables for these spans, before the transaction that writes them."""
+
+    def write_spans(self, connection: sqlite3.Connection, spans: Sequence[tuple[Any, ...]]) -> None:
+        """Write rows of ``spans``; one with a known id takes the place of that."""
+        for start in range(0, len(spans), _ROWS_PER_STATEMENT):
+            chunk = spans[start : start + _ROWS_PER_STATEMENT]
+            rows = ",".join([f"({','.join('?' * len(_SPANS))})"] * len(chunk))
+            statement = f"INSERT OR REPLACE INTO spans({', '.join(_SPANS)}) VALUES {rows}"  # noqa: S608
+            connection.execute(statement, [value for row in chunk for value in row])
+
+    def end_copy(self, connection: sqlite3.Connection) -> None:
+        """Do what is to be done once, after many traces were written."""
+
+
+def _state(path: Path) -> str:
+    try:
+        found = path.stat()
+    except OSError:
+        return "-"
+    return f"{found.st_ino} {found.st_size} {found.st_mtime_ns}"

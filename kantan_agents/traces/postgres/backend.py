@@ -1,0 +1,129 @@
+"""``PostgresBackend``: what a trace database in Postgres does in its own way."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from datetime import date, datetime, timezone
+from typing import Any, Final
+
+from typing_extensions import override
+
+from kantan_agents.traces.database_url import PostgresUrl
+from kantan_agents.traces.file_backend import FileBackend, Identity
+from kantan_agents.traces.postgres.connection import as_sqlite, connect, server_of
+from kantan_agents.traces.postgres.partitions import create_partitions, week_of
+from kantan_agents.traces.postgres.schema import check_readable, migrate, version_of
+from kantan_agents.traces.postgres.staging import (
+    STAGING,
+    SpanValues,
+    copy_spans,
+    merge_spans,
+    stored_trace,
+)
+from kantan_agents.traces.trace_file import READ_WAIT_SECONDS
+
+_MIGRATION_WAIT_SECONDS: Final = 30.0
+_NEWEST: Final = "SELECT (SELECT MAX(rowid) FROM traces), (SELECT MAX(rowid) FROM spans)"
+
+
+class PostgresBackend(FileBackend):
+    """A trace database in Postgres: it has no path, and overrides whatever asks the file at one."""
+
+    def __init__(self, url: PostgresUrl) -> None:
+        self.file = None
+        self.text = url.secret
+        self._url = url
+
+    @override
+    def open_to_read(self, *, any_thread: bool = False, keep_wal: bool = False) -> sqlite3.Connection:
+        return self.open_to_change(READ_WAIT_SECONDS)
+
+    @override
+    def open_to_change(self, wait: float, *, keep_log: bool = False) -> sqlite3.Connection:
+        connection = connect(self._url, wait=wait)
+        try:
+            check_readable(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return as_sqlite(connection)
+
+    @override
+    def prepare(self, connection: sqlite3.Connection, *, by_trace: bool = True, views: bool = True) -> None:
+        pass  # its tables have all columns, and valid JSON
+
+    @override
+    def make_tables(self, *, adopt: bool = False) -> None:
+        with closing(connect(self._url, wait=_MIGRATION_WAIT_SECONDS)) as connection:
+            migrate(connection, adopt=adopt)
+
+    @override
+    def why_not_writable(self) -> str | None:
+        return None  # the server says so when the tables are made
+
+    @override
+    def _can_have_tables(self) -> bool:
+        with closing(connect(self._url, wait=READ_WAIT_SECONDS)) as connection:
+            return version_of(connection) is None
+
+    @override
+    def exists(self) -> bool:
+        return True  # only the server knows, and says so when it is asked
+
+    @override
+    def has_content(self) -> bool:
+        return True
+
+    @override
+    def identity(self) -> Identity | None:
+        return None
+
+    @override
+    def version(self) -> str:
+        """Return the numbers of the newest rows, and how many were changed; the server counts with delay."""
+        with closing(self.open_to_read()) as connection:
+            newest = connection.execute(_NEWEST)
+            changed = server_of(connection).native(
+                "SELECT SUM(n_tup_ins + n_tup_upd + n_tup_del) FROM pg_catalog.pg_stat_user_tables "
+                "WHERE schemaname = current_schema()"
+            )
+            return " ".join(map(str, (*newest.fetchone(), *(changed.fetchone() or ()))))
+
+    @override
+    def changes(self, connection: sqlite3.Connection) -> object:
+        return tuple(connection.execute(f"{_NEWEST}, (SELECT COUNT(*) FROM traces)").fetchone())  # noqa: S608
+
+    @override
+    def prepare_copy(self, connection: sqlite3.Connection) -> None:
+        pass  # `make_tables` has done it
+
+    @override
+    def stored_trace(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
+        return stored_trace(row)
+
+    @override
+    def prepare_write(self, connection: sqlite3.Connection, spans: Sequence[tuple[Any, ...]]) -> None:
+        create_partitions(server_of(connection), {week for _, week in _placed(spans)})
+
+    @override
+    def write_spans(self, connection: sqlite3.Connection, spans: Sequence[tuple[Any, ...]]) -> None:
+        server = server_of(connection)
+        server.native(STAGING)
+        with server.errors():
+            copy_spans(server.raw, _placed(spans))
+            merge_spans(server.raw)
+
+    @override
+    def end_copy(self, connection: sqlite3.Connection) -> None:
+        """Let the server look at the new rows now; until it does so by itself, it would choose slow plans."""
+        connection.execute("ANALYZE traces")
+        connection.execute("ANALYZE spans")
+
+
+def _placed(spans: Sequence[tuple[Any, ...]]) -> Iterator[tuple[SpanValues, date]]:
+    """Yield the spans, each once: the last of those with the same id, with the week of its partition."""
+    today = datetime.now(timezone.utc).date()
+    for row in {row[0]: row for row in spans}.values():
+        yield SpanValues(row[:-1]), week_of(row[3], today)
