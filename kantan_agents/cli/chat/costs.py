@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from kantan_agents.cli.terminal.show_quantities import count_text, counted
 from kantan_agents.core.events import Event
-from kantan_agents.lab.replay.experiment.prices import Prices
+from kantan_agents.lab.experiment.prices import Prices
 
 
 class Costs:

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Final
 
-from kantan_agents.lab.evaluation.finished_case import FinishedCase, ToolUse
+from kantan_agents.lab.evaluation import Case, CaseResult, ToolUse
 from kantan_agents.lab.improve.parts import RecordedSource
 from kantan_agents.lab.improve.rated import Rated, masked
+from kantan_agents.lab.replay import ChangedDecision, RunOutcome
 from kantan_agents.lab.replay.answers_from_recording import plain_arguments
-from kantan_agents.lab.replay.experiment.outcome import ChangedDecision, RunOutcome
 from kantan_agents.support.secrets import mask
 from kantan_agents.traces.capture import RunRecord, ToolCallRecord
 from kantan_agents.traces.capture.canonical import decode
@@ -63,30 +63,24 @@ def repeated_run(source: RecordedSource, outcome: RunOutcome) -> tuple[Rated, tu
     return rated, _tool_uses_after(source.record, outcome)
 
 
-def finished_run(
-    source: RecordedSource, version: str, rated: Rated, tool_calls: tuple[ToolUse, ...]
-) -> FinishedCase:
-    """Return a run as evaluators see it.
-
-    Args:
-        source: The recorded run.
-        version: The version of the prompt.
-        rated: What became of the run, not scored yet.
-        tool_calls: Its tool calls.
-    """
-    return FinishedCase(
-        source.case,
+def result_of(rated: Rated, case: Case, version: str, tool_calls: tuple[ToolUse, ...] = ()) -> CaseResult:
+    """Return the run of a case with a version of the prompt as one of an evaluation, without scores."""
+    return CaseResult(
+        case.id,
+        case.hash,
+        case.conversation,
         version,
         0,
+        "finished",  # with the score 0 if it has failed, so that it is not reported as one without a score
         rated.output,
         rated.error,
-        tool_calls,
+        rated.trace_id,
         rated.seconds,
         rated.input_tokens,
         rated.output_tokens,
         rated.cost,
         rated.model_calls,
-        rated.trace_id,
+        tool_calls,
     )
 
 

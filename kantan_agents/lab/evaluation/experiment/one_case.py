@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any, Final
 
+import attrs
 from agents import RunConfig
 
 from kantan_agents.agent.running.drive import drive
@@ -15,10 +16,10 @@ from kantan_agents.agent.running.identity import begun_inside
 from kantan_agents.agent.running.new import new_run
 from kantan_agents.core.pipeline import Run
 from kantan_agents.lab.evaluation.dataset.case import NESTED
-from kantan_agents.lab.evaluation.experiment.missing_runs import MissingRun
+from kantan_agents.lab.evaluation.experiment.plan import MissingRun
 from kantan_agents.lab.evaluation.experiment.results import CaseResult
-from kantan_agents.lab.evaluation.experiment.watching import Watch, current_watch
-from kantan_agents.lab.replay.experiment.prices import Prices
+from kantan_agents.lab.experiment.prices import Prices
+from kantan_agents.lab.experiment.watching import Watch, watched
 from kantan_agents.lab.replay.playback import output_of
 from kantan_agents.lab.replay.run_again import RecordedSession
 from kantan_agents.support.secrets import mask
@@ -35,20 +36,11 @@ REPEAT_KEY: Final = "kantan_agents_repeat"
 _WAITS: Final = "it waits for an approval, and nobody is asked in an evaluation"
 
 
-def metadata_of(evaluation: str, unit: MissingRun) -> dict[str, Any]:
-    """Return the metadata of a run and of those of its judges."""
-    return {
-        EXPERIMENT_KEY: evaluation,
-        CASE_KEY: unit.case.id,
-        VARIANT_KEY: unit.variant.name,
-        REPEAT_KEY: unit.repeat,
-    }
-
-
+@attrs.frozen
 class CaseRunner:
     """Runs variants on cases.
 
-    Args:
+    Attributes:
         evaluation: Name of the evaluation.
         prices: Prices of models.
         config: The configuration of each run.
@@ -57,30 +49,20 @@ class CaseRunner:
         withholds: Whether results are stored without their contents.
     """
 
-    def __init__(
-        self,
-        evaluation: str,
-        prices: Prices,
-        config: RunConfig,
-        context: Mapping[str, Any],
-        options: Mapping[str, Any],
-        *,
-        withholds: bool,
-    ) -> None:
-        self._evaluation = evaluation
-        self._prices = prices
-        self._config = config
-        self._context = context
-        self._options = options
-        self._withholds = withholds
+    evaluation: str
+    prices: Prices
+    config: RunConfig
+    context: Mapping[str, Any]
+    options: Mapping[str, Any]
+    withholds: bool
 
     async def run(self, unit: MissingRun) -> tuple[CaseResult, Exception | None]:
         """Run a variant on a case; return the result, and the error that ended the run."""
-        context = {**_copies(self._context), **copied(dict(unit.case.context))}
+        context = {**_copies(self.context), **copied(dict(unit.case.context))}
         given = unit.case.input if isinstance(unit.case.input, str) else copied(list(unit.case.input))
-        config = copy.copy(self._config)  # `replace` would read all type hints of the class
-        config.trace_metadata = self._metadata(unit)
-        options = {**self._options, "run_config": config}
+        config = copy.copy(self.config)  # `replace` would read all type hints of the class
+        config.trace_metadata = {**(config.trace_metadata or {}), **self.metadata_of(unit)}
+        options = {**self.options, "run_config": config}
         if unit.case.earlier:
             options["session"] = RecordedSession(copied(list(unit.case.earlier)))
         output: Any = None
@@ -88,7 +70,7 @@ class CaseRunner:
         run: Run | None = None
         start = time.perf_counter()
         is_nested = unit.case.metadata.get(NESTED)
-        with self.watched() as watch, begun_inside() if is_nested else nullcontext():
+        with watched(self.prices) as watch, begun_inside() if is_nested else nullcontext():
             try:
                 # As `run_async` does, but the run is known afterwards, and its trace.
                 run, pipeline = new_run(unit.variant.agent, given, context, options)
@@ -98,18 +80,14 @@ class CaseRunner:
         seconds = time.perf_counter() - start
         return self._result(unit, run, watch, output, error, seconds), error
 
-    @contextmanager
-    def watched(self) -> Iterator[Watch]:
-        """Watch what the runs use that begin meanwhile, in this task and those that it starts."""
-        watch = Watch(self._prices)
-        token = current_watch.set(watch)
-        try:
-            yield watch
-        finally:
-            current_watch.reset(token)
-
-    def _metadata(self, unit: MissingRun) -> dict[str, Any]:
-        return {**(self._config.trace_metadata or {}), **metadata_of(self._evaluation, unit)}
+    def metadata_of(self, unit: MissingRun) -> dict[str, Any]:
+        """Return the metadata of a run and of those of its judges."""
+        return {
+            EXPERIMENT_KEY: self.evaluation,
+            CASE_KEY: unit.case.id,
+            VARIANT_KEY: unit.variant.name,
+            REPEAT_KEY: unit.repeat,
+        }
 
     def _result(
         self,
@@ -135,12 +113,12 @@ class CaseRunner:
             message,
             trace_id,
             seconds,
-            watch.input_tokens,
-            watch.output_tokens,
-            watch.cost,
-            watch.model_calls,
+            watch.used.input_tokens,
+            watch.used.output_tokens,
+            watch.used.cost,
+            watch.used.model_calls,
             watch.tool_calls,
-            is_withheld=self._withholds or trace_id is None,
+            is_withheld=self.withholds or trace_id is None,
         )
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import anyio
@@ -12,11 +11,12 @@ from agents import CustomSpanData
 from agents.tracing import get_trace_provider
 
 from kantan_agents.lab.evaluation.evaluators.evaluator import Evaluator
-from kantan_agents.lab.evaluation.evaluators.judge_runs import JUDGE_METADATA, JUDGE_RECORDS_CONTENTS
+from kantan_agents.lab.evaluation.evaluators.judge_runs import judging
 from kantan_agents.lab.evaluation.experiment.rows import RatedScore
-from kantan_agents.lab.evaluation.experiment.watching import Watch
 from kantan_agents.lab.evaluation.finished_case import FinishedCase
 from kantan_agents.lab.evaluation.scores import Score
+from kantan_agents.lab.experiment.prices import Figures, Prices
+from kantan_agents.lab.experiment.watching import watched
 from kantan_agents.models.rubric import judge
 from kantan_agents.traces.capture.canonical import copied
 from kantan_agents.traces.metadata import JUDGE_SPAN
@@ -26,26 +26,30 @@ async def scores_of(
     finished: FinishedCase,
     evaluators: Sequence[Evaluator],
     metadata: Mapping[str, Any],
-    watched: Callable[[], AbstractContextManager[Watch]],
+    prices: Prices,
     *,
     records_contents: bool,
-) -> tuple[list[RatedScore], dict[str, Watch]]:
+) -> tuple[list[RatedScore], dict[str, Figures]]:
     """Return the scores that evaluators give to a run, asked at the same time, and what each has used.
 
     Args:
         finished: The run.
         evaluators: The evaluators.
         metadata: For the traces of judges.
-        watched: Watches the runs that begin in it.
+        prices: Prices of models.
         records_contents: Whether these traces may have the contents of the run.
     """
-    tokens = JUDGE_METADATA.set(metadata), JUDGE_RECORDS_CONTENTS.set(records_contents)
-    try:
-        rated, watches = await _scores_of(finished, evaluators, watched)
-    finally:
-        JUDGE_METADATA.reset(tokens[0])
-        JUDGE_RECORDS_CONTENTS.reset(tokens[1])
-    return (rated if records_contents else [_without_texts(one) for one in rated]), watches
+    with judging(metadata, records_contents=records_contents):
+        given, used = await _asked(finished, evaluators, prices)
+    rated: list[RatedScore] = []
+    for one in evaluators:
+        scores = given.get(one.name, {})
+        rated += (RatedScore(metric, score, "", one.name, one.version) for metric, score in scores.items())
+        if not scores:
+            rated.append(RatedScore.not_applicable(one.name, one.version))
+        if one.better == "higher":
+            _record(finished.trace_id, scores, records_contents=records_contents)
+    return (rated if records_contents else [_without_texts(one) for one in rated]), used
 
 
 def _own(finished: FinishedCase) -> FinishedCase:
@@ -78,17 +82,16 @@ def _without_texts(rated: RatedScore) -> RatedScore:
     return attrs.evolve(rated, score=attrs.evolve(rated.score, label=None, comment=None, error=error))
 
 
-async def _scores_of(
-    finished: FinishedCase,
-    evaluators: Sequence[Evaluator],
-    watched: Callable[[], AbstractContextManager[Watch]],
-) -> tuple[list[RatedScore], dict[str, Watch]]:
+async def _asked(
+    finished: FinishedCase, evaluators: Sequence[Evaluator], prices: Prices
+) -> tuple[dict[str, Mapping[str, Score]], dict[str, Figures]]:
     found: dict[str, Mapping[str, Score]] = {}
-    watches: dict[str, Watch] = {}
+    used: dict[str, Figures] = {}
 
     async def ask(evaluator: Evaluator) -> None:
-        with watched() as watches[evaluator.name]:
+        with watched(prices) as watch:
             found[evaluator.name] = await evaluator.score(_own(finished))
+        used[evaluator.name] = watch.used
 
     asked = [one for one in evaluators if finished.error is None or one.on_failure]
     if len(asked) == 1:
@@ -97,16 +100,7 @@ async def _scores_of(
         async with anyio.create_task_group() as group:
             for evaluator in asked:
                 group.start_soon(ask, evaluator)
-    rated: list[RatedScore] = []
-    for one in evaluators:
-        given = found.get(one.name, {})
-        rated += (RatedScore(metric, score, "", one.name, one.version) for metric, score in given.items())
-        if not given:
-            rated.append(RatedScore.not_applicable(one.name, one.version))
-    for one in evaluators:
-        if one.better == "higher":
-            _record(finished.trace_id, found.get(one.name, {}), records_contents=JUDGE_RECORDS_CONTENTS.get())
-    return rated, watches
+    return found, used
 
 
 def _record(trace_id: str | None, scores: Mapping[str, Score], *, records_contents: bool) -> None:

@@ -18,13 +18,12 @@ from kantan_agents.errors import (
     NoChangeError,
     UnknownRecordedToolError,
 )
+from kantan_agents.lab.experiment.prices import Prices
+from kantan_agents.lab.experiment.reached import Reached
 from kantan_agents.lab.replay.answers_from_recording import was_made
 from kantan_agents.lab.replay.change import Change
 from kantan_agents.lab.replay.changed_agent import ChangedPart
-from kantan_agents.lab.replay.cohort import Cohort, Skipped, obstacle
-from kantan_agents.lab.replay.experiment.budget import recorded_use
-from kantan_agents.lab.replay.experiment.prices import Prices
-from kantan_agents.lab.replay.reached import Reached
+from kantan_agents.lab.replay.cohort import Cohort, Skipped, estimated_use, obstacle
 from kantan_agents.lab.replay.recording import Recording
 from kantan_agents.support.ledger import Amounts
 from kantan_agents.support.nearest import nearest
@@ -223,7 +222,7 @@ def _names_in(recording: Recording) -> set[str]:
 def _estimate(recording: Recording, wanted: WantedExperiment) -> Amounts:
     own = wanted.before.name
     models = {one.agent or own: one.value for one in wanted.changes if one.what == "model"}
-    return recorded_use(recording, wanted.prices, models)
+    return estimated_use(recording, wanted.prices, models)
 
 
 def _why_empty(skipped: Sequence[Skipped]) -> str:

@@ -64,7 +64,7 @@ async def recorded(path: Path) -> AsyncIterator[None]:
     Even if it is cancelled, the block waits until they are in the file or the time for that is over.
     """
     # Imported here: those who only read results need no SDK.
-    from kantan_agents.lab.replay.record_too import is_recorded_without, record_too_async
+    from kantan_agents.lab.experiment.record_too import is_recorded_without, record_too_async
 
     if is_recorded_without(path):
         try:
