@@ -10,21 +10,18 @@ import attrs
 from kantan_agents.core.prompt import Prompt, hash_text
 from kantan_agents.errors import JudgeFailedError, ReplayBudgetError, WorkingFolderError
 from kantan_agents.lab.evaluation import Case, ToolUse
-from kantan_agents.lab.evaluation.evaluators.evaluator import Evaluator
 from kantan_agents.lab.evaluation.evaluators.judge_runs import judging
 from kantan_agents.lab.experiment.prices import Figures
 from kantan_agents.lab.experiment.watching import watched
 from kantan_agents.lab.experiment.work import Work
-from kantan_agents.lab.improve.arguments import RunOptions
+from kantan_agents.lab.improve.arguments import ImproveArguments
 from kantan_agents.lab.improve.budget import BudgetUsedUpError, SearchSpending
-from kantan_agents.lab.improve.finished_runs import recorded_run, repeated_run, result_of
 from kantan_agents.lab.improve.journal import SearchJournal
 from kantan_agents.lab.improve.parts import Parts, RecordedSource
-from kantan_agents.lab.improve.rated import Rated, feedback_of
+from kantan_agents.lab.improve.rated import Rated, feedback_of, recorded_run, repeated_run, result_of
 from kantan_agents.lab.improve.target import ImproveTarget
 from kantan_agents.lab.replay import Change, Cohort, RunOutcome, replay_cohort_async
 from kantan_agents.support.secrets import mask
-from kantan_agents.traces.store import TraceStore
 from kantan_agents.traces.store.experiment_keys import EXPERIMENT_KEY
 
 RECORDED: Final = "recorded"
@@ -33,43 +30,25 @@ _JUDGE: Final = "judge"
 _ATTEMPTS: Final = 3
 
 
+@attrs.frozen
 class Rater:
     """Gives scores to versions of the prompt; what the journal has is not paid for again.
 
     Args:
+        asked: What the caller asks for.
         target: What is improved.
-        store: The database.
         parts: The recorded runs.
-        judge: Gives the scores.
-        perfect: The best score.
         journal: Keeps what was paid for.
         spending: The budget.
-        options: How candidates are run.
         done: Called whenever a score is known.
     """
 
-    def __init__(
-        self,
-        target: ImproveTarget,
-        store: TraceStore,
-        parts: Parts,
-        judge: Evaluator,
-        perfect: float,
-        journal: SearchJournal,
-        spending: SearchSpending,
-        options: RunOptions,
-        done: Callable[[], None],
-    ) -> None:
-        self._target = target
-        self._store = store
-        self._parts = parts
-        self._judge = judge
-        self._perfect = perfect
-        self._journal = journal
-        self._spending = spending
-        self._options = options
-        self._prices = options.priced
-        self._done = done
+    _asked: ImproveArguments
+    _target: ImproveTarget
+    _parts: Parts
+    _journal: SearchJournal
+    _spending: SearchSpending
+    _done: Callable[[], None]
 
     async def rate_recorded(self, cases: Sequence[Case]) -> list[Rated]:
         """Return the scores of what was recorded; nothing runs but the judge."""
@@ -103,21 +82,22 @@ class Rater:
 
     async def _replay(self, text: str, cases: Sequence[Case]) -> Mapping[str, RunOutcome]:
         sources = [self._parts.sources[case.id] for case in cases]
-        cohort = Cohort(self._store, tuple(dict.fromkeys(one.trace_id for one in sources)))
+        cohort = Cohort(self._asked.store, tuple(dict.fromkeys(one.trace_id for one in sources)))
         old = self._target.old
         version = old.version if text == old.text else f"candidate-{hash_text(text)[:8]}"
         prompt = Prompt(old.name, version, text, strict=old.strict, literal=old.literal)
-        with watched(self._prices) as watch:
+        options = self._asked.runs
+        with watched(options.priced) as watch:
             try:
                 experiment = await replay_cohort_async(
                     cohort,
                     self._target.agent_with_another_text(text),
                     Change.prompt(prompt),
-                    live=self._options.live,
-                    concurrency=self._options.concurrency,
-                    prices=self._options.prices,
-                    context=self._options.context,
-                    run_config=self._options.run_config,
+                    live=options.live,
+                    concurrency=options.concurrency,
+                    prices=options.prices,
+                    context=options.context,
+                    run_config=options.run_config,
                     name=experiment_name(prompt),
                     **self._spending.left_for_runs,
                 )
@@ -131,7 +111,9 @@ class Rater:
             raise experiment.stopped
         for case in cases:
             if case.id not in outcomes:
-                reason = f"the recorded run {case.id} of this search is not in {self._store.path} any more"
+                reason = (
+                    f"the recorded run {case.id} of this search is not in {self._asked.store.path} any more"
+                )
                 raise WorkingFolderError(path=str(self._journal.path), reason=f"{reason}; begin a new one")
             self._spending.count(outcomes[case.id].after.tokens, outcomes[case.id].after.cost)
         return outcomes
@@ -162,8 +144,8 @@ class Rater:
                 work.stop(error)
 
         # If nothing is known about what it uses, it is asked once alone.
-        kinds = [_JUDGE] if self._judge.source == "model" else []
-        await work.do(runs, ask, self._options.concurrency, lambda _: self._spending.knows(kinds))
+        kinds = [_JUDGE] if self._asked.judge.source == "model" else []
+        await work.do(runs, ask, self._asked.runs.concurrency, lambda _: self._spending.knows(kinds))
         if work.stopped is not None:
             raise work.stopped
 
@@ -173,7 +155,7 @@ class Rater:
         # A refused call must not be made, however good the answer is.
         if rated.error is None and not rated.refused:
             rated = await self._scored(source, version, rated, tool_calls)
-        rated = attrs.evolve(rated, feedback=feedback_of(rated, self._perfect))
+        rated = attrs.evolve(rated, feedback=feedback_of(rated, self._asked.search.perfect))
         await self._journal.add_rated(version, rated)
         self._done()
 
@@ -182,29 +164,30 @@ class Rater:
     ) -> Rated:
         finished = result_of(rated, source.case, version, tool_calls).finished(source.case)
         metadata = {EXPERIMENT_KEY: experiment_name(self._target.old)}
-        used, problem = Figures(cost=self._prices.nothing), ""
+        used, problem = Figures(cost=self._asked.runs.priced.nothing), ""
         with judging(metadata, records_contents=not self._journal.withholds):
             for _ in range(_ATTEMPTS):
-                with self._spending.reserved(_JUDGE), watched(self._prices) as watch:
-                    scores = await self._judge.score(finished)
+                with self._spending.reserved(_JUDGE), watched(self._asked.runs.priced) as watch:
+                    scores = await self._asked.judge.score(finished)
                     self._spending.count(watch.used.tokens, watch.used.cost, _JUDGE)
                 used += watch.used
-                score = scores.get(self._judge.name)
+                score = scores.get(self._asked.judge.name)
                 if score is not None and score.value is not None:
                     value = self._checked(source, score.value)
                     comment = None if score.comment is None else mask(score.comment)
                     return attrs.evolve(
                         rated, value=value, comment=comment, judge_tokens=used.tokens, judge_cost=used.cost
                     )
-                problem = _why_no_score(scores, self._judge.name)
+                problem = _why_no_score(scores, self._asked.judge.name)
         await self._journal.add_lost(used.tokens, used.cost)
-        raise JudgeFailedError(judge=self._judge.name, run=source.case.id, reason=problem)
+        raise JudgeFailedError(judge=self._asked.judge.name, run=source.case.id, reason=problem)
 
     def _checked(self, source: RecordedSource, value: float) -> float:
-        if 0 <= value <= self._perfect:
+        best = self._asked.search.perfect
+        if 0 <= value <= best:
             return value
-        reason = f"its score {value:g} is not between 0 and {self._perfect:g}, the best score; change perfect"
-        raise JudgeFailedError(judge=self._judge.name, run=source.case.id, reason=reason)
+        reason = f"its score {value:g} is not between 0 and {best:g}, the best score; change perfect"
+        raise JudgeFailedError(judge=self._asked.judge.name, run=source.case.id, reason=reason)
 
 
 def experiment_name(prompt: Prompt) -> str:

@@ -14,9 +14,10 @@ from kantan_agents.core.pipeline import run_result
 from kantan_agents.core.prompt import Prompt, hash_text
 from kantan_agents.errors import ReflectionFailedError
 from kantan_agents.lab.evaluation.dataset import Case
-from kantan_agents.lab.experiment.prices import Figures, Prices
+from kantan_agents.lab.experiment.prices import Figures
 from kantan_agents.lab.experiment.watching import watched
 from kantan_agents.lab.experiment.work import is_fatal
+from kantan_agents.lab.improve.arguments import ImproveArguments
 from kantan_agents.lab.improve.budget import SearchSpending
 from kantan_agents.lab.improve.journal import SearchJournal
 from kantan_agents.lab.improve.limits import CandidateLimits
@@ -75,33 +76,31 @@ class Reflection:
     """Asks the reflection model; what the journal has is not asked again.
 
     Args:
-        model: The model: a name, or anything else that ``Agent(model=...)`` takes.
+        asked: What the caller asks for.
         limits: What candidates must keep to, for the question.
         experiment: Name of the search, for the traces.
-        prices: Prices of models.
         journal: Keeps the replies.
         spending: The budget.
     """
 
     def __init__(
         self,
-        model: Any,
+        asked: ImproveArguments,
         limits: CandidateLimits,
         experiment: str,
-        prices: Prices,
         journal: SearchJournal,
         spending: SearchSpending,
     ) -> None:
         self._agent = Agent(
             "improve-reflection",
             Prompt("improve-reflection", "v1", _INSTRUCTIONS, literal=True),
-            model=model,
+            model=asked.reflection_model,
             output_type=NewPrompt,
             tool_providers=None,
         )
         self._limits = limits
         self._experiment = experiment
-        self._prices = prices
+        self._prices = asked.runs.priced
         self._journal = journal
         self._spending = spending
 

@@ -10,11 +10,10 @@ from anyio.to_thread import run_sync
 from kantan_agents.core.prompt import Prompt, hash_text
 from kantan_agents.lab.evaluation import Case, Comparison, Evaluator, Score, VariantResults, compare
 from kantan_agents.lab.improve.candidate import Candidate
-from kantan_agents.lab.improve.finished_runs import result_of
 from kantan_agents.lab.improve.limits import CandidateLimits
 from kantan_agents.lab.improve.openings import Opening, open_sealed
 from kantan_agents.lab.improve.parts import Parts
-from kantan_agents.lab.improve.rated import Rated
+from kantan_agents.lab.improve.rated import Rated, result_of
 from kantan_agents.lab.improve.rating import Rater
 from kantan_agents.traces.capture.canonical import content_hash
 from kantan_agents.traces.store import TraceStore

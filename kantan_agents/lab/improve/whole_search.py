@@ -12,7 +12,8 @@ from anyio.to_thread import run_sync
 from kantan_agents.core.events import subscribe
 from kantan_agents.core.prompt import Prompt, hash_text
 from kantan_agents.errors import ImproveBudgetError, WorkingFolderError
-from kantan_agents.lab.experiment.database import recorded, redacts
+from kantan_agents.lab.experiment.database import redacts
+from kantan_agents.lab.experiment.record_too import recorded
 from kantan_agents.lab.experiment.run_config import checked_config, withholds
 from kantan_agents.lab.experiment.watching import notice
 from kantan_agents.lab.improve.arguments import ImproveArguments, search_key
@@ -113,25 +114,8 @@ class WholeSearch:
         journal: SearchJournal,
     ) -> Improvement:
         asked, spending = self._asked, self._spending
-        rater = Rater(
-            target,
-            asked.store,
-            parts,
-            asked.judge,
-            asked.search.perfect,
-            journal,
-            spending,
-            asked.runs,
-            self._report,
-        )
-        reflection = Reflection(
-            asked.reflection_model,
-            limits,
-            experiment_name(target.old),
-            asked.runs.priced,
-            journal,
-            spending,
-        )
+        rater = Rater(asked, target, parts, journal, spending, self._report)
+        reflection = Reflection(asked, limits, experiment_name(target.old), journal, spending)
 
         def begin() -> None:
             spending.set_apart(needed_for_test(asked, parts, spending))

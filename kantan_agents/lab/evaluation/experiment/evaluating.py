@@ -28,9 +28,10 @@ from kantan_agents.lab.evaluation.experiment.rows import (
 )
 from kantan_agents.lab.evaluation.experiment.work import EvaluationWork, Progress
 from kantan_agents.lab.evaluation.experiment.write_rows import open_evaluation
-from kantan_agents.lab.experiment.database import database_of, prepare_database, recorded, redacts
+from kantan_agents.lab.experiment.database import database_of, prepare_database, redacts
 from kantan_agents.lab.experiment.identity import run_options
 from kantan_agents.lab.experiment.prices import Prices
+from kantan_agents.lab.experiment.record_too import recorded
 from kantan_agents.lab.experiment.run_config import checked_config, with_retry, withholds
 from kantan_agents.lab.experiment.spending import Spending, spending_limits
 from kantan_agents.lab.experiment.watching import notice

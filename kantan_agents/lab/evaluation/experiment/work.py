@@ -12,12 +12,11 @@ from agents.tracing.scope import Scope
 from anyio.to_thread import run_sync
 
 from kantan_agents.errors import EvaluationBudgetError
-from kantan_agents.lab.evaluation.experiment.one_case import CaseRunner
+from kantan_agents.lab.evaluation.experiment.one_case import CaseRunner, scores_of
 from kantan_agents.lab.evaluation.experiment.plan import MissingRun
 from kantan_agents.lab.evaluation.experiment.result_writer import ResultWriter, UnwrittenResult
 from kantan_agents.lab.evaluation.experiment.results import CaseResult
 from kantan_agents.lab.evaluation.experiment.rows import EvaluationRow, read_results
-from kantan_agents.lab.evaluation.experiment.scoring import scores_of
 from kantan_agents.lab.experiment.spending import Spending
 from kantan_agents.lab.experiment.work import Work, is_fatal
 from kantan_agents.support.ledger import Amounts

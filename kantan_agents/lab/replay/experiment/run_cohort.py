@@ -98,8 +98,9 @@ async def replay_cohort_async(
             **more,
         },
     )
-    runner = Runner(row.name, wanted, policy, Spending(limits), config)
-    work = _CohortWork(cohort, plan, row, runner, progress)
+    spending = Spending(limits)
+    runner = Runner(row.name, wanted, policy, spending, config)
+    work = _CohortWork(cohort, plan, row, runner, Work(spending), progress)
     await work.read_finished()
     check_estimates(limits, (unit.estimate for unit in work.missing))
     with wanted.after.subscribe(runner.notice):
@@ -156,24 +157,17 @@ def replay_cohort() -> None:
     """
 
 
+@attrs.frozen
 class _CohortWork:
     """The runs of an experiment that are still to be made, and those that are finished."""
 
-    def __init__(
-        self,
-        cohort: Cohort,
-        plan: ExperimentPlan,
-        row: ExperimentRow,
-        runner: Runner,
-        progress: Progress | None,
-    ) -> None:
-        self._cohort = cohort
-        self._plan = plan
-        self._row = row
-        self._runner = runner
-        self._progress = progress
-        self._finished: dict[tuple[str, str, int], RunOutcome] = {}
-        self._work = Work(runner.spending)
+    _cohort: Cohort
+    _plan: ExperimentPlan
+    _row: ExperimentRow
+    _runner: Runner
+    _work: Work
+    _progress: Progress | None
+    _finished: dict[tuple[str, str, int], RunOutcome] = attrs.field(factory=dict)
 
     @property
     def missing(self) -> list[PlannedRun]:
