@@ -51,17 +51,11 @@ async def recorded(path: Path) -> AsyncIterator[None]:
 
     Even if it is cancelled, the block waits until they are in the file or the time for that is over.
     """
-    if _is_recorded_without(path):
-        try:
-            yield
-        finally:
-            await run_to_end(partial(flush_recorders, path))
-    else:
-        shared = _entered(path)
-        try:
-            yield
-        finally:
-            await run_to_end(_left(shared))
+    shared = None if _is_recorded_without(path) else _entered(path)
+    try:
+        yield
+    finally:
+        await run_to_end(partial(flush_recorders, path) if shared is None else _left(shared))
 
 
 def _entered(path: Path) -> _Shared:

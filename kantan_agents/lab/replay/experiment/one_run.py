@@ -24,7 +24,6 @@ from kantan_agents.lab.replay.experiment.comparing import (
 from kantan_agents.lab.replay.experiment.outcome import ChangedDecision, RunOutcome, Status
 from kantan_agents.lab.replay.experiment.plan import WantedExperiment
 from kantan_agents.lab.replay.experiment.playback import CounterfactualPlayback
-from kantan_agents.lab.replay.experiment.repetition import Policy
 from kantan_agents.lab.replay.playback import output_of
 from kantan_agents.lab.replay.recording import Recording
 from kantan_agents.lab.replay.run_again import context_of, run_again
@@ -56,16 +55,12 @@ class Runner:
     Attributes:
         name: Name of the experiment.
         wanted: What the caller has asked for.
-        policy: What happens to new calls.
         spending: Counts what the model calls use.
-        config: The configuration of each run.
     """
 
     name: str
     wanted: WantedExperiment
-    policy: Policy
     spending: Spending
-    config: RunConfig
 
     def notice(self, event: Event) -> None:
         """Pass an event on to the repetition that its run belongs to; a handler of the changed agent."""
@@ -82,14 +77,14 @@ class Runner:
         Returns:
             The result, None if it was ended because the budget is used up; and the error that ended the run.
         """
-        playback = CounterfactualPlayback(recording, self.policy, self.wanted.prices, self.spending)
+        playback = CounterfactualPlayback(recording, self.wanted, self.spending)
         root, agent = recording.root, self.wanted.after
         metadata = {
-            **(self.config.trace_metadata or {}),
+            **(self.wanted.config.trace_metadata or {}),
             EXPERIMENT_KEY: self.name,
             REPLAYED_KEY: root.id,
         }
-        options = {"run_config": dataclasses.replace(self.config, trace_metadata=metadata)}
+        options = {"run_config": dataclasses.replace(self.wanted.config, trace_metadata=metadata)}
         context = context_of(root, self.wanted.context)
         if self.wanted.run_rules is not None:
             context["tool_rules"] = copied(self.wanted.run_rules)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
-from agents import ComputerTool, Runner
+from agents import ComputerTool, RunConfig, Runner
 
 from kantan_agents.agent import Agent
 from kantan_agents.core.prompt import Prompt
@@ -76,10 +76,12 @@ class WantedExperiment:
         after: The changed agent.
         changes: The changes.
         parts: The agents that they change, before and after.
-        live: Names of the tools that may really run.
+        live: Names of the tools that may really run if the recording does not answer a call.
+        simulate: The agent that plays the other function tools; None to end a run as diverged.
         repeats: How often each run is repeated.
         prices: Prices of the models.
         context: Values for the context of every run.
+        config: The configuration of every run.
     """
 
     before: Agent[Any]
@@ -87,9 +89,11 @@ class WantedExperiment:
     changes: Sequence[Change]
     parts: Sequence[ChangedPart]
     live: frozenset[str]
+    simulate: Agent[Any] | None
     repeats: int
     prices: Prices
     context: Mapping[str, Any]
+    config: RunConfig
 
     @property
     def run_rules(self) -> Mapping[str, Any] | None:

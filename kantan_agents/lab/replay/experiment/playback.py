@@ -14,10 +14,10 @@ from kantan_agents.core.context import RESERVED_KEYS
 from kantan_agents.core.interception import ModelCall, ToolCall, end_run_with
 from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import NotReplayableError
-from kantan_agents.lab.experiment.prices import Prices
 from kantan_agents.lab.experiment.spending import Spending
 from kantan_agents.lab.replay.answers_from_recording import is_part_of_run
-from kantan_agents.lab.replay.experiment.repetition import Policy, Repetition, RunStoppedError
+from kantan_agents.lab.replay.experiment.plan import WantedExperiment
+from kantan_agents.lab.replay.experiment.repetition import Repetition, RunStoppedError
 from kantan_agents.lab.replay.experiment.tool_answers import result_of_simulation
 from kantan_agents.lab.replay.provider_side import held_by_provider, why_not_repeated
 from kantan_agents.lab.replay.recorded_results import error_of, result_of
@@ -31,13 +31,13 @@ from kantan_agents.traces.capture import RunRecord
 class CounterfactualPlayback(Repetition):
     """Gives each run of a repetition its tape, and stops all of them at the first new call."""
 
-    def __init__(self, recording: Recording, policy: Policy, prices: Prices, spending: Spending) -> None:
-        super().__init__(recording, policy, prices, spending)
+    def __init__(self, recording: Recording, wanted: WantedExperiment, spending: Spending) -> None:
+        super().__init__(recording, wanted, spending)
         self._recorded: dict[str, str] = {}
 
     def tape_for(self, run: Run) -> CounterfactualTape:
         """Return the tape of a run that begins."""
-        if run.agent is self.policy.simulate:
+        if run.agent is self.wanted.simulate:
             self.seen.add_run(run, is_simulation=True)
             return CounterfactualTape(self, None)
         recorded = self._recorded_run(run)
@@ -123,7 +123,7 @@ class CounterfactualTape:
 
     def _check_live(self, agent: str, tools: Sequence[Any]) -> None:
         for tool in tools:
-            if tool.name not in self._playback.policy.live:
+            if tool.name not in self._playback.wanted.live:
                 reason = "it would run at the provider or start something; name it in live if it may"
                 raise self._playback.diverge(agent, tool.name, "", reason)
 
@@ -135,7 +135,7 @@ class CounterfactualTape:
         if is_part_of_run(call.tool):
             playback.pool.take(call)
             return True
-        if call.name not in playback.policy.live or playback.pool.has(call):
+        if call.name not in playback.wanted.live or playback.pool.has(call):
             return False
         playback.seen.live.append(call.name)
         return True
@@ -156,7 +156,7 @@ class CounterfactualTape:
             return result_of(recorded, call.tool)
         if self._can_simulate(call):
             playback.seen.simulated.append(call.name)
-            agent: Any = playback.policy.simulate
+            agent: Any = playback.wanted.simulate
             return await result_of_simulation(agent, call, playback.pool.examples(call.name))
         raise self._diverges(call, "the recorded run has not made this call, so its result is unknown")
 
@@ -210,10 +210,10 @@ class CounterfactualTape:
         """Return None: nothing stands for a model whose key or URL is missing."""
 
     def _can_simulate(self, call: ToolCall) -> bool:
-        policy = self._playback.policy
-        if policy.simulate is None or call.name in policy.live:
+        wanted = self._playback.wanted
+        if wanted.simulate is None or call.name in wanted.live:
             return False
-        return isinstance(call.tool, FunctionTool) and call.run.agent is not policy.simulate
+        return isinstance(call.tool, FunctionTool) and call.run.agent is not wanted.simulate
 
     def _diverges(self, call: ToolCall, reason: str) -> RunStoppedError:
         error = self._playback.diverge(call.agent, call.name, call.arguments, reason)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-import attrs
-
-from kantan_agents.agent import Agent
 from kantan_agents.core.events import (
     Event,
     HandedOff,
@@ -21,6 +18,7 @@ from kantan_agents.errors import NotReplayableError
 from kantan_agents.lab.experiment.prices import Figures, Prices
 from kantan_agents.lab.experiment.spending import Spending
 from kantan_agents.lab.replay.experiment.outcome import NewCall
+from kantan_agents.lab.replay.experiment.plan import WantedExperiment
 from kantan_agents.lab.replay.experiment.tool_answers import ToolPool
 from kantan_agents.lab.replay.recording import Recording
 from kantan_agents.support.secrets import mask
@@ -102,26 +100,12 @@ class RunStoppedError(Exception):
     """Ends a run that has left its recording, or whose experiment may spend no more."""
 
 
-@attrs.frozen
-class Policy:
-    """What happens to a tool call that the recording does not answer.
-
-    Attributes:
-        live: Names of the tools that may really run.
-        simulate: The agent that plays the other function tools; None to end the run as diverged.
-    """
-
-    live: frozenset[str] = frozenset()
-    simulate: Agent[Any] | None = None
-
-
 class Repetition:
     """One recorded run that is repeated: what has happened so far, and whether it is to end.
 
     Args:
         recording: The recorded run.
-        policy: What happens to new calls.
-        prices: Prices of models.
+        wanted: What the caller of the experiment has asked for.
         spending: The budget.
 
     Attributes:
@@ -131,11 +115,11 @@ class Repetition:
         is_broke: Whether it was ended because the budget is used up.
     """
 
-    def __init__(self, recording: Recording, policy: Policy, prices: Prices, spending: Spending) -> None:
+    def __init__(self, recording: Recording, wanted: WantedExperiment, spending: Spending) -> None:
         self.recording = recording
-        self.policy = policy
+        self.wanted = wanted
         self.pool = ToolPool(recording.runs)
-        self.seen = SeenEvents(prices)
+        self.seen = SeenEvents(wanted.prices)
         self.new_call: NewCall | None = None
         self.refused: NotReplayableError | None = None
         self.is_broke = False

@@ -31,7 +31,6 @@ from kantan_agents.lab.replay.experiment.experiment import Experiment, of_row
 from kantan_agents.lab.replay.experiment.one_run import Runner, check_effect
 from kantan_agents.lab.replay.experiment.outcome import RunOutcome
 from kantan_agents.lab.replay.experiment.plan import ExperimentPlan, PlannedRun, WantedExperiment, plan_of
-from kantan_agents.lab.replay.experiment.repetition import Policy
 from kantan_agents.lab.replay.experiment.rows import ExperimentRow, open_experiment, read_runs, write_run
 from kantan_agents.lab.replay.experiment.tool_answers import check_simulator
 from kantan_agents.lab.replay.recording import Recording
@@ -76,12 +75,13 @@ async def replay_cohort_async(
         listed,
         made.parts,
         names,
+        simulate,
         checked_int("repeats", repeats, 1),
         priced,
         dict(context or {}),
+        config,
     )
     plan = await run_sync(plan_of, cohort, wanted)
-    policy = Policy(names, simulate)
     more = {"live": sorted(names), "simulate": None if simulate is None else simulate.name}
     # Experiments without a configuration keep the hash that they have in files of earlier versions.
     configured = {} if run_config is None else {"run_config": described_config(config)}
@@ -99,7 +99,7 @@ async def replay_cohort_async(
         },
     )
     spending = Spending(limits)
-    runner = Runner(row.name, wanted, policy, spending, config)
+    runner = Runner(row.name, wanted, spending)
     work = _CohortWork(cohort, plan, row, runner, Work(spending), progress)
     await work.read_finished()
     check_estimates(limits, (unit.estimate for unit in work.missing))
