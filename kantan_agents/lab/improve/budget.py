@@ -67,8 +67,8 @@ class SearchSpending(Spending):
         Raises:
             BudgetUsedUpError: So much is not left.
         """
-        known = self.estimate([what])
-        reserved = self.reservation({**known, "tokens": max(known["tokens"], at_least)})
+        known = self.largest(what) or {}
+        reserved = self.reservation({**known, "tokens": max(known.get("tokens", 0), at_least)})
         if reserved is None:
             raise BudgetUsedUpError
         try:
