@@ -77,7 +77,7 @@ class SearchSpending(Spending):
             self.release(reserved)
 
     def count(self, tokens: int, cost: float | None, kind: Hashable | None = None) -> None:
-        """Count what was used; without tokens it tells nothing about the calls of its kind.
+        """Count what was used; without tokens it says nothing about the calls of its kind.
 
         Raises:
             ImproveBudgetError: E122, there is a limit of cost, and a model has no price.

@@ -10,7 +10,7 @@ import attrs
 from kantan_agents.core.prompt import Prompt, hash_text
 from kantan_agents.errors import JudgeFailedError, ReplayBudgetError, WorkingFolderError
 from kantan_agents.lab.evaluation import Case, ToolUse
-from kantan_agents.lab.evaluation.evaluators.judge_runs import judging
+from kantan_agents.lab.evaluation.evaluators.judge_runs import traced_judges
 from kantan_agents.lab.experiment.prices import Figures
 from kantan_agents.lab.experiment.watching import watched
 from kantan_agents.lab.experiment.work import Work
@@ -165,7 +165,7 @@ class Rater:
         finished = result_of(rated, source.case, version, tool_calls).finished(source.case)
         metadata = {EXPERIMENT_KEY: experiment_name(self._target.old)}
         used, problem = Figures(cost=self._asked.runs.priced.nothing), ""
-        with judging(metadata, records_contents=not self._journal.withholds):
+        with traced_judges(metadata, records_contents=not self._journal.withholds):
             for _ in range(_ATTEMPTS):
                 with self._spending.reserved(_JUDGE), watched(self._asked.runs.priced) as watch:
                     scores = await self._asked.judge.score(finished)

@@ -46,7 +46,7 @@ _DATA: Final = (
 
 
 @contextmanager
-def judging(metadata: Mapping[str, Any], *, records_contents: bool) -> Iterator[None]:
+def traced_judges(metadata: Mapping[str, Any], *, records_contents: bool) -> Iterator[None]:
     """Add metadata to the runs of the judges that are asked meanwhile.
 
     Args:

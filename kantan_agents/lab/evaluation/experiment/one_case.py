@@ -19,7 +19,7 @@ from kantan_agents.agent.running.new import new_run
 from kantan_agents.core.pipeline import Run
 from kantan_agents.lab.evaluation.dataset.case import NESTED
 from kantan_agents.lab.evaluation.evaluators.evaluator import Evaluator
-from kantan_agents.lab.evaluation.evaluators.judge_runs import judging
+from kantan_agents.lab.evaluation.evaluators.judge_runs import traced_judges
 from kantan_agents.lab.evaluation.experiment.plan import MissingRun
 from kantan_agents.lab.evaluation.experiment.results import CaseResult
 from kantan_agents.lab.evaluation.experiment.rows import RatedScore
@@ -160,7 +160,7 @@ async def scores_of(
         prices: Prices of models.
         records_contents: Whether these traces may have the contents of the run.
     """
-    with judging(metadata, records_contents=records_contents):
+    with traced_judges(metadata, records_contents=records_contents):
         given, used = await _asked(finished, evaluators, prices)
     rated: list[RatedScore] = []
     for one in evaluators:

@@ -96,7 +96,7 @@ class EvaluationWork:
     def learn(self, rows: Sequence[int]) -> None:
         """Learn from the latest of these results what runs may use."""
         for _, variant, result in self._read(rows[-_LEARN_FROM:]):
-            if _tells_use(result):
+            if _shows_use(result):
                 self._spending.learn(("run", variant), {"tokens": result.tokens, "cost": result.cost})
 
     async def make(self, workers: int) -> None:
@@ -130,7 +130,7 @@ class EvaluationWork:
             if not may_run:
                 return
             result, error = await self._runner.run(unit)
-            kind = ("run", unit.variant.hash) if _tells_use(result) else None
+            kind = ("run", unit.variant.hash) if _shows_use(result) else None
             self._spending.count(result.tokens, result.cost, kind)
             if is_fatal(error):
                 self._work.stop(error)
@@ -225,8 +225,8 @@ def _kinds(unit: MissingRun, *, judges_only: bool = False) -> list[Hashable]:
     return [*found, ("run", unit.variant.hash)] if unit.row is None else found
 
 
-def _tells_use(result: CaseResult) -> bool:
-    """Return whether a result tells what a run uses: it has not failed before it asked a model."""
+def _shows_use(result: CaseResult) -> bool:
+    """Return whether a result shows what a run uses: it has not failed before it asked a model."""
     return result.status != "failed" or result.tokens > 0
 
 
