@@ -4,7 +4,6 @@
 
 Names are loaded on first use.
 """
-# ruff: noqa: F403, F405
 
 from __future__ import annotations
 
@@ -13,13 +12,112 @@ from typing import TYPE_CHECKING
 from kantan_agents.support.package_names import lazy_names
 
 if TYPE_CHECKING:
-    # The names of the lab are those of its packages.
-    from kantan_agents.lab.evaluation import *
-    from kantan_agents.lab.improve import *
-    from kantan_agents.lab.judges import *
-    from kantan_agents.lab.replay import *
-    from kantan_agents.lab.rollout import *
-    from kantan_agents.lab.rule_changes import *
+    from kantan_agents.lab.evaluation import (
+        Case,
+        CaseResult,
+        Comparison,
+        CorrectedComparison,
+        CorrectedScore,
+        Dataset,
+        Evaluation,
+        Evaluator,
+        FinishedCase,
+        JudgeQuality,
+        Label,
+        LabelAgreement,
+        LabelItem,
+        LabelledItem,
+        LabelQueue,
+        LabelScale,
+        Measure,
+        MetricComparison,
+        Progress,
+        Score,
+        SealedDataset,
+        Split,
+        ToolUse,
+        VariantResults,
+        add_label,
+        agreement,
+        compare,
+        corrected_compare,
+        corrected_score,
+        evaluate,
+        evaluate_async,
+        evaluator,
+        judge_quality,
+        labels_of,
+        preferred,
+        remove_label,
+        write_report,
+    )
+    from kantan_agents.lab.improve import (
+        Candidate,
+        Improvement,
+        ImproveProgress,
+        Opening,
+        improve,
+        improve_async,
+    )
+    from kantan_agents.lab.judges import (
+        ENGLISH,
+        JAPANESE,
+        JudgeTemplates,
+        StageAttempt,
+        StatusJudge,
+        StatusRule,
+        StatusVerdict,
+        detect_matched_rule,
+        find_tag,
+        judge_agent,
+        judge_status,
+    )
+    from kantan_agents.lab.replay import (
+        Change,
+        ChangedDecision,
+        Cohort,
+        Experiment,
+        Figures,
+        NewCall,
+        Recording,
+        Replay,
+        RunOutcome,
+        Skipped,
+        record_again,
+        record_again_async,
+        replay,
+        replay_async,
+        replay_cohort,
+        replay_cohort_async,
+    )
+    from kantan_agents.lab.rollout import (
+        Arm,
+        ArmFigures,
+        GuardEvidence,
+        MetricEvidence,
+        Rollout,
+        RolloutChange,
+        RolloutState,
+        RolloutStatus,
+        history,
+        promote,
+        promote_async,
+        record_score,
+        record_score_async,
+        rollouts,
+        status,
+        status_async,
+        stop,
+        stop_async,
+    )
+    from kantan_agents.lab.rule_changes import (
+        Flip,
+        FlipCounts,
+        IncompleteTrace,
+        UnjudgedCall,
+        WhatIf,
+        what_if,
+    )
 
 __all__ = [
     "ENGLISH",

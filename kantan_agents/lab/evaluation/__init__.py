@@ -1,5 +1,4 @@
 """Evaluates agents on datasets, compares the results, and measures judges with people's labels."""
-# ruff: noqa: F403, F405
 
 from __future__ import annotations
 
@@ -19,7 +18,25 @@ if TYPE_CHECKING:
     from kantan_agents.lab.evaluation.experiment.results import CaseResult, VariantResults
     from kantan_agents.lab.evaluation.experiment.work import Progress
     from kantan_agents.lab.evaluation.finished_case import FinishedCase
-    from kantan_agents.lab.evaluation.labels import *
+    from kantan_agents.lab.evaluation.labels import (
+        CorrectedComparison,
+        CorrectedScore,
+        JudgeQuality,
+        Label,
+        LabelAgreement,
+        LabelItem,
+        LabelledItem,
+        LabelQueue,
+        LabelScale,
+        Measure,
+        add_label,
+        agreement,
+        corrected_compare,
+        corrected_score,
+        judge_quality,
+        labels_of,
+        remove_label,
+    )
     from kantan_agents.lab.evaluation.report import write_report
     from kantan_agents.lab.evaluation.scores import Score
     from kantan_agents.lab.experiment.watching import ToolUse

@@ -41,12 +41,12 @@ class ToolUse:
     is_refused: bool = False
 
 
-current_watch: ContextVar[Watch | None] = ContextVar("kantan_agents_current_watch", default=None)
+_current: ContextVar[Watch | None] = ContextVar("kantan_agents_current_watch", default=None)
 """The watch that the current task belongs to."""
 
 
 def _notice(event: Event) -> None:
-    watch = current_watch.get()
+    watch = _current.get()
     if watch is not None:
         watch.add(event)
 
@@ -61,11 +61,11 @@ notice = OnlyKinds(_notice, frozenset(_KINDS))
 def watched(prices: Prices) -> Iterator[Watch]:
     """Watch what the runs do that begin meanwhile, in this task and those that it starts."""
     watch = Watch(prices)
-    token = current_watch.set(watch)
+    token = _current.set(watch)
     try:
         yield watch
     finally:
-        current_watch.reset(token)
+        _current.reset(token)
 
 
 class Watch:
