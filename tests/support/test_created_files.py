@@ -23,7 +23,7 @@ EXEMPT = {
     ("traces/kantan_tracers.py", "connect"): "a database that kantan-llm's own tracer has opened before",
     ("traces/recorder/recorder.py", "connect"): "in mode ro or immutable, with which SQLite creates nothing",
     ("traces/trace_file.py", "connect"): "in mode ro, rw or immutable, with which SQLite creates nothing",
-    ("lab/evaluation/experiment/database.py", "connect"): "in mode rw, with which SQLite creates nothing",
+    ("lab/experiment/database.py", "connect"): "in mode rw, with which SQLite creates nothing",
     ("traces/recorder/database.py", "connect"): "called after create_private, in `_connect_verified`",
 }
 """Places that create no file, or one without contents of the library, with the reason."""
