@@ -32,7 +32,7 @@ from benchmarks.measure import environment, timed, timed_call
 from benchmarks.overhead import FakeModel
 from benchmarks.report import Report
 from kantan_agents import Agent, Prompt, Rollout, SQLiteRecorder, record_traces, set_trace_processors
-from kantan_agents.lab.evaluation.experiment.database import prepare_database
+from kantan_agents.lab.experiment.database import prepare_database
 from kantan_agents.lab.rollout import status
 
 CHOICE_MICROSECONDS = 5.0

@@ -18,7 +18,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.lab.replay.experiment.prices import Prices
+from kantan_agents.lab.experiment.prices import Prices
 from kantan_agents.page.api import routes
 from kantan_agents.page.guard import HEADERS, RequestGuard
 from kantan_agents.page.state import PageState, store_at

@@ -12,7 +12,7 @@ from tempfile import mkdtemp
 import attrs
 
 from kantan_agents.errors import TraceDatabaseError
-from kantan_agents.lab.replay.experiment.prices import Prices
+from kantan_agents.lab.experiment.prices import Prices
 from kantan_agents.page.data.signed_data import token_of
 from kantan_agents.traces.backend import backend_of
 from kantan_agents.traces.database_url import Place, as_place, path_of

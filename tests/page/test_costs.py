@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from kantan_agents import Agent, TraceStore, record_traces
 from kantan_agents.cli.app import app
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.lab.replay.experiment.prices import Prices
+from kantan_agents.lab.experiment.prices import Prices
 from kantan_agents.page import traces_app
 from kantan_agents.page.data.calls import cost_of
 from kantan_agents.page.data.read_run import read_run

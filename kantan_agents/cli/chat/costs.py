@@ -7,7 +7,7 @@ from typing import Final
 
 from kantan_agents.cli.terminal.show_quantities import count_text, counted
 from kantan_agents.core.events import Event
-from kantan_agents.lab.replay.experiment.prices import Prices
+from kantan_agents.lab.experiment.prices import Prices
 
 _SMALLEST: Final = 0.0001
 

@@ -14,7 +14,7 @@ from kantan_agents.cli.terminal.rows import Column, cell, line_width, print_line
 from kantan_agents.cli.terminal.show_quantities import count_text, iso_time, local_time, short_time
 from kantan_agents.cli.traces.open_store import open_store
 from kantan_agents.lab.evaluation import Evaluation
-from kantan_agents.lab.evaluation.experiment.run_counts import RunCounts, count_runs
+from kantan_agents.lab.evaluation.experiment.evaluation import RunCounts, count_runs
 
 _COLUMNS: Final = (
     Column("name", longest=60),

@@ -158,7 +158,7 @@ def _aim_changes(
 
 
 def _with_prompt(agent: Agent[Any], prompt: str) -> list[str]:
-    from kantan_agents.lab.replay.reached import Reached
+    from kantan_agents.lab.experiment.reached import Reached
 
     names = background_loop.run(lambda: Reached.from_agent(agent)).with_prompt(prompt)
     if not names:

@@ -75,7 +75,7 @@ def open_page(
             address = place.address_for(ticket, run)
             threading.Thread(target=_open_browser, args=(address,), daemon=True).start()
         try:
-            from kantan_agents.lab.replay.experiment.prices import Prices
+            from kantan_agents.lab.experiment.prices import Prices
             from kantan_agents.page.serve import local_app, serve
             from kantan_agents.page.state import PageState
 

@@ -45,7 +45,7 @@ def write_runs(
     masking = None if redact is None else _redact(redact)
     store = open_store(path)
 
-    from kantan_agents.lab.replay.experiment.prices import Prices
+    from kantan_agents.lab.experiment.prices import Prices
     from kantan_agents.page.data.read_run import read_run
     from kantan_agents.page.report import write_run_report
 

@@ -13,15 +13,11 @@ if TYPE_CHECKING:
     from kantan_agents.lab.evaluation.comparing import Comparison, MetricComparison, compare, preferred
     from kantan_agents.lab.evaluation.dataset import Case, Dataset, SealedDataset, Split
     from kantan_agents.lab.evaluation.evaluators import Evaluator, evaluator
-    from kantan_agents.lab.evaluation.experiment import (
-        CaseResult,
-        Evaluation,
-        Progress,
-        VariantResults,
-        evaluate,
-        evaluate_async,
-    )
-    from kantan_agents.lab.evaluation.finished_case import FinishedCase, ToolUse
+    from kantan_agents.lab.evaluation.experiment.evaluating import evaluate, evaluate_async
+    from kantan_agents.lab.evaluation.experiment.evaluation import Evaluation
+    from kantan_agents.lab.evaluation.experiment.results import CaseResult, VariantResults
+    from kantan_agents.lab.evaluation.experiment.work import Progress
+    from kantan_agents.lab.evaluation.finished_case import FinishedCase
     from kantan_agents.lab.evaluation.labels import (
         CorrectedComparison,
         CorrectedScore,
@@ -43,6 +39,7 @@ if TYPE_CHECKING:
     )
     from kantan_agents.lab.evaluation.report import write_report
     from kantan_agents.lab.evaluation.scores import Score
+    from kantan_agents.lab.experiment.watching import ToolUse
 
 __all__ = [
     "Case",
@@ -90,15 +87,11 @@ __getattr__, __dir__ = lazy_names(
         "kantan_agents.lab.evaluation.comparing": ("Comparison", "MetricComparison", "compare", "preferred"),
         "kantan_agents.lab.evaluation.dataset": ("Case", "Dataset", "SealedDataset", "Split"),
         "kantan_agents.lab.evaluation.evaluators": ("Evaluator", "evaluator"),
-        "kantan_agents.lab.evaluation.experiment": (
-            "CaseResult",
-            "Evaluation",
-            "Progress",
-            "VariantResults",
-            "evaluate",
-            "evaluate_async",
-        ),
-        "kantan_agents.lab.evaluation.finished_case": ("FinishedCase", "ToolUse"),
+        "kantan_agents.lab.evaluation.experiment.evaluating": ("evaluate", "evaluate_async"),
+        "kantan_agents.lab.evaluation.experiment.evaluation": ("Evaluation",),
+        "kantan_agents.lab.evaluation.experiment.results": ("CaseResult", "VariantResults"),
+        "kantan_agents.lab.evaluation.experiment.work": ("Progress",),
+        "kantan_agents.lab.evaluation.finished_case": ("FinishedCase",),
         "kantan_agents.lab.evaluation.labels": (
             "CorrectedComparison",
             "CorrectedScore",
@@ -120,5 +113,6 @@ __getattr__, __dir__ = lazy_names(
         ),
         "kantan_agents.lab.evaluation.report": ("write_report",),
         "kantan_agents.lab.evaluation.scores": ("Score",),
+        "kantan_agents.lab.experiment.watching": ("ToolUse",),
     },
 )

@@ -5,10 +5,9 @@ from kantan_agents.support.extras import require_extra
 require_extra("lab")
 
 from kantan_agents.lab.improve.candidate import Candidate
-from kantan_agents.lab.improve.improvement import Improvement
+from kantan_agents.lab.improve.improvement import Improvement, ImproveProgress
 from kantan_agents.lab.improve.improving import improve, improve_async
 from kantan_agents.lab.improve.openings import Opening
-from kantan_agents.lab.improve.progress import ImproveProgress
 from kantan_agents.support.package_names import make_callable
 
 __all__ = [

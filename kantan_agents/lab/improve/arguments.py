@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import attrs
+from agents import RunConfig
 
 from kantan_agents.agent import Agent
 from kantan_agents.core.prompt import Prompt
@@ -14,23 +15,61 @@ from kantan_agents.errors import InvalidOptionError
 from kantan_agents.lab.evaluation.dataset.assignment import checked_seed
 from kantan_agents.lab.evaluation.evaluators import judged
 from kantan_agents.lab.evaluation.evaluators.evaluator import Evaluator, as_evaluator
-from kantan_agents.lab.evaluation.experiment.identity import identity_of, run_options
+from kantan_agents.lab.experiment.identity import identity_of, plain, run_options
+from kantan_agents.lab.experiment.prices import Prices
+from kantan_agents.lab.experiment.run_config import checked_config
+from kantan_agents.lab.experiment.spending import spending_limits
 from kantan_agents.lab.improve.folder import Folder, default_folder
+from kantan_agents.lab.improve.improvement import ImproveProgress
 from kantan_agents.lab.improve.limits import CandidateLimits
-from kantan_agents.lab.improve.progress import ImproveProgress
-from kantan_agents.lab.improve.rating import RunOptions
-from kantan_agents.lab.improve.search import SearchOptions
 from kantan_agents.lab.improve.target import ImproveTarget
-from kantan_agents.lab.replay.change import plain
 from kantan_agents.lab.replay.cohort import Cohort
-from kantan_agents.lab.replay.experiment.budget import spending_limits
-from kantan_agents.lab.replay.experiment.one_run import checked_run_config
-from kantan_agents.lab.replay.experiment.prices import Prices
 from kantan_agents.support.arguments import checked_int, checked_number, checked_path, checked_text, shown
 from kantan_agents.traces.capture.canonical import content_hash
 from kantan_agents.traces.store import TraceStore
 
 _SELECTION: Final = ("last", "sample", "limit")
+
+
+@attrs.frozen
+class SearchOptions:
+    """How long and where a search looks.
+
+    Attributes:
+        rounds: The most rounds; in each at most one candidate is proposed.
+        sample: On how many training cases a candidate is made and tried first.
+        seed: The same seed makes the same steps.
+        perfect: The best score.
+    """
+
+    rounds: int
+    sample: int
+    seed: int
+    perfect: float
+
+
+@attrs.frozen
+class RunOptions:
+    """How candidates are run.
+
+    Attributes:
+        live: Names of tools that may really run.
+        concurrency: How many runs are made at the same time.
+        prices: Prices of models, as they were given.
+        context: Values for the context of each run.
+        run_config: The configuration of each run.
+    """
+
+    live: frozenset[str]
+    concurrency: int
+    prices: Mapping[str, tuple[float, float]] | None
+    context: Mapping[str, Any] | None
+    run_config: RunConfig | Mapping[str, Any] | None
+
+    @property
+    def priced(self) -> Prices:
+        """The prices, checked."""
+        return Prices.of(self.prices)
 
 
 @attrs.frozen
@@ -185,7 +224,7 @@ async def search_key(asked: ImproveArguments, target: ImproveTarget, limits: Can
     Raises:
         InvalidOptionError: E75, ``run_config`` is invalid.
     """
-    config = checked_run_config(asked.runs.run_config, ())
+    config = checked_config(asked.runs.run_config)
     model = asked.reflection_model
     old = target.old
     described: dict[str, Any] = {

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from kantan_agents.errors import ImproveBudgetError
-from kantan_agents.support.ledger import Amounts, Ledger, LimitReachedError, Reservation
+from kantan_agents.lab.experiment.spending import Spending
+from kantan_agents.lab.improve.arguments import ImproveArguments
+from kantan_agents.lab.improve.parts import Parts
+from kantan_agents.support.ledger import Amounts, LimitReachedError, Reservation
 
 
 class BudgetUsedUpError(Exception):
     """What is next may exceed the budget, so the search ends."""
 
 
-class SearchSpending:
+class SearchSpending(Spending):
     """Counts what a search uses, and reserves what the next call may use.
 
     Args:
@@ -22,30 +25,19 @@ class SearchSpending:
     """
 
     def __init__(self, limits: Mapping[str, float]) -> None:
-        self.limits = limits
-        self._ledger = Ledger(limits)
+        super().__init__(limits)
         self._for_test = Reservation()
 
     @property
-    def tokens(self) -> int:
-        """The tokens that were used."""
-        return int(self._ledger.used.get("tokens", 0))
-
-    @property
-    def cost(self) -> float | None:
-        """What was used, in the currency of the prices; None if a model has no price."""
-        return self._ledger.known("cost")
-
-    @property
-    def left(self) -> dict[str, Any]:
+    def left_for_runs(self) -> dict[str, Any]:
         """What runs may use now, as ``max_tokens`` and ``max_cost`` of ``replay_cohort``.
 
         Raises:
             BudgetUsedUpError: Nothing is left.
         """
-        left = self._ledger.left
+        left = self.left
         tokens = left.get("tokens")
-        if not self._ledger.may_spend or (tokens is not None and tokens < 1):
+        if not self.may_spend or (tokens is not None and tokens < 1):
             raise BudgetUsedUpError
         return {"max_tokens": None if tokens is None else int(tokens), "max_cost": left.get("cost")}
 
@@ -56,17 +48,13 @@ class SearchSpending:
             BudgetUsedUpError: So much is not left; what was reserved before stays.
         """
         try:
-            self._for_test = self._ledger.reserve(estimate, instead_of=self._for_test)
+            self._for_test = self.reserve(estimate, instead_of=self._for_test)
         except LimitReachedError:
             raise BudgetUsedUpError from None
 
     def begin_test(self) -> None:
         """Let the sealed test use what was reserved for it."""
-        self._ledger.release(self._for_test)
-
-    def largest(self, what: str) -> Mapping[str, float] | None:
-        """Return the most that one call of a kind has used so far; None if none was made."""
-        return self._ledger.largest(what)
+        self.release(self._for_test)
 
     @contextmanager
     def reserved(self, what: str, at_least: int = 0) -> Iterator[None]:
@@ -80,24 +68,16 @@ class SearchSpending:
             BudgetUsedUpError: So much is not left.
         """
         known = self.largest(what) or {}
-        if not self._ledger.may_spend:
+        reserved = self.reservation({**known, "tokens": max(known.get("tokens", 0), at_least)})
+        if reserved is None:
             raise BudgetUsedUpError
-        try:
-            reserved = self._ledger.reserve({**known, "tokens": max(known.get("tokens", 0), at_least)})
-        except LimitReachedError:
-            raise BudgetUsedUpError from None
         try:
             yield
         finally:
-            self._ledger.release(reserved)
+            self.release(reserved)
 
-    def spend(self, tokens: int, cost: float | None, what: str | None = None) -> None:
-        """Count what was used.
-
-        Args:
-            tokens: Input and output tokens.
-            cost: Their price; None if it is not known.
-            what: The kind of call, to know what the next one may use.
+    def count(self, tokens: int, cost: float | None, kind: Hashable | None = None) -> None:
+        """Count what was used; without tokens it says nothing about the calls of its kind.
 
         Raises:
             ImproveBudgetError: E122, there is a limit of cost, and a model has no price.
@@ -105,7 +85,56 @@ class SearchSpending:
         if cost is None and tokens and "cost" in self.limits:
             reason = "a model that was asked has no price, so max_cost cannot be kept; name it in the prices"
             raise ImproveBudgetError(reason=reason)
-        used = {"tokens": tokens, "cost": cost if tokens else cost or 0.0}
-        self._ledger.spend(used)
-        if what is not None and tokens:
-            self._ledger.learn(what, used)
+        super().count(tokens, cost if tokens else cost or 0.0, kind if tokens else None)
+
+
+def needed_for_test(asked: ImproveArguments, parts: Parts, spending: SearchSpending) -> Amounts:
+    """Return what the sealed test may use: both versions on all sealed cases, and the judge.
+
+    Args:
+        asked: The arguments.
+        parts: The recorded runs.
+        spending: Knows what the judge uses.
+    """
+    runs = parts.estimates(parts.test_ids)
+    judge = spending.estimate(["judge"])
+    times = 2 + asked.max_cost_increase
+    count = 2 * len(parts.test)
+    return {name: (used or 0.0) * times + count * judge[name] for name, used in runs.items()}
+
+
+def check_budget(asked: ImproveArguments, parts: Parts) -> None:
+    """Check that the budget suffices for one candidate and its sealed test.
+
+    Raises:
+        ImproveBudgetError: E122, it does not, or nothing is known about what the runs use.
+    """
+    if not asked.limits:
+        return
+    size = min(asked.search.sample, len(parts.train))
+    validation = [case.id for case in parts.validation]
+    each = parts.estimates(parts.sources)
+    rated_twice = parts.estimates([*parts.test_ids, *validation])
+    for name, most in asked.limits.items():
+        total, fixed = each[name], rated_twice[name]
+        if total is None or fixed is None:
+            reason = (
+                "it cannot be estimated: the recorded runs do not say what they used, or a model has no price"
+            )
+            raise ImproveBudgetError(reason=reason)
+        mean = total / len(parts.sources)
+        runs = 2 * fixed + size * mean
+        # A judge reads about what a run has written; nothing is known about it yet.
+        judged = (
+            (2 * (len(parts.test) + len(validation)) + 2 * size) * mean
+            if asked.judge.source == "model"
+            else 0
+        )
+        needed = runs + judged + mean
+        if needed > most:
+            what = "of cost" if name == "cost" else name
+            reason = (
+                f"one candidate takes about {needed:,.6g} {what}, with the sealed test, and the limit is "
+                f"{most:,.6g}; raise it, or choose a smaller cohort"
+            )
+            raise ImproveBudgetError(reason=reason)

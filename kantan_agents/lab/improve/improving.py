@@ -14,9 +14,8 @@ from kantan_agents.agent.running.sync_of import sync_of
 from kantan_agents.core.prompt import Prompt
 from kantan_agents.lab.evaluation.evaluators.evaluator import Evaluator
 from kantan_agents.lab.improve.arguments import checked_arguments
-from kantan_agents.lab.improve.improvement import Improvement
+from kantan_agents.lab.improve.improvement import Improvement, ImproveProgress
 from kantan_agents.lab.improve.parts import SPLIT
-from kantan_agents.lab.improve.progress import ImproveProgress
 from kantan_agents.lab.improve.whole_search import WholeSearch
 from kantan_agents.lab.replay.cohort import Cohort
 from kantan_agents.traces.store import TraceStore

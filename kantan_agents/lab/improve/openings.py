@@ -16,7 +16,8 @@ from typing import Final
 
 import attrs
 
-from kantan_agents.errors import TraceDatabaseError
+from kantan_agents.lab.experiment.database import intact
+from kantan_agents.traces.schema import count_existing
 from kantan_agents.traces.store.connection import changing, reading, transaction
 
 OPENINGS: Final = "kantan_agents_sealed_openings"
@@ -60,9 +61,7 @@ def next_opening(path: Path, cases: Collection[str]) -> Opening:
         TraceDatabaseError: E60, the file cannot be read.
     """
     with reading(path, by_trace=False) as connection:
-        query = "SELECT COUNT(*) FROM main.sqlite_master WHERE type = 'table' AND name = ?"
-        has_table = bool(connection.execute(query, (OPENINGS,)).fetchone()[0])
-        rows = list(connection.execute(_SELECT)) if has_table else []
+        rows = list(connection.execute(_SELECT)) if count_existing(connection, [OPENINGS]) else []
     return Opening.of(_count(path, rows, cases) + 1)
 
 
@@ -95,7 +94,5 @@ _SELECT: Final = f"SELECT id, cases FROM {OPENINGS} ORDER BY id"  # noqa: S608
 
 def _count(path: Path, rows: Collection[sqlite3.Row], cases: Collection[str]) -> int:
     wanted = set(cases)
-    try:
+    with intact(path, f"a row of {OPENINGS}"):
         return sum(bool(wanted & set(json.loads(row[1]))) for row in rows)
-    except (TypeError, ValueError) as error:
-        raise TraceDatabaseError(path=str(path), reason=f"a row of {OPENINGS} is damaged: {error}") from error

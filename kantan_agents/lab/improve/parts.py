@@ -12,11 +12,10 @@ from kantan_agents.core.prompt import Prompt
 from kantan_agents.errors import CohortTooSmallError, EmptyDatasetError, InvalidOptionError
 from kantan_agents.lab.evaluation.dataset import Case, Dataset, SealedDataset
 from kantan_agents.lab.evaluation.dataset.recorded_cases import cases_of_trace
+from kantan_agents.lab.experiment.identity import plain
+from kantan_agents.lab.experiment.prices import Prices
 from kantan_agents.lab.improve.openings import Opening
-from kantan_agents.lab.replay.change import plain
-from kantan_agents.lab.replay.cohort import Cohort, Skipped, obstacle
-from kantan_agents.lab.replay.experiment.budget import recorded_use
-from kantan_agents.lab.replay.experiment.prices import Prices
+from kantan_agents.lab.replay.cohort import Cohort, Skipped, estimated_use, obstacle
 from kantan_agents.lab.replay.recording import Recording
 from kantan_agents.support.ledger import Amounts
 from kantan_agents.traces.capture import RunRecord
@@ -198,7 +197,7 @@ def _of_trace(
         )
         # The recorded output is what was answered, and not what should have been.
         case = attrs.evolve(case, expected=None, conversation=conversation)
-        made.append(RecordedSource(case, recording.root, recorded_use(recording, prices)))
+        made.append(RecordedSource(case, recording.root, estimated_use(recording, prices)))
     return made
 
 

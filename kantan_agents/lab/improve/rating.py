@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-import anyio
 import attrs
-from agents import RunConfig
 
 from kantan_agents.core.prompt import Prompt, hash_text
 from kantan_agents.errors import JudgeFailedError, ReplayBudgetError, WorkingFolderError
-from kantan_agents.lab.evaluation.dataset import Case
-from kantan_agents.lab.evaluation.evaluators.evaluator import Evaluator
-from kantan_agents.lab.evaluation.evaluators.judge_runs import JUDGE_METADATA, JUDGE_RECORDS_CONTENTS
-from kantan_agents.lab.evaluation.experiment.watching import Watch, current_watch
-from kantan_agents.lab.evaluation.finished_case import ToolUse
+from kantan_agents.lab.evaluation import Case, ToolUse
+from kantan_agents.lab.evaluation.evaluators.judge_runs import traced_judges
+from kantan_agents.lab.experiment.prices import Figures
+from kantan_agents.lab.experiment.watching import watched
+from kantan_agents.lab.experiment.work import Work
+from kantan_agents.lab.improve.arguments import ImproveArguments
 from kantan_agents.lab.improve.budget import BudgetUsedUpError, SearchSpending
-from kantan_agents.lab.improve.finished_runs import finished_run, recorded_run, repeated_run
 from kantan_agents.lab.improve.journal import SearchJournal
 from kantan_agents.lab.improve.parts import Parts, RecordedSource
-from kantan_agents.lab.improve.rated import Rated, feedback_of
+from kantan_agents.lab.improve.rated import Rated, feedback_of, recorded_run, repeated_run, result_of
 from kantan_agents.lab.improve.target import ImproveTarget
-from kantan_agents.lab.replay.change import Change
-from kantan_agents.lab.replay.cohort import Cohort
-from kantan_agents.lab.replay.experiment import RunOutcome, replay_cohort_async
-from kantan_agents.lab.replay.experiment.prices import Prices
+from kantan_agents.lab.replay import Change, Cohort, RunOutcome, replay_cohort_async
 from kantan_agents.support.secrets import mask
-from kantan_agents.traces.store import TraceStore
 from kantan_agents.traces.store.experiment_keys import EXPERIMENT_KEY
 
 RECORDED: Final = "recorded"
@@ -38,66 +31,24 @@ _ATTEMPTS: Final = 3
 
 
 @attrs.frozen
-class RunOptions:
-    """How candidates are run.
-
-    Attributes:
-        live: Names of tools that may really run.
-        concurrency: How many runs are made at the same time.
-        prices: Prices of models, as they were given.
-        context: Values for the context of each run.
-        run_config: The configuration of each run.
-    """
-
-    live: frozenset[str]
-    concurrency: int
-    prices: Mapping[str, tuple[float, float]] | None
-    context: Mapping[str, Any] | None
-    run_config: RunConfig | Mapping[str, Any] | None
-
-    @property
-    def priced(self) -> Prices:
-        """The prices, checked."""
-        return Prices.of(self.prices)
-
-
 class Rater:
     """Gives scores to versions of the prompt; what the journal has is not paid for again.
 
     Args:
+        asked: What the caller asks for.
         target: What is improved.
-        store: The database.
         parts: The recorded runs.
-        judge: Gives the scores.
-        perfect: The best score.
         journal: Keeps what was paid for.
         spending: The budget.
-        options: How candidates are run.
         done: Called whenever a score is known.
     """
 
-    def __init__(
-        self,
-        target: ImproveTarget,
-        store: TraceStore,
-        parts: Parts,
-        judge: Evaluator,
-        perfect: float,
-        journal: SearchJournal,
-        spending: SearchSpending,
-        options: RunOptions,
-        done: Callable[[], None],
-    ) -> None:
-        self._target = target
-        self._store = store
-        self._parts = parts
-        self._judge = judge
-        self._perfect = perfect
-        self._journal = journal
-        self._spending = spending
-        self._options = options
-        self._prices = options.priced
-        self._done = done
+    _asked: ImproveArguments
+    _target: ImproveTarget
+    _parts: Parts
+    _journal: SearchJournal
+    _spending: SearchSpending
+    _done: Callable[[], None]
 
     async def rate_recorded(self, cases: Sequence[Case]) -> list[Rated]:
         """Return the scores of what was recorded; nothing runs but the judge."""
@@ -131,80 +82,72 @@ class Rater:
 
     async def _replay(self, text: str, cases: Sequence[Case]) -> Mapping[str, RunOutcome]:
         sources = [self._parts.sources[case.id] for case in cases]
-        cohort = Cohort(self._store, tuple(dict.fromkeys(one.trace_id for one in sources)))
+        cohort = Cohort(self._asked.store, tuple(dict.fromkeys(one.trace_id for one in sources)))
         old = self._target.old
         version = old.version if text == old.text else f"candidate-{hash_text(text)[:8]}"
         prompt = Prompt(old.name, version, text, strict=old.strict, literal=old.literal)
-        with self._watched() as watch:
+        options = self._asked.runs
+        with watched(options.priced) as watch:
             try:
                 experiment = await replay_cohort_async(
                     cohort,
                     self._target.agent_with_another_text(text),
                     Change.prompt(prompt),
-                    live=self._options.live,
-                    concurrency=self._options.concurrency,
-                    prices=self._options.prices,
-                    context=self._options.context,
-                    run_config=self._options.run_config,
+                    live=options.live,
+                    concurrency=options.concurrency,
+                    prices=options.prices,
+                    context=options.context,
+                    run_config=options.run_config,
                     name=experiment_name(prompt),
-                    **self._spending.left,
+                    **self._spending.left_for_runs,
                 )
             except ReplayBudgetError as error:
                 raise BudgetUsedUpError from error
         outcomes = {run.run_id: run for run in experiment.runs}
         if experiment.stopped is not None:
-            await self._keep_lost(watch, experiment.spent.tokens)
+            await self._keep_lost(watch.used, experiment.spent.tokens)
             if isinstance(experiment.stopped, ReplayBudgetError):
                 raise BudgetUsedUpError from experiment.stopped
             raise experiment.stopped
         for case in cases:
             if case.id not in outcomes:
-                reason = f"the recorded run {case.id} of this search is not in {self._store.path} any more"
+                reason = (
+                    f"the recorded run {case.id} of this search is not in {self._asked.store.path} any more"
+                )
                 raise WorkingFolderError(path=str(self._journal.path), reason=f"{reason}; begin a new one")
-            self._spending.spend(outcomes[case.id].after.tokens, outcomes[case.id].after.cost)
+            self._spending.count(outcomes[case.id].after.tokens, outcomes[case.id].after.cost)
         return outcomes
 
-    async def _keep_lost(self, watch: Watch, kept: int) -> None:
+    async def _keep_lost(self, used: Figures, kept: int) -> None:
         """Count what was used for runs that have no result; those that have one are counted with their score.
 
         Args:
-            watch: What this start has used.
+            used: What this start has used.
             kept: Tokens of the runs that have a result.
         """
-        used = watch.input_tokens + watch.output_tokens
-        self._spending.spend(used, watch.cost)
-        lost = used - kept
+        self._spending.count(used.tokens, used.cost)
+        lost = used.tokens - kept
         if lost > 0:
-            cost = None if watch.cost is None else watch.cost * lost / used
+            cost = None if used.cost is None else used.cost * lost / used.tokens
             await self._journal.add_lost(lost, cost)
 
     async def _judge_all(
         self, version: str, runs: Sequence[tuple[RecordedSource, Rated, tuple[ToolUse, ...]]]
     ) -> None:
-        """Ask the judge about runs, and keep the scores in their order."""
-        first = 0
-        if self._judge.source == "model" and self._spending.limits and self._spending.largest(_JUDGE) is None:
-            # Nothing is known about what it uses, so it is asked once alone.
-            while first < len(runs) and self._spending.largest(_JUDGE) is None:
-                await self._judge_one(version, *runs[first])
-                first += 1
-        limiter = anyio.CapacityLimiter(self._options.concurrency)
-        failed: list[Exception] = []
+        """Ask the judge about runs, and keep the scores; the first error is raised when all have ended."""
+        work = Work(self._spending)
 
         async def ask(run: tuple[RecordedSource, Rated, tuple[ToolUse, ...]]) -> None:
-            async with limiter:
-                if failed:
-                    return
-                try:
-                    await self._judge_one(version, *run)
-                except Exception as error:  # noqa: BLE001 - raised below, when the others have ended
-                    failed.append(error)
+            try:
+                await self._judge_one(version, *run)
+            except Exception as error:  # noqa: BLE001 - raised below
+                work.stop(error)
 
-        async with anyio.create_task_group() as group:
-            for run in runs[first:]:
-                group.start_soon(ask, run)
-        if failed:
-            raise failed[0]
+        # If nothing is known about what it uses, it is asked once alone.
+        kinds = [_JUDGE] if self._asked.judge.source == "model" else []
+        await work.do(runs, ask, self._asked.runs.concurrency, lambda _: self._spending.knows(kinds))
+        if work.stopped is not None:
+            raise work.stopped
 
     async def _judge_one(
         self, version: str, source: RecordedSource, rated: Rated, tool_calls: tuple[ToolUse, ...]
@@ -212,53 +155,39 @@ class Rater:
         # A refused call must not be made, however good the answer is.
         if rated.error is None and not rated.refused:
             rated = await self._scored(source, version, rated, tool_calls)
-        rated = attrs.evolve(rated, feedback=feedback_of(rated, self._perfect))
+        rated = attrs.evolve(rated, feedback=feedback_of(rated, self._asked.search.perfect))
         await self._journal.add_rated(version, rated)
         self._done()
 
     async def _scored(
         self, source: RecordedSource, version: str, rated: Rated, tool_calls: tuple[ToolUse, ...]
     ) -> Rated:
-        finished = finished_run(source, version, rated, tool_calls)
-        token = JUDGE_METADATA.set({EXPERIMENT_KEY: experiment_name(self._target.old)})
-        contents = JUDGE_RECORDS_CONTENTS.set(not self._journal.withholds)
-        tokens, cost, problem = 0, self._prices.nothing, ""
-        try:
+        finished = result_of(rated, source.case, version, tool_calls).finished(source.case)
+        metadata = {EXPERIMENT_KEY: experiment_name(self._target.old)}
+        used, problem = Figures(cost=self._asked.runs.priced.nothing), ""
+        with traced_judges(metadata, records_contents=not self._journal.withholds):
             for _ in range(_ATTEMPTS):
-                with self._spending.reserved(_JUDGE), self._watched() as watch:
-                    scores = await self._judge.score(finished)
-                    used = watch.input_tokens + watch.output_tokens
-                    self._spending.spend(used, watch.cost, _JUDGE)
-                tokens += used
-                cost = None if cost is None or watch.cost is None else cost + watch.cost
-                score = scores.get(self._judge.name)
+                with self._spending.reserved(_JUDGE), watched(self._asked.runs.priced) as watch:
+                    scores = await self._asked.judge.score(finished)
+                    self._spending.count(watch.used.tokens, watch.used.cost, _JUDGE)
+                used += watch.used
+                score = scores.get(self._asked.judge.name)
                 if score is not None and score.value is not None:
                     value = self._checked(source, score.value)
                     comment = None if score.comment is None else mask(score.comment)
                     return attrs.evolve(
-                        rated, value=value, comment=comment, judge_tokens=tokens, judge_cost=cost
+                        rated, value=value, comment=comment, judge_tokens=used.tokens, judge_cost=used.cost
                     )
-                problem = _why_no_score(scores, self._judge.name)
-        finally:
-            JUDGE_RECORDS_CONTENTS.reset(contents)
-            JUDGE_METADATA.reset(token)
-        await self._journal.add_lost(tokens, cost)
-        raise JudgeFailedError(judge=self._judge.name, run=source.case.id, reason=problem)
+                problem = _why_no_score(scores, self._asked.judge.name)
+        await self._journal.add_lost(used.tokens, used.cost)
+        raise JudgeFailedError(judge=self._asked.judge.name, run=source.case.id, reason=problem)
 
     def _checked(self, source: RecordedSource, value: float) -> float:
-        if 0 <= value <= self._perfect:
+        best = self._asked.search.perfect
+        if 0 <= value <= best:
             return value
-        reason = f"its score {value:g} is not between 0 and {self._perfect:g}, the best score; change perfect"
-        raise JudgeFailedError(judge=self._judge.name, run=source.case.id, reason=reason)
-
-    @contextmanager
-    def _watched(self) -> Iterator[Watch]:
-        watch = Watch(self._prices)
-        token = current_watch.set(watch)
-        try:
-            yield watch
-        finally:
-            current_watch.reset(token)
+        reason = f"its score {value:g} is not between 0 and {best:g}, the best score; change perfect"
+        raise JudgeFailedError(judge=self._asked.judge.name, run=source.case.id, reason=reason)
 
 
 def experiment_name(prompt: Prompt) -> str:

@@ -14,14 +14,15 @@ from kantan_agents.core.pipeline import run_result
 from kantan_agents.core.prompt import Prompt, hash_text
 from kantan_agents.errors import ReflectionFailedError
 from kantan_agents.lab.evaluation.dataset import Case
-from kantan_agents.lab.evaluation.experiment.watching import Watch, current_watch
+from kantan_agents.lab.experiment.prices import Figures
+from kantan_agents.lab.experiment.watching import watched
+from kantan_agents.lab.experiment.work import is_fatal
+from kantan_agents.lab.improve.arguments import ImproveArguments
 from kantan_agents.lab.improve.budget import SearchSpending
 from kantan_agents.lab.improve.journal import SearchJournal
 from kantan_agents.lab.improve.limits import CandidateLimits
 from kantan_agents.lab.improve.rated import Rated, masked
 from kantan_agents.lab.judges.wording import fenced
-from kantan_agents.lab.replay.experiment.fatal_errors import is_fatal
-from kantan_agents.lab.replay.experiment.prices import Prices
 from kantan_agents.support.secrets import mask
 from kantan_agents.traces.store.experiment_keys import EXPERIMENT_KEY
 
@@ -75,33 +76,31 @@ class Reflection:
     """Asks the reflection model; what the journal has is not asked again.
 
     Args:
-        model: The model: a name, or anything else that ``Agent(model=...)`` takes.
+        asked: What the caller asks for.
         limits: What candidates must keep to, for the question.
         experiment: Name of the search, for the traces.
-        prices: Prices of models.
         journal: Keeps the replies.
         spending: The budget.
     """
 
     def __init__(
         self,
-        model: Any,
+        asked: ImproveArguments,
         limits: CandidateLimits,
         experiment: str,
-        prices: Prices,
         journal: SearchJournal,
         spending: SearchSpending,
     ) -> None:
         self._agent = Agent(
             "improve-reflection",
             Prompt("improve-reflection", "v1", _INSTRUCTIONS, literal=True),
-            model=model,
+            model=asked.reflection_model,
             output_type=NewPrompt,
             tool_providers=None,
         )
         self._limits = limits
         self._experiment = experiment
-        self._prices = prices
+        self._prices = asked.runs.priced
         self._journal = journal
         self._spending = spending
 
@@ -121,39 +120,34 @@ class Reflection:
         known = self._journal.proposals.get(number)
         if known is not None and known.get("question") == asked:
             return Proposal(known["text"], str(known["changes"]))
-        proposal, tokens, cost = await self._ask(question)
+        proposal, used = await self._ask(question)
         kept = {"question": asked, "text": proposal.text, "changes": proposal.changes}
-        await self._journal.add_proposal(number, {**kept, "tokens": tokens, "cost": cost})
+        await self._journal.add_proposal(number, {**kept, "tokens": used.tokens, "cost": used.cost})
         return proposal
 
-    async def _ask(self, question: str) -> tuple[Proposal, int, float | None]:
-        watch = Watch(self._prices)
-        token = current_watch.set(watch)
+    async def _ask(self, question: str) -> tuple[Proposal, Figures]:
         config = RunConfig(
             trace_metadata={EXPERIMENT_KEY: self._experiment},
             trace_include_sensitive_data=not self._journal.withholds,
         )
-        problem = ""
-        before, price_before = 0, self._prices.nothing
-        try:
-            for _ in range(_ATTEMPTS):
-                with self._spending.reserved(_CALL, self._estimate(question)):
-                    try:
-                        context = await self._agent.run_async(question, run_config=config)
-                        reply = run_result(context).final_output
-                        return Proposal(reply.prompt, mask(reply.changes)), *_used(watch)
-                    except Exception as error:
-                        if is_fatal(error):
-                            raise
-                        problem = mask(f"{type(error).__name__}: {error}")
-                    finally:
-                        tokens, cost = _used(watch)
-                        more = None if cost is None or price_before is None else cost - price_before
-                        self._spending.spend(tokens - before, more, _CALL)
-                        before, price_before = tokens, cost
-        finally:
-            current_watch.reset(token)
-        return Proposal(None, f"no valid reply: {problem}"), *_used(watch)
+        used, problem = Figures(cost=self._prices.nothing), ""
+        for _ in range(_ATTEMPTS):
+            proposal = None
+            with self._spending.reserved(_CALL, self._estimate(question)), watched(self._prices) as watch:
+                try:
+                    context = await self._agent.run_async(question, run_config=config)
+                    reply = run_result(context).final_output
+                    proposal = Proposal(reply.prompt, mask(reply.changes))
+                except Exception as error:
+                    if is_fatal(error):
+                        raise
+                    problem = mask(f"{type(error).__name__}: {error}")
+                finally:
+                    used += watch.used
+                    self._spending.count(watch.used.tokens, watch.used.cost, _CALL)
+            if proposal is not None:
+                return proposal, used
+        return Proposal(None, f"no valid reply: {problem}"), used
 
     def _estimate(self, question: str) -> int:
         characters = len(question) + len(_INSTRUCTIONS) + self._limits.max_length
@@ -211,7 +205,3 @@ def _shown(value: Any) -> str:
 def _cut(text: str) -> str:
     more = len(text) - _LONGEST
     return text if more <= 0 else f"{text[:_LONGEST]}\n({more:,} more characters)"
-
-
-def _used(watch: Watch) -> tuple[int, float | None]:
-    return watch.input_tokens + watch.output_tokens, watch.cost

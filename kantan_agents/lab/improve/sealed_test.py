@@ -8,16 +8,12 @@ import attrs
 from anyio.to_thread import run_sync
 
 from kantan_agents.core.prompt import Prompt, hash_text
-from kantan_agents.lab.evaluation.comparing import Comparison, compare
-from kantan_agents.lab.evaluation.dataset import Case
-from kantan_agents.lab.evaluation.evaluators.evaluator import Evaluator
-from kantan_agents.lab.evaluation.experiment.results import CaseResult, VariantResults
-from kantan_agents.lab.evaluation.scores import Score
+from kantan_agents.lab.evaluation import Case, Comparison, Evaluator, Score, VariantResults, compare
 from kantan_agents.lab.improve.candidate import Candidate
 from kantan_agents.lab.improve.limits import CandidateLimits
 from kantan_agents.lab.improve.openings import Opening, open_sealed
 from kantan_agents.lab.improve.parts import Parts
-from kantan_agents.lab.improve.rated import Rated
+from kantan_agents.lab.improve.rated import Rated, result_of
 from kantan_agents.lab.improve.rating import Rater
 from kantan_agents.traces.capture.canonical import content_hash
 from kantan_agents.traces.store import TraceStore
@@ -94,27 +90,13 @@ def _by_case(rated: Sequence[Rated]) -> dict[str, Rated]:
 
 
 def _results(variant: str, cases: Sequence[Case], rated: Sequence[Rated], judge: Evaluator) -> VariantResults:
-    results = tuple(_result(variant, case, one, judge) for case, one in zip(cases, rated, strict=True))
-    return VariantResults("improve", variant, results, {judge.name: judge.better})
-
-
-def _result(variant: str, case: Case, rated: Rated, judge: Evaluator) -> CaseResult:
     # A run that failed or diverged counts with the score 0. Left out, it would make its version look better.
-    return CaseResult(
-        case.id,
-        case.hash,
-        case.conversation,
-        variant,
-        0,
-        "finished",  # with the score 0 if it has failed, so that it is not reported as one without a score
-        rated.output,
-        rated.error,
-        rated.trace_id,
-        rated.seconds,
-        rated.input_tokens,
-        rated.output_tokens,
-        rated.cost,
-        rated.model_calls,
-        scores={judge.name: Score(rated.value, comment=rated.comment, source=judge.source)},
-        evaluators={judge.name: (judge.name, judge.version)},
-    )
+    results = [
+        attrs.evolve(
+            result_of(one, case, variant),
+            scores={judge.name: Score(one.value, comment=one.comment, source=judge.source)},
+            evaluators={judge.name: (judge.name, judge.version)},
+        )
+        for case, one in zip(cases, rated, strict=True)
+    ]
+    return VariantResults("improve", variant, tuple(results), {judge.name: judge.better})

@@ -13,6 +13,7 @@ import attrs
 from anyio.to_thread import run_sync
 
 from kantan_agents.lab.evaluation.dataset import Case
+from kantan_agents.lab.improve.arguments import SearchOptions
 from kantan_agents.lab.improve.budget import BudgetUsedUpError
 from kantan_agents.lab.improve.candidate import Candidate
 from kantan_agents.lab.improve.limits import NOT_UNICODE, CandidateLimits
@@ -24,23 +25,6 @@ from kantan_agents.lab.improve.reflection import Proposal, Reflection, question_
 from kantan_agents.support.waiting import wait_for_end
 
 _T = TypeVar("_T")
-
-
-@attrs.frozen
-class SearchOptions:
-    """How long and where a search looks.
-
-    Attributes:
-        rounds: The most rounds; in each at most one candidate is proposed.
-        sample: On how many training cases a candidate is made and tried first.
-        seed: The same seed makes the same steps.
-        perfect: The best score.
-    """
-
-    rounds: int
-    sample: int
-    seed: int
-    perfect: float
 
 
 @attrs.define

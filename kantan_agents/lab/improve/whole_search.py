@@ -12,22 +12,20 @@ from anyio.to_thread import run_sync
 from kantan_agents.core.events import subscribe
 from kantan_agents.core.prompt import Prompt, hash_text
 from kantan_agents.errors import ImproveBudgetError, WorkingFolderError
-from kantan_agents.lab.evaluation.experiment.database import recorded, redacts
-from kantan_agents.lab.evaluation.experiment.run_config import withholds
-from kantan_agents.lab.evaluation.experiment.variants import Variant
-from kantan_agents.lab.evaluation.experiment.watching import notice
+from kantan_agents.lab.experiment.database import redacts
+from kantan_agents.lab.experiment.record_too import recorded
+from kantan_agents.lab.experiment.run_config import checked_config, withholds
+from kantan_agents.lab.experiment.watching import notice
 from kantan_agents.lab.improve.arguments import ImproveArguments, search_key
-from kantan_agents.lab.improve.budget import BudgetUsedUpError, SearchSpending
+from kantan_agents.lab.improve.budget import BudgetUsedUpError, SearchSpending, check_budget, needed_for_test
 from kantan_agents.lab.improve.candidate import Candidate
 from kantan_agents.lab.improve.folder import Folder, hashes_of
-from kantan_agents.lab.improve.improvement import Improvement
+from kantan_agents.lab.improve.improvement import Improvement, ImproveProgress, Step
 from kantan_agents.lab.improve.journal import SearchJournal, open_journal, read_beginning
 from kantan_agents.lab.improve.limits import CandidateLimits
-from kantan_agents.lab.improve.needs import check_budget, needed_for_test
 from kantan_agents.lab.improve.openings import next_opening
 from kantan_agents.lab.improve.optimiser import check_installed
 from kantan_agents.lab.improve.parts import Parts, check_sizes, parts_of
-from kantan_agents.lab.improve.progress import ImproveProgress, Step
 from kantan_agents.lab.improve.rating import Rater, experiment_name
 from kantan_agents.lab.improve.reflection import Reflection, check_reflection
 from kantan_agents.lab.improve.results import contents_of, improvement_of
@@ -35,7 +33,6 @@ from kantan_agents.lab.improve.sealed_test import SealedResult, run_sealed_test
 from kantan_agents.lab.improve.search import PromptSearch
 from kantan_agents.lab.improve.target import ImproveTarget, find_target, next_version
 from kantan_agents.lab.replay.cohort import Cohort
-from kantan_agents.lab.replay.experiment.one_run import checked_run_config
 from kantan_agents.support.log import get_logger
 
 _log = get_logger("kantan_agents.improve")
@@ -101,12 +98,12 @@ class WholeSearch:
     def _count_journal(self, journal: SearchJournal) -> None:
         """Count what earlier starts have used."""
         for one in journal.rated.values():
-            self._spending.spend(one.tokens, one.cost if one.tokens else 0.0)
-            self._spending.spend(one.judge_tokens, one.judge_cost if one.judge_tokens else 0.0, "judge")
+            self._spending.count(one.tokens, one.cost if one.tokens else 0.0)
+            self._spending.count(one.judge_tokens, one.judge_cost if one.judge_tokens else 0.0, "judge")
         for proposal in journal.proposals.values():
-            self._spending.spend(int(proposal["tokens"]), proposal["cost"], "reflection")
+            self._spending.count(int(proposal["tokens"]), proposal["cost"], "reflection")
         for tokens, cost in journal.lost:
-            self._spending.spend(tokens, cost)
+            self._spending.count(tokens, cost)
 
     async def _searched(
         self,
@@ -117,25 +114,8 @@ class WholeSearch:
         journal: SearchJournal,
     ) -> Improvement:
         asked, spending = self._asked, self._spending
-        rater = Rater(
-            target,
-            asked.store,
-            parts,
-            asked.judge,
-            asked.search.perfect,
-            journal,
-            spending,
-            asked.runs,
-            self._report,
-        )
-        reflection = Reflection(
-            asked.reflection_model,
-            limits,
-            experiment_name(target.old),
-            asked.runs.priced,
-            journal,
-            spending,
-        )
+        rater = Rater(asked, target, parts, journal, spending, self._report)
+        reflection = Reflection(asked, limits, experiment_name(target.old), journal, spending)
 
         def begin() -> None:
             spending.set_apart(needed_for_test(asked, parts, spending))
@@ -219,8 +199,7 @@ def _known_cohort(asked: ImproveArguments, folder: Folder, cases: Mapping[str, s
 
 async def _withholds(asked: ImproveArguments) -> bool:
     """Return whether the traces of the runs lack contents, so that the journal must not have them either."""
-    config = checked_run_config(asked.runs.run_config, ())
-    return await withholds(config, [Variant("old", asked.agent, "")]) or redacts(asked.store.path)
+    return await withholds(checked_config(asked.runs.run_config), [asked.agent]) or redacts(asked.store.path)
 
 
 def _selected(asked: ImproveArguments, old: Prompt) -> Cohort:

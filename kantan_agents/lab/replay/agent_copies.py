@@ -11,7 +11,7 @@ from agents import FunctionTool, Handoff, Tool
 
 from kantan_agents.agent import Agent
 from kantan_agents.errors import InvalidChangeError
-from kantan_agents.lab.replay.reached import Reached, asked_by, represented, target_of, tools_of
+from kantan_agents.lab.experiment.reached import Reached, asked_by, represented, target_of, tools_of
 from kantan_agents.tools.coerce import for_other_agent
 
 

@@ -23,10 +23,10 @@ from kantan_agents.errors import (
     KantanAgentsError,
     NoChangeError,
 )
+from kantan_agents.lab.experiment.identity import plain
 from kantan_agents.support.nearest import nearest
 from kantan_agents.tool_rules import ToolRules
-from kantan_agents.traces.capture.canonical import canonical, copied, decode
-from kantan_agents.traces.recorder.plain_json import encode_anything
+from kantan_agents.traces.capture.canonical import canonical, copied
 
 RULES: Final = "rules"
 MIDDLEWARE: Final = "middleware"
@@ -236,11 +236,6 @@ def _read(path: Path) -> str:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InvalidChangeError(change="prompt", reason=f"{path}: {reason}") from error
-
-
-def plain(value: Any) -> Any:
-    """Return a value as JSON data; parts that JSON does not have become text."""
-    return decode(encode_anything(value))
 
 
 def _text(value: Any) -> str:

@@ -21,9 +21,10 @@ from kantan_agents.errors import (
     ModelNotFoundError,
     NoChangeError,
 )
+from kantan_agents.lab.experiment.identity import plain
+from kantan_agents.lab.experiment.reached import Reached
 from kantan_agents.lab.replay.agent_copies import AgentCopies
-from kantan_agents.lab.replay.change import Change, plain
-from kantan_agents.lab.replay.reached import Reached
+from kantan_agents.lab.replay.change import Change
 from kantan_agents.models.origin import origin_of
 from kantan_agents.support.nearest import nearest
 from kantan_agents.traces.capture.canonical import content_hash, decode

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any, Final
 
 import attrs
 from typing_extensions import Self, Unpack
 
-from kantan_agents.errors import EmptyCohortError, InvalidOptionError, KantanAgentsError
+from kantan_agents.errors import EmptyCohortError, InvalidOptionError, KantanAgentsError, ReplayBudgetError
+from kantan_agents.lab.experiment.prices import Figures, Prices
 from kantan_agents.lab.replay.provider_side import held_by_provider, runs_here, why_not_repeated
 from kantan_agents.lab.replay.recording import Recording
 from kantan_agents.support.arguments import checked_int
+from kantan_agents.support.ledger import Amounts
 from kantan_agents.traces.capture import ModelCallRecord, RunRecord
 from kantan_agents.traces.store import TraceStore
 from kantan_agents.traces.store.experiment_keys import EXPERIMENT_KEY
@@ -154,6 +156,55 @@ def obstacle(recording: Recording, live: Iterable[str]) -> str | None:
             if reason is not None:
                 return reason
     return None
+
+
+def recorded_figures(
+    runs: Iterable[RunRecord], prices: Prices, models: Mapping[str, str] | None = None
+) -> Figures:
+    """Return what recorded runs have used.
+
+    Args:
+        runs: The runs.
+        prices: Prices of models.
+        models: The models to take the prices of, by agent; those that were asked otherwise.
+    """
+    total = Figures(cost=prices.nothing)
+    for run in runs:
+        for call in run.model_calls:
+            model = (models or {}).get(call.agent, call.model)
+            total += prices.figures(model, call.answer, call.seconds)
+    return total
+
+
+def estimated_use(recording: Recording, prices: Prices, models: Mapping[str, str] | None = None) -> Amounts:
+    """Return the ``tokens`` and the ``cost`` that a run is expected to use; None if they are not known.
+
+    The arguments are as for ``recorded_figures``.
+    """
+    used = recorded_figures(recording.runs, prices, models)
+    return {"tokens": used.tokens or None, "cost": used.cost if used.tokens else None}
+
+
+def check_estimates(limits: Mapping[str, float], estimates: Iterable[Amounts]) -> None:
+    """Check that all runs together are expected to stay within the limits.
+
+    Raises:
+        ReplayBudgetError: E98, they are not, or nothing is known about one of them.
+    """
+    listed = list(estimates)
+    for name, most in limits.items():
+        values = [one[name] for one in listed]
+        if None in values:
+            reason = "the recorded runs do not say what they used, or a model has no price"
+            raise ReplayBudgetError(reason=f"it cannot be estimated, as {reason}")
+        total = sum(value or 0 for value in values)
+        if total > most:
+            what = "of cost" if name == "cost" else name
+            reason = (
+                f"about {total:,.6g} {what} for {len(listed)} runs, and the limit is {most:,.6g}; "
+                "take a smaller sample, or raise the limit"
+            )
+            raise ReplayBudgetError(reason=reason)
 
 
 def _obstacle_of_call(call: ModelCallRecord, live: frozenset[str]) -> str | None:

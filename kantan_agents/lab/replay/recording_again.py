@@ -11,7 +11,7 @@ from kantan_agents.agent import Agent
 from kantan_agents.agent.running.sync_of import sync_of
 from kantan_agents.core.events import Event, RunStarted
 from kantan_agents.errors import IncompleteRecordError, TraceDatabaseError, TraceNotFoundError
-from kantan_agents.lab.replay.record_too import record_too
+from kantan_agents.lab.experiment.record_too import record_too
 from kantan_agents.lab.replay.recording import Recording, values_before
 from kantan_agents.lab.replay.run_again import context_of, run_again
 from kantan_agents.traces.store import TraceStore

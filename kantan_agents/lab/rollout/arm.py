@@ -11,7 +11,7 @@ from agents import ModelSettings
 from kantan_agents.agent.per_run import ARM_LIMIT
 from kantan_agents.core.prompt import Prompt
 from kantan_agents.errors import InvalidRolloutError, KantanAgentsError
-from kantan_agents.lab.replay.change import plain
+from kantan_agents.lab.experiment.identity import plain
 from kantan_agents.tool_rules import ToolRules
 from kantan_agents.traces.capture.canonical import content_hash
 

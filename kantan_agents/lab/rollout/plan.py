@@ -10,7 +10,7 @@ from typing import Any, Final
 import attrs
 
 from kantan_agents.errors import InvalidRolloutError
-from kantan_agents.lab.replay.experiment.prices import Prices
+from kantan_agents.lab.experiment.prices import Prices
 from kantan_agents.lab.rollout.guard_limits import RolloutGuard, checked_guards
 
 _SUM: Final = 1e-9  # what may be missing of 1, as sums of decimal fractions are not exact

@@ -11,7 +11,7 @@ from kantan_agents.agent import Agent
 from kantan_agents.agent.per_run import Chooser, PerRun
 from kantan_agents.core.prompt import Prompt
 from kantan_agents.errors import InvalidRolloutError
-from kantan_agents.lab.replay.experiment.prices import Prices
+from kantan_agents.lab.experiment.prices import Prices
 from kantan_agents.lab.rollout.arm import Arm, checked_arms
 from kantan_agents.lab.rollout.choice import ArmChooser
 from kantan_agents.lab.rollout.guard_limits import checked_guards

@@ -10,7 +10,7 @@ from typing import Any, Final
 from anyio import to_thread
 
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.lab.evaluation.experiment.database import database_of, prepare_database
+from kantan_agents.lab.experiment.database import database_of, prepare_database
 from kantan_agents.lab.rollout.observed.read_scores import RUBRIC
 from kantan_agents.lab.rollout.state.tables import RUN_SCORES, create_tables, has_tables
 from kantan_agents.lab.rollout.stored_rollouts import Store

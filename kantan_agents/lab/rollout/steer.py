@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from anyio import to_thread
 
-from kantan_agents.lab.evaluation.experiment.database import database_of
+from kantan_agents.lab.experiment.database import database_of
 from kantan_agents.lab.rollout.live.process_rollouts import follow
 from kantan_agents.lab.rollout.observed.samples import Samples
 from kantan_agents.lab.rollout.state.change import promote as promote_in

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from kantan_agents.lab.evaluation.experiment.database import database_of
+from kantan_agents.lab.experiment.database import database_of
 from kantan_agents.lab.rollout.state.rows import RolloutChange, RolloutState, read_history, read_states
 from kantan_agents.traces.store import TraceStore
 

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from kantan_agents.core.usage import tokens_of
-from kantan_agents.lab.replay.experiment.prices import Prices
+from kantan_agents.lab.experiment.prices import Prices
 from kantan_agents.page.data.cut_texts import Pool, cut
 from kantan_agents.page.data.messages import messages_of
 from kantan_agents.traces.capture import ModelCallRecord, ToolCallRecord, ToolDefinition

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from kantan_agents.lab.evaluation.dataset.case import Case
 from kantan_agents.lab.evaluation.experiment.results import CaseResult
-from kantan_agents.lab.evaluation.finished_case import ToolUse
+from kantan_agents.lab.experiment.watching import ToolUse
 
 _LONGEST: Final = 20_000
 """So many characters of a text are shown."""

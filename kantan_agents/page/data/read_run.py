@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from kantan_agents.core.usage import tokens_of
 from kantan_agents.lab.evaluation.experiment.tables import EVALUATIONS, RESULTS, SCORES, has_tables
-from kantan_agents.lab.replay.experiment.prices import Prices
+from kantan_agents.lab.experiment.prices import Prices
 from kantan_agents.page.data.calls import Pools, cost_of, model_call_data, tool_call_data
 from kantan_agents.page.data.cut_texts import cut
 from kantan_agents.page.data.run_table import run_row

@@ -6,7 +6,7 @@ import json
 import threading
 from pathlib import Path
 
-from kantan_agents.lab.evaluation.experiment.database import prepare_database
+from kantan_agents.lab.experiment.database import prepare_database
 from kantan_agents.lab.rollout import history, promote, rollouts, stop
 from tests.programs import Preloaded
 

@@ -17,7 +17,7 @@ from kantan_agents.errors import (
     RolloutStepError,
     TraceDatabaseError,
 )
-from kantan_agents.lab.evaluation.experiment.database import prepare_database
+from kantan_agents.lab.experiment.database import prepare_database
 from kantan_agents.lab.rollout import (
     history,
     promote,

@@ -1,4 +1,4 @@
-"""Copies JSON data at the boundary, so that a case never shares a value with its caller."""
+"""Copies JSON data at the boundary, so that a case never shares a value with its caller, and compares it."""
 
 from __future__ import annotations
 
@@ -113,3 +113,27 @@ def _finite(text: str) -> float:
 
 
 _decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse_constant, parse_float=_finite)
+
+
+def same_data(one: Any, other: Any) -> bool:
+    """Return whether two values are the same JSON data as a reader compares them.
+
+    The order of keys does not matter. ``1`` equals ``1.0``, and ``true`` does not equal ``1``.
+    """
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(same_data(one[key], other[key]) for key in one)
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
+        return len(one) == len(other) and all(map(same_data, one, other))
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    return bool(one == other)
+
+
+def data_in(value: Any) -> Any:
+    """Return the JSON data in a text; the text itself if it is not JSON, and other values unchanged."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return read_json(value)
+    except NotJSONDataError:
+        return value

@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.lab.evaluation.dataset.json_data import NotJSONDataError, json_copy
+from kantan_agents.lab.evaluation.dataset.json_data import NotJSONDataError, data_in, json_copy, same_data
 from kantan_agents.lab.evaluation.evaluators.evaluator import Evaluator
-from kantan_agents.lab.evaluation.evaluators.same_data import data_in, same_data
 from kantan_agents.lab.evaluation.evaluators.versions import version_of_options
 from kantan_agents.lab.evaluation.finished_case import FinishedCase
 from kantan_agents.lab.evaluation.scores import Score

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from kantan_agents.agent import Agent
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.lab.evaluation.dataset.case import Case
+from kantan_agents.lab.evaluation.dataset.json_data import same_data
 from kantan_agents.lab.evaluation.evaluators.coerce import failed_score
 from kantan_agents.lab.evaluation.evaluators.judge_runs import (
     ask_judge,
@@ -17,7 +18,6 @@ from kantan_agents.lab.evaluation.evaluators.judge_runs import (
     parts_of,
     shown_to_judge,
 )
-from kantan_agents.lab.evaluation.evaluators.same_data import same_data
 from kantan_agents.lab.evaluation.evaluators.versions import version_of_options
 from kantan_agents.lab.evaluation.finished_case import FinishedCase
 from kantan_agents.lab.evaluation.judge_keys import COMPARED_A, COMPARED_B

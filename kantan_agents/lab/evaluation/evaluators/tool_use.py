@@ -8,12 +8,12 @@ from typing import Any
 import attrs
 
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.lab.evaluation.dataset.json_data import NotJSONDataError, json_copy
+from kantan_agents.lab.evaluation.dataset.json_data import NotJSONDataError, json_copy, same_data
 from kantan_agents.lab.evaluation.evaluators.evaluator import Evaluator
-from kantan_agents.lab.evaluation.evaluators.same_data import same_data
 from kantan_agents.lab.evaluation.evaluators.versions import version_of_options
-from kantan_agents.lab.evaluation.finished_case import FinishedCase, ToolUse
+from kantan_agents.lab.evaluation.finished_case import FinishedCase
 from kantan_agents.lab.evaluation.scores import Score
+from kantan_agents.lab.experiment.watching import ToolUse
 from kantan_agents.support.arguments import checked_bool, shown
 
 

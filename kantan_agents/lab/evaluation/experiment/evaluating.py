@@ -17,36 +17,30 @@ from kantan_agents.core.events import subscribe
 from kantan_agents.errors import EmptyDatasetError, InvalidOptionError
 from kantan_agents.lab.evaluation.dataset import Dataset, SealedDataset
 from kantan_agents.lab.evaluation.evaluators.evaluator import Evaluator, as_evaluator
-from kantan_agents.lab.evaluation.experiment.database import database_of, prepare_database, recorded, redacts
 from kantan_agents.lab.evaluation.experiment.evaluation import Evaluation
-from kantan_agents.lab.evaluation.experiment.identity import run_options
-from kantan_agents.lab.evaluation.experiment.missing_runs import find_missing_runs
 from kantan_agents.lab.evaluation.experiment.one_case import CaseRunner
-from kantan_agents.lab.evaluation.experiment.progress import Progress
+from kantan_agents.lab.evaluation.experiment.plan import Variant, Variants, find_missing_runs, variants_of
 from kantan_agents.lab.evaluation.experiment.rows import (
     EvaluationRow,
     Stored,
     read_evaluations,
-    read_results,
     read_stored,
 )
-from kantan_agents.lab.evaluation.experiment.run_config import checked_config, with_retry, withholds
-from kantan_agents.lab.evaluation.experiment.spending import EvaluationSpending
-from kantan_agents.lab.evaluation.experiment.variants import Variant, Variants, variants_of
-from kantan_agents.lab.evaluation.experiment.watching import notice
-from kantan_agents.lab.evaluation.experiment.work import Work
+from kantan_agents.lab.evaluation.experiment.work import EvaluationWork, Progress
 from kantan_agents.lab.evaluation.experiment.write_rows import open_evaluation
-from kantan_agents.lab.replay.experiment.budget import spending_limits
-from kantan_agents.lab.replay.experiment.prices import Prices
+from kantan_agents.lab.experiment.database import database_of, prepare_database, redacts
+from kantan_agents.lab.experiment.identity import run_options
+from kantan_agents.lab.experiment.prices import Prices
+from kantan_agents.lab.experiment.record_too import recorded
+from kantan_agents.lab.experiment.run_config import checked_config, with_retry, withholds
+from kantan_agents.lab.experiment.spending import Spending, spending_limits
+from kantan_agents.lab.experiment.watching import notice
 from kantan_agents.middleware import Retry
 from kantan_agents.support.arguments import checked_int, checked_text, shown
 from kantan_agents.traces.store import TraceStore
 
 Evaluators = Evaluator | Callable[..., Any] | Iterable[Evaluator | Callable[..., Any]]
 """What ``evaluate`` takes: an evaluator or a function, or several."""
-
-# So many earlier results say what a run may use.
-_LEARN_FROM = 1_000
 
 
 async def evaluate_async(
@@ -103,18 +97,18 @@ async def evaluate_async(
     }
     row, stored = await run_sync(_opened, path, title, body)
     units = await run_sync(lambda: list(find_missing_runs(cases, compared, times, asked, stored)))
-    spending = EvaluationSpending(limits)
+    agents = [one.agent for one in compared]
     runner = CaseRunner(
         title,
         priced,
-        with_retry(config, retry or Retry(), compared),
+        with_retry(config, retry or Retry(), agents),
         given,
         options,
-        withholds=await withholds(config, compared) or redacts(path),
+        await withholds(config, agents) or redacts(path),
     )
-    work = Work(path, row, units, total, runner, spending, progress)
-    if units and spending.is_limited:
-        await run_sync(_learn, spending, path, row, stored)
+    work = EvaluationWork(path, row, units, total, runner, Spending(limits), progress)
+    if units and limits:
+        await run_sync(work.learn, list(stored.rows.values()))
     async with AsyncExitStack() as stack:
         if units:
             await stack.enter_async_context(recorded(path))
@@ -209,8 +203,3 @@ def _opened(path: Path, name: str, body: Mapping[str, Any]) -> tuple[EvaluationR
     prepare_database(path)
     row = open_evaluation(path, name, body)
     return row, read_stored(path, row)
-
-
-def _learn(spending: EvaluationSpending, path: Path, row: EvaluationRow, stored: Stored) -> None:
-    rows = list(stored.rows.values())[-_LEARN_FROM:]
-    spending.learn((variant, result) for _, variant, result in read_results(path, row, rows))

@@ -1,28 +1,38 @@
-"""Runs a variant on a case, and says what became of it."""
+"""Runs a variant on a case, and asks evaluators about the run."""
 
 from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any, Final
 
-from agents import RunConfig
+import anyio
+import attrs
+from agents import CustomSpanData, RunConfig
+from agents.tracing import get_trace_provider
 
 from kantan_agents.agent.running.drive import drive
 from kantan_agents.agent.running.identity import begun_inside
 from kantan_agents.agent.running.new import new_run
 from kantan_agents.core.pipeline import Run
 from kantan_agents.lab.evaluation.dataset.case import NESTED
-from kantan_agents.lab.evaluation.experiment.missing_runs import MissingRun
+from kantan_agents.lab.evaluation.evaluators.evaluator import Evaluator
+from kantan_agents.lab.evaluation.evaluators.judge_runs import traced_judges
+from kantan_agents.lab.evaluation.experiment.plan import MissingRun
 from kantan_agents.lab.evaluation.experiment.results import CaseResult
-from kantan_agents.lab.evaluation.experiment.watching import Watch, current_watch
-from kantan_agents.lab.replay.experiment.prices import Prices
+from kantan_agents.lab.evaluation.experiment.rows import RatedScore
+from kantan_agents.lab.evaluation.finished_case import FinishedCase
+from kantan_agents.lab.evaluation.scores import Score
+from kantan_agents.lab.experiment.prices import Figures, Prices
+from kantan_agents.lab.experiment.watching import Watch, watched
 from kantan_agents.lab.replay.playback import output_of
 from kantan_agents.lab.replay.run_again import RecordedSession
+from kantan_agents.models.rubric import judge
 from kantan_agents.support.secrets import mask
 from kantan_agents.traces.capture.canonical import copied
+from kantan_agents.traces.metadata import JUDGE_SPAN
 from kantan_agents.traces.store.experiment_keys import EXPERIMENT_KEY
 
 CASE_KEY: Final = "kantan_agents_case"
@@ -35,20 +45,11 @@ REPEAT_KEY: Final = "kantan_agents_repeat"
 _WAITS: Final = "it waits for an approval, and nobody is asked in an evaluation"
 
 
-def metadata_of(evaluation: str, unit: MissingRun) -> dict[str, Any]:
-    """Return the metadata of a run and of those of its judges."""
-    return {
-        EXPERIMENT_KEY: evaluation,
-        CASE_KEY: unit.case.id,
-        VARIANT_KEY: unit.variant.name,
-        REPEAT_KEY: unit.repeat,
-    }
-
-
+@attrs.frozen
 class CaseRunner:
     """Runs variants on cases.
 
-    Args:
+    Attributes:
         evaluation: Name of the evaluation.
         prices: Prices of models.
         config: The configuration of each run.
@@ -57,30 +58,20 @@ class CaseRunner:
         withholds: Whether results are stored without their contents.
     """
 
-    def __init__(
-        self,
-        evaluation: str,
-        prices: Prices,
-        config: RunConfig,
-        context: Mapping[str, Any],
-        options: Mapping[str, Any],
-        *,
-        withholds: bool,
-    ) -> None:
-        self._evaluation = evaluation
-        self._prices = prices
-        self._config = config
-        self._context = context
-        self._options = options
-        self._withholds = withholds
+    evaluation: str
+    prices: Prices
+    config: RunConfig
+    context: Mapping[str, Any]
+    options: Mapping[str, Any]
+    withholds: bool
 
     async def run(self, unit: MissingRun) -> tuple[CaseResult, Exception | None]:
         """Run a variant on a case; return the result, and the error that ended the run."""
-        context = {**_copies(self._context), **copied(dict(unit.case.context))}
+        context = {**_copies(self.context), **copied(dict(unit.case.context))}
         given = unit.case.input if isinstance(unit.case.input, str) else copied(list(unit.case.input))
-        config = copy.copy(self._config)  # `replace` would read all type hints of the class
-        config.trace_metadata = self._metadata(unit)
-        options = {**self._options, "run_config": config}
+        config = copy.copy(self.config)  # `replace` would read all type hints of the class
+        config.trace_metadata = {**(config.trace_metadata or {}), **self.metadata_of(unit)}
+        options = {**self.options, "run_config": config}
         if unit.case.earlier:
             options["session"] = RecordedSession(copied(list(unit.case.earlier)))
         output: Any = None
@@ -88,7 +79,7 @@ class CaseRunner:
         run: Run | None = None
         start = time.perf_counter()
         is_nested = unit.case.metadata.get(NESTED)
-        with self.watched() as watch, begun_inside() if is_nested else nullcontext():
+        with watched(self.prices) as watch, begun_inside() if is_nested else nullcontext():
             try:
                 # As `run_async` does, but the run is known afterwards, and its trace.
                 run, pipeline = new_run(unit.variant.agent, given, context, options)
@@ -98,18 +89,14 @@ class CaseRunner:
         seconds = time.perf_counter() - start
         return self._result(unit, run, watch, output, error, seconds), error
 
-    @contextmanager
-    def watched(self) -> Iterator[Watch]:
-        """Watch what the runs use that begin meanwhile, in this task and those that it starts."""
-        watch = Watch(self._prices)
-        token = current_watch.set(watch)
-        try:
-            yield watch
-        finally:
-            current_watch.reset(token)
-
-    def _metadata(self, unit: MissingRun) -> dict[str, Any]:
-        return {**(self._config.trace_metadata or {}), **metadata_of(self._evaluation, unit)}
+    def metadata_of(self, unit: MissingRun) -> dict[str, Any]:
+        """Return the metadata of a run and of those of its judges."""
+        return {
+            EXPERIMENT_KEY: self.evaluation,
+            CASE_KEY: unit.case.id,
+            VARIANT_KEY: unit.variant.name,
+            REPEAT_KEY: unit.repeat,
+        }
 
     def _result(
         self,
@@ -135,12 +122,12 @@ class CaseRunner:
             message,
             trace_id,
             seconds,
-            watch.input_tokens,
-            watch.output_tokens,
-            watch.cost,
-            watch.model_calls,
+            watch.used.input_tokens,
+            watch.used.output_tokens,
+            watch.used.cost,
+            watch.used.model_calls,
             watch.tool_calls,
-            is_withheld=self._withholds or trace_id is None,
+            is_withheld=self.withholds or trace_id is None,
         )
 
 
@@ -154,3 +141,106 @@ def _copy(value: Any) -> Any:
         return copy.deepcopy(value)
     except Exception:  # noqa: BLE001 - a connection, for example, is what all runs share
         return value
+
+
+async def scores_of(
+    finished: FinishedCase,
+    evaluators: Sequence[Evaluator],
+    metadata: Mapping[str, Any],
+    prices: Prices,
+    *,
+    records_contents: bool,
+) -> tuple[list[RatedScore], dict[str, Figures]]:
+    """Return the scores that evaluators give to a run, asked at the same time, and what each has used.
+
+    Args:
+        finished: The run.
+        evaluators: The evaluators.
+        metadata: For the traces of judges.
+        prices: Prices of models.
+        records_contents: Whether these traces may have the contents of the run.
+    """
+    with traced_judges(metadata, records_contents=records_contents):
+        given, used = await _asked(finished, evaluators, prices)
+    rated: list[RatedScore] = []
+    for one in evaluators:
+        scores = given.get(one.name, {})
+        rated += (RatedScore(metric, score, "", one.name, one.version) for metric, score in scores.items())
+        if not scores:
+            rated.append(RatedScore.not_applicable(one.name, one.version))
+        if one.better == "higher":
+            _record(finished.trace_id, scores, records_contents=records_contents)
+    return (rated if records_contents else [_without_texts(one) for one in rated]), used
+
+
+def _own(finished: FinishedCase) -> FinishedCase:
+    """Return a run for one evaluator, which may change what it gets: others get copies of their own."""
+    case = finished.case
+    may_change = (finished.output, case.expected, case.input)
+    if not (
+        case.context
+        or case.metadata
+        or case.earlier
+        or any(isinstance(one, (dict, list)) for one in may_change)
+    ):
+        return finished
+    own = attrs.evolve(
+        case,
+        input=copied(case.input),
+        context=copied(dict(case.context)),
+        expected=copied(case.expected),
+        metadata=copied(dict(case.metadata)),
+        earlier=copied(list(case.earlier)),
+    )
+    return attrs.evolve(finished, case=own, output=copied(finished.output))
+
+
+def _without_texts(rated: RatedScore) -> RatedScore:
+    """Return a score without its texts, which may quote the run."""
+    if rated.score is None:
+        return rated
+    error = None if rated.score.error is None else rated.score.error.partition(":")[0]
+    return attrs.evolve(rated, score=attrs.evolve(rated.score, label=None, comment=None, error=error))
+
+
+async def _asked(
+    finished: FinishedCase, evaluators: Sequence[Evaluator], prices: Prices
+) -> tuple[dict[str, Mapping[str, Score]], dict[str, Figures]]:
+    found: dict[str, Mapping[str, Score]] = {}
+    used: dict[str, Figures] = {}
+
+    async def ask(evaluator: Evaluator) -> None:
+        with watched(prices) as watch:
+            found[evaluator.name] = await evaluator.score(_own(finished))
+        used[evaluator.name] = watch.used
+
+    asked = [one for one in evaluators if finished.error is None or one.on_failure]
+    if len(asked) == 1:
+        await ask(asked[0])
+    else:
+        async with anyio.create_task_group() as group:
+            for evaluator in asked:
+                group.start_soon(ask, evaluator)
+    return found, used
+
+
+def _record(trace_id: str | None, scores: Mapping[str, Score], *, records_contents: bool) -> None:
+    """Record scores of code as verdicts in the trace of the run; those of models are in the judges' traces.
+
+    kantan-llm finds them below a threshold, so only those from 0 to 1 are meant.
+    """
+    if trace_id is None:
+        return
+    provider = get_trace_provider()
+    trace = None
+    for metric, score in scores.items():
+        if score.value is None or score.source != "code" or not 0 <= score.value <= 1:
+            continue
+        if trace is None:  # it is not started, so that it is not recorded again
+            trace = provider.create_trace("evaluation", trace_id=trace_id)
+        text = "" if not records_contents else score.comment or score.label or ""
+        comment = f"{metric}: {text}".rstrip(": ")
+        verdict = judge(score.value, [comment])
+        verdict["rubric"]["comment"] = comment
+        with provider.create_span(CustomSpanData(JUDGE_SPAN, verdict), parent=trace):
+            pass

@@ -10,7 +10,7 @@ import attrs
 from anyio.to_thread import run_sync
 
 from kantan_agents.errors import TraceDatabaseError
-from kantan_agents.lab.evaluation.dataset.case import Case
+from kantan_agents.lab.evaluation.experiment.plan import MissingRun
 from kantan_agents.lab.evaluation.experiment.results import CaseResult
 from kantan_agents.lab.evaluation.experiment.rows import EvaluationRow, RatedScore
 from kantan_agents.lab.evaluation.experiment.write_rows import write_result, write_scores
@@ -20,30 +20,23 @@ from kantan_agents.traces.store.connection import changing, transaction
 _GATHER_SECONDS = 0.1
 
 
-@attrs.define
+@attrs.define(eq=False)
 class UnwrittenResult:
-    """A result on its way to the file.
+    """A result on its way to the file; it is put twice: when the run has ended, and with its scores.
 
     Attributes:
-        case: The case.
-        variant_hash: Hash of its variant.
+        unit: The run.
+        trace_id: Id of its trace.
         result: The result; None if it is stored already and only gets scores.
         row: The number of its row, once it is known.
-        trace_id: Id of the trace of the run.
-        replaces: Whether a finished result is replaced, or there may be scores of an evaluator's earlier
-            version.
         scores: Scores that are to be stored.
-        after: What was put earlier with the result itself, and knows its row by then.
     """
 
-    case: Case
-    variant_hash: str
+    unit: MissingRun
+    trace_id: str | None
     result: CaseResult | None
     row: int | None = None
-    trace_id: str | None = None
-    replaces: bool = False
     scores: Sequence[RatedScore] = ()
-    after: UnwrittenResult | None = None
 
 
 class ResultWriter:
@@ -106,17 +99,20 @@ class ResultWriter:
 
     def _write_all(self, waiting: Sequence[UnwrittenResult]) -> None:
         with changing(self._path) as connection, transaction(connection):
-            for kept in waiting:
+            for kept in dict.fromkeys(waiting):
+                unit = kept.unit
                 if kept.result is not None:
                     kept.row = write_result(
                         connection,
                         self._evaluation,
-                        kept.case,
-                        kept.variant_hash,
+                        unit.case,
+                        unit.variant.hash,
                         kept.result,
-                        replaces=kept.replaces,
+                        replaces=unit.replaces,
                     )
                     kept.result = None
-                row = kept.row if kept.after is None else kept.after.row
-                if kept.scores and row is not None:
-                    write_scores(connection, row, kept.scores, trace_id=kept.trace_id, replaces=kept.replaces)
+                if kept.scores and kept.row is not None:
+                    has_older = unit.row is not None  # scores of an evaluator's earlier version
+                    write_scores(
+                        connection, kept.row, kept.scores, trace_id=kept.trace_id, replaces=has_older
+                    )

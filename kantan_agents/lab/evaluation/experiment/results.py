@@ -10,8 +10,9 @@ import attrs
 import msgspec
 
 from kantan_agents.lab.evaluation.dataset.case import Case
-from kantan_agents.lab.evaluation.finished_case import FinishedCase, ToolUse
+from kantan_agents.lab.evaluation.finished_case import FinishedCase
 from kantan_agents.lab.evaluation.scores import Score
+from kantan_agents.lab.experiment.watching import ToolUse
 
 Status = Literal["finished", "failed"]
 

@@ -6,15 +6,12 @@ import json
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 import attrs
-import msgspec
 
-from kantan_agents.errors import TraceDatabaseError
 from kantan_agents.lab.evaluation.dataset.case import Case
 from kantan_agents.lab.evaluation.experiment.results import CaseResult
 from kantan_agents.lab.evaluation.experiment.tables import (
@@ -25,6 +22,7 @@ from kantan_agents.lab.evaluation.experiment.tables import (
     has_tables,
 )
 from kantan_agents.lab.evaluation.scores import Score
+from kantan_agents.lab.experiment.database import intact
 from kantan_agents.traces.store.connection import reading
 
 _NOT_APPLICABLE: Final = " "
@@ -161,7 +159,7 @@ def read_results(
         query = f"""SELECT r.id, r.variant_hash, r.body FROM {RESULTS} r
         WHERE r.evaluation = :evaluation {chosen} ORDER BY r.id"""  # noqa: S608
         for number, variant_hash, body in connection.execute(query, values):
-            with _damaged(path, f"a result of the evaluation {evaluation.name!r}"):
+            with intact(path, f"a result of the evaluation {evaluation.name!r}"):
                 found = CaseResult.from_dict(json.loads(body), scores.get(number, {}))
                 yield number, variant_hash, attrs.evolve(found, evaluators=givers.get(number, {}))
 
@@ -182,7 +180,7 @@ def read_cases(
     with reading(path, by_trace=False, with_views=False) as connection:
         one = "" if key is None else "AND case_id = ? AND case_hash = ?"
         query = f"SELECT case_id, case_hash, body FROM {CASES} WHERE evaluation = ? {one} ORDER BY id"  # noqa: S608
-        with _damaged(path, f"a case of the evaluation {evaluation.name!r}"):
+        with intact(path, f"a case of the evaluation {evaluation.name!r}"):
             return {
                 (case_id, case_hash): Case(**json.loads(body))
                 for case_id, case_hash, body in connection.execute(query, (evaluation.id, *(key or ())))
@@ -201,14 +199,6 @@ def row_of(path: Path, row: sqlite3.Row) -> EvaluationRow:
     Raises:
         TraceDatabaseError: E60, the row is damaged.
     """
-    with _damaged(path, f"the evaluation {row['name']!r}"):
+    with intact(path, f"the evaluation {row['name']!r}"):
         created_at = datetime.fromisoformat(row["created_at"])
         return EvaluationRow(row["id"], row["name"], created_at, json.loads(row["body"]))
-
-
-@contextmanager
-def _damaged(path: Path, what: str) -> Iterator[None]:
-    try:
-        yield
-    except (KeyError, TypeError, ValueError, msgspec.ValidationError) as error:
-        raise TraceDatabaseError(path=str(path), reason=f"{what} is damaged: {error}") from error

@@ -9,6 +9,8 @@ from __future__ import annotations
 import sqlite3
 from typing import Final
 
+from kantan_agents.traces.schema import count_existing
+
 EVALUATIONS: Final = "kantan_agents_evaluations"
 """One row for each evaluation, by name."""
 CASES: Final = "kantan_agents_evaluation_cases"
@@ -95,6 +97,4 @@ def create_tables(connection: sqlite3.Connection) -> None:
 
 def has_tables(connection: sqlite3.Connection) -> bool:
     """Return whether the file has all tables of evaluations."""
-    marks = ",".join("?" * len(TABLES))
-    query = f"SELECT COUNT(*) FROM main.sqlite_master WHERE type = 'table' AND name IN ({marks})"  # noqa: S608
-    return bool(connection.execute(query, TABLES).fetchone()[0] == len(TABLES))
+    return count_existing(connection, TABLES) == len(TABLES)

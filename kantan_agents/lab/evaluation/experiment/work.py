@@ -1,40 +1,59 @@
-"""``Work``: makes the runs of an evaluation that are missing, and keeps what is done."""
+"""``EvaluationWork``: makes the runs of an evaluation that are missing, and keeps what is done."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import anyio
+import attrs
 from agents.tracing.scope import Scope
 from anyio.to_thread import run_sync
 
-from kantan_agents.lab.evaluation.evaluators.evaluator import Evaluator
-from kantan_agents.lab.evaluation.experiment.missing_runs import MissingRun
-from kantan_agents.lab.evaluation.experiment.one_case import CaseRunner, metadata_of
-from kantan_agents.lab.evaluation.experiment.progress import Progress
+from kantan_agents.errors import EvaluationBudgetError
+from kantan_agents.lab.evaluation.experiment.one_case import CaseRunner, scores_of
+from kantan_agents.lab.evaluation.experiment.plan import MissingRun
 from kantan_agents.lab.evaluation.experiment.result_writer import ResultWriter, UnwrittenResult
 from kantan_agents.lab.evaluation.experiment.results import CaseResult
 from kantan_agents.lab.evaluation.experiment.rows import EvaluationRow, read_results
-from kantan_agents.lab.evaluation.experiment.scoring import scores_of
-from kantan_agents.lab.evaluation.experiment.spending import EvaluationSpending
-from kantan_agents.lab.replay.experiment.fatal_errors import is_fatal
+from kantan_agents.lab.experiment.spending import Spending
+from kantan_agents.lab.experiment.work import Work, is_fatal
+from kantan_agents.support.ledger import Amounts
 from kantan_agents.support.log import get_logger
 
 _log = get_logger("kantan_agents.evaluation")
 
 # Results that are read again at once, to be scored by other evaluators.
 _AT_ONCE = 256
-
-# Seconds from the start of one worker to that of the next. Workers that start together stay together: all
-# wait for their models at the same time, and then all have work at the same time. Apart, some work while
-# others wait.
-_START_APART = 0.001
+# So many earlier results say what a run may use.
+_LEARN_FROM = 1_000
 
 
-class Work:
+@attrs.frozen
+class Progress:
+    """How far an evaluation is.
+
+    Attributes:
+        done: Runs that are finished and scored, those of earlier starts included.
+        total: All runs.
+        failed: Runs of this start that an error has ended.
+        tokens: Input and output tokens of this start, those of judges included.
+        cost: Their price; None without prices.
+    """
+
+    done: int
+    total: int
+    failed: int = 0
+    tokens: int = 0
+    cost: float | None = None
+
+
+class EvaluationWork:
     """The runs of an evaluation that are still to be made or scored.
+
+    Before a run begins, what the most expensive run of its variant has used so far is reserved for it, and
+    what each of its evaluators has used at most.
 
     Args:
         path: The trace database.
@@ -44,9 +63,6 @@ class Work:
         runner: Makes a run.
         spending: The budget.
         progress: Called whenever a run is done.
-
-    Attributes:
-        stopped: The error that ended it before everything was done.
     """
 
     def __init__(
@@ -56,7 +72,7 @@ class Work:
         units: Sequence[MissingRun],
         total: int,
         runner: CaseRunner,
-        spending: EvaluationSpending,
+        spending: Spending,
         progress: Callable[[Progress], None] | None,
     ) -> None:
         self._path = path
@@ -69,17 +85,26 @@ class Work:
         self._done = total - len(units)
         self._kept = total - sum(unit.row is None for unit in units)
         self._failed = 0
-        self._running = 0
-        self._settled = anyio.Event()
-        self._keeper = ResultWriter(path, row, self._stop)
-        self.stopped: Exception | None = None
+        self._work = Work(spending)
+        self._writer = ResultWriter(path, row, self._work.stop)
+
+    @property
+    def stopped(self) -> Exception | None:
+        """The error that ended it before everything was done."""
+        return self._work.stopped
+
+    def learn(self, rows: Sequence[int]) -> None:
+        """Learn from the latest of these results what runs may use."""
+        for _, variant, result in self._read(rows[-_LEARN_FROM:]):
+            if _shows_use(result):
+                self._spending.learn(("run", variant), {"tokens": result.tokens, "cost": result.cost})
 
     async def make(self, workers: int) -> None:
         """Do all that is missing, so many at a time."""
         self._report()
         try:
             async with anyio.create_task_group() as group:
-                group.start_soon(self._keeper.work)
+                group.start_soon(self._writer.work)
                 group.start_soon(self._make, workers)
         except BaseException as error:
             # What an evaluator raises beside errors, such as SystemExit, is raised as it is.
@@ -95,127 +120,92 @@ class Work:
         Scope.set_current_span(None)
         try:
             await self._score_stored(workers)
-            units = iter([unit for unit in self._units if unit.row is None])
-            if self._spending.is_limited:
-                units = await self._explored(units)
-            async with anyio.create_task_group() as group:
-                for number in range(min(workers, len(self._units))):
-                    group.start_soon(self._worker, units, number * _START_APART)
+            missing = [unit for unit in self._units if unit.row is None]
+            await self._work.do(missing, self._run, workers, self._is_known)
         finally:
-            self._keeper.close()
-
-    async def _explored(self, units: Iterator[MissingRun]) -> Iterator[MissingRun]:
-        """Run alone, one after the other, until all variants and judges are known; return what is left."""
-        left: list[MissingRun] = []
-        for unit in units:
-            if self.stopped is None and not self._spending.knows(unit.variant.hash, unit.evaluators):
-                await self._run(unit)
-            else:
-                left.append(unit)
-        return iter(left)
-
-    async def _worker(self, units: Iterator[MissingRun], delay: float) -> None:
-        await anyio.sleep(delay)
-        for unit in units:
-            if self.stopped is not None:
-                return
-            await self._run(unit)
+            self._writer.close()
 
     async def _run(self, unit: MissingRun) -> None:
-        async with self._budgeted(unit.variant.hash, unit.evaluators) as may_run:
+        async with self._paid(unit) as may_run:
             if not may_run:
                 return
             result, error = await self._runner.run(unit)
-            self._spending.spend_on_run(unit.variant.hash, result)
+            kind = ("run", unit.variant.hash) if _shows_use(result) else None
+            self._spending.count(result.tokens, result.cost, kind)
             if is_fatal(error):
-                self._stop(error)
+                self._work.stop(error)
                 return
-            kept = UnwrittenResult(unit.case, unit.variant.hash, result, replaces=unit.replaces)
-            self._keeper.put(kept)
             self._kept += 1
             self._failed += error is not None
-            await self._score(unit, result, kept)
-
-    @asynccontextmanager
-    async def _budgeted(self, variant: str | None, evaluators: Sequence[Evaluator]) -> AsyncIterator[bool]:
-        """Reserve what a run may use, and yield whether it may begin; otherwise the evaluation has ended."""
-        reserved = self._spending.reserve(variant, evaluators)
-        while reserved is None and self._running:
-            # Another run may use less than what is reserved for it.
-            await self._settled.wait()
-            reserved = self._spending.reserve(variant, evaluators)
-        if reserved is None or self.stopped is not None:
-            self._stop(self._spending.used_up(variant, evaluators, self._kept, self._total))
-            yield False
-            return
-        self._running += 1
-        try:
-            yield True
-        finally:
-            self._spending.release(reserved)
-            self._running -= 1
-            self._settled.set()
-            self._settled = anyio.Event()
+            kept = UnwrittenResult(unit, result.trace_id, result, unit.row)
+            self._writer.put(kept)
+            await self._score(kept, result)
 
     async def _score_stored(self, workers: int) -> None:
         """Ask the evaluators that are new, or of another version, about results that are stored."""
         units = {unit.row: unit for unit in self._units if unit.row is not None}
-        rows = [row for row in units if row is not None]
+        rows = list(units)
 
-        async def score(stored: Iterator[tuple[int, str, CaseResult]]) -> None:
-            for number, _, result in stored:
-                unit = units[number]
-                async with self._budgeted(None, unit.evaluators) as may_ask:
-                    if not may_ask:
-                        return
-                    await self._score(
-                        unit, result, UnwrittenResult(unit.case, unit.variant.hash, None, number)
-                    )
+        async def score(stored: tuple[int, str, CaseResult]) -> None:
+            number, _, result = stored
+            async with self._paid(units[number]) as may_ask:
+                if may_ask:
+                    kept = UnwrittenResult(units[number], result.trace_id, None, number)
+                    await self._score(kept, result)
 
         for start in range(0, len(rows), _AT_ONCE):
             found = await run_sync(self._read, rows[start : start + _AT_ONCE])
-            known: list[tuple[int, str, CaseResult]] = []
-            for one in found:
-                if self._spending.is_limited and not self._spending.knows(None, units[one[0]].evaluators):
-                    await score(iter([one]))
-                else:
-                    known.append(one)
-            stored = iter(known)
-            async with anyio.create_task_group() as group:
-                for _ in range(workers):
-                    group.start_soon(score, stored)
+            await self._work.do(found, score, workers, lambda one: self._is_known(units[one[0]]))
 
     def _read(self, rows: Sequence[int]) -> list[tuple[int, str, CaseResult]]:
         return list(read_results(self._path, self._row, rows))
 
-    async def _score(self, unit: MissingRun, result: CaseResult, kept: UnwrittenResult) -> None:
-        scores, watches = await scores_of(
-            result.finished(unit.case),
-            unit.evaluators,
-            metadata_of(self._row.name, unit),
-            self._runner.watched,
+    async def _score(self, kept: UnwrittenResult, result: CaseResult) -> None:
+        kept.scores, used = await scores_of(
+            result.finished(kept.unit.case),
+            kept.unit.evaluators,
+            self._runner.metadata_of(kept.unit),
+            self._runner.prices,
             records_contents=not result.is_withheld,
         )
-        scored = {one.evaluator for one in scores if one.score is not None and one.score.value is not None}
-        for name, watch in watches.items():
-            tokens = watch.input_tokens + watch.output_tokens
-            self._spending.spend_on_scores(name, tokens, watch.cost, has_scored=name in scored)
-        self._keeper.put(
-            UnwrittenResult(
-                kept.case,
-                kept.variant_hash,
-                None,
-                trace_id=result.trace_id,
-                replaces=unit.row is not None,
-                scores=scores,
-                after=kept,
-            )
-        )
+        scored = {
+            one.evaluator for one in kept.scores if one.score is not None and one.score.value is not None
+        }
+        for name, figures in used.items():
+            # Without tokens and a score, it may have failed before it has asked.
+            kind = ("evaluator", name) if figures.tokens or name in scored else None
+            self._spending.count(figures.tokens, figures.cost, kind)
+        self._writer.put(kept)
         self._done += 1
         self._report()
 
-    def _stop(self, error: Exception | None) -> None:
-        self.stopped = self.stopped or error
+    def _is_known(self, unit: MissingRun) -> bool:
+        return self._spending.knows(_kinds(unit, judges_only=True))
+
+    def _paid(self, unit: MissingRun) -> AbstractAsyncContextManager[bool]:
+        return self._work.paid(lambda: self._estimate(unit), lambda: self._used_up(unit))
+
+    def _estimate(self, unit: MissingRun) -> Amounts:
+        estimate = self._spending.estimate(_kinds(unit))
+        is_free = unit.row is not None and not estimate["tokens"]
+        # Code costs nothing, also if nothing is left.
+        return {} if is_free and all(one.source != "model" for one in unit.evaluators) else estimate
+
+    def _used_up(self, unit: MissingRun) -> EvaluationBudgetError:
+        limits = self._spending.limits
+        shown = " and ".join(f"{name} {value:,}" for name, value in limits.items())
+        if "cost" in limits and self._spending.cost is None:
+            reason = f"the limit is {shown}, and a model that was asked has no price; name it in the prices"
+            return EvaluationBudgetError(reason=reason)
+        next_one = self._spending.estimate(_kinds(unit))["tokens"]
+        what = "one run takes" if unit.row is None else "the judges of one result take"
+        kept = "are kept" if unit.row is None else "are kept, some of them without all scores"
+        reason = (
+            f"the limit is {shown}; {self._spending.tokens:,} tokens were used, and {what} up to "
+            f"{next_one:,.0f}. {self._kept} of {self._total} runs {kept}; start it again with a higher "
+            "limit, and it goes on"
+        )
+        return EvaluationBudgetError(reason=reason)
 
     def _report(self) -> None:
         if self._progress is None:
@@ -225,6 +215,19 @@ class Work:
             self._progress(Progress(self._done, self._total, self._failed, spending.tokens, spending.cost))
         except Exception as error:  # noqa: BLE001 - as of an observer: it must not break the evaluation
             _log.error("progress callback failed", evaluation=self._row.name, error=repr(error))
+
+
+def _kinds(unit: MissingRun, *, judges_only: bool = False) -> list[Hashable]:
+    """Return what a unit asks: its evaluators and, unless there is a result already, its variant."""
+    found: list[Hashable] = [
+        ("evaluator", one.name) for one in unit.evaluators if not judges_only or one.source == "model"
+    ]
+    return [*found, ("run", unit.variant.hash)] if unit.row is None else found
+
+
+def _shows_use(result: CaseResult) -> bool:
+    """Return whether a result shows what a run uses: it has not failed before it asked a model."""
+    return result.status != "failed" or result.tokens > 0
 
 
 def _first_of(error: BaseException) -> BaseException:

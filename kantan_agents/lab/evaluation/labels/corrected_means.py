@@ -15,9 +15,9 @@ from kantan_agents.lab.evaluation.labels.arguments import checked_metric
 from kantan_agents.lab.evaluation.labels.corrected_values import CorrectedComparison, CorrectedScore
 from kantan_agents.lab.evaluation.labels.judged_units import JudgedUnits, judged_units
 from kantan_agents.lab.evaluation.labels.label import Label, RatedResult, given_by, labels_by_result
+from kantan_agents.lab.evaluation.labels.measure import counted
 from kantan_agents.lab.evaluation.labels.quality import check_judged
 from kantan_agents.lab.evaluation.labels.stored_labels import labels_of
-from kantan_agents.lab.evaluation.labels.wording import counted
 from kantan_agents.support.arguments import checked_number, shown
 from kantan_agents.traces.store import TraceStore
 

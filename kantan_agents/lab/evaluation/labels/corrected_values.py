@@ -8,7 +8,7 @@ import attrs
 
 from kantan_agents.lab.evaluation.comparing.comparison import Verdict
 from kantan_agents.lab.evaluation.experiment.results import Better
-from kantan_agents.lab.evaluation.labels.wording import bounds
+from kantan_agents.lab.evaluation.labels.measure import bounds
 
 
 @attrs.frozen

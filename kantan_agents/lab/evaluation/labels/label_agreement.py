@@ -10,8 +10,8 @@ import numpy as np
 
 from kantan_agents.lab.evaluation.experiment.evaluation import Evaluation
 from kantan_agents.lab.evaluation.labels.label import labels_by_result
+from kantan_agents.lab.evaluation.labels.measure import counted
 from kantan_agents.lab.evaluation.labels.stored_labels import labels_of
-from kantan_agents.lab.evaluation.labels.wording import counted
 from kantan_agents.lab.evaluation.statistics import Agreement, cohens_kappa, is_binary, krippendorff_alpha
 
 _FEWEST: Final = 10

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import attrs
 
-from kantan_agents.lab.evaluation.labels.wording import bounds, counted
 from kantan_agents.lab.evaluation.statistics import PositionBias, Rate, Trend
 
 _SIGNIFICANT: Final = 0.05
@@ -85,3 +84,13 @@ class Measure:
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON data."""
         return attrs.asdict(self)
+
+
+def counted(count: int, thing: str) -> str:
+    """Return a count with its noun: ``1 case``, ``12 cases``."""
+    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
+
+
+def bounds(low: float | None, high: float | None) -> list[str]:
+    """Return an interval as a list of one text; an empty list if it is not known."""
+    return [] if low is None or high is None else [f"{low:.2g} to {high:.2g}"]

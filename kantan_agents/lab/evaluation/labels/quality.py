@@ -14,10 +14,9 @@ from kantan_agents.lab.evaluation.experiment.evaluation import Evaluation
 from kantan_agents.lab.evaluation.experiment.results import CaseResult
 from kantan_agents.lab.evaluation.labels.arguments import checked_metric
 from kantan_agents.lab.evaluation.labels.label import given_by, labels_by_result, mean_value
-from kantan_agents.lab.evaluation.labels.measure import Measure
+from kantan_agents.lab.evaluation.labels.measure import Measure, counted
 from kantan_agents.lab.evaluation.labels.rows import read_score_times
 from kantan_agents.lab.evaluation.labels.stored_labels import labels_of
-from kantan_agents.lab.evaluation.labels.wording import counted
 from kantan_agents.lab.evaluation.statistics import drift, judge_rates, length_bias, position_bias
 from kantan_agents.support.arguments import checked_number
 from kantan_agents.support.nearest import nearest

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Final
 
 import attrs
 
-from kantan_agents.errors import TraceDatabaseError
 from kantan_agents.lab.evaluation.experiment.rows import EvaluationRow, ResultKey
 from kantan_agents.lab.evaluation.experiment.tables import CASES, REPLACE_SCORE, RESULTS, SCORES
 from kantan_agents.lab.evaluation.labels.label import Label
+from kantan_agents.lab.experiment.database import intact
 from kantan_agents.traces.store.connection import changing, reading, transaction
 
 _KEY: Final = "c.case_id, c.case_hash, r.variant_hash, r.repeat"
@@ -108,7 +106,7 @@ def read_labels(path: Path, evaluation: EvaluationRow, metric: str | None = None
     query = f"""SELECT {_KEY}, s.metric, s.rater, s.value, s.label, s.comment, s.probability, s.created_at
     FROM {SCORES} s JOIN {RESULTS} r ON r.id = s.result JOIN {CASES} c ON c.id = r.case_row
     WHERE r.evaluation = ? AND s.rater != '' AND s.value IS NOT NULL AND (? IS NULL OR s.metric = ?)"""  # noqa: S608
-    with reading(path, by_trace=False, with_views=False) as connection, _damaged(path):
+    with reading(path, by_trace=False, with_views=False) as connection, intact(path, "a label or score"):
         found = connection.execute(query, (evaluation.id, metric, metric))
         return [_label(row, names[row["variant_hash"]]) for row in found if row["variant_hash"] in names]
 
@@ -133,7 +131,7 @@ def read_score_times(path: Path, evaluation: EvaluationRow, metric: str) -> dict
     """
     query = f"""SELECT {_KEY}, s.created_at FROM {SCORES} s JOIN {RESULTS} r ON r.id = s.result
     JOIN {CASES} c ON c.id = r.case_row WHERE r.evaluation = ? AND s.metric = ? AND s.rater = ''"""  # noqa: S608
-    with reading(path, by_trace=False, with_views=False) as connection, _damaged(path):
+    with reading(path, by_trace=False, with_views=False) as connection, intact(path, "a label or score"):
         found = connection.execute(query, (evaluation.id, metric))
         return {(row[0], row[1], row[2], row[3]): datetime.fromisoformat(row[4]) for row in found}
 
@@ -262,11 +260,3 @@ def _stored(connection: sqlite3.Connection, result: ResultRow, metric: str, by: 
     WHERE r.id = ? AND r.trace_id IS ? AND s.metric = ? AND s.rater = ?"""  # noqa: S608
     found: Any = connection.execute(query, (result.number, result.trace_id, metric, by)).fetchone()
     return None if found is None else LabelRow(*found)
-
-
-@contextmanager
-def _damaged(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except (TypeError, ValueError) as error:
-        raise TraceDatabaseError(path=str(path), reason=f"a label or score is damaged: {error}") from error

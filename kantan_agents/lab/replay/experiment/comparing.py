@@ -1,4 +1,4 @@
-"""Compares a run with the recorded one: its decisions, its output, and what it has used."""
+"""Compares a run with the recorded one: its decisions and its output."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from kantan_agents.core.usage import tokens_of
 from kantan_agents.errors import code_of
 from kantan_agents.lab.replay.answers_from_recording import plain_arguments
-from kantan_agents.lab.replay.experiment.outcome import ChangedDecision, DecisionKind, Figures
-from kantan_agents.lab.replay.experiment.prices import Prices
-from kantan_agents.lab.replay.experiment.seen_events import SeenEvents
+from kantan_agents.lab.replay.experiment.outcome import ChangedDecision, DecisionKind
+from kantan_agents.lab.replay.experiment.repetition import SeenEvents
 from kantan_agents.lab.replay.recording import Recording
 from kantan_agents.support.secrets import mask
 from kantan_agents.traces.capture import RunRecord
@@ -106,22 +104,3 @@ def same_failure(recorded: RunRecord, error: BaseException) -> bool:
     before = recorded.error
     names = (type(error).__name__, getattr(error, "type_name", ""))
     return before is not None and before.type in names and before.code == code_of(error)
-
-
-def figures_before(recording: Recording, seen: SeenEvents, prices: Prices) -> Figures:
-    """Return what a recorded run has used."""
-    total = Figures(cost=prices.nothing)
-    for run in runs_replayed(recording, seen):
-        for call in run.model_calls:
-            used = tokens_of(call.answer)
-            total += Figures(1, *used, call.seconds, prices.cost(call.model, *used))
-    return total
-
-
-def figures_after(seen: SeenEvents, prices: Prices) -> Figures:
-    """Return what a run has used."""
-    total = Figures(cost=prices.nothing)
-    for call in seen.model_calls:
-        used = tokens_of(call)
-        total += Figures(1, *used, call.seconds, prices.cost(call.model, *used))
-    return total

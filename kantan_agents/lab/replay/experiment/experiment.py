@@ -10,8 +10,9 @@ from typing import Any
 import attrs
 
 from kantan_agents.errors import InvalidOptionError
+from kantan_agents.lab.experiment.prices import Figures
 from kantan_agents.lab.replay.cohort import Skipped
-from kantan_agents.lab.replay.experiment.outcome import STATUSES, Figures, RunOutcome
+from kantan_agents.lab.replay.experiment.outcome import STATUSES, RunOutcome
 from kantan_agents.lab.replay.experiment.rows import ExperimentRow, read_experiments, read_runs
 from kantan_agents.support.nearest import nearest
 from kantan_agents.traces.store import TraceStore

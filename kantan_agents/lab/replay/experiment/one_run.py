@@ -9,58 +9,35 @@ from typing import Any
 import attrs
 from agents import RunConfig
 
-from kantan_agents.core.events import Event, ModelCallFinished
-from kantan_agents.core.usage import tokens_of
-from kantan_agents.errors import (
-    InvalidChangeError,
-    InvalidOptionError,
-)
-from kantan_agents.lab.replay.change import Change, plain
+from kantan_agents.core.events import Event
+from kantan_agents.errors import InvalidChangeError
+from kantan_agents.lab.experiment.spending import Spending
+from kantan_agents.lab.replay.change import Change
+from kantan_agents.lab.replay.cohort import recorded_figures
 from kantan_agents.lab.replay.experiment.comparing import (
     changed_decisions,
     changed_fields,
-    figures_after,
-    figures_before,
     is_wording,
+    runs_replayed,
     same_failure,
 )
-from kantan_agents.lab.replay.experiment.fatal_errors import is_fatal
 from kantan_agents.lab.replay.experiment.outcome import ChangedDecision, RunOutcome, Status
 from kantan_agents.lab.replay.experiment.plan import WantedExperiment
-from kantan_agents.lab.replay.experiment.playback import CounterfactualPlayback, Policy
+from kantan_agents.lab.replay.experiment.playback import CounterfactualPlayback
 from kantan_agents.lab.replay.playback import output_of
 from kantan_agents.lab.replay.recording import Recording
 from kantan_agents.lab.replay.run_again import context_of, run_again
-from kantan_agents.support.ledger import Ledger
 from kantan_agents.traces.capture.canonical import canonical, copied
 from kantan_agents.traces.capture.playback import current_playback
 from kantan_agents.traces.store.experiment_keys import EXPERIMENT_KEY, REPLAYED_KEY
 
 
-@attrs.frozen
-class Attempt:
-    """What became of a repetition.
-
-    Attributes:
-        outcome: The result; None if it was ended because the budget is used up.
-        fatal: The error that every other run would have as well: the model cannot be reached.
-    """
-
-    outcome: RunOutcome | None
-    fatal: Exception | None = None
-
-
-def checked_run_config(given: Any, changes: Iterable[Change]) -> RunConfig:
-    """Return a configuration of runs for ``replay_cohort``.
+def check_effect(config: RunConfig, changes: Iterable[Change]) -> None:
+    """Check that each change has an effect beside a configuration of runs.
 
     Raises:
-        InvalidOptionError: E75, it is neither a RunConfig nor a dict of its fields.
-        InvalidChangeError: E94, a change would have no effect beside it.
+        InvalidChangeError: E94, one has none.
     """
-    try:
-        config = given if isinstance(given, RunConfig) else RunConfig(**({} if given is None else given))
-    except TypeError as error:
-        raise InvalidOptionError(option="run_config", reason=str(error)) from error
     settings = vars(config.model_settings) if config.model_settings is not None else {}
     fixed = {f"settings.{name}" for name, value in settings.items() if value is not None}
     fixed |= {"model"} if config.model is not None else set()
@@ -69,63 +46,48 @@ def checked_run_config(given: Any, changes: Iterable[Change]) -> RunConfig:
             if what in fixed:
                 reason = "the run_config has another value, which wins over that of the agent"
                 raise InvalidChangeError(change=what, reason=reason)
-    return config
 
 
-def described_config(config: RunConfig) -> dict[str, Any]:
-    """Return what identifies a configuration in another process: its model and its settings."""
-    model = config.model
-    named = model is None or isinstance(model, str)
-    return {
-        "model": model if named else getattr(model, "model", type(model).__name__),
-        "model_settings": plain(config.model_settings),
-    }
-
-
+@attrs.frozen
 class Runner:
     """Makes the runs of an experiment.
 
-    Args:
+    Attributes:
         name: Name of the experiment.
         wanted: What the caller has asked for.
-        policy: What happens to new calls.
-        ledger: Counts what the model calls use.
-        config: The configuration of each run.
+        spending: Counts what the model calls use.
     """
 
-    def __init__(
-        self, name: str, wanted: WantedExperiment, policy: Policy, ledger: Ledger, config: RunConfig
-    ) -> None:
-        self._config = config
-        self._name = name
-        self._wanted = wanted
-        self._policy = policy
-        self._ledger = ledger
+    name: str
+    wanted: WantedExperiment
+    spending: Spending
 
     def notice(self, event: Event) -> None:
         """Pass an event on to the repetition that its run belongs to; a handler of the changed agent."""
         playback = current_playback.get()
         if not isinstance(playback, CounterfactualPlayback):
             return
-        playback.seen.add(event)
-        if isinstance(event, ModelCallFinished):
-            used = tokens_of(event)
-            cost = self._wanted.prices.cost(event.model, *used)
-            self._ledger.spend({"tokens": sum(used), "cost": cost})
+        used = playback.seen.add(event)
+        if used is not None:
+            self.spending.count(used.tokens, used.cost)
 
-    async def repeat(self, recording: Recording, number: int) -> Attempt:
-        """Run a recorded run once more and compare it."""
-        playback = CounterfactualPlayback(recording, self._policy, lambda: self._ledger.may_spend)
-        root, agent = recording.root, self._wanted.after
+    async def repeat(self, recording: Recording, number: int) -> tuple[RunOutcome | None, Exception | None]:
+        """Run a recorded run once more and compare it.
+
+        Returns:
+            The result, None if it was ended because the budget is used up; and the error that ended the run.
+        """
+        playback = CounterfactualPlayback(recording, self.wanted, self.spending)
+        root, agent = recording.root, self.wanted.after
         metadata = {
-            **(self._config.trace_metadata or {}),
-            EXPERIMENT_KEY: self._name,
+            **(self.wanted.config.trace_metadata or {}),
+            EXPERIMENT_KEY: self.name,
             REPLAYED_KEY: root.id,
         }
-        options = {"run_config": dataclasses.replace(self._config, trace_metadata=metadata)}
-        context = context_of(root, self._wanted.context)
-        if self._wanted.run_rules is not None:
-            context["tool_rules"] = copied(self._wanted.run_rules)
+        options = {"run_config": dataclasses.replace(self.wanted.config, trace_metadata=metadata)}
+        context = context_of(root, self.wanted.context)
+        if self.wanted.run_rules is not None:
+            context["tool_rules"] = copied(self.wanted.run_rules)
         token = current_playback.set(playback)
         returned: dict[str, Any] | None = None
         error: Exception | None = None
@@ -135,10 +97,7 @@ class Runner:
             error = raised
         finally:
             current_playback.reset(token)
-        if playback.is_broke:
-            return Attempt(None)
-        outcome = self._outcome(playback, number, returned, error)
-        return Attempt(outcome, error if outcome.status == "failed" and is_fatal(error) else None)
+        return (None if playback.is_broke else self._outcome(playback, number, returned, error)), error
 
     def _outcome(
         self,
@@ -162,8 +121,8 @@ class Runner:
             tuple(decisions),
             playback.new_call,
             message,
-            figures_before(recording, seen, self._wanted.prices),
-            figures_after(seen, self._wanted.prices),
+            recorded_figures(runs_replayed(recording, seen), self.wanted.prices),
+            seen.used,
             root.output,
             output,
             tuple(seen.simulated),

@@ -9,12 +9,14 @@ import attrs
 import msgspec
 from typing_extensions import Self
 
+from kantan_agents.lab.experiment.prices import Figures
 from kantan_agents.traces.capture.json_values import JSONValue
 
 Status = Literal["same", "wording", "changed", "diverged", "failed"]
 STATUSES: Final[tuple[Status, ...]] = ("same", "wording", "changed", "diverged", "failed")
 """How a run can compare with the recorded one, from the best to the worst."""
 
+_NOTHING: Final = Figures()
 DecisionKind = Literal["tool call", "hand-off", "refusal", "field", "error"]
 
 
@@ -59,40 +61,6 @@ class NewCall:
 
 
 @attrs.frozen
-class Figures:
-    """What a run has used.
-
-    Attributes:
-        model_calls: Number of model calls.
-        input_tokens: Sum over the model calls.
-        output_tokens: Sum over the model calls.
-        seconds: Time spent in model calls; tools are answered at once and not counted.
-        cost: Price of the tokens, in the currency of the prices; None without prices for all models.
-    """
-
-    model_calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    seconds: float = 0.0
-    cost: float | None = None
-
-    @property
-    def tokens(self) -> int:
-        """Input and output tokens together."""
-        return self.input_tokens + self.output_tokens
-
-    def __add__(self, other: Figures) -> Figures:
-        has_cost = self.cost is not None and other.cost is not None
-        return Figures(
-            self.model_calls + other.model_calls,
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            self.seconds + other.seconds,
-            (self.cost or 0.0) + (other.cost or 0.0) if has_cost else None,
-        )
-
-
-@attrs.frozen
 class RunOutcome:
     """A recorded run and what became of it with the change.
 
@@ -124,8 +92,8 @@ class RunOutcome:
     decisions: tuple[ChangedDecision, ...] = ()
     new_call: NewCall | None = None
     error: str | None = None
-    before: Figures = Figures()
-    after: Figures = Figures()
+    before: Figures = _NOTHING
+    after: Figures = _NOTHING
     output_before: JSONValue = None
     output_after: JSONValue = None
     simulated: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
-from agents import ComputerTool, Runner
+from agents import ComputerTool, RunConfig, Runner
 
 from kantan_agents.agent import Agent
 from kantan_agents.core.prompt import Prompt
@@ -18,13 +18,12 @@ from kantan_agents.errors import (
     NoChangeError,
     UnknownRecordedToolError,
 )
+from kantan_agents.lab.experiment.prices import Prices
+from kantan_agents.lab.experiment.reached import Reached
 from kantan_agents.lab.replay.answers_from_recording import was_made
 from kantan_agents.lab.replay.change import Change
 from kantan_agents.lab.replay.changed_agent import ChangedPart
-from kantan_agents.lab.replay.cohort import Cohort, Skipped, obstacle
-from kantan_agents.lab.replay.experiment.budget import recorded_use
-from kantan_agents.lab.replay.experiment.prices import Prices
-from kantan_agents.lab.replay.reached import Reached
+from kantan_agents.lab.replay.cohort import Cohort, Skipped, estimated_use, obstacle
 from kantan_agents.lab.replay.recording import Recording
 from kantan_agents.support.ledger import Amounts
 from kantan_agents.support.nearest import nearest
@@ -77,10 +76,12 @@ class WantedExperiment:
         after: The changed agent.
         changes: The changes.
         parts: The agents that they change, before and after.
-        live: Names of the tools that may really run.
+        live: Names of the tools that may really run if the recording does not answer a call.
+        simulate: The agent that plays the other function tools; None to end a run as diverged.
         repeats: How often each run is repeated.
         prices: Prices of the models.
         context: Values for the context of every run.
+        config: The configuration of every run.
     """
 
     before: Agent[Any]
@@ -88,9 +89,11 @@ class WantedExperiment:
     changes: Sequence[Change]
     parts: Sequence[ChangedPart]
     live: frozenset[str]
+    simulate: Agent[Any] | None
     repeats: int
     prices: Prices
     context: Mapping[str, Any]
+    config: RunConfig
 
     @property
     def run_rules(self) -> Mapping[str, Any] | None:
@@ -223,7 +226,7 @@ def _names_in(recording: Recording) -> set[str]:
 def _estimate(recording: Recording, wanted: WantedExperiment) -> Amounts:
     own = wanted.before.name
     models = {one.agent or own: one.value for one in wanted.changes if one.what == "model"}
-    return recorded_use(recording, wanted.prices, models)
+    return estimated_use(recording, wanted.prices, models)
 
 
 def _why_empty(skipped: Sequence[Skipped]) -> str:

@@ -3,80 +3,41 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 import agents
-import attrs
 from agents import ApplyPatchTool, ComputerTool, FunctionTool, LocalShellTool, ShellTool
 
-from kantan_agents.agent import Agent
 from kantan_agents.agent.bridge.structured_requests import open_stream
 from kantan_agents.core.context import RESERVED_KEYS
 from kantan_agents.core.interception import ModelCall, ToolCall, end_run_with
 from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import NotReplayableError
+from kantan_agents.lab.experiment.spending import Spending
 from kantan_agents.lab.replay.answers_from_recording import is_part_of_run
-from kantan_agents.lab.replay.experiment.outcome import NewCall
-from kantan_agents.lab.replay.experiment.seen_events import SeenEvents
-from kantan_agents.lab.replay.experiment.simulation import result_of_simulation
-from kantan_agents.lab.replay.experiment.tool_pool import ToolPool
+from kantan_agents.lab.replay.experiment.plan import WantedExperiment
+from kantan_agents.lab.replay.experiment.repetition import Repetition, RunStoppedError
+from kantan_agents.lab.replay.experiment.tool_answers import result_of_simulation
 from kantan_agents.lab.replay.provider_side import held_by_provider, why_not_repeated
 from kantan_agents.lab.replay.recorded_results import error_of, result_of
 from kantan_agents.lab.replay.recording import Recording
 from kantan_agents.models.client_retries import makes_all_retries
 from kantan_agents.models.sent_once import answer_sent_once, stream_sent_once
 from kantan_agents.models.structured.requests.request import Request
-from kantan_agents.support.secrets import mask
 from kantan_agents.traces.capture import RunRecord
 
 
-class RunStoppedError(Exception):
-    """Ends a run that has left its recording, or whose experiment may spend no more."""
+class CounterfactualPlayback(Repetition):
+    """Gives each run of a repetition its tape, and stops all of them at the first new call."""
 
-
-@attrs.frozen
-class Policy:
-    """What happens to a tool call that the recording does not answer.
-
-    Attributes:
-        live: Names of the tools that may really run.
-        simulate: The agent that plays the other function tools; None to end the run as diverged.
-    """
-
-    live: frozenset[str] = frozenset()
-    simulate: Agent[Any] | None = None
-
-
-class CounterfactualPlayback:
-    """Gives each run of a repetition its tape, and stops all of them at the first new call.
-
-    Args:
-        recording: The recorded run.
-        policy: What happens to new calls.
-        may_spend: Returns whether another model call may be made.
-
-    Attributes:
-        seen: What the run has done so far.
-        new_call: The call at which it has left the recording; None so far.
-        refused: Why a request was not sent that would have changed something at the provider.
-        is_broke: Whether it was ended because the budget is used up.
-    """
-
-    def __init__(self, recording: Recording, policy: Policy, may_spend: Callable[[], bool]) -> None:
-        self.recording = recording
-        self.policy = policy
-        self.pool = ToolPool(recording.runs)
-        self.seen = SeenEvents()
-        self.new_call: NewCall | None = None
-        self.refused: NotReplayableError | None = None
-        self.is_broke = False
-        self._may_spend = may_spend
+    def __init__(self, recording: Recording, wanted: WantedExperiment, spending: Spending) -> None:
+        super().__init__(recording, wanted, spending)
         self._recorded: dict[str, str] = {}
 
     def tape_for(self, run: Run) -> CounterfactualTape:
         """Return the tape of a run that begins."""
-        if run.agent is self.policy.simulate:
+        if run.agent is self.wanted.simulate:
             self.seen.add_run(run, is_simulation=True)
             return CounterfactualTape(self, None)
         recorded = self._recorded_run(run)
@@ -97,28 +58,6 @@ class CounterfactualPlayback:
         same_call = [one for one in left if one.parent_call == run.parent_call]
         return next(iter(same_call or left or alike), None)
 
-    def check_running(self) -> None:
-        """Raise if the run is to end.
-
-        Raises:
-            RunStoppedError: It has left its recording, or the budget is used up.
-            NotReplayableError: E93, a request was refused.
-        """
-        if self.refused is not None:
-            raise self.refused
-        if self.new_call is not None:
-            raise RunStoppedError(self.new_call.reason)
-        self.is_broke = self.is_broke or not self._may_spend()
-        if self.is_broke:
-            raise RunStoppedError("the budget is used up")
-
-    def diverge(self, agent: str, tool: str, arguments: str, reason: str) -> RunStoppedError:
-        """Note the call at which the run leaves the recording; return what ends it. The first counts."""
-        if self.new_call is None:
-            step = max(self.seen.steps, 1)
-            self.new_call = NewCall(step, agent, tool, str(mask(arguments)), reason)
-        return RunStoppedError(self.new_call.reason)
-
 
 class CounterfactualTape:
     """Sends the model calls of one run to the real models, and answers its tool calls from the recording.
@@ -128,7 +67,7 @@ class CounterfactualTape:
         recorded: The recorded run; None for a run that was not recorded, such as a new delegation.
     """
 
-    def __init__(self, playback: CounterfactualPlayback, recorded: RunRecord | None) -> None:
+    def __init__(self, playback: Repetition, recorded: RunRecord | None) -> None:
         self._playback = playback
         self._recorded = recorded
         self._rendered: dict[str, int] = {}
@@ -184,7 +123,7 @@ class CounterfactualTape:
 
     def _check_live(self, agent: str, tools: Sequence[Any]) -> None:
         for tool in tools:
-            if tool.name not in self._playback.policy.live:
+            if tool.name not in self._playback.wanted.live:
                 reason = "it would run at the provider or start something; name it in live if it may"
                 raise self._playback.diverge(agent, tool.name, "", reason)
 
@@ -196,7 +135,7 @@ class CounterfactualTape:
         if is_part_of_run(call.tool):
             playback.pool.take(call)
             return True
-        if call.name not in playback.policy.live or playback.pool.has(call):
+        if call.name not in playback.wanted.live or playback.pool.has(call):
             return False
         playback.seen.live.append(call.name)
         return True
@@ -217,7 +156,7 @@ class CounterfactualTape:
             return result_of(recorded, call.tool)
         if self._can_simulate(call):
             playback.seen.simulated.append(call.name)
-            agent: Any = playback.policy.simulate
+            agent: Any = playback.wanted.simulate
             return await result_of_simulation(agent, call, playback.pool.examples(call.name))
         raise self._diverges(call, "the recorded run has not made this call, so its result is unknown")
 
@@ -271,10 +210,10 @@ class CounterfactualTape:
         """Return None: nothing stands for a model whose key or URL is missing."""
 
     def _can_simulate(self, call: ToolCall) -> bool:
-        policy = self._playback.policy
-        if policy.simulate is None or call.name in policy.live:
+        wanted = self._playback.wanted
+        if wanted.simulate is None or call.name in wanted.live:
             return False
-        return isinstance(call.tool, FunctionTool) and call.run.agent is not policy.simulate
+        return isinstance(call.tool, FunctionTool) and call.run.agent is not wanted.simulate
 
     def _diverges(self, call: ToolCall, reason: str) -> RunStoppedError:
         error = self._playback.diverge(call.agent, call.name, call.arguments, reason)

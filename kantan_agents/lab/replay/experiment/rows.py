@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Final
 
 import attrs
-import msgspec
 
-from kantan_agents.errors import TraceDatabaseError
+from kantan_agents.lab.experiment.database import intact
 from kantan_agents.lab.replay.experiment.outcome import RunOutcome
 from kantan_agents.traces.recorder.plain_json import encode_anything
+from kantan_agents.traces.schema import count_existing
 from kantan_agents.traces.store.connection import changing, reading, transaction
 
 EXPERIMENTS: Final = "kantan_agents_experiments"
 """One row for each name and hash of an experiment; it is deleted together with the last of its runs."""
 EXPERIMENT_RUNS: Final = "kantan_agents_experiment_runs"
 """One row for each finished run; it is deleted together with the trace that it repeats."""
+_TABLES: Final = (EXPERIMENTS, EXPERIMENT_RUNS)
 
 _BODY: Final = ("agent", "changes", "planned", "skipped", "live", "simulate")
 _OF_THIS: Final = f"experiment_id = (SELECT id FROM {EXPERIMENTS} WHERE name = ? AND hash = ?)"  # noqa: S608
@@ -125,7 +125,7 @@ def read_experiments(path: Path, name: str | None = None) -> list[ExperimentRow]
         TraceDatabaseError: E60, the file cannot be read, or a row is damaged.
     """
     with reading(path, by_trace=False) as connection:
-        if not _has_tables(connection):
+        if count_existing(connection, _TABLES) < len(_TABLES):
             return []
         query = f"SELECT * FROM {EXPERIMENTS} WHERE ? IS NULL OR name = ? ORDER BY id DESC"  # noqa: S608
         return [_row(path, row) for row in connection.execute(query, (name, name))]
@@ -141,13 +141,8 @@ def read_runs(path: Path, experiment: ExperimentRow) -> Sequence[RunOutcome]:
         query = f"SELECT body FROM {EXPERIMENT_RUNS} WHERE {_OF_THIS} ORDER BY id"  # noqa: S608
         rows = connection.execute(query, (experiment.name, experiment.hash))
         bodies = [row["body"] for row in rows]
-    with _damaged(path, f"a run of the experiment {experiment.name!r}"):
+    with intact(path, f"a run of the experiment {experiment.name!r}"):
         return [RunOutcome.from_dict(json.loads(body)) for body in bodies]
-
-
-def _has_tables(connection: sqlite3.Connection) -> bool:
-    query = "SELECT COUNT(*) FROM main.sqlite_master WHERE type = 'table' AND name IN (?, ?)"
-    return bool(connection.execute(query, (EXPERIMENTS, EXPERIMENT_RUNS)).fetchone()[0] == 2)  # noqa: PLR2004
 
 
 def _values(row: ExperimentRow) -> tuple[str, ...]:
@@ -156,15 +151,7 @@ def _values(row: ExperimentRow) -> tuple[str, ...]:
 
 
 def _row(path: Path, row: sqlite3.Row) -> ExperimentRow:
-    with _damaged(path, f"the experiment {row['name']!r}"):
+    with intact(path, f"the experiment {row['name']!r}"):
         body = json.loads(row["body"])
         created_at = datetime.fromisoformat(row["created_at"])
         return ExperimentRow(row["name"], row["hash"], created_at, {key: body[key] for key in _BODY})
-
-
-@contextmanager
-def _damaged(path: Path, what: str) -> Iterator[None]:
-    try:
-        yield
-    except (KeyError, TypeError, ValueError, msgspec.ValidationError) as error:
-        raise TraceDatabaseError(path=str(path), reason=f"{what} is damaged: {error}") from error

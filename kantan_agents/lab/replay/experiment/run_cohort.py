@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import anyio
@@ -18,22 +18,23 @@ from kantan_agents.errors import (
     ReplayBudgetError,
     TraceDatabaseError,
 )
+from kantan_agents.lab.experiment.identity import described_config
+from kantan_agents.lab.experiment.prices import Prices
+from kantan_agents.lab.experiment.reached import Reached
+from kantan_agents.lab.experiment.run_config import checked_config
+from kantan_agents.lab.experiment.spending import Spending, spending_limits
+from kantan_agents.lab.experiment.work import Work, is_fatal
 from kantan_agents.lab.replay.change import Change
 from kantan_agents.lab.replay.changed_agent import changed_agent, changes_of, hash_of
-from kantan_agents.lab.replay.cohort import Cohort
-from kantan_agents.lab.replay.experiment.budget import check_estimates, spending_limits
+from kantan_agents.lab.replay.cohort import Cohort, check_estimates
 from kantan_agents.lab.replay.experiment.experiment import Experiment, of_row
-from kantan_agents.lab.replay.experiment.one_run import Runner, checked_run_config, described_config
+from kantan_agents.lab.replay.experiment.one_run import Runner, check_effect
 from kantan_agents.lab.replay.experiment.outcome import RunOutcome
 from kantan_agents.lab.replay.experiment.plan import ExperimentPlan, PlannedRun, WantedExperiment, plan_of
-from kantan_agents.lab.replay.experiment.playback import Policy
-from kantan_agents.lab.replay.experiment.prices import Prices
 from kantan_agents.lab.replay.experiment.rows import ExperimentRow, open_experiment, read_runs, write_run
-from kantan_agents.lab.replay.experiment.simulation import check_simulator
-from kantan_agents.lab.replay.reached import Reached
+from kantan_agents.lab.replay.experiment.tool_answers import check_simulator
 from kantan_agents.lab.replay.recording import Recording
 from kantan_agents.support.arguments import checked_int
-from kantan_agents.support.ledger import Ledger, LimitReachedError
 
 Progress = Callable[[int, int], None]
 """Called with the number of finished runs and of all runs, whenever one has finished."""
@@ -65,7 +66,8 @@ async def replay_cohort_async(
     priced = Prices.of(prices)
     limits = spending_limits(max_tokens, max_cost, priced)
     workers = checked_int("concurrency", concurrency, 1)
-    config = checked_run_config(run_config, listed)
+    config = checked_config(run_config)
+    check_effect(config, listed)
     made = changed_agent(await Reached.from_agent(agent), listed)
     wanted = WantedExperiment(
         agent,
@@ -73,12 +75,13 @@ async def replay_cohort_async(
         listed,
         made.parts,
         names,
+        simulate,
         checked_int("repeats", repeats, 1),
         priced,
         dict(context or {}),
+        config,
     )
     plan = await run_sync(plan_of, cohort, wanted)
-    policy = Policy(names, simulate)
     more = {"live": sorted(names), "simulate": None if simulate is None else simulate.name}
     # Experiments without a configuration keep the hash that they have in files of earlier versions.
     configured = {} if run_config is None else {"run_config": described_config(config)}
@@ -95,9 +98,9 @@ async def replay_cohort_async(
             **more,
         },
     )
-    ledger = Ledger(limits)
-    runner = Runner(row.name, wanted, policy, ledger, config)
-    work = _Work(cohort, plan, row, runner, ledger, progress)
+    spending = Spending(limits)
+    runner = Runner(row.name, wanted, spending)
+    work = _CohortWork(cohort, plan, row, runner, Work(spending), progress)
     await work.read_finished()
     check_estimates(limits, (unit.estimate for unit in work.missing))
     with wanted.after.subscribe(runner.notice):
@@ -154,26 +157,17 @@ def replay_cohort() -> None:
     """
 
 
-class _Work:
+@attrs.frozen
+class _CohortWork:
     """The runs of an experiment that are still to be made, and those that are finished."""
 
-    def __init__(
-        self,
-        cohort: Cohort,
-        plan: ExperimentPlan,
-        row: ExperimentRow,
-        runner: Runner,
-        ledger: Ledger,
-        progress: Progress | None,
-    ) -> None:
-        self._cohort = cohort
-        self._plan = plan
-        self._row = row
-        self._runner = runner
-        self._ledger = ledger
-        self._progress = progress
-        self._finished: dict[tuple[str, str, int], RunOutcome] = {}
-        self._stopped: Exception | None = None
+    _cohort: Cohort
+    _plan: ExperimentPlan
+    _row: ExperimentRow
+    _runner: Runner
+    _work: Work
+    _progress: Progress | None
+    _finished: dict[tuple[str, str, int], RunOutcome] = attrs.field(factory=dict)
 
     @property
     def missing(self) -> list[PlannedRun]:
@@ -191,10 +185,7 @@ class _Work:
 
     async def make(self, workers: int) -> None:
         """Make the missing runs, so many at a time."""
-        units = iter(self.missing)
-        async with anyio.create_task_group() as group:
-            for _ in range(workers):
-                group.start_soon(self._worker, units)
+        await self._work.do(self.missing, self._paid, workers)
 
     def experiment(self) -> Experiment:
         """Return the experiment as it is now."""
@@ -204,47 +195,30 @@ class _Work:
             runs,
             skipped=self._plan.skipped,
             planned=len(self._plan.units),
-            stopped=self._stopped,
+            stopped=self._work.stopped,
         )
 
-    async def _worker(self, units: Iterator[PlannedRun]) -> None:
-        for unit in units:
-            if self._stopped is not None:
-                return
-            try:
-                reserved = self._ledger.reserve(unit.estimate)
-            except LimitReachedError:
-                self._stop(_used_up(self._ledger))
-                return
-            try:
-                await self._one(unit)
-            finally:
-                self._ledger.release(reserved)
+    async def _paid(self, unit: PlannedRun) -> None:
+        async with self._work.paid(lambda: unit.estimate, self._used_up) as may_run:
+            if may_run:
+                try:
+                    await self._make(unit)
+                except TraceDatabaseError as error:
+                    self._work.stop(error)
 
-    async def _one(self, unit: PlannedRun) -> None:
-        try:
-            recording = await run_sync(self._read, unit)
-        except TraceDatabaseError as error:
-            self._stop(error)
-            return
+    async def _make(self, unit: PlannedRun) -> None:
+        recording = await run_sync(self._read, unit)
         if recording is None:
             return
-        attempt = await self._runner.repeat(recording, unit.repeat)
-        if attempt.fatal is not None:
-            self._stop(attempt.fatal)
+        outcome, error = await self._runner.repeat(recording, unit.repeat)
+        if outcome is None or (outcome.status == "failed" and is_fatal(error)):
+            self._work.stop(error if outcome is not None else self._used_up())
             return
-        if attempt.outcome is None:
-            self._stop(_used_up(self._ledger))
-            return
-        if not attempt.outcome.after.tokens and attempt.outcome.after.model_calls:
-            self._ledger.spend({name: amount or 0 for name, amount in unit.estimate.items()})
-        try:
-            with anyio.CancelScope(shield=True):  # it has cost something, so it is kept
-                await run_sync(write_run, self._cohort.store.path, self._row, attempt.outcome)
-        except TraceDatabaseError as error:
-            self._stop(error)
-            return
-        self._finished[unit.key] = attempt.outcome
+        if not outcome.after.tokens and outcome.after.model_calls:
+            self._runner.spending.spend({name: amount or 0 for name, amount in unit.estimate.items()})
+        with anyio.CancelScope(shield=True):  # it has cost something, so it is kept
+            await run_sync(write_run, self._cohort.store.path, self._row, outcome)
+        self._finished[unit.key] = outcome
         self._report()
 
     def _read(self, unit: PlannedRun) -> Recording | None:
@@ -255,18 +229,13 @@ class _Work:
         except KantanAgentsError:  # it was pruned, at least in part, after the plan was made
             return None
 
-    def _stop(self, error: Exception) -> None:
-        self._stopped = self._stopped or error
+    def _used_up(self) -> ReplayBudgetError:
+        reason = (
+            f"it is used up, after {self._runner.spending.tokens:,} tokens with those of unfinished runs; "
+            "start it again with a higher limit, and it goes on where it has stopped"
+        )
+        return ReplayBudgetError(reason=reason)
 
     def _report(self) -> None:
         if self._progress is not None:
             self._progress(len(self._finished), len(self._plan.units))
-
-
-def _used_up(ledger: Ledger) -> ReplayBudgetError:
-    tokens = ledger.used.get("tokens", 0)
-    reason = (
-        f"it is used up, after {tokens:,.0f} tokens with those of unfinished runs; start it again "
-        "with a higher limit, and it goes on where it has stopped"
-    )
-    return ReplayBudgetError(reason=reason)

@@ -13,7 +13,7 @@ import attrs
 
 from kantan_agents.core.events import Observers
 from kantan_agents.errors import KantanAgentsError, RolloutConflictError, TraceDatabaseError
-from kantan_agents.lab.evaluation.experiment.database import prepare_database
+from kantan_agents.lab.experiment.database import prepare_database
 from kantan_agents.lab.rollout.plan import RolloutPlan
 from kantan_agents.lab.rollout.state.change import start
 from kantan_agents.lab.rollout.state.rows import RolloutState, read_state

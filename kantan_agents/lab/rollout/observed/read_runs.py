@@ -11,7 +11,7 @@ from typing import Any, Final
 import attrs
 
 from kantan_agents.core.usage import tokens_of
-from kantan_agents.lab.replay.experiment.prices import Prices
+from kantan_agents.lab.experiment.prices import Prices
 from kantan_agents.lab.rollout.observed.observed_run import Drawn, ObservedRun, drawn_of, reason_not_drawn
 from kantan_agents.lab.rollout.plan import RolloutPlan
 from kantan_agents.traces.capture.canonical import decode

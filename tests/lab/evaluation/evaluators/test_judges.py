@@ -15,7 +15,7 @@ from kantan_agents import RUBRIC, Agent, Prompt, StatusJudge, StatusRule, judge_
 from kantan_agents.errors import EmptyDatasetError, InvalidJudgeRulesError, InvalidOptionError
 from kantan_agents.lab.evaluation import Case, Dataset, Score
 from kantan_agents.lab.evaluation.evaluators import PairwiseVerdict, Preference, judged, pairwise, status
-from kantan_agents.lab.evaluation.evaluators.judge_runs import JUDGE_METADATA
+from kantan_agents.lab.evaluation.evaluators.judge_runs import traced_judges
 from kantan_agents.testing import OfflineServer, RecordedRequest, Reply, ScriptedModel
 from tests.lab.evaluation.values import finished
 from tests.lab.replay.cohorts import Recorder, recording
@@ -139,11 +139,8 @@ async def test_a_verdict_without_a_score_is_a_failed_score() -> None:
 
 async def test_an_evaluation_can_add_metadata_to_the_runs_of_its_judges(recorder: Recorder) -> None:
     judge = Agent("critic", "Judge.", model=ScriptedModel([json.dumps(GOOD)]), output_type=RUBRIC)
-    token = JUDGE_METADATA.set({"evaluation": "e1"})
-    try:
+    with traced_judges({"evaluation": "e1"}, records_contents=True):
         await judged(judge).score(finished("x", trace_id="trace_1"))
-    finally:
-        JUDGE_METADATA.reset(token)
     metadata = recorder.store.trace(recorder.newest()).summary.metadata
     assert (metadata["evaluation"], metadata["judged_trace_id"]) == ("e1", "trace_1")
 

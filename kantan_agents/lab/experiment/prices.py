@@ -1,18 +1,53 @@
-"""``Prices``: what the tokens of models cost."""
+"""``Prices``: what the tokens of models cost; ``Figures``: what model calls have used."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
+from kantan_agents.core.usage import tokens_of
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.support.arguments import shown
 
 _PER: Final = 1_000_000
+
+
+@attrs.frozen
+class Figures:
+    """What a run has used.
+
+    Attributes:
+        model_calls: Number of model calls.
+        input_tokens: Sum over the model calls.
+        output_tokens: Sum over the model calls.
+        seconds: Time spent in model calls; tools are answered at once and not counted.
+        cost: Price of the tokens, in the currency of the prices; None without prices for all models.
+    """
+
+    model_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    seconds: float = 0.0
+    cost: float | None = None
+
+    @property
+    def tokens(self) -> int:
+        """Input and output tokens together."""
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: Figures) -> Figures:
+        has_cost = self.cost is not None and other.cost is not None
+        return Figures(
+            self.model_calls + other.model_calls,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.seconds + other.seconds,
+            (self.cost or 0.0) + (other.cost or 0.0) if has_cost else None,
+        )
 
 
 @attrs.frozen
@@ -65,6 +100,17 @@ class Prices:
         if price is None:
             return None
         return (input_tokens * price[0] + output_tokens * price[1]) / _PER
+
+    def figures(self, model: str | None, counted: Any, seconds: float = 0.0) -> Figures:
+        """Return what a model call has used.
+
+        Args:
+            model: Name of the model.
+            counted: Its recorded answer or its event, which has the usage; None without an answer.
+            seconds: How long it took.
+        """
+        used = tokens_of(counted)
+        return Figures(1, *used, seconds, self.cost(model, *used))
 
 
 def is_price(price: object) -> bool:

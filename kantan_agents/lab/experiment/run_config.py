@@ -1,4 +1,4 @@
-"""The SDK's configuration of the runs of an evaluation: retries, and whether contents may be stored."""
+"""The SDK's configuration of the runs of an experiment: retries, and whether contents may be stored."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from agents import ModelSettings, RunConfig
 
 from kantan_agents.agent import Agent
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.lab.evaluation.experiment.variants import Variant
-from kantan_agents.lab.replay.reached import Reached
+from kantan_agents.lab.experiment.reached import Reached
 from kantan_agents.middleware import Redact, Retry
 
 
@@ -22,12 +21,12 @@ def checked_config(given: RunConfig | Mapping[str, Any] | None) -> RunConfig:
         InvalidOptionError: E75, it is neither a RunConfig nor a dict of its fields.
     """
     try:
-        return given if isinstance(given, RunConfig) else RunConfig(**dict(given or {}))
+        return given if isinstance(given, RunConfig) else RunConfig(**({} if given is None else given))
     except (TypeError, ValueError) as error:
         raise InvalidOptionError(option="run_config", reason=str(error)) from error
 
 
-def with_retry(config: RunConfig, retry: Retry, variants: Iterable[Variant]) -> RunConfig:
+def with_retry(config: RunConfig, retry: Retry, agents: Iterable[Agent[Any]]) -> RunConfig:
     """Return a configuration that retries model calls in all agents of a run.
 
     As settings and not as middleware, so that the variants are run as they were given.
@@ -39,7 +38,7 @@ def with_retry(config: RunConfig, retry: Retry, variants: Iterable[Variant]) -> 
         reason = "retries model calls only; for tools, give the agents Retry(tools=...) as middleware"
         raise InvalidOptionError(option="retry", reason=reason)
     settings = config.model_settings or ModelSettings()
-    own = any(_has_own_retry(one) for one in variants)
+    own = any(_has_own_retry(one) for one in agents)
     if own or settings.retry is not None:
         return config
     return dataclasses.replace(
@@ -47,18 +46,18 @@ def with_retry(config: RunConfig, retry: Retry, variants: Iterable[Variant]) -> 
     )
 
 
-async def withholds(config: RunConfig, variants: Iterable[Variant]) -> bool:
-    """Return whether the traces of runs lack contents that the evaluation sees, so that it stores none.
+async def withholds(config: RunConfig, agents: Iterable[Agent[Any]]) -> bool:
+    """Return whether the traces of runs lack contents that the experiment sees, so that it stores none.
 
     One agent with ``Redact`` among those that a run can reach is enough.
     """
     if config.tracing_disabled or not config.trace_include_sensitive_data:
         return True
-    reached = [one for variant in variants for one in (await Reached.from_agent(variant.agent)).agents]
+    reached = [one for agent in agents for one in (await Reached.from_agent(agent)).agents]
     own = [one for one in reached if isinstance(one, Agent)]
     return any(isinstance(one, Redact) for agent in own for one in agent.layers.middleware)
 
 
-def _has_own_retry(variant: Variant) -> bool:
-    is_set = variant.agent.sdk_agent.model_settings.retry is not None
-    return is_set or any(isinstance(one, Retry) for one in variant.agent.layers.middleware)
+def _has_own_retry(agent: Agent[Any]) -> bool:
+    is_set = agent.sdk_agent.model_settings.retry is not None
+    return is_set or any(isinstance(one, Retry) for one in agent.layers.middleware)

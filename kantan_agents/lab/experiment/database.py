@@ -1,15 +1,15 @@
-"""Finds the trace database of an evaluation, and sees to it that its runs are recorded there."""
+"""The trace database of an experiment, and the rows in it."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from functools import partial
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from kantan_agents.errors import InvalidOptionError
-from kantan_agents.support.waiting import run_to_end
+import msgspec
+
+from kantan_agents.errors import InvalidOptionError, TraceDatabaseError
 from kantan_agents.traces import registry
 from kantan_agents.traces.database_url import PostgresUrl, as_place, path_of
 from kantan_agents.traces.store import TraceStore
@@ -44,26 +44,24 @@ def prepare_database(path: Path) -> None:
     create_tables(path)
 
 
-@asynccontextmanager
-async def recorded(path: Path) -> AsyncIterator[None]:
-    """Record the traces of this process in a file until the end of the block, if they are not anyway.
-
-    Even if it is cancelled, the block waits until they are in the file or the time for that is over.
-    """
-    # Imported here: those who only read results need no SDK.
-    from kantan_agents.lab.replay.record_too import is_recorded_without, record_too_async
-
-    if is_recorded_without(path):
-        try:
-            yield
-        finally:
-            await run_to_end(partial(registry.flush_recorders, path))
-    else:
-        async with record_too_async(path):
-            yield
-
-
 def redacts(path: Path) -> bool:
     """Return whether a recorder of this process changes or leaves out what it records in the file."""
     resolved = path.resolve()
     return any(one.path == resolved and getattr(one, "redacts", False) for one in registry.recorders())
+
+
+@contextmanager
+def intact(path: Path, what: str) -> Iterator[None]:
+    """Read what is stored in rows.
+
+    Args:
+        path: The database.
+        what: What the rows are, for the error.
+
+    Raises:
+        TraceDatabaseError: E60, they are damaged.
+    """
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, msgspec.ValidationError) as error:
+        raise TraceDatabaseError(path=str(path), reason=f"{what} is damaged: {error}") from error

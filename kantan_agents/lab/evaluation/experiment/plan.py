@@ -1,8 +1,8 @@
-"""``Variant``: one of the agents that are compared, and what identifies it."""
+"""What an evaluation needs: the variants that are compared, and the runs of cases that are missing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -10,7 +10,10 @@ import attrs
 from kantan_agents.agent import Agent
 from kantan_agents.core.prompt import Prompt
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.lab.evaluation.experiment.identity import identity_of, model_of
+from kantan_agents.lab.evaluation.dataset.case import Case
+from kantan_agents.lab.evaluation.evaluators.evaluator import Evaluator
+from kantan_agents.lab.evaluation.experiment.rows import ResultKey, Stored
+from kantan_agents.lab.experiment.identity import identity_of, model_of
 
 Variants = Agent[Any] | Iterable[Agent[Any]] | Mapping[str, Agent[Any] | Prompt | str]
 """What ``evaluate`` takes: an agent, several, or agents and prompts by name."""
@@ -110,3 +113,64 @@ def _agent(name: str, given: Any, agent: Agent[Any] | None) -> Agent[Any]:
 
 def _invalid(reason: str) -> InvalidOptionError:
     return InvalidOptionError(option="variants", reason=reason)
+
+
+@attrs.frozen
+class MissingRun:
+    """One run of a case.
+
+    Attributes:
+        case: The case.
+        variant: The variant.
+        repeat: Number of the repetition, from 0.
+        row: The number of its result, if that is stored.
+        evaluators: The evaluators that have not scored it.
+        replaces: Whether there is a finished result, which cannot be scored without its contents.
+    """
+
+    case: Case
+    variant: Variant
+    repeat: int
+    row: int | None
+    evaluators: Sequence[Evaluator]
+    replaces: bool = False
+
+
+def find_missing_runs(
+    cases: Sequence[Case],
+    variants: Sequence[Variant],
+    repeats: int,
+    evaluators: Sequence[Evaluator],
+    stored: Stored,
+) -> Iterator[MissingRun]:
+    """Yield the runs that are missing, and those that are not scored by all evaluators.
+
+    The variants take turns, so that a slow hour of a provider meets all of them. Which is first is drawn for
+    each case: what is started together ends one after the other, and that would be taken for a difference.
+    """
+    done: list[tuple[Evaluator, Collection[int]]] = [
+        (one, stored.scored.get((one.name, one.version), ())) for one in evaluators
+    ]
+    for repeat in range(repeats):
+        for case in cases:
+            for variant in _in_turn(variants, case, repeat):
+                row = stored.rows.get(key_of(case, variant, repeat))
+                if row is None:
+                    yield MissingRun(case, variant, repeat, None, evaluators)
+                    continue
+                left = [one for one, rows in done if row not in rows]
+                if left and row in stored.withheld:
+                    yield MissingRun(case, variant, repeat, None, evaluators, replaces=True)
+                elif left:
+                    yield MissingRun(case, variant, repeat, row, left)
+
+
+def _in_turn(variants: Sequence[Variant], case: Case, repeat: int) -> Sequence[Variant]:
+    # By the hash of the case, so that the same evaluation is made in the same order again.
+    first = (int(case.hash, 16) + repeat) % len(variants)
+    return [*variants[first:], *variants[:first]]
+
+
+def key_of(case: Case, variant: Variant, repeat: int) -> ResultKey:
+    """Return what identifies the run of a case."""
+    return case.id, case.hash, variant.hash, repeat

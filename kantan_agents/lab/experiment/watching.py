@@ -1,7 +1,9 @@
-"""``Watch``: what a run of a case does, from its events."""
+"""``Watch``: what a run does and uses, from its events."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
@@ -15,18 +17,36 @@ from kantan_agents.core.events import (
     ToolCallStarted,
 )
 from kantan_agents.core.events.observers import OnlyKinds
-from kantan_agents.core.usage import tokens_of
-from kantan_agents.lab.evaluation.finished_case import ToolUse
-from kantan_agents.lab.replay.experiment.prices import Prices
+from kantan_agents.lab.experiment.prices import Figures, Prices
 from kantan_agents.support.secrets import mask
 from kantan_agents.traces.capture.canonical import decode
 
-current_watch: ContextVar[Watch | None] = ContextVar("kantan_agents_current_watch", default=None)
-"""The watch of the run of a case that the current task belongs to."""
+
+@attrs.frozen
+class ToolUse:
+    """A tool call of a run.
+
+    Attributes:
+        name: Name of the tool.
+        arguments: The arguments as JSON data; the text itself if it is not JSON.
+        output: What the tool returned, as text; None if it was refused or has failed.
+        agent: Name of the agent that called it.
+        is_refused: Whether the tool rules or a person refused the call.
+    """
+
+    name: str
+    arguments: Any
+    output: str | None
+    agent: str
+    is_refused: bool = False
+
+
+_current: ContextVar[Watch | None] = ContextVar("kantan_agents_current_watch", default=None)
+"""The watch that the current task belongs to."""
 
 
 def _notice(event: Event) -> None:
-    watch = current_watch.get()
+    watch = _current.get()
     if watch is not None:
         watch.add(event)
 
@@ -37,26 +57,31 @@ notice = OnlyKinds(_notice, frozenset(_KINDS))
 """Passes an event on to the watch of its run; a handler for all agents, as judges are watched too."""
 
 
+@contextmanager
+def watched(prices: Prices) -> Iterator[Watch]:
+    """Watch what the runs do that begin meanwhile, in this task and those that it starts."""
+    watch = Watch(prices)
+    token = _current.set(watch)
+    try:
+        yield watch
+    finally:
+        _current.reset(token)
+
+
 class Watch:
-    """The model calls and tool calls of one run of a case and of the runs inside it.
+    """The model calls and tool calls of runs and of the runs inside them.
 
     Args:
         prices: Prices of models.
 
     Attributes:
-        input_tokens: Input tokens so far.
-        output_tokens: Output tokens so far.
-        cost: Their price; None if a model has none.
-        model_calls: Number of finished model calls.
+        used: What the finished model calls have used; without a cost if a model has no price.
     """
 
     def __init__(self, prices: Prices) -> None:
         self._prices = prices
         self._calls: dict[tuple[str, str], ToolUse] = {}
-        self.input_tokens = 0
-        self.output_tokens = 0
-        self.cost: float | None = prices.nothing
-        self.model_calls = 0
+        self.used = Figures(cost=prices.nothing)
 
     @property
     def tool_calls(self) -> tuple[ToolUse, ...]:
@@ -66,7 +91,7 @@ class Watch:
     def add(self, event: Event) -> None:
         """Add an event of the run or of one inside it."""
         if isinstance(event, ModelCallFinished):
-            self._count(event)
+            self.used += self._prices.figures(event.model, event, event.seconds)
         elif isinstance(event, ToolCallStarted):
             use = ToolUse(event.tool, _arguments(event.arguments), None, event.agent)
             self._calls[event.run_id, event.call_id] = use
@@ -77,14 +102,6 @@ class Watch:
                 (event.run_id, event.call_id), ToolUse(event.tool, None, None, event.agent)
             )
             self._evolve(event, is_refused=True)
-
-    def _count(self, event: ModelCallFinished) -> None:
-        used = tokens_of(event)
-        price = self._prices.cost(event.model, *used)
-        self.cost = None if self.cost is None or price is None else self.cost + price
-        self.input_tokens += used[0]
-        self.output_tokens += used[1]
-        self.model_calls += 1
 
     def _evolve(self, event: ToolCallFinished | ToolCallRefused, **changes: Any) -> None:
         key = (event.run_id, event.call_id)

@@ -10,11 +10,15 @@ from agents import RunConfig, Tool
 from kantan_agents.agent import Agent
 from kantan_agents.core.prompt import Prompt
 from kantan_agents.errors import KantanAgentsError
-from kantan_agents.lab.replay.change import plain
-from kantan_agents.lab.replay.experiment.one_run import described_config
-from kantan_agents.lab.replay.reached import Reached, tools_of
+from kantan_agents.lab.experiment.reached import Reached, tools_of
 from kantan_agents.models.structured import output_schema
 from kantan_agents.traces.capture.canonical import content_hash, decode
+from kantan_agents.traces.recorder.plain_json import encode_anything
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON data; parts that JSON does not have become text."""
+    return decode(encode_anything(value))
 
 
 async def identity_of(name: str, agent: Agent[Any], options: Mapping[str, Any]) -> str:
@@ -44,6 +48,16 @@ def run_options(config: RunConfig, context: Mapping[str, Any], options: Mapping[
         **options,
     }
     return {key: value for key, value in found.items() if value}
+
+
+def described_config(config: RunConfig) -> dict[str, Any]:
+    """Return what identifies a configuration in another process: its model and its settings."""
+    model = config.model
+    named = model is None or isinstance(model, str)
+    return {
+        "model": model if named else getattr(model, "model", type(model).__name__),
+        "model_settings": plain(config.model_settings),
+    }
 
 
 def model_of(agent: Agent[Any]) -> str | None:

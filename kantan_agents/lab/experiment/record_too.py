@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -15,6 +16,7 @@ from agents.tracing import get_trace_provider
 from kantan_agents.support.waiting import run_to_end
 from kantan_agents.traces.recorder import SQLiteRecorder
 from kantan_agents.traces.recorder.record import recorder_at
+from kantan_agents.traces.registry import flush_recorders
 
 
 @attrs.define
@@ -44,13 +46,16 @@ def record_too(path: Path) -> Iterator[SQLiteRecorder]:
 
 
 @asynccontextmanager
-async def record_too_async(path: Path) -> AsyncIterator[SQLiteRecorder]:
-    """Do the same as ``record_too``, and let the event loop go on while the last traces are written."""
-    shared = _entered(path)
+async def recorded(path: Path) -> AsyncIterator[None]:
+    """Record the traces of this process in a file until the end of the block, if they are not anyway.
+
+    Even if it is cancelled, the block waits until they are in the file or the time for that is over.
+    """
+    shared = None if _is_recorded_without(path) else _entered(path)
     try:
-        yield shared.recorder
+        yield
     finally:
-        await run_to_end(_left(shared))
+        await run_to_end(partial(flush_recorders, path) if shared is None else _left(shared))
 
 
 def _entered(path: Path) -> _Shared:
@@ -75,6 +80,15 @@ def _left(shared: _Shared) -> Callable[[], object]:
     return shared.recorder.shutdown
 
 
+def _is_recorded_without(path: Path) -> bool:
+    """Return whether the traces of this process are recorded in the file, and not for a while only."""
+    resolved = path.resolve()
+    with _lock:
+        return resolved not in _shared and any(
+            isinstance(one, SQLiteRecorder) and one.path == resolved for one in _processors()
+        )
+
+
 def _processors() -> list[Any]:
     # The SDK has no public way to read its processors, or to take one away again.
     return list(get_trace_provider()._multi_processor._processors)  # type: ignore[attr-defined]
@@ -82,12 +96,3 @@ def _processors() -> list[Any]:
 
 def _set(processors: list[Any]) -> None:
     set_trace_processors(processors)
-
-
-def is_recorded_without(path: Path) -> bool:
-    """Return whether the traces of this process are recorded in the file, and not for a while only."""
-    resolved = path.resolve()
-    with _lock:
-        return resolved not in _shared and any(
-            isinstance(one, SQLiteRecorder) and one.path == resolved for one in _processors()
-        )

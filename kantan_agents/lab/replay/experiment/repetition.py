@@ -1,0 +1,148 @@
+"""``Repetition``: one recorded run that is repeated, and what has happened so far, from its events."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kantan_agents.core.events import (
+    Event,
+    HandedOff,
+    ModelCallFinished,
+    ModelCallStarted,
+    RunFinished,
+    ToolCallRefused,
+    ToolCallStarted,
+)
+from kantan_agents.core.pipeline import Run
+from kantan_agents.errors import NotReplayableError
+from kantan_agents.lab.experiment.prices import Figures, Prices
+from kantan_agents.lab.experiment.spending import Spending
+from kantan_agents.lab.replay.experiment.outcome import NewCall
+from kantan_agents.lab.replay.experiment.plan import WantedExperiment
+from kantan_agents.lab.replay.experiment.tool_answers import ToolPool
+from kantan_agents.lab.replay.recording import Recording
+from kantan_agents.support.secrets import mask
+
+_NOT_SENT: Final = ("RunStoppedError", "NotReplayableError")
+"""Classes of the errors with which a request ends that was never sent."""
+
+
+class SeenEvents:
+    """The model calls and tool calls of a run and of the runs inside it.
+
+    Args:
+        prices: Prices of models.
+
+    Attributes:
+        trace_id: Id of the trace of the outermost run.
+        runs: Ids of the runs.
+        simulations: Ids of those in which an agent plays a tool.
+        used: What the finished model calls have used.
+        handoffs: Hand-offs.
+        tool_calls: Tool calls that were begun.
+        refusals: Codes of the refused calls by the ids of their runs and calls.
+        played: Ids of the recorded calls that have answered one.
+        simulated: Names of the tools that an agent has played, once for each call.
+        live: Names of the tools that have really run, once for each call.
+        waits: Whether the run has ended because it waits for an approval.
+        steps: Number of model calls that were begun.
+    """
+
+    def __init__(self, prices: Prices) -> None:
+        self._prices = prices
+        self.used = Figures(cost=prices.nothing)
+        self.root: Run | None = None
+        self.runs: list[str] = []
+        self.simulations: set[str] = set()
+        self.handoffs: list[HandedOff] = []
+        self.tool_calls: list[ToolCallStarted] = []
+        self.refusals: dict[tuple[str, str], str] = {}
+        self.played: set[str] = set()
+        self.simulated: list[str] = []
+        self.live: list[str] = []
+        self.waits = False
+        self.steps = 0
+
+    @property
+    def trace_id(self) -> str | None:
+        """Id of the trace of the outermost run; None if it has none."""
+        return None if self.root is None else self.root.trace_id
+
+    def add_run(self, run: Run, *, is_simulation: bool = False) -> None:
+        """Add a run that begins."""
+        self.root = self.root or run
+        self.runs.append(run.id)
+        if is_simulation:
+            self.simulations.add(run.id)
+
+    def add(self, event: Event) -> Figures | None:
+        """Add an event of one of the runs; return what it has used if it is a model call."""
+        is_own = event.run_id not in self.simulations
+        if isinstance(event, ModelCallFinished):
+            if event.error_type not in _NOT_SENT:
+                used = self._prices.figures(event.model, event, event.seconds)
+                self.used += used
+                return used
+        elif isinstance(event, ModelCallStarted) and is_own and not event.internal:
+            self.steps += 1
+        elif isinstance(event, HandedOff) and is_own:
+            self.handoffs.append(event)
+        elif isinstance(event, ToolCallStarted) and is_own:
+            self.tool_calls.append(event)
+        elif isinstance(event, ToolCallRefused):
+            self.refusals[event.run_id, event.call_id] = event.code
+        elif isinstance(event, RunFinished) and self.root is not None and event.run_id == self.root.id:
+            self.waits = event.waits_for_approval
+        return None
+
+
+class RunStoppedError(Exception):
+    """Ends a run that has left its recording, or whose experiment may spend no more."""
+
+
+class Repetition:
+    """One recorded run that is repeated: what has happened so far, and whether it is to end.
+
+    Args:
+        recording: The recorded run.
+        wanted: What the caller of the experiment has asked for.
+        spending: The budget.
+
+    Attributes:
+        seen: What the run has done so far.
+        new_call: The call at which it has left the recording; None so far.
+        refused: Why a request was not sent that would have changed something at the provider.
+        is_broke: Whether it was ended because the budget is used up.
+    """
+
+    def __init__(self, recording: Recording, wanted: WantedExperiment, spending: Spending) -> None:
+        self.recording = recording
+        self.wanted = wanted
+        self.pool = ToolPool(recording.runs)
+        self.seen = SeenEvents(wanted.prices)
+        self.new_call: NewCall | None = None
+        self.refused: NotReplayableError | None = None
+        self.is_broke = False
+        self._spending = spending
+
+    def check_running(self) -> None:
+        """Raise if the run is to end.
+
+        Raises:
+            RunStoppedError: It has left its recording, or the budget is used up.
+            NotReplayableError: E93, a request was refused.
+        """
+        if self.refused is not None:
+            raise self.refused
+        if self.new_call is not None:
+            raise RunStoppedError(self.new_call.reason)
+        self.is_broke = self.is_broke or not self._spending.may_spend
+        if self.is_broke:
+            raise RunStoppedError("the budget is used up")
+
+    def diverge(self, agent: str, tool: str, arguments: str, reason: str) -> RunStoppedError:
+        """Note the call at which the run leaves the recording; return what ends it. The first counts."""
+        if self.new_call is None:
+            step = max(self.seen.steps, 1)
+            self.new_call = NewCall(step, agent, tool, str(mask(arguments)), reason)
+        return RunStoppedError(self.new_call.reason)
