@@ -10,7 +10,7 @@ import msgspec
 from typing_extensions import Self
 
 from kantan_agents.support.secrets import mask
-from kantan_agents.traces.capture.json_values import JSONValue
+from kantan_agents.traces.capture.calls import JSONValue
 
 RatedStatus = Literal["recorded", "same", "wording", "changed", "diverged", "failed", "not run"]
 

@@ -20,12 +20,12 @@ from kantan_agents.toolkit.files.globs import Glob, compiled_glob
 from kantan_agents.toolkit.files.grep.lines import EnoughError, LineSearch
 from kantan_agents.toolkit.files.grep.output import GrepOutput
 from kantan_agents.toolkit.files.grep.pattern import SearchPattern, compiled_pattern
-from kantan_agents.toolkit.files.mounts import is_same_mount
 from kantan_agents.toolkit.files.names import shown, shown_path
 from kantan_agents.toolkit.files.opening import (
     Parts,
     check_regular,
     is_folder,
+    is_same_mount,
     open_file,
     open_folder,
     open_found,
