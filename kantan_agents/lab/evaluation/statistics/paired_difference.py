@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from kantan_agents.lab.evaluation.statistics.distributions import t_quantile
+from kantan_agents.lab.evaluation.statistics.independent_units import Floats, Units, units_of
 from kantan_agents.lab.evaluation.statistics.intervals import Interval, check_level
 from kantan_agents.lab.evaluation.statistics.resampling import resampled_sums
-from kantan_agents.lab.evaluation.statistics.units import Floats, Units, units_of
 
 _LEAST_ERROR: Final = 0.25
 """The smallest standard error of a resample, as a share of the observed one."""
