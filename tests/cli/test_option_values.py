@@ -1,4 +1,4 @@
-"""Values of options: each is what Typer itself would make of it, with the same error if it is wrong."""
+"""Values of options: each is what Typer itself turns it into, with the same error if it is wrong."""
 
 from __future__ import annotations
 
