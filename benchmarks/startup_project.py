@@ -58,6 +58,9 @@ COUNT = {
 }
 """Commands with statistics, which need numpy."""
 
+CONVERT = {"completion", "mcp trust", "traces prune"}
+"""Commands with a choice, a path or a number among these arguments, which Typer converts with pydantic."""
+
 ENDLESS = {"traces open", "traces tail"}
 """Commands that run until Ctrl-C."""
 

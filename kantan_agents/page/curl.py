@@ -20,7 +20,7 @@ from openai import AsyncOpenAI
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.models.chat_results import ChatModel
 from kantan_agents.traces.capture import ModelCallRecord, ToolDefinition
-from kantan_agents.traces.capture.model_calls import OutputRequest
+from kantan_agents.traces.capture.calls import OutputRequest
 
 _APIS: Final[dict[str, Any]] = {
     "responses": OpenAIResponsesModel,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
 import socket
@@ -24,7 +25,6 @@ from typing_extensions import Self
 
 from kantan_agents.testing.faults import breaks_connection, error_body, http_reply
 from kantan_agents.testing.profiles import Profile, profile_named
-from kantan_agents.testing.prompt_server import PromptServer
 from kantan_agents.testing.recorded_request import CHAT_COMPLETIONS, RESPONSES, RecordedRequest
 from kantan_agents.testing.replies import OK, Reply, ReplyFunction
 from kantan_agents.testing.script import Script, read_script, resolve
@@ -38,6 +38,11 @@ from kantan_agents.testing.wire import (
 
 _BAD_REQUEST = 400
 _REPEATED = "x-stainless-retry-count"  # of the OpenAI client: how often it has sent this request before
+
+_GRACE_SECONDS = 1
+_POLL_SECONDS = 0.002
+_UNTIL_CONNECTED = 3
+"""Iterations of the event loop from accepting a connection to ``connection_made``."""
 
 
 class OfflineServer:
@@ -259,3 +264,49 @@ def _server_sent(events: Iterator[dict[str, Any]], *, done: bool) -> Iterator[st
         yield f"{name}data: {json.dumps(event, ensure_ascii=False)}\n\n"
     if done:
         yield "data: [DONE]\n\n"
+
+
+class PromptServer(uvicorn.Server):
+    """Stops on an event; uvicorn's own server polls for its end every tenth of a second."""
+
+    _loop: asyncio.AbstractEventLoop | None = None
+    _end: asyncio.Event
+
+    def stop(self) -> None:
+        """Stop the server, from any thread."""
+        self.should_exit = True
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._end.set)
+
+    async def main_loop(self) -> None:
+        """Serve until ``stop`` is called."""
+        self._end = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        if not await self.on_tick(0):  # True if it was stopped before it started
+            await self._end.wait()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept no more connections, and give the open ones a second to finish."""
+        # asyncio does not close a connection that it accepts while its server closes: accept no more first.
+        loop = asyncio.get_running_loop()
+        for server in self.servers:
+            for listener in server.sockets:
+                loop.remove_reader(listener.fileno())
+        for _ in range(_UNTIL_CONNECTED):
+            await asyncio.sleep(0)
+        for server in self.servers:
+            server.close()
+        for listener in sockets or ():
+            listener.close()
+        for connection in list(self.server_state.connections):
+            connection.shutdown()
+        with anyio.move_on_after(_GRACE_SECONDS):
+            # uvicorn does not signal when these are empty.
+            while self.server_state.connections or self.server_state.tasks:  # noqa: ASYNC110
+                await asyncio.sleep(_POLL_SECONDS)
+        for task in list(self.server_state.tasks):
+            task.cancel()
+        # A client whose event loop is blocked until this server has stopped cannot close its side.
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
+        await asyncio.sleep(0)  # closes their sockets

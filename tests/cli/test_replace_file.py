@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kantan_agents.cli.agents import below
-from kantan_agents.cli.agents.replace_file import replace_file
+from kantan_agents.cli.agents.fix import replace_file
 from kantan_agents.errors import FileArgumentError
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="no modes, owners and links there")

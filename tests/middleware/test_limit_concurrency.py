@@ -28,9 +28,8 @@ from kantan_agents.errors import (
 )
 from kantan_agents.middleware import Deadline, LimitConcurrency, Retry
 from kantan_agents.middleware.limit_concurrency import places as places_module
-from kantan_agents.middleware.limit_concurrency.places import HeldPlace, Places, Waiter
+from kantan_agents.middleware.limit_concurrency.places import HeldPlace, Places, Waiter, Window
 from kantan_agents.middleware.limit_concurrency.rate_limits import pause_after, pause_of_answer
-from kantan_agents.middleware.limit_concurrency.window import Window
 from kantan_agents.models.protocol import AnthropicProvider
 from kantan_agents.testing import OfflineServer, Reply, ScriptedModel, assistant_message, function_call
 from tests.clocks import let_pass

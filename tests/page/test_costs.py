@@ -16,8 +16,7 @@ from kantan_agents.cli.app import app
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.lab.experiment.prices import Prices
 from kantan_agents.page import traces_app
-from kantan_agents.page.data.calls import cost_of
-from kantan_agents.page.data.read_run import read_run
+from kantan_agents.page.data.read_run import cost_of, read_run
 from kantan_agents.testing import OfflineServer, Profile, ScriptedToolCall
 from tests.page.sample import make
 from tests.page.served import apart, served

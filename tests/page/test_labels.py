@@ -19,7 +19,7 @@ from kantan_agents import TraceStore
 from kantan_agents.lab.evaluation import Evaluation, LabelQueue, add_label, labels_of
 from kantan_agents.lab.evaluation.experiment.tables import EVALUATIONS, RESULTS
 from kantan_agents.page import traces_app
-from kantan_agents.page.api.changes import LARGEST_BODY
+from kantan_agents.page.api.labels import LARGEST_BODY
 from kantan_agents.page.data.label_queue import QueueRequest
 from tests.lab.evaluation.labels.shop import copied, evaluate_shop
 from tests.page.served import apart, served

@@ -17,7 +17,7 @@ from kantan_agents.errors import AgentNotFoundError
 from kantan_agents.subagent_files import AgentDefinition, AgentLoader
 from kantan_agents.subagent_files.frontmatter.document import read_regular_file
 from kantan_agents.subagent_files.loading import loader, scan
-from kantan_agents.subagent_files.loading.signature import PathState, signature_at
+from kantan_agents.subagent_files.loading.scan import PathState, signature_at
 from tests.subagent_files.agent_tree import write, write_text
 
 NAMES = [f"agent-{number}" for number in range(8)]
@@ -38,7 +38,7 @@ async def test_only_a_stat_runs_on_the_event_loop(tmp_path: Path) -> None:
     with blockbuster_ctx() as found:
         with pytest.raises(Exception, match=r"(?i)blocking"):
             os.stat(tmp_path)  # noqa: PTH116 - the check itself is checked
-        found.functions["os.stat"].can_block_in("subagent_files/loading/signature.py", {"signature_at"})
+        found.functions["os.stat"].can_block_in("subagent_files/loading/scan.py", {"signature_at"})
         assert (await agents.load_agents()).names() == ("a",)
         assert (await agents.get_agent("a")).name == "a"
         await anyio.to_thread.run_sync(write, tmp_path / "a.md", "a", "new")

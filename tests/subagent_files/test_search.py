@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kantan_agents.subagent_files import AgentDefinition
-from kantan_agents.subagent_files.loading.search import SearchIndex
+from kantan_agents.subagent_files.loading.agents import SearchIndex
 
 AGENTS = {
     "code-review": "Looks at pull requests.",

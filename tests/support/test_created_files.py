@@ -16,7 +16,7 @@ PRIVATE_FUNCTIONS = {"create_private", "open_private", "replace_file"}
 EXEMPT = {
     ("support/private_files.py", "O_CREAT"): "creates all others",
     ("cli/agents/new.py", "O_CREAT"): "a file of the project, for everybody who may read the project",
-    ("cli/agents/replace_file.py", "O_CREAT"): "gets the mode of the file of the project that it replaces",
+    ("cli/agents/fix.py", "O_CREAT"): "gets the mode of the file of the project that it replaces",
     ("toolkit/files/editing/replace.py", "O_CREAT"): "a file of the project, for everybody who may read it",
     ("lab/improve/journal.py", "open"): "opens a journal that exists, to cut off its last line",
     ("cli/app.py", "open"): "the null device",

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from kantan_agents.support.secrets.formats import FORMATS
+from kantan_agents.support.secrets.token_formats import FORMATS
 
 # The module; the package has a function of the same name.
 SCAN = importlib.import_module("kantan_agents.support.secrets.scan")

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kantan_agents.support.secrets import mask, may_contain_secret, scan
-from kantan_agents.support.secrets.formats import FORMATS
+from kantan_agents.support.secrets.token_formats import FORMATS
 from kantan_agents.traces.recorder.masking import mask_data
 
 # Made-up values in the right format. Prefixes are written in two parts, so that scanners of source code do

@@ -14,7 +14,7 @@ from agents import FunctionTool, UserError, function_tool
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents.tools.guards.copies import _strict_schema, copy_function
+from kantan_agents.tools.guards.functions import _strict_schema, copy_function
 
 
 async def forecast(city: str, days: int = 3, units: list[str] | None = None) -> str:

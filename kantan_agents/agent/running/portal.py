@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from kantan_agents.agent.running.call import CLEANUP_SECONDS, Call
 from kantan_agents.errors import InterpreterExitError, RunInCollectorError
 from kantan_agents.support.log import get_logger
-from kantan_agents.tools.mcp.blocked_loops import blocking
+from kantan_agents.tools.mcp.loops import blocking
 
 T = TypeVar("T")
 

@@ -6,8 +6,12 @@ from typing import Annotated, Optional
 
 import typer
 
-from kantan_agents.cli.terminal.application import APPLICATION, ApplicationOption
-from kantan_agents.cli.terminal.durable_database import DURABLE_DATABASE, DurableDatabaseOption
+from kantan_agents.cli.terminal.durable_database import (
+    APPLICATION,
+    DURABLE_DATABASE,
+    ApplicationOption,
+    DurableDatabaseOption,
+)
 from kantan_agents.cli.terminal.new_app import new_group
 from kantan_agents.cli.terminal.output_options import JsonOption
 

@@ -1,4 +1,4 @@
-"""The rule that names the database of durable runs: ``--db``, the environment, the default."""
+"""Options of durable runs: the database (``--db``, the environment, the default), and the application."""
 
 from __future__ import annotations
 
@@ -17,6 +17,18 @@ DurableDatabaseOption = Annotated[
         metavar="URL",
         envvar=DURABLE_VARIABLE,
         help="The database of durable runs: sqlite:///PATH or a path, or postgresql://...",
+    ),
+]
+
+
+APPLICATION: Final = "kantan-agents"
+
+ApplicationOption = Annotated[
+    str,
+    typer.Option(
+        "--application",
+        metavar="NAME",
+        help="The application. Workers of the same name make each other's runs.",
     ),
 ]
 

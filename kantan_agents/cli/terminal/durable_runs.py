@@ -7,8 +7,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
-from kantan_agents.cli.terminal.application import APPLICATION
-from kantan_agents.cli.terminal.durable_database import database_url
+from kantan_agents.cli.terminal.durable_database import APPLICATION, database_url
 from kantan_agents.durable import DurableRuns
 from kantan_agents.errors import DurableDatabaseError
 

@@ -6,9 +6,13 @@ from typing import Annotated, Optional
 
 import typer
 
-from kantan_agents.cli.terminal.application import APPLICATION, ApplicationOption
 from kantan_agents.cli.terminal.database import DATABASE_VARIABLE
-from kantan_agents.cli.terminal.durable_database import DURABLE_DATABASE, DurableDatabaseOption
+from kantan_agents.cli.terminal.durable_database import (
+    APPLICATION,
+    DURABLE_DATABASE,
+    ApplicationOption,
+    DurableDatabaseOption,
+)
 
 CONCURRENCY = 20
 

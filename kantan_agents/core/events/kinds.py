@@ -19,12 +19,12 @@ from kantan_agents.core.events.of_models import (
     TextDelta,
     ToolArgumentsDelta,
 )
-from kantan_agents.core.events.of_rollouts import RolloutChanged
 from kantan_agents.core.events.of_runs import (
     Delegated,
     HandedOff,
     MCPServerLeftOut,
     OutputStored,
+    RolloutChanged,
     RunCancelled,
     RunFailed,
     RunFinished,

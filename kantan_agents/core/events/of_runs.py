@@ -1,4 +1,4 @@
-"""The events of a run as a whole: its beginning and end, its stages, and what it passes on."""
+"""The events of a run as a whole: its beginning and end, its stages, what it passes on; and of rollouts."""
 
 from __future__ import annotations
 
@@ -162,3 +162,26 @@ class OutputStored(EventBase):
     type: ClassVar[Literal["output_stored"]] = "output_stored"
 
     key: str
+
+
+@attrs.frozen(kw_only=True)
+class RolloutChanged(EventBase):
+    """A rollout has changed, in this process or in another one. Its ``run_id`` is empty, its ``sequence`` 0.
+
+    Attributes:
+        rollout: Name of the rollout; ``agent`` is the agent that has it.
+        action: ``"promote"``, ``"stop"``, or ``"return"`` if a guard has returned all units to the control.
+        share: The share of all new arms together from now on, 0 to 1.
+        arm: The arm that all units get from now on; None while arms are drawn, or after a stop.
+        author: Who has changed it.
+        reason: Why.
+    """
+
+    type: ClassVar[Literal["rollout_changed"]] = "rollout_changed"
+
+    rollout: str
+    action: str
+    share: float
+    arm: str | None
+    author: str
+    reason: str

@@ -16,8 +16,8 @@ from kantan_agents.lab.replay import ChangedDecision, RunOutcome
 from kantan_agents.lab.replay.answers_from_recording import plain_arguments
 from kantan_agents.support.secrets import mask
 from kantan_agents.traces.capture import RunRecord, ToolCallRecord
+from kantan_agents.traces.capture.calls import JSONValue
 from kantan_agents.traces.capture.canonical import decode
-from kantan_agents.traces.capture.json_values import JSONValue
 
 _INVALID: Final = "[kantan-agents][E40]"
 RatedStatus = Literal["recorded", "same", "wording", "changed", "diverged", "failed", "not run"]

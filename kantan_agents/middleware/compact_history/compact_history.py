@@ -10,10 +10,10 @@ from agents import ModelResponse
 from kantan_agents.core.interception import Middleware, ModelCall, ModelNext
 from kantan_agents.core.pipeline import Run
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.middleware.compact_history.limits import TokenLimits
 from kantan_agents.middleware.compact_history.memory import Memory
 from kantan_agents.middleware.compact_history.request import CallRequest
 from kantan_agents.middleware.compact_history.run_memory import RunMemory
+from kantan_agents.middleware.compact_history.shorten import TokenLimits
 from kantan_agents.middleware.compact_history.step import Step
 from kantan_agents.middleware.compact_history.summarise import Summariser
 from kantan_agents.models.origin import name_of

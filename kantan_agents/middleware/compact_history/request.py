@@ -12,11 +12,10 @@ from typing import Any
 import attrs
 
 from kantan_agents.core.interception import ModelCall
-from kantan_agents.middleware.compact_history.limits import TokenLimits
 from kantan_agents.middleware.compact_history.memory import MOST_RATIO, Counted
 from kantan_agents.middleware.compact_history.plan import CompactionPlan
 from kantan_agents.middleware.compact_history.run_memory import RunMemory
-from kantan_agents.middleware.compact_history.shorten import Conversation
+from kantan_agents.middleware.compact_history.shorten import Conversation, TokenLimits
 from kantan_agents.middleware.compact_history.tokens import tokens_of_text
 from kantan_agents.models.origin import name_of
 from kantan_agents.traces.capture.canonical import canonical

@@ -1,4 +1,4 @@
-"""Decides what is left out of a conversation, the cheapest damage first."""
+"""Decides what is left out of a conversation within ``TokenLimits``, the cheapest damage first."""
 
 from __future__ import annotations
 
@@ -7,17 +7,43 @@ from typing import Any
 
 import attrs
 
-from kantan_agents.middleware.compact_history.limits import TokenLimits
 from kantan_agents.middleware.compact_history.plan import NOTICE, CompactionPlan
 from kantan_agents.middleware.compact_history.tokens import tokens_of_item, tokens_of_text
 from kantan_agents.middleware.compact_history.tool_results import can_be_shortened, cut_item, stub_of
 from kantan_agents.middleware.compact_history.turns import ConversationTurn, turns_of
+
+_SHARE_OF_SUMMARY = 8
+_LEAST_SUMMARY, _MOST_SUMMARY = 64, 1_500
 
 _LEAST_SAVED = 8  # tokens; a result that is hardly longer than its stub stays
 _LEAST_KEPT = 100  # tokens that are left of a result that is cut
 _TRIES = 5
 _LEAST_STEP = 0.05  # of the limit; less would change the beginning of each request, and save next to nothing
 _NOTE = tokens_of_text(NOTICE.format(count=1_000)) + 8
+
+
+@attrs.frozen
+class TokenLimits:
+    """The limits of the requests to one model.
+
+    Attributes:
+        most: The most tokens of a request.
+        begin: Tokens from which a request is shortened.
+        target: Tokens that a shortened request has at most, if that is possible.
+        keep_turns: How many of the newest turns stay.
+        keep_first: Whether the first turn of the user stays.
+    """
+
+    most: int
+    begin: int
+    target: int
+    keep_turns: int
+    keep_first: bool
+
+    @property
+    def summary(self) -> int:
+        """The most tokens of a summary."""
+        return min(max(self.target // _SHARE_OF_SUMMARY, _LEAST_SUMMARY), _MOST_SUMMARY)
 
 
 @attrs.frozen

@@ -16,9 +16,14 @@ from kantan_agents.core.interception import Middleware, ModelCall, ModelNext, en
 from kantan_agents.core.pipeline import Next, Run
 from kantan_agents.errors import InvalidOptionError, KantanAgentsError, QueueFullError, QueueTimeoutError
 from kantan_agents.middleware.keys import Key, KeyOf, Per
-from kantan_agents.middleware.limit_concurrency.places import ConcurrencyStats, HeldPlace, Places, Waiter
+from kantan_agents.middleware.limit_concurrency.places import (
+    ConcurrencyStats,
+    HeldPlace,
+    Places,
+    Waiter,
+    Window,
+)
 from kantan_agents.middleware.limit_concurrency.rate_limits import is_overload, pause_after, pause_of_answer
-from kantan_agents.middleware.limit_concurrency.window import Window
 from kantan_agents.models.answer_headers import read_answer_headers
 from kantan_agents.support.arguments import checked_bool, checked_int, checked_number
 

@@ -18,11 +18,10 @@ from kantan_agents.middleware.redact.json_text import (
     looks_like_json,
     strings_in,
 )
-from kantan_agents.middleware.redact.media import is_data_url
 from kantan_agents.middleware.redact.placeholders import Placeholders, Replacements
 from kantan_agents.middleware.redact.rules import SECRET, Rule
 from kantan_agents.middleware.redact.text import TextRedaction
-from kantan_agents.middleware.redact.values import change_item, change_sent_item, change_value
+from kantan_agents.middleware.redact.values import change_item, change_sent_item, change_value, is_data_url
 from kantan_agents.support.secrets import is_named_secret
 
 _LONG = 16_384

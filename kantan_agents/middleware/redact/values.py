@@ -11,7 +11,6 @@ from typing import Any
 import attrs
 from pydantic import BaseModel
 
-from kantan_agents.middleware.redact.media import is_link, is_media
 from kantan_agents.support.secrets import may_contain_secret, name_of_value, names_in_list
 
 Change = Callable[[str, str], str]
@@ -50,6 +49,14 @@ _IDENTIFIER = re.compile(r"[\w.:/+=|-]*", re.ASCII)
 
 # The classes of the SDK's and of OpenAI's items, whose fields have the names above.
 _API_PACKAGES = ("agents", "openai")
+
+_DATA_URL = re.compile(
+    r"data:(?:image|audio|video|application|font)/[\w.+-]{1,100}(?:;[\w.+-]{1,40}=[\w.+-]{1,80}){0,4};base64,"
+)
+_BASE64 = re.compile(r"(?:[A-Za-z0-9+/]+|[A-Za-z0-9_-]+)={0,2}")
+_LINK = re.compile(r"(?:https?|gs|s3)://[^\s\"'<>\\]+", re.IGNORECASE)
+
+_SHORTEST_FILE = 32
 
 
 def change_item(value: Any, change: Change, field: str = "") -> Any:
@@ -221,3 +228,23 @@ def _like(value: Any, items: list[Any]) -> Any:
     if hasattr(value, "_fields"):  # a named tuple
         return type(value)(*items)
     return type(value)(items)
+
+
+def is_data_url(text: str) -> bool:
+    """Return whether the whole text is a data URL with well-formed base64."""
+    begin = _DATA_URL.match(text) if text.startswith("data:") else None
+    return begin is not None and _is_base64(text, begin.end())
+
+
+def is_media(text: str) -> bool:
+    """Return whether the value of a field for media is a data URL or the base64 of a file."""
+    return is_data_url(text) or (len(text) >= _SHORTEST_FILE and _is_base64(text, 0))
+
+
+def is_link(text: str) -> bool:
+    """Return whether the value of a field for media is the address of a file that the provider fetches."""
+    return _LINK.fullmatch(text) is not None
+
+
+def _is_base64(text: str, start: int) -> bool:
+    return (len(text) - start) % 4 == 0 and _BASE64.fullmatch(text, start) is not None

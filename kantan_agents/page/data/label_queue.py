@@ -6,6 +6,7 @@ number of windows and people can label at the same time, and nothing is lost if 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping
 from functools import cached_property
 from typing import Any, Final
@@ -14,6 +15,8 @@ import attrs
 
 from kantan_agents.errors import TraceDatabaseError
 from kantan_agents.lab.evaluation import Evaluation, LabelScale, Score
+from kantan_agents.lab.evaluation.dataset.case import Case
+from kantan_agents.lab.evaluation.experiment.results import CaseResult
 from kantan_agents.lab.evaluation.experiment.rows import read_cases, read_results
 from kantan_agents.lab.evaluation.labels.arguments import check_unicode, checked_metric, checked_name
 from kantan_agents.lab.evaluation.labels.drawing import Draw, draw, run_of
@@ -26,14 +29,19 @@ from kantan_agents.lab.evaluation.labels.rows import (
     take_label_back,
     write_label,
 )
+from kantan_agents.lab.experiment.watching import ToolUse
 from kantan_agents.page.data.label_choices import check_evaluation
-from kantan_agents.page.data.label_item import item_data
 from kantan_agents.page.data.signed_data import name_of, sign
 from kantan_agents.support.arguments import checked_int
 from kantan_agents.traces.store import TraceStore
 
 PASSES: Final = 0.5
 """From this value on a result has passed, for people and judges, as for ``judge_quality``."""
+
+_LONGEST: Final = 20_000
+"""So many characters of a text are shown."""
+_MOST: Final = 200
+"""So many messages, values and tool calls are shown, the last ones."""
 
 
 @attrs.frozen
@@ -232,3 +240,56 @@ def _agrees(person: float, score: Score | None) -> bool | None:
     if score is None or score.value is None or not 0 <= score.value <= 1:
         return None
     return (person >= PASSES) == (score.value >= PASSES)
+
+
+def item_data(name: str, case: Case, result: CaseResult) -> dict[str, Any]:
+    """Return what a person sees of a result before the answer.
+
+    Args:
+        name: What the window calls it.
+        case: Its case.
+        result: The result; neither its scores nor anything that names the variant is in the data.
+    """
+    texts = [("", case.input)] if isinstance(case.input, str) else [_message(one) for one in case.input]
+    return {
+        "id": name,
+        "case": case.id,
+        "input": _last([{"name": who, **cut(text)} for who, text in texts]),
+        "context": _last([{"name": key, **cut(value)} for key, value in (case.context or {}).items()]),
+        "tools": _last([_call(call) for call in result.tool_calls]),
+        "output": cut(result.output),
+        "expected": None if case.expected is None else cut(case.expected),
+        "withheld": result.is_withheld,
+    }
+
+
+def cut(value: Any) -> dict[str, Any]:
+    """Return the beginning of a text, or of JSON data as text, and the length of all of it."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return {"text": text[:_LONGEST], "length": len(text)}
+
+
+def _last(parts: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"shown": parts[-_MOST:], "count": len(parts)}
+
+
+def _message(item: Any) -> tuple[str, Any]:
+    """Return who says what in an input item."""
+    if not isinstance(item, Mapping):
+        return "", item
+    who = str(item.get("role") or item.get("type") or "")
+    content = item.get("content")
+    if isinstance(content, list):
+        texts = [part.get("text") for part in content if isinstance(part, Mapping)]
+        if len(texts) == len(content) and all(isinstance(text, str) for text in texts):
+            content = "\n".join(map(str, texts))
+    return who, item if content is None else content
+
+
+def _call(call: ToolUse) -> dict[str, Any]:
+    return {
+        "name": call.name,
+        "arguments": cut(call.arguments),
+        "output": None if call.output is None else cut(call.output),
+        "refused": call.is_refused,
+    }

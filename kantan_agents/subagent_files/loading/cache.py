@@ -14,7 +14,7 @@ from cachetools import LRUCache
 
 from kantan_agents.errors import AgentFileError
 from kantan_agents.subagent_files.frontmatter.document import MAX_BYTES, read_regular_file
-from kantan_agents.subagent_files.loading.signature import (
+from kantan_agents.subagent_files.loading.scan import (
     Signature,
     clock_ns,
     is_racy,

@@ -1,8 +1,7 @@
 """Finds secrets in texts and data: keys and tokens by their format, other values by their name."""
 
-from kantan_agents.support.secrets.data import is_named_secret, name_of_value, names_in_list
 from kantan_agents.support.secrets.mask import mask
-from kantan_agents.support.secrets.names import MASK
+from kantan_agents.support.secrets.names import MASK, is_named_secret, name_of_value, names_in_list
 from kantan_agents.support.secrets.scan import Secret, may_contain_secret, scan
 
 __all__ = [

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import jsonschema_rs
 
-from kantan_agents.support.secrets.formats import BOUNDARY, NEEDLES, NEXT_TOKEN, TOKEN
 from kantan_agents.support.secrets.names import NAME, is_placeholder, is_secret_value, kind_of
+from kantan_agents.support.secrets.token_formats import BOUNDARY, NEEDLES, NEXT_TOKEN, TOKEN
 
 
 class Secret(NamedTuple):

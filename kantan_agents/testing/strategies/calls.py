@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.testing.strategies.json_values import WORDS, json_values
-from kantan_agents.testing.strategies.names import Names, covered_name, names_strategy
 from kantan_agents.testing.strategies.near_rules import ValuesNear, candidates, placed
-from kantan_agents.testing.strategies.rules import COMMANDS
+from kantan_agents.testing.strategies.rules import COMMANDS, Names, covered_name, names_strategy
 from kantan_agents.testing.strategies.tools_under_test import Tools, ToolUnderTest, read_tools
 from kantan_agents.tool_rules import NO_RULES, ToolRules, decide_call, decide_tool
 from kantan_agents.tool_rules.calls import CallPattern, is_call_pattern, parse_call_pattern

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from kantan_agents.core.context import is_reserved
 from kantan_agents.core.prompt import Prompt
 from kantan_agents.testing.strategies.json_values import WORDS, json_values
-from kantan_agents.testing.strategies.names import Names
-from kantan_agents.testing.strategies.rules import tool_rules
+from kantan_agents.testing.strategies.rules import Names, tool_rules
 
 
 def contexts(names: Names | None = None) -> st.SearchStrategy[dict[str, Any]]:

@@ -1,20 +1,40 @@
-"""The strategy for tool rules."""
+"""The strategies for tool rules and for the names of tools."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hypothesis import strategies as st
 
 from kantan_agents.testing.strategies.json_values import WORDS, json_values
-from kantan_agents.testing.strategies.names import Names, names_strategy
 from kantan_agents.testing.strategies.tools_under_test import Tools, ToolUnderTest, read_tools
+from kantan_agents.tool_rules.globs import is_glob
 from kantan_agents.tool_rules.keywords import TYPES
+
+Names = st.SearchStrategy[str] | Sequence[str]
+"""Tool names to draw from: a strategy or a sequence of names."""
+
+_TOOLS = ("search", "read_file", "write_file", "Bash", "fs.read", "mcp__github__get_issue")
 
 _PARAMETERS = ("query", "limit", "command", "filter.limit", "filter.user.name", "ids[]", "rows[].id")
 _PATTERNS = (r"^[a-z]+$", r"\d", r"^(git|npm) ", r"[A-Z]{2,4}", r"\.md$", r"^https://")
 COMMANDS = ("git", "git status", "npm run test", "ls -la", "rm -rf build")
+
+
+def names_strategy(names: Names | None) -> st.SearchStrategy[str]:
+    """Return a strategy for the given names, or for made-up ones."""
+    if names is None:
+        return st.sampled_from(_TOOLS) | WORDS
+    return names if isinstance(names, st.SearchStrategy) else st.sampled_from(list(names))
+
+
+def covered_name(pattern: str) -> str:
+    """Return a name that a glob pattern covers, or a plain name unchanged."""
+    if not is_glob(pattern):
+        return pattern
+    return re.sub(r"\[(?!!)(.).*?\]", r"\1", pattern).replace("*", "x").replace("?", "x")
 
 
 def tool_rules(

@@ -11,11 +11,11 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import NoReturn
 
 from kantan_agents.errors import FileNotUsableError, KantanAgentsError, OutsideRootError
 from kantan_agents.support.nearest import nearest
-from kantan_agents.toolkit.files.mounts import is_same_mount
 from kantan_agents.toolkit.files.names import shown_path
 from kantan_agents.toolkit.files.root import Root
 
@@ -263,3 +263,20 @@ def _closing(folder: int) -> Iterator[None]:
     finally:
         with suppress(OSError):
             os.close(folder)
+
+
+def is_same_mount(one: int, other: int) -> bool:
+    """Return whether two descriptors are of the same mount; False where the system does not tell.
+
+    In some containers, a file and its folder are on the same mount and still have different device numbers.
+    """
+    first = _mount_of(one)
+    return first is not None and first == _mount_of(other)
+
+
+def _mount_of(descriptor: int) -> str | None:
+    try:
+        lines = Path(f"/proc/self/fdinfo/{descriptor}").read_text(encoding="ascii").splitlines()
+    except (OSError, ValueError):
+        return None
+    return next((line for line in lines if line.startswith("mnt_id:")), None)

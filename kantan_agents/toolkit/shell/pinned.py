@@ -2,7 +2,7 @@
 
 These are the protected files, and whatever this process and git execute. What exists is mounted read-only, on
 top of the project. A path that does not exist yet cannot be mounted on without creating it, and neither can a
-link: the process beside the command looks at these (``kept.py``).
+link: the process beside the command looks at these (``unchanged_paths.py``).
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ _MODULES = {
     for folder, name in (
         ("shell", "usage"),
         ("named_files", "gitlinks"),
-        ("shell", "kept"),
+        ("shell", "unchanged_paths"),
         ("shell", "supervisor"),
     )
 }

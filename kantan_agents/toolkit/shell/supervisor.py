@@ -20,7 +20,7 @@ import time
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from kantan_agents.toolkit.shell.kept import Kept
+from kantan_agents.toolkit.shell.unchanged_paths import UnchangedPaths
 from kantan_agents.toolkit.shell.usage import Usage, descendants
 
 GIVE_UP_SECONDS = 10.0
@@ -40,7 +40,7 @@ def main() -> None:
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.signal(signal.SIGTERM, lambda *_: asked.append(1))
-    kept = Kept(plan["kept"])
+    kept = UnchangedPaths(plan["kept"])
     child = os.fork()
     if child == 0:
         _become(plan)
@@ -120,7 +120,9 @@ def _set_limit(kind: int, soft: int, more: int = 0) -> None:
         resource.setrlimit(kind, (min(soft, hard), hard))
 
 
-def _watch(ends: Reaped, plan: dict[str, Any], kept: Kept, wakers: tuple[int, list[int]]) -> str | None:
+def _watch(
+    ends: Reaped, plan: dict[str, Any], kept: UnchangedPaths, wakers: tuple[int, list[int]]
+) -> str | None:
     """Wait until the command has ended or is to be killed; return the limit that it has exceeded."""
     woken, asked = wakers
     poll = select.poll()

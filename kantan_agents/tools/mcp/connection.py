@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 from kantan_agents.errors import MCPServerLoopError
 from kantan_agents.support.log import get_logger
 from kantan_agents.tools.mcp.backoff import Rest, limits_for
+from kantan_agents.tools.mcp.connection_keeper import ConnectionKeeper, start_task
 from kantan_agents.tools.mcp.failures import is_lost, is_session_gone, is_silent, text_of
-from kantan_agents.tools.mcp.keeper import ConnectionKeeper, start_task
 from kantan_agents.tools.mcp.loops import LoopEndedError, is_gone, run_on
 from kantan_agents.tools.mcp.twins import adopt_session, has_session, is_closed, loop_of
 from kantan_agents.tools.mcp.unavailable import LostInCallError, UnavailableError

@@ -1,14 +1,20 @@
-"""Work on the event loop that owns the connection of an MCP server, from another event loop."""
+"""Work on the event loop that owns the connection of an MCP server, from another event loop.
+
+A sync ``run`` that waits blocks its event loop: no work can be sent there.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
+import attrs
+
 from kantan_agents.errors import MCPServerLoopError
-from kantan_agents.tools.mcp.blocked_loops import is_blocked
 
 T = TypeVar("T")
 
@@ -100,3 +106,29 @@ async def _ended(loop: asyncio.AbstractEventLoop, seconds: float) -> bool:
             return True
         await asyncio.sleep(_STEP_SECONDS)
     return False
+
+
+@attrs.define(eq=False)
+class _Block:
+    loop: asyncio.AbstractEventLoop
+    is_over: bool = False
+
+
+_blocks: ContextVar[tuple[_Block, ...]] = ContextVar("kantan_agents_blocked_loops", default=())
+
+
+@contextmanager
+def blocking(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
+    """Mark ``loop`` as blocked for all code that sees the context variables of this code."""
+    block = _Block(loop)
+    token = _blocks.set((*_blocks.get(), block))
+    try:
+        yield
+    finally:
+        block.is_over = True  # a task that the code has started may continue with a copy of the context
+        _blocks.reset(token)
+
+
+def is_blocked(loop: asyncio.AbstractEventLoop) -> bool:
+    """Return whether a sync ``run`` that waits for the calling code blocks this event loop."""
+    return any(block.loop is loop and not block.is_over for block in _blocks.get())

@@ -12,11 +12,15 @@ from typing import Any, Final, Literal
 
 import attrs
 
+from kantan_agents.traces.capture.calls import (
+    JSONValue,
+    ModelAnswer,
+    ModelRequest,
+    OutputRequest,
+    ToolDefinition,
+)
 from kantan_agents.traces.capture.canonical import canonical, in_common
 from kantan_agents.traces.capture.diff_text import ABSENT, short_diff
-from kantan_agents.traces.capture.json_values import JSONValue
-from kantan_agents.traces.capture.model_calls import ModelAnswer, ModelRequest, OutputRequest
-from kantan_agents.traces.capture.tool_calls import ToolDefinition
 
 _TOOL_FIELDS: Final = (
     "kind",

@@ -11,8 +11,8 @@ from typing import Any, Final, Literal
 
 import attrs
 
+from kantan_agents.traces.capture.calls import ModelAnswer, ModelCallRecord, ModelRequest
 from kantan_agents.traces.capture.compare import Difference, answer_differences, differences, same
-from kantan_agents.traces.capture.model_calls import ModelAnswer, ModelCallRecord, ModelRequest
 from kantan_agents.traces.capture.values import RunRecord
 
 _OF_CALL: Final = ("agent", "provider", "model", "api")

@@ -7,10 +7,18 @@ from datetime import datetime, timedelta, timezone
 from typing import Any, Final
 
 from kantan_agents.core.items import text_of
-from kantan_agents.traces.capture.model_calls import ModelAnswer, ModelCallRecord, ModelRequest, OutputRequest
-from kantan_agents.traces.capture.recorded_errors import RecordedError
-from kantan_agents.traces.capture.run_calls import RunCalls
-from kantan_agents.traces.capture.tool_calls import RecordedDecision, RuleSet, ToolCallRecord, ToolDefinition
+from kantan_agents.traces.capture.calls import (
+    ModelAnswer,
+    ModelCallRecord,
+    ModelRequest,
+    OutputRequest,
+    RecordedDecision,
+    RecordedError,
+    RuleSet,
+    RunCalls,
+    ToolCallRecord,
+    ToolDefinition,
+)
 from kantan_agents.traces.capture.values import AgentRecord, PromptRecord, RunRecord, ToolListing
 
 VERSION: Final = 1

@@ -7,10 +7,14 @@ from datetime import datetime
 
 import attrs
 
-from kantan_agents.traces.capture.json_values import Items, JSONValue
-from kantan_agents.traces.capture.model_calls import ModelCallRecord
-from kantan_agents.traces.capture.recorded_errors import RecordedError
-from kantan_agents.traces.capture.tool_calls import RuleSet, ToolCallRecord
+from kantan_agents.traces.capture.calls import (
+    Items,
+    JSONValue,
+    ModelCallRecord,
+    RecordedError,
+    RuleSet,
+    ToolCallRecord,
+)
 
 
 @attrs.frozen

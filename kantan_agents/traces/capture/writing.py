@@ -7,12 +7,11 @@ from typing import Any, Final
 
 import attrs
 
+from kantan_agents.traces.capture.calls import ModelCallRecord, ToolCallRecord, ToolDefinition
 from kantan_agents.traces.capture.canonical import canonical, ordered
 from kantan_agents.traces.capture.encoding import encoder
-from kantan_agents.traces.capture.model_calls import ModelCallRecord
 from kantan_agents.traces.capture.reading import VERSION
 from kantan_agents.traces.capture.shared import Shared, shared_item
-from kantan_agents.traces.capture.tool_calls import ToolCallRecord, ToolDefinition
 from kantan_agents.traces.capture.values import RunRecord
 
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from kantan_agents.support.package_names import lazy_names
 
 if TYPE_CHECKING:
+    from kantan_agents.traces.recorder.background import RecorderStats
     from kantan_agents.traces.recorder.record import record_traces
     from kantan_agents.traces.recorder.recorder import SQLiteRecorder
     from kantan_agents.traces.recorder.redaction import redact_texts
-    from kantan_agents.traces.recorder.stats import RecorderStats
 
 __all__ = [
     "RecorderStats",
@@ -25,6 +25,6 @@ __getattr__, __dir__ = lazy_names(
         "kantan_agents.traces.recorder.record": ("record_traces",),
         "kantan_agents.traces.recorder.recorder": ("SQLiteRecorder",),
         "kantan_agents.traces.recorder.redaction": ("redact_texts",),
-        "kantan_agents.traces.recorder.stats": ("RecorderStats",),
+        "kantan_agents.traces.recorder.background": ("RecorderStats",),
     },
 )

@@ -1,4 +1,4 @@
-"""``BackgroundRecorder``: the queue of a recorder and the thread that writes it."""
+"""``BackgroundRecorder``: the queue of a recorder, the thread that writes it, and its counters."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from time import monotonic
 
 import anyio.to_thread
+import attrs
 from agents.tracing import TracingProcessor
 
 from kantan_agents.errors import SpansDroppedError, TracesNotWrittenError
@@ -19,7 +20,6 @@ from kantan_agents.traces.recorder import bound, lifecycle
 from kantan_agents.traces.recorder.database import Database
 from kantan_agents.traces.recorder.sections import Sections
 from kantan_agents.traces.recorder.span_queue import SPANS, Snapshot, SpanQueue
-from kantan_agents.traces.recorder.stats import RecorderStats
 from kantan_agents.traces.recorder.waking import FlushMarker, WriterWake
 from kantan_agents.traces.recorder.writer import Writer
 
@@ -27,6 +27,29 @@ _log = get_logger("kantan_agents.tracing")
 
 FLUSH_SECONDS = 5.0
 _STATS_ATTEMPTS = 100
+
+
+@attrs.frozen
+class RecorderStats:
+    """The spans that a recorder has handled so far in this process.
+
+    Each ended span is counted in exactly one of ``written``, ``queued``, ``dropped`` and ``failed``.
+
+    Attributes:
+        written: Spans in the database.
+        queued: Spans that wait to be written.
+        dropped: Spans lost because the queue was full (E63).
+        failed: Spans that could not be recorded (E65).
+        oldest_unwritten: Age of the oldest queued span in seconds; 0.0 if the queue is empty.
+        replaced: How often the file was found moved, replaced, truncated or deleted while it was open.
+    """
+
+    written: int
+    queued: int
+    dropped: int
+    failed: int
+    oldest_unwritten: float
+    replaced: int = 0
 
 
 class BackgroundRecorder(TracingProcessor):

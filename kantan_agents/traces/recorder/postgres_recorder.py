@@ -3,16 +3,39 @@
 from __future__ import annotations
 
 import os
+import sqlite3
+from collections.abc import Sequence
+from datetime import date, datetime, timedelta, timezone
 from typing import Any, Final, cast
 
 from kantan_agents.traces.database_url import PostgresUrl, as_url
-from kantan_agents.traces.postgres.connection import driver
+from kantan_agents.traces.figure_tables import count_changed
+from kantan_agents.traces.postgres.connection import WRITE_LOCK, ServerConnection, as_sqlite, connect, driver
+from kantan_agents.traces.postgres.partitions import create_partitions, week_of, weeks_in
+from kantan_agents.traces.postgres.schema import migrate
+from kantan_agents.traces.postgres.server_error import ServerError
+from kantan_agents.traces.postgres.staging import STAGING, copy_spans, merge_spans, stored_trace
 from kantan_agents.traces.recorder.database import Database
+from kantan_agents.traces.recorder.merge import TraceRow, merge_traces
 from kantan_agents.traces.recorder.recorder import SQLiteRecorder
-from kantan_agents.traces.recorder.server_database import ServerDatabase
+from kantan_agents.traces.recorder.rows import SpanRow
+from kantan_agents.traces.recorder.run_rows import RunRow
+from kantan_agents.traces.recorder.run_writing import write_runs
+from kantan_agents.traces.schema import COLUMNS
 
 MAX_QUEUE: Final = 100_000
 """Spans that wait while the server is away: those of a minute with 1,600 spans a second."""
+
+# While another process writes, the writer retries instead of waiting in the server. Between two attempts it
+# can be stopped.
+_BUSY_SECONDS: Final = 2.0
+
+_TRACES: Final = ", ".join(COLUMNS["traces"])
+_UPSERT: Final = (
+    f"INSERT INTO traces({_TRACES}) SELECT * FROM unnest(%s::text[], %s::text[], %s::text[], %s::text[]) "  # noqa: S608
+    "ON CONFLICT(id) DO UPDATE SET "
+    + ", ".join(f"{column} = excluded.{column}" for column in COLUMNS["traces"][1:])
+)
 
 
 class PostgresRecorder(SQLiteRecorder):
@@ -47,3 +70,164 @@ class PostgresRecorder(SQLiteRecorder):
 
     def _make_database(self) -> Database:
         return cast("Database", ServerDatabase(self._url, adopt=self._adopt, search_index=self._search_index))
+
+
+class ServerDatabase:
+    """A database in Postgres for the thread that writes to it; not thread-safe.
+
+    It has the methods of ``Database``, which writes to a file.
+
+    Args:
+        url: The database.
+        adopt: Whether to add the tables to a schema with tables of another program.
+        search_index: Whether new tables get a search index.
+
+    Attributes:
+        replaced: 0; a file can be replaced while it is open.
+    """
+
+    def __init__(self, url: PostgresUrl, *, adopt: bool = False, search_index: bool = True) -> None:
+        self.replaced = 0
+        self.changed_traces = 0
+        """At least so many traces may have figures that are not stored."""
+        self.unindexed_traces = 0  # the server keeps its index itself
+        self._url = url
+        self._adopt = adopt
+        self._search_index = search_index
+        self._connection: ServerConnection | None = None
+        self._weeks: set[date] = set()
+        self._doubtful: set[str] = set()
+
+    def open(self) -> None:
+        """Connect, unless there is a connection; create the tables if they are missing.
+
+        Raises:
+            sqlite3.Error: The server cannot be reached, or refuses.
+        """
+        self._open()
+
+    def _open(self) -> ServerConnection:
+        if self._connection is not None and not self._connection.raw.closed:
+            return self._connection
+        self._weeks = set()
+        connection = connect(self._url, wait=_BUSY_SECONDS)
+        try:
+            migrate(connection, adopt=self._adopt, search_index=self._search_index)
+            with connection.errors():
+                connection.raw.execute(STAGING)
+            self._weeks = set(weeks_in(connection))
+            self._create_weeks_ahead(connection)
+            self.changed_traces = count_changed(as_sqlite(connection))
+        except BaseException:
+            connection.close()
+            raise
+        self._connection = connection
+        return connection
+
+    def _create_weeks_ahead(self, connection: ServerConnection) -> None:
+        """Create the partitions of this week and the next now, and not when their first spans wait."""
+        today = datetime.now(timezone.utc).date()
+        ahead = {week_of(str(today + timedelta(days=days)), today) for days in (0, 7)}
+        try:
+            create_partitions(connection, ahead - self._weeks)
+        except ServerError as error:
+            if not error.is_locked:  # somebody reads; the first span of the week tries again
+                raise
+        else:
+            self._weeks |= ahead
+
+    def write(
+        self, traces: Sequence[tuple[Any, ...]], spans: Sequence[SpanRow], runs: Sequence[RunRow] = ()
+    ) -> None:
+        """Write all rows or none.
+
+        Raises:
+            sqlite3.Error: The server cannot be reached, or cannot store a value.
+        """
+        connection = self._open()
+        today = datetime.now(timezone.utc).date()
+        placed = [(span, week_of(span.values[3], today)) for span in self._latest(spans)]
+        missing = {week for _, week in placed} - self._weeks
+        if missing:
+            create_partitions(connection, missing)
+            self._weeks |= missing
+        ids = {span.values[0] for span in spans}
+        try:
+            with connection.errors():
+                connection.raw.execute("BEGIN")
+                copy_spans(connection.raw, placed)
+                connection.raw.execute(f"SELECT pg_advisory_xact_lock({WRITE_LOCK})")
+                known = self._written(connection, ids)
+                counted = [span for span, _ in placed if span.values[0] not in known]
+                self._write_traces(connection, traces, counted)
+                if placed:
+                    merge_spans(connection.raw)
+            if runs:
+                write_runs(as_sqlite(connection), runs)
+        except BaseException:
+            self._give_up(connection)
+            raise
+        self._doubtful |= ids
+        try:
+            connection.execute("COMMIT")
+        except ServerError as error:
+            if error.sqlstate is not None:  # the server says that it has not committed
+                self._doubtful -= ids
+            self.close()
+            raise
+        self._doubtful -= ids
+        changed = {span.values[1] for span, _ in placed}.union(row[0] for row in traces)
+        self.changed_traces += len(changed)
+
+    def _latest(self, spans: Sequence[SpanRow]) -> list[SpanRow]:
+        """Return the spans, each once: the last of those with the same id, as in a file."""
+        return [*{span.values[0]: span for span in spans}.values()]
+
+    def _written(self, connection: ServerConnection, ids: set[str]) -> set[str]:
+        """Return those whose transaction was committed although the connection was lost.
+
+        Their tokens are in the sum of their trace already.
+        """
+        asked = self._doubtful & ids
+        if not asked:
+            return set()
+        rows = connection.raw.execute("SELECT id FROM spans WHERE id = ANY(%s)", ([*asked],))
+        return {row[0] for row in rows}
+
+    def _write_traces(
+        self, connection: ServerConnection, traces: Sequence[TraceRow], spans: Sequence[SpanRow]
+    ) -> None:
+        ids = {**{row[0]: None for row in traces}, **{span.values[1]: None for span in spans}}
+        if not ids:
+            return
+        query = f"SELECT {_TRACES} FROM traces WHERE id = ANY(%s)"  # noqa: S608
+        rows = connection.raw.execute(query, ([*ids],))
+        changed = merge_traces({row[0]: row for row in rows}, traces, spans)
+        if changed:
+            columns = [[*column] for column in zip(*map(stored_trace, changed), strict=True)]
+            connection.raw.execute(_UPSERT, columns)
+
+    def _give_up(self, connection: ServerConnection) -> None:
+        try:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+        except sqlite3.Error:
+            self.close()
+
+    def close(self) -> None:
+        """Close the connection; the next ``write`` opens it again."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def abandon(self) -> Any:
+        """Return the connection without closing it, in a forked child."""
+        connection, self._connection = self._connection, None
+        return connection
+
+    def is_replaced(self) -> bool:
+        """Return False: only a file can be replaced."""
+        return False
+
+    def close_replaced(self) -> None:
+        """Do nothing: only a file can be replaced."""

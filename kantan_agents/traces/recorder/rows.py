@@ -6,10 +6,16 @@ from typing import Any, NamedTuple
 
 from kantan_agents.support.secrets import mask, may_contain_secret
 from kantan_agents.traces.recorder.masking import mask_data, mask_text
-from kantan_agents.traces.recorder.output_parts import output_parts, searchable_text, usage_of
 from kantan_agents.traces.recorder.plain_json import decode, encode, encode_anything, encode_metadata, spaced
 from kantan_agents.traces.recorder.redaction import change_content
-from kantan_agents.traces.recorder.snapshot import Derived, SpanSnapshot, TraceSnapshot
+from kantan_agents.traces.recorder.snapshot import (
+    Derived,
+    SpanSnapshot,
+    TraceSnapshot,
+    output_parts,
+    searchable_text,
+    usage_of,
+)
 
 _NO_CONTENT = (None, None, None, None, None, None, None, "null")
 

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 import anyio
-from anyio.from_thread import check_cancelled
 from anyio.to_thread import run_sync
 from typing_extensions import Self, Unpack
 
@@ -164,6 +163,8 @@ class TraceStore(TraceReader):
 
 
 def _cancellable(progress: Callable[[int, int], None] | None) -> Callable[[int, int], None]:
+    from anyio.from_thread import check_cancelled  # imports ten modules, which no reader needs
+
     def cancellable(done: int, total: int) -> None:
         if progress is not None:
             progress(done, total)

@@ -15,11 +15,11 @@ from kantan_agents.traces.metadata import RUN_SPAN
 from kantan_agents.traces.telemetry import conventions as names
 from kantan_agents.traces.telemetry.ends import Ends, span_name
 from kantan_agents.traces.telemetry.later import Later
+from kantan_agents.traces.telemetry.merged_spans import is_around_call, is_of_target, part_of
 from kantan_agents.traces.telemetry.model_calls import of_generation, requested
 from kantan_agents.traces.telemetry.of_runs import approvals_given, approvals_needed, prompt_of
 from kantan_agents.traces.telemetry.open_spans import AGENTS, CurrentSpan, Open, otel_id
 from kantan_agents.traces.telemetry.own_ids import OwnIds
-from kantan_agents.traces.telemetry.parts import is_around_call, is_of_target, part_of
 from kantan_agents.traces.telemetry.span_reader import SpanReader
 from kantan_agents.traces.telemetry.values import name_value
 

@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from kantan_agents.cli.hooks.hook import Hook
-from kantan_agents.cli.hooks.run_hook import HookOutcome, run_hook
+from kantan_agents.cli.hooks.hooks import HookOutcome, run_hook
 from tests.toolkit.calls import until
 
 pytestmark = pytest.mark.anyio

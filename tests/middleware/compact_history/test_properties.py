@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from kantan_agents import Agent
 from kantan_agents.middleware import CompactHistory
-from kantan_agents.middleware.compact_history.limits import TokenLimits
 from kantan_agents.middleware.compact_history.plan import WHOLE, CompactionPlan, read_text
 from kantan_agents.middleware.compact_history.recorded_plans import plan_between
-from kantan_agents.middleware.compact_history.shorten import Conversation, shortened
+from kantan_agents.middleware.compact_history.shorten import Conversation, TokenLimits, shortened
 from kantan_agents.middleware.compact_history.tokens import tokens_of_item, tokens_of_text
 from kantan_agents.middleware.compact_history.tool_results import can_be_shortened, cut_text, stub_of
 from kantan_agents.middleware.compact_history.turns import turns_of

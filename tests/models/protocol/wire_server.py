@@ -18,7 +18,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from typing_extensions import Self
 
-from kantan_agents.testing.prompt_server import PromptServer
+from kantan_agents.testing.offline import PromptServer
 
 WIRE = Path(__file__).parent / "wire"
 

@@ -14,11 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kantan_agents.toolkit.files.blocks import text_blocks
-from kantan_agents.toolkit.files.grep.chosen_files import ChosenFiles
 from kantan_agents.toolkit.files.grep.lines import Line, LineSearch
 from kantan_agents.toolkit.files.grep.output import GrepOutput
 from kantan_agents.toolkit.files.grep.pattern import compiled_pattern
-from kantan_agents.toolkit.files.grep.tool import GrepSearch, OutputMode, search_files
+from kantan_agents.toolkit.files.grep.tool import ChosenFiles, GrepSearch, OutputMode, search_files
 from kantan_agents.toolkit.files.root import Root
 from kantan_agents.toolkit.files.threads import SearchStop
 from tests.toolkit.files.calling import Tools

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kantan_agents.toolkit.files.mounts import is_same_mount
+from kantan_agents.toolkit.files.opening import is_same_mount
 from kantan_agents.toolkit.files.read import MAX_LINE, read_lines
 from kantan_agents.toolkit.files.root import Root
 from kantan_agents.toolkit.files.threads import SearchStop

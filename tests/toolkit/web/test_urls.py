@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kantan_agents.errors import URLRefusedError
-from kantan_agents.toolkit.web.addresses import NOT_PUBLIC, is_public
+from kantan_agents.toolkit.web.pinned_transport import NOT_PUBLIC, is_public
 from kantan_agents.toolkit.web.urls import checked_url, host_of
 
 

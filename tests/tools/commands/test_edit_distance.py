@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rapidfuzz import process
 from rapidfuzz.distance import DamerauLevenshtein
 
-from kantan_agents.tools.commands.edit_distance import edit_distance, probably_meant
+from kantan_agents.tools.commands.registry import edit_distance, probably_meant
 
 LETTERS = st.text("abcd", max_size=8)
 

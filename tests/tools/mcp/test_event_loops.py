@@ -146,7 +146,7 @@ def test_a_loop_in_another_thread_that_is_blocked_is_an_error(
 
 
 def test_a_mark_of_a_blocked_loop_ends_with_the_run_that_blocks_it() -> None:
-    from kantan_agents.tools.mcp.blocked_loops import blocking, is_blocked
+    from kantan_agents.tools.mcp.loops import blocking, is_blocked
 
     async def main() -> None:
         loop = asyncio.get_running_loop()

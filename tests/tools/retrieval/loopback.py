@@ -9,7 +9,7 @@ from typing import Any
 import uvicorn
 from typing_extensions import Self
 
-from kantan_agents.testing.prompt_server import PromptServer
+from kantan_agents.testing.offline import PromptServer
 
 
 class Loopback:

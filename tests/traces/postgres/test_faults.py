@@ -14,7 +14,7 @@ import pytest
 
 from kantan_agents import TraceStore
 from kantan_agents.traces.database_url import as_url
-from kantan_agents.traces.recorder.server_database import ServerDatabase
+from kantan_agents.traces.recorder.postgres_recorder import ServerDatabase
 from tests.postgres_server import execute, fresh_database, own_server
 from tests.programs import Preloaded, Program
 from tests.traces.postgres.conftest import Start

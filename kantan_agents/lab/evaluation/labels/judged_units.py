@@ -14,7 +14,7 @@ from kantan_agents.lab.evaluation.comparing.paired_values import CaseKey, runs_o
 from kantan_agents.lab.evaluation.experiment.results import CaseResult, VariantResults
 from kantan_agents.lab.evaluation.labels.label import Label, RatedResult, mean_value
 from kantan_agents.lab.evaluation.statistics import CorrectedMean, corrected_mean
-from kantan_agents.lab.evaluation.statistics.units import Floats
+from kantan_agents.lab.evaluation.statistics.independent_units import Floats
 
 _TWO_SIDES: Final = 2
 

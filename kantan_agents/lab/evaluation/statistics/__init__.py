@@ -4,12 +4,15 @@ Each docstring names its source. ``benchmarks/statistics.py`` measures how often
 truth and how often tests raise a false alarm. Misuse is a ValueError; what cannot be known is None.
 """
 
-from kantan_agents.lab.evaluation.statistics.agreement import Agreement
+from kantan_agents.lab.evaluation.statistics.agreement import (
+    Agreement,
+    Scale,
+    cohens_kappa,
+    krippendorff_alpha,
+)
 from kantan_agents.lab.evaluation.statistics.holm import holm
-from kantan_agents.lab.evaluation.statistics.intervals import Interval
+from kantan_agents.lab.evaluation.statistics.intervals import Interval, clopper_pearson, wilson
 from kantan_agents.lab.evaluation.statistics.judge_rates import JudgeRates, Rate, judge_rates
-from kantan_agents.lab.evaluation.statistics.kappa import cohens_kappa
-from kantan_agents.lab.evaluation.statistics.krippendorff import Scale, krippendorff_alpha
 from kantan_agents.lab.evaluation.statistics.mcnemar import McNemar, is_binary, mcnemar
 from kantan_agents.lab.evaluation.statistics.paired_difference import PairedDifference, paired_difference
 from kantan_agents.lab.evaluation.statistics.paired_test import PairedTest, paired_p
@@ -20,7 +23,6 @@ from kantan_agents.lab.evaluation.statistics.prediction_powered import (
     corrected_difference,
     corrected_mean,
 )
-from kantan_agents.lab.evaluation.statistics.proportions import clopper_pearson, wilson
 from kantan_agents.lab.evaluation.statistics.sign_flip import sign_flip_p
 from kantan_agents.lab.evaluation.statistics.trend import Trend, drift, length_bias
 

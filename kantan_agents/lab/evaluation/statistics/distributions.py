@@ -1,10 +1,12 @@
-"""The beta distribution and Student's t: cumulative probabilities and quantiles, without scipy."""
+"""The beta distribution, Student's t and a fair coin, without scipy."""
 
 from __future__ import annotations
 
 import math
 from functools import lru_cache
 from typing import Final
+
+import numpy as np
 
 _SMALLEST: Final = 1e-300
 _PRECISION: Final = 1e-15
@@ -107,3 +109,26 @@ def _continued_fraction(x: float, a: float, b: float) -> float:
 
 def _away_from_zero(value: float) -> float:
     return value if abs(value) > _SMALLEST else _SMALLEST
+
+
+def fair_coin_p(heads: int, tails: int) -> float:
+    """Return the two-sided p of these counts if both sides are equally likely; 1.0 without any.
+
+    Args:
+        heads: How often one side was seen.
+        tails: How often the other side was seen.
+
+    Raises:
+        ValueError: A count is negative.
+
+    Source: Conover, Practical Nonparametric Statistics (3rd edition, 1999), section 3.4.
+    """
+    if heads < 0 or tails < 0:
+        raise ValueError(f"counts must not be negative: {heads}, {tails}")
+    total, fewer = heads + tails, min(heads, tails)
+    if total == 0:
+        return 1.0
+    # log of C(n, k) for k = 0..fewer, each from the one before.
+    k = np.arange(1, fewer + 1, dtype=np.float64)
+    logs = np.concatenate([[0.0], np.cumsum(np.log((total - k + 1) / k))]) - total * math.log(2.0)
+    return min(1.0, 2.0 * math.fsum(np.exp(logs)))

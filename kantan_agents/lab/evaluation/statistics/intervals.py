@@ -1,8 +1,12 @@
-"""``Interval``: the bounds of a confidence interval."""
+"""``Interval``: the bounds of a confidence interval; those of proportions, such as pass rates."""
 
 from __future__ import annotations
 
+import math
+from statistics import NormalDist
 from typing import NamedTuple
+
+from kantan_agents.lab.evaluation.statistics.distributions import beta_quantile
 
 
 class Interval(NamedTuple):
@@ -24,3 +28,62 @@ def check_level(level: float) -> None:
     """
     if not 0.0 < level < 1.0:
         raise ValueError(f"level must be between 0 and 1, not {level}")
+
+
+def wilson(successes: int, total: int, *, level: float = 0.95) -> Interval:
+    """Return Wilson's score interval: on average over all rates, it covers as often as it says.
+
+    Use it to show a pass rate. It stays inside 0 and 1, and is an interval also for none or all.
+
+    Args:
+        successes: How many passed.
+        total: How many there are, at least 1; they must be independent of one another.
+        level: The confidence level.
+
+    Raises:
+        ValueError: The counts or the level are out of range.
+
+    Source: Wilson, Journal of the American Statistical Association 22 (1927), pages 209 to 212. Recommended
+    by Brown, Cai and DasGupta, Interval estimation for a binomial proportion, Statistical Science 16 (2001),
+    section 5.
+    """
+    _check(successes, total, level)
+    z = NormalDist().inv_cdf((1.0 + level) / 2.0)
+    rate = successes / total
+    middle = (rate + z * z / (2 * total)) / (1 + z * z / total)
+    half = z / (1 + z * z / total) * math.sqrt(rate * (1 - rate) / total + z * z / (4 * total * total))
+    return Interval(
+        0.0 if successes == 0 else middle - half,
+        1.0 if successes == total else middle + half,
+    )
+
+
+def clopper_pearson(successes: int, total: int, *, level: float = 0.95) -> Interval:
+    """Return the exact interval: it covers at least as often as it says, and is wider than Wilson's.
+
+    Use it where a false promise costs more than a wide interval, such as the exit code of a CI job.
+
+    Args:
+        successes: How many passed.
+        total: How many there are, at least 1; they must be independent of one another.
+        level: The confidence level.
+
+    Raises:
+        ValueError: The counts or the level are out of range.
+
+    Source: Clopper and Pearson, The use of confidence or fiducial limits illustrated in the case of the
+    binomial, Biometrika 26 (1934).
+    """
+    _check(successes, total, level)
+    tail = (1.0 - level) / 2.0
+    failures = total - successes
+    return Interval(
+        0.0 if successes == 0 else beta_quantile(tail, successes, failures + 1),
+        1.0 if failures == 0 else 1.0 - beta_quantile(tail, failures, successes + 1),
+    )
+
+
+def _check(successes: int, total: int, level: float) -> None:
+    check_level(level)
+    if total < 1 or not 0 <= successes <= total:
+        raise ValueError(f"there cannot be {successes} successes of {total}")

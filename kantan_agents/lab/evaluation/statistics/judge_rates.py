@@ -7,9 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kantan_agents.lab.evaluation.statistics.intervals import Interval
+from kantan_agents.lab.evaluation.statistics.intervals import Interval, wilson
 from kantan_agents.lab.evaluation.statistics.mcnemar import is_binary
-from kantan_agents.lab.evaluation.statistics.proportions import wilson
 
 
 class Rate(NamedTuple):

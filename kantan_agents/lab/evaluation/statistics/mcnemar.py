@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kantan_agents.lab.evaluation.statistics.binomial import fair_coin_p
+from kantan_agents.lab.evaluation.statistics.distributions import fair_coin_p
 
 
 class McNemar(NamedTuple):

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kantan_agents.lab.evaluation.statistics.distributions import t_quantile
-from kantan_agents.lab.evaluation.statistics.units import Units, units_of
+from kantan_agents.lab.evaluation.statistics.independent_units import Units, units_of
 
 _MOST_UNITS: Final = 10**12
 

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kantan_agents.lab.evaluation.statistics.distributions import t_quantile
+from kantan_agents.lab.evaluation.statistics.independent_units import Floats
 from kantan_agents.lab.evaluation.statistics.intervals import Interval, check_level
-from kantan_agents.lab.evaluation.statistics.units import Floats
 
 _FEWEST_LABELS: Final = 4
 _FEWEST_ERRORS: Final = 2.0

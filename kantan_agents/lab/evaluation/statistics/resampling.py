@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from kantan_agents.lab.evaluation.statistics.units import Floats
+from kantan_agents.lab.evaluation.statistics.independent_units import Floats
 
 MOST_DRAWN: Final = 500
 """Up to this many units are drawn one by one; of more, each gets a random weight."""

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from kantan_agents.lab.evaluation.statistics.units import Floats, units_of
+from kantan_agents.lab.evaluation.statistics.independent_units import Floats, units_of
 
 MOST_ENUMERATED: Final = 16
 """Up to this many units that differ, all 2^16 patterns of signs are enumerated."""

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kantan_agents.lab.evaluation.statistics.units import Floats
+from kantan_agents.lab.evaluation.statistics.independent_units import Floats
 
 _MOST_PAIRED: Final = 1_000  # of more cases, a random part of the pairs gives the slope
 _PAIRS: Final = 500_000

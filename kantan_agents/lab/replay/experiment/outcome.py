@@ -10,7 +10,7 @@ import msgspec
 from typing_extensions import Self
 
 from kantan_agents.lab.experiment.prices import Figures
-from kantan_agents.traces.capture.json_values import JSONValue
+from kantan_agents.traces.capture.calls import JSONValue
 
 Status = Literal["same", "wording", "changed", "diverged", "failed"]
 STATUSES: Final[tuple[Status, ...]] = ("same", "wording", "changed", "diverged", "failed")

@@ -5,25 +5,27 @@ from __future__ import annotations
 import os
 from contextlib import closing
 from functools import partial
+from itertools import accumulate
 from typing import Any, Literal
 
 import attrs
 from agents import FunctionTool
 from agents.tool_context import ToolContext
+from typing_extensions import Self
 
 from kantan_agents.errors import FileNotUsableError
 from kantan_agents.toolkit.files.blocks import text_blocks
 from kantan_agents.toolkit.files.file_tool import file_tool
-from kantan_agents.toolkit.files.grep.chosen_files import ChosenFiles
+from kantan_agents.toolkit.files.globs import Glob, compiled_glob
 from kantan_agents.toolkit.files.grep.lines import EnoughError, LineSearch
 from kantan_agents.toolkit.files.grep.output import GrepOutput
 from kantan_agents.toolkit.files.grep.pattern import SearchPattern, compiled_pattern
-from kantan_agents.toolkit.files.mounts import is_same_mount
 from kantan_agents.toolkit.files.names import shown, shown_path
 from kantan_agents.toolkit.files.opening import (
     Parts,
     check_regular,
     is_folder,
+    is_same_mount,
     open_file,
     open_folder,
     open_found,
@@ -39,6 +41,8 @@ USUAL_LIMIT = 200
 MAX_LIMIT = 2_000
 MAX_CONTEXT = 100
 OutputMode = Literal["files_with_matches", "content", "count"]
+
+_NOT = "!"
 
 
 def grep_tool(root: Root, rules: ReadRules) -> FunctionTool:
@@ -241,3 +245,33 @@ class _Files:
             self.walk.skipped["binary"] += 1
         if lines.matches and not shows:
             self.answer.add(shown(path) if only_first else f"{shown(path)}:{lines.matches}")
+
+
+@attrs.frozen
+class ChosenFiles:
+    """The files that a glob pattern matches, or all others.
+
+    Attributes:
+        glob: The pattern.
+        are_others: Whether the files are searched that it does not match, neither themselves nor by a folder
+            that they are in.
+    """
+
+    glob: Glob
+    are_others: bool
+
+    @classmethod
+    def of(cls, pattern: str) -> Self:
+        """Return the files for the ``glob`` of a call, which leaves files out if it begins with ``!``.
+
+        Raises:
+            InvalidPatternError: E164, it is not a pattern.
+        """
+        text = pattern.removeprefix(_NOT)
+        return cls(compiled_glob(text, any_depth=True), text != pattern)
+
+    def has(self, path: str) -> bool:
+        """Return whether to search a file, by its path relative to the folder that is searched."""
+        if not self.are_others:
+            return self.glob.matches(path)
+        return not any(map(self.glob.matches, accumulate(path.split("/"), "{}/{}".format)))

@@ -56,7 +56,7 @@ class ConfiguredServer(_Base):
 
     @property
     def kantan_note(self) -> str:
-        """What may explain that it does not start, for the end of a message; ``mcp/keeper.py`` reads it."""
+        """What may explain that it does not start: the end of a message of ``mcp/connection_keeper.py``."""
         return ""
 
     def last_lines(self, most: int) -> list[str]:

@@ -8,7 +8,40 @@ import unicodedata
 from functools import lru_cache
 from typing import Any
 
-from kantan_agents.tools.retrieval.retrievers.synonyms import ABBREVIATIONS, SYNONYMS
+_SYNONYM_LINES = """
+create: add new make open set start write
+delete: remove drop erase clear
+update: change edit modify correct fix adjust set
+list: all every show which overview
+get: show see view open look check read details status
+search: find look where any lookup
+find: search look where
+cancel: stop abort
+send: mail message
+book: reserve order
+reserve: book
+schedule: arrange plan book
+appointment: visit checkup
+"""
+
+_ABBREVIATION_LINES = """
+repository: repo repos
+pull request: pr prs
+document: doc docs
+database: db
+application: app apps
+photo: pic pics picture pictures
+image: pic pics picture pictures
+configuration: config
+administrator: admin
+certificate: cert
+virtual machine: vm vms
+message: msg
+information: info
+address: addr
+temperature: temp
+telephone: phone
+"""
 
 # Kanji and hanzi with extensions and iteration mark, kana, hangul: scripts without spaces between words.
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff々〆"
@@ -24,6 +57,22 @@ _KATAKANA = re.compile("[\u30a1-\u30fa\u30fc-\u30ff]{2,}")
 _SIMPLE = re.compile("[a-z]+|[0-9]+")
 _PLAIN_WORDS = re.compile("[A-Za-z]+")
 _LONGEST_WORD = 60
+
+
+def _read(lines: str) -> dict[str, tuple[str, ...]]:
+    meant: dict[str, list[str]] = {}
+    for line in lines.strip().splitlines():
+        term, _, words = line.partition(": ")
+        for word in words.split():
+            meant.setdefault(word, []).append(term)
+    return {word: tuple(terms) for word, terms in meant.items()}
+
+
+SYNONYMS = _read(_SYNONYM_LINES)
+"""Maps an English word of a request to the words that tools use for it."""
+
+ABBREVIATIONS = _read(_ABBREVIATION_LINES)
+"""Maps an English abbreviation to its long forms."""
 
 
 def _words(text: str) -> frozenset[str]:
@@ -66,7 +115,7 @@ def terms_of(text: str) -> list[str]:
 def query_terms(text: str) -> list[tuple[str, bool]]:
     """Return the search terms of a request, each once, and whether it occurs in the request.
 
-    The other terms are synonyms (``synonyms.py``).
+    The other terms are synonyms.
 
     Args:
         text: A request.

@@ -7,8 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from kantan_agents.lab.evaluation.statistics.binomial import fair_coin_p
-from kantan_agents.lab.evaluation.statistics.distributions import beta_cdf, beta_quantile, t_quantile
+from kantan_agents.lab.evaluation.statistics.distributions import (
+    beta_cdf,
+    beta_quantile,
+    fair_coin_p,
+    t_quantile,
+)
 
 SHAPES = st.floats(0.05, 5_000.0)
 PROBABILITIES = st.floats(1e-6, 1 - 1e-6)

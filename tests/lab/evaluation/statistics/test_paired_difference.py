@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from kantan_agents.lab.evaluation.statistics import paired_difference, resampling
-from kantan_agents.lab.evaluation.statistics.units import units_of
+from kantan_agents.lab.evaluation.statistics.independent_units import units_of
 from tests.lab.evaluation.statistics.strategies import FEW, PAIRS
 
 Cases = list[tuple[float, float, int]]

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents.toolkit.shell.kept import Kept
+from kantan_agents.toolkit.shell.unchanged_paths import UnchangedPaths
 from kantan_agents.toolkit.shell.usage import Usage, descendants
 
 MIB = 1024 * 1024
@@ -30,8 +30,8 @@ HARMLESS = """[core]
 """
 
 
-def kept(root: Path, *absent: str, links: dict[str, str] | None = None) -> Kept:
-    return Kept(
+def kept(root: Path, *absent: str, links: dict[str, str] | None = None) -> UnchangedPaths:
+    return UnchangedPaths(
         {"root": str(root), "absent": list(absent), "links": [list(one) for one in (links or {}).items()]}
     )
 
@@ -132,7 +132,7 @@ def test_what_is_mounted_is_missed_also_if_the_new_file_gets_its_number(tmp_path
     paths = [tmp_path / name for name in ("changed", "replaced", "folder", "removed", "made")]
     for path in paths[:4]:
         path.mkdir() if path.name == "folder" else path.write_text("x")
-    found = Kept({"root": str(tmp_path), "mounted": [str(path) for path in paths]})
+    found = UnchangedPaths({"root": str(tmp_path), "mounted": [str(path) for path in paths]})
     assert found.replaced() == []
     (tmp_path / "changed").write_text("y")
     for name in ("replaced", "removed", "folder"):
@@ -146,7 +146,7 @@ def test_what_is_mounted_is_missed_also_if_the_new_file_gets_its_number(tmp_path
 
 
 def test_without_a_sandbox_nothing_is_looked_at() -> None:
-    found = Kept({"root": "", "absent": [], "links": []})
+    found = UnchangedPaths({"root": "", "absent": [], "links": []})
     found.restore()
     assert not found.is_broken()
     assert found.moved == []

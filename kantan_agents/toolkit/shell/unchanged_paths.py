@@ -35,7 +35,7 @@ _HARMLESS = re.compile(
 )
 
 
-class Kept:
+class UnchangedPaths:
     """Paths of a project that a command must not create or replace.
 
     Args:
