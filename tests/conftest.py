@@ -27,10 +27,9 @@ from hypothesis.internal.conjecture import providers
 from kantan_llm.tracing import SQLiteTracer
 from kantan_llm.tracing.search import SpanQuery, SpanRecord, TraceQuery, TraceRecord
 
-from kantan_agents import refresh_tool_providers
+from kantan_agents import SQLiteRecorder, refresh_tool_providers
 from kantan_agents.models.stream_usage import REFUSALS
 from kantan_agents.models.structured.requests.memory import FORMS
-from kantan_agents.traces.recorder import SQLiteRecorder
 from tests.distributions import Distribution, Installed, Use
 from tests.mcp_servers import RealServers
 from tests.programs import Preloaded

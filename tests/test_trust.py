@@ -13,7 +13,7 @@ import pytest
 from agents import RunState
 from agents.mcp import MCPServerStdio
 
-from kantan_agents import Agent, SlashCommands, UserRules, task_tool
+from kantan_agents import Agent, AgentDefinition, SlashCommands, UserRules, task_tool
 from kantan_agents.errors import (
     ApprovalStateError,
     InvalidDefinitionError,
@@ -22,7 +22,6 @@ from kantan_agents.errors import (
     ToolNotAllowedError,
 )
 from kantan_agents.middleware import Approve, Approved, resume, to_json
-from kantan_agents.subagent_files import AgentDefinition
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from tests.distributions import Distribution, Use
 

@@ -11,8 +11,7 @@ import agents
 import pytest
 from agents.mcp import MCPServerStdio
 
-from kantan_agents import Agent, Prompt, ToolRetrieval, get_context_with_tool_rules
-from kantan_agents.agent.delegation import task_tool
+from kantan_agents import Agent, Prompt, ToolRetrieval, get_context_with_tool_rules, task_tool
 from kantan_agents.core.prompt import hash_text
 from kantan_agents.errors import (
     EmptyPromptTextError,

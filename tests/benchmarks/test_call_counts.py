@@ -17,7 +17,7 @@ from benchmarks.call_counts import KEPT, check
 from benchmarks.counting_calls import Counts, Workload, count, workloads
 from benchmarks.kept_counts import OWN, Environment, Kept, changes, described, read, write
 from benchmarks.overhead import FakeModel, pair
-from kantan_agents.core.pipeline import Next, Run
+from kantan_agents import Next, Run
 from tests.programs import Preloaded
 
 HERE = Environment((3, 11), (0, 20))

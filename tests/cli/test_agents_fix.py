@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from kantan_agents import AgentDefinition
 from kantan_agents.cli.agents import fix
-from kantan_agents.subagent_files import AgentDefinition
 from kantan_agents.subagent_files.fix import fixed_text
 from tests.cli.agent_folder import ERRORS, REPAIRED, agent_file, broken_folder
 from tests.cli.test_agents import is_one_error

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kantan_agents import AgentDefinition
 from kantan_agents.cli.agents.new import slug_of
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.subagent_files import AgentDefinition
 from tests.cli.agent_folder import agent_file
 from tests.cli.test_agents import is_one_error
 from tests.distributions import ACME, Use

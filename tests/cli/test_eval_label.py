@@ -14,7 +14,7 @@ import agents
 import pytest
 
 from kantan_agents import Agent, TraceStore
-from kantan_agents.lab.evaluation import (
+from kantan_agents.lab import (
     Case,
     Dataset,
     Evaluation,

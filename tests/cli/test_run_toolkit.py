@@ -15,7 +15,7 @@ from kantan_agents.cli.chat.ask_approval import AskAtTerminal
 from kantan_agents.cli.chat.screen import Screen
 from kantan_agents.cli.terminal.approvals import AskedCall
 from kantan_agents.cli.terminal.toolkit_options import OPTIONS_OF_TOOLS, ToolkitOptions
-from kantan_agents.middleware.approve.calls import PendingCall
+from kantan_agents.middleware import PendingCall
 from kantan_agents.testing import OfflineServer, RecordedRequest, ScriptedToolCall
 from kantan_agents.toolkit.shell import shell, shell_tools
 from tests.cli.agent_folder import agent_file

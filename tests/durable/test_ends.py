@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 from agents import MaxTurnsExceeded
 
-from kantan_agents import Agent
-from kantan_agents.durable import Durable, DurableRuns
+from kantan_agents import Agent, Durable, DurableRuns
 from kantan_agents.errors import (
     ContextTypeError,
     DurableRunFailedError,

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kantan_agents import Agent
-from kantan_agents.durable import Durable, DurableRuns
+from kantan_agents import Agent, Durable, DurableRuns
 from kantan_agents.durable.storage.database import RunDatabase
 from kantan_agents.testing import ScriptedModel
 

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from agents import SQLiteSession
 
-from kantan_agents import Agent
-from kantan_agents.durable import Durable
+from kantan_agents import Agent, Durable
 from kantan_agents.durable.session import DurableSession
 from kantan_agents.errors import NotStorableError
 from tests.durable.revival import Case, KilledError, call, revive

@@ -11,8 +11,7 @@ from agents import Agent as SDKAgent
 from agents import HostedMCPTool, LocalShellTool, ShellTool, WebSearchTool, function_tool
 from openai.types.responses.response_output_item import LocalShellCall, LocalShellCallAction
 
-from kantan_agents import Agent
-from kantan_agents.core.interception import Middleware
+from kantan_agents import Agent, Middleware
 from kantan_agents.errors import ApprovalStateError, InvalidOptionError, MiddlewareResultError
 from kantan_agents.middleware import (
     Approve,

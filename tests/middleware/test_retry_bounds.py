@@ -19,17 +19,14 @@ from hypothesis import strategies as st
 from kantan_llm import AsyncClientBundle
 from openai import AsyncOpenAI
 
-from kantan_agents import Agent
-from kantan_agents.agent.delegation import task_tool
+from kantan_agents import Agent, AnthropicProvider, GeminiProvider, StatusJudge, task_tool
 from kantan_agents.errors import (
     DeadlineExceededError,
     ModelNotConfiguredError,
     ProviderRequestError,
 )
-from kantan_agents.lab.judges import StatusJudge
 from kantan_agents.middleware import Deadline, Fallback, Retry
 from kantan_agents.models import sent_once
-from kantan_agents.models.protocol import AnthropicProvider, GeminiProvider
 from kantan_agents.testing import (
     OfflineServer,
     Reply,

@@ -24,8 +24,7 @@ from hypothesis import strategies as st
 from openai import AsyncOpenAI
 from pydantic import BaseModel, Field
 
-from kantan_agents import Agent
-from kantan_agents.core.interception import Middleware
+from kantan_agents import Agent, Middleware
 from kantan_agents.models.call_ids import UniqueIds
 from kantan_agents.models.whole_text import (
     WholeDeltas,

@@ -11,9 +11,8 @@ from agents.models import get_default_model
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kantan_agents import Agent, run_of
+from kantan_agents import Agent, StatusJudge, run_of
 from kantan_agents.errors import ModelNotConfiguredError, ModelNotFoundError
-from kantan_agents.lab.judges import StatusJudge
 from kantan_agents.middleware import Fallback
 from kantan_agents.models.configuration import check_key
 from kantan_agents.testing import OfflineServer, ScriptedModel

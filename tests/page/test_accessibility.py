@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
+from kantan_agents import TraceStore
 from kantan_agents.page import traces_app
 from kantan_agents.page.data.read_run import read_run
 from kantan_agents.page.report import write_run_report
-from kantan_agents.traces.store import TraceStore
 from tests.page.axe import axe_script, violations, violations_of_all_looks
 from tests.page.sample import make
 from tests.page.served import apart, served

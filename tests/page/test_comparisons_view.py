@@ -11,8 +11,7 @@ from playwright.sync_api import Page, expect
 from starlette.testclient import TestClient
 
 from kantan_agents import Agent, Prompt, TraceStore, record_traces
-from kantan_agents.lab.evaluation import Case, Dataset, FinishedCase, evaluate, evaluator
-from kantan_agents.lab.replay import Change, Cohort, replay_cohort
+from kantan_agents.lab import Case, Change, Cohort, Dataset, FinishedCase, evaluate, evaluator, replay_cohort
 from kantan_agents.page import traces_app
 from kantan_agents.testing import RecordedCall, ScriptedModel
 from tests.page.served import apart, served

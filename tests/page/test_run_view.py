@@ -12,8 +12,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from starlette.testclient import TestClient
 
-from kantan_agents import TraceStore
-from kantan_agents.lab.replay import Recording
+from kantan_agents import Recording, TraceStore
 from kantan_agents.page import traces_app
 from tests.page.sample import make
 from tests.page.served import apart, served

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from kantan_agents import AgentDefinition, AgentLoader
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.subagent_files import AgentDefinition, AgentLoader
 
 LOADER = AgentLoader([], builtin=[AgentDefinition(name="a", description="b")])
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from kantan_agents import AgentLoader
 from kantan_agents.errors import AgentNotFoundError
-from kantan_agents.subagent_files import AgentLoader
 from kantan_agents.subagent_files.loading import cache, loader, scan
 from kantan_agents.subagent_files.loading.signature import is_racy
 from tests.subagent_files.agent_tree import agent_text, restore_date, set_unique_time, write, write_text

@@ -13,8 +13,8 @@ import anyio
 import pytest
 from blockbuster import blockbuster_ctx
 
+from kantan_agents import AgentDefinition, AgentLoader
 from kantan_agents.errors import AgentNotFoundError
-from kantan_agents.subagent_files import AgentDefinition, AgentLoader
 from kantan_agents.subagent_files.frontmatter.document import read_regular_file
 from kantan_agents.subagent_files.loading import loader, scan
 from kantan_agents.subagent_files.loading.signature import PathState, signature_at

@@ -15,8 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents import Agent
-from kantan_agents.subagent_files import AgentDefinition, AgentLoader
+from kantan_agents import Agent, AgentDefinition, AgentLoader
 from kantan_agents.testing import ScriptedModel, assistant_message
 from tests.subagent_files.agent_texts import definitions
 from tests.subagent_files.agent_tree import agent_text, set_unique_time, write_text

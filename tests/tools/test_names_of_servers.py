@@ -18,11 +18,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from openai.types.responses.response_output_item import McpApprovalRequest
 
-from kantan_agents import Agent
-from kantan_agents.agent.delegation import task_tool
+from kantan_agents import Agent, AgentDefinition, task_tool
 from kantan_agents.errors import InvalidToolRulesError
 from kantan_agents.middleware import Approve, Budget, pending
-from kantan_agents.subagent_files import AgentDefinition
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from kantan_agents.tool_rules import ToolRules, decide_tool
 from kantan_agents.tool_rules.calls import is_call_pattern

@@ -10,8 +10,7 @@ import agents
 import pytest
 from agents import RunContextWrapper, function_tool
 
-from kantan_agents import Agent, run_of
-from kantan_agents.core.interception import Middleware
+from kantan_agents import Agent, Middleware, run_of
 from kantan_agents.errors import RepeatedFailureError
 from kantan_agents.middleware import Deadline, Redact, ToolErrors
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from kantan_agents import Agent
 from kantan_agents.errors import DeadlineExceededError, ToolInputError
 from kantan_agents.middleware import Deadline
-from kantan_agents.subagent_files.names import name_key
+from kantan_agents.subagent_files import name_key
 from kantan_agents.testing import ScriptedModel, function_call
 from kantan_agents.testing.strategies import tool_calls, tool_rules
 from kantan_agents.tool_rules import Decision, Origin, ToolFacts, ToolRules, decide_call, worker

@@ -14,10 +14,7 @@ from agents import Model, SQLiteSession, TracingProcessor, set_trace_processors
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kantan_agents import Agent, Pipeline, RunStream, run_of
-from kantan_agents.agent.stages import DEFAULT_STAGES
-from kantan_agents.core.events import Event
-from kantan_agents.core.interception import Middleware
+from kantan_agents import DEFAULT_STAGES, Agent, Event, Middleware, Pipeline, RunStream, run_of
 from kantan_agents.testing import ScriptedModel, assistant_message
 from tests.core.events.event_checks import check_whole
 from tests.core.events.watched_runs import RULES, Script, built, scripts

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from kantan_agents import Agent
-from kantan_agents.core.pipeline import Run, current_run
+from kantan_agents import Agent, Run
+from kantan_agents.core.pipeline import current_run
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 
 pytestmark = pytest.mark.anyio

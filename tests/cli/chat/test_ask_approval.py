@@ -12,7 +12,7 @@ from kantan_agents.cli.chat.ask_approval import AskAtTerminal
 from kantan_agents.cli.chat.screen import Screen
 from kantan_agents.cli.terminal.approvals import AskedCall
 from kantan_agents.cli.terminal.standing_approvals import StandingApproval
-from kantan_agents.middleware.approve.calls import PendingCall
+from kantan_agents.middleware import PendingCall
 from kantan_agents.toolkit.files.editing.changes import FileChange
 
 pytestmark = pytest.mark.anyio

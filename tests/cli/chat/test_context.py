@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 from agents import handoff
 
-from kantan_agents import Agent, skill_tools
+from kantan_agents import Agent, Skill, skill_tools
 from kantan_agents.cli.chat.commands.context import _table
 from kantan_agents.cli.chat.compact import summary_items
 from kantan_agents.cli.chat.context_parts import ContextPart, parts_before, parts_of
 from kantan_agents.testing import OfflineServer, ScriptedModel
-from kantan_agents.tools.skills import Skill
 from tests.programs import Preloaded
 from tests.tools.mcp.processes import Processes
 

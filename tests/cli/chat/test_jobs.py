@@ -19,7 +19,7 @@ from kantan_agents.cli.chat.mentions import ChatMessage
 from kantan_agents.cli.chat.screen import Screen
 from kantan_agents.cli.terminal.approvals import AskedCall
 from kantan_agents.errors import ChatCommandError, UnknownShellError
-from kantan_agents.middleware.approve.calls import PendingCall
+from kantan_agents.middleware import PendingCall
 from kantan_agents.testing import OfflineServer, ScriptedModel, ScriptedToolCall, assistant_message
 from kantan_agents.toolkit.shell import shell_tools
 from tests.cli.chat.held import Held

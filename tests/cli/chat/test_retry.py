@@ -16,7 +16,7 @@ import pytest
 from agents import MaxTurnsExceeded, function_tool
 from rich.console import Console
 
-from kantan_agents import Agent
+from kantan_agents import Agent, CommandLoader
 from kantan_agents.cli.chat.chat_hooks import ChatHooks
 from kantan_agents.cli.chat.conversations import Conversations
 from kantan_agents.cli.chat.kept_conversation import LOST, ChatTurn, KeptConversation, Kind
@@ -30,7 +30,6 @@ from kantan_agents.cli.hooks.hooks import Hooks
 from kantan_agents.errors import ChatCommandError, ProviderRequestError, UnknownCommandError
 from kantan_agents.middleware import SlashCommands
 from kantan_agents.testing import OfflineServer, Reply, ScriptedToolCall
-from kantan_agents.tools.skills import CommandLoader
 from tests.cli.chat.held import Held
 
 BUSY = Reply("slow down", status=429, headers={"x-should-retry": "false"})

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from kantan_agents.core.events import Event, OutputStored
-from kantan_agents.core.events.emitter import Emitter
+from kantan_agents import Event
+from kantan_agents.core.events import Emitter, OutputStored
 
 pytestmark = pytest.mark.anyio
 

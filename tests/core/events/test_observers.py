@@ -15,17 +15,15 @@ from agents import function_tool
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents import Agent
+from kantan_agents import Agent, Event, subscribe
 from kantan_agents.core.events import (
     Delegated,
-    Event,
+    Emitter,
     ModelCallStarted,
     RunCancelled,
     RunStarted,
     TextDelta,
-    subscribe,
 )
-from kantan_agents.core.events.emitter import Emitter
 from kantan_agents.errors import DeadlineExceededError, InvalidOptionError
 from kantan_agents.middleware import Deadline
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kantan_agents import Agent
-from kantan_agents.core.events import Event, ModelCallFinished, RunFinished, StageEntered
+from kantan_agents import Agent, Event
+from kantan_agents.core.events import ModelCallFinished, RunFinished, StageEntered
 from kantan_agents.core.events.observers import OnlyKinds
 from kantan_agents.testing import ScriptedModel
 

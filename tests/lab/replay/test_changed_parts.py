@@ -21,9 +21,8 @@ from agents import (
 )
 from agents.mcp import MCPServer
 
-from kantan_agents import Agent, Middleware, Prompt
+from kantan_agents import Agent, Middleware, Prompt, Recording, replay, replay_async
 from kantan_agents.errors import InvalidOptionError, ReplayDifferenceError, UnknownRecordedToolError
-from kantan_agents.lab.replay import Recording, replay, replay_async
 from kantan_agents.testing import OfflineServer
 from kantan_agents.testing import ScriptedToolCall as Call
 from tests.lab.replay.taping import RAN, Case, Tapes

@@ -25,14 +25,7 @@ from kantan_agents.errors import (
     TraceDatabaseError,
     TraceNotFoundError,
 )
-from kantan_agents.lab.replay import (
-    Change,
-    Cohort,
-    Experiment,
-    RunOutcome,
-    replay_cohort,
-    replay_cohort_async,
-)
+from kantan_agents.lab import Change, Cohort, Experiment, RunOutcome, replay_cohort, replay_cohort_async
 from kantan_agents.testing import OfflineServer, ScriptedModel, ScriptedToolCall
 from kantan_agents.traces.store import connection as connections
 from kantan_agents.traces.store.experiment_keys import EXPERIMENT_KEY, REPLAYED_KEY

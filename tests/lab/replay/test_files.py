@@ -15,14 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kantan_llm.tracing import SQLiteTracer
 
-from kantan_agents import Agent, TraceStore
+from kantan_agents import Agent, Recording, TraceStore, replay, replay_async
 from kantan_agents.errors import (
     IncompleteRecordError,
     KantanAgentsError,
     NotReplayableError,
     RecordingFileError,
 )
-from kantan_agents.lab.replay import Recording, replay, replay_async
 from kantan_agents.middleware import Deadline
 from kantan_agents.testing import ScriptedModel
 from kantan_agents.testing import ScriptedToolCall as Call

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from agents import RunConfig
 
+from kantan_agents import replay_async
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.lab.replay import replay_async
 from tests.lab.replay.kinds_of_runs import KINDS
 from tests.lab.replay.taping import Tapes
 

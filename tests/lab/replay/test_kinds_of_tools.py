@@ -17,9 +17,8 @@ from agents import (
     output_guardrail,
 )
 
-from kantan_agents import Agent
+from kantan_agents import Agent, replay_async
 from kantan_agents.errors import NotReplayableError
-from kantan_agents.lab.replay import replay_async
 from kantan_agents.testing import ScriptedToolCall as Call
 from tests.core.interception.test_tool_calls import kinds
 from tests.lab.replay.kinds_of_runs import scripted, tool

@@ -13,10 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from openai.types.responses import ResponseOutputItem
 
-from kantan_agents import Agent
-from kantan_agents.core.pipeline import Run
+from kantan_agents import Agent, Run, replay_async
 from kantan_agents.errors import NotReplayableError
-from kantan_agents.lab.replay import replay_async
 from kantan_agents.lab.replay.provider_side import hosted_work
 from kantan_agents.testing import OfflineServer, assistant_message
 from kantan_agents.testing.pytest_plugin import Replayed

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from kantan_llm import AsyncClientBundle
 
-from kantan_agents import Agent
-from kantan_agents.lab.replay import Recording, replay_async
+from kantan_agents import Agent, Recording, replay_async
 from kantan_agents.models.structured.requests.memory import FORMS
 from kantan_agents.testing import OfflineServer
 from tests.lab.replay.kinds_of_runs import Out, tool

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from agents import ModelSettings
 
-from kantan_agents import Agent, Prompt
+from kantan_agents import Agent, Prompt, Rollout
 from kantan_agents.errors import (
     EmptyPromptTextError,
     InvalidOptionError,
@@ -17,7 +17,7 @@ from kantan_agents.errors import (
     ModelNotFoundError,
     RolloutConflictError,
 )
-from kantan_agents.lab.rollout import Arm, Rollout, promote
+from kantan_agents.lab import Arm, promote
 from kantan_agents.testing import ScriptedModel
 from tests.lab.rollout.trial import ARMS, V1, V2, echo, rollout, support
 

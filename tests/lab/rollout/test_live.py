@@ -20,8 +20,8 @@ import pytest
 from kantan_agents import Agent, TraceStore, record_traces, subscribe
 from kantan_agents.core.events import RolloutChanged
 from kantan_agents.errors import RolloutStepError, TraceDatabaseError
+from kantan_agents.lab import history, promote, record_score, rollouts, stop
 from kantan_agents.lab.evaluation.experiment.database import prepare_database
-from kantan_agents.lab.rollout import history, promote, record_score, rollouts, stop
 from kantan_agents.lab.rollout.choice import _Creation as Creating
 from kantan_agents.lab.rollout.live.process_rollouts import _KnownRollouts as Known
 from kantan_agents.lab.rollout.live.watcher import _Watchers as Watching

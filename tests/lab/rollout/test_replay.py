@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from kantan_agents import Agent, TraceStore, record_traces, replay_async
-from kantan_agents.lab.replay import Change, Cohort, Recording, replay_cohort_async
-from kantan_agents.lab.rollout import Arm, stop
+from kantan_agents import Agent, Recording, TraceStore, record_traces, replay_async
+from kantan_agents.lab import Arm, Change, Cohort, replay_cohort_async, stop
 from kantan_agents.testing import ScriptedModel, ScriptedToolCall
 from tests.lab.rollout.test_runs import unit_of
 from tests.lab.rollout.trial import V1, V2, rollout, support

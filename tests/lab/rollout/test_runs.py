@@ -14,12 +14,10 @@ from typing import Any
 import pytest
 from agents import ModelBehaviorError, ModelSettings, Runner, RunState, trace
 
-from kantan_agents import Agent, Prompt, TraceStore, record_traces, run_of
-from kantan_agents.agent.delegation import task_tool
+from kantan_agents import Agent, Prompt, TraceStore, record_traces, run_of, task_tool
 from kantan_agents.core.events import RunStarted
 from kantan_agents.errors import MissingUnitError
-from kantan_agents.lab.evaluation import Case, Dataset, evaluate_async
-from kantan_agents.lab.rollout import Arm, promote, status, stop
+from kantan_agents.lab import Arm, Case, Dataset, evaluate_async, promote, status, stop
 from kantan_agents.middleware import Approve
 from kantan_agents.testing import ScriptedModel, ScriptedToolCall
 from kantan_agents.traces.registry import Main

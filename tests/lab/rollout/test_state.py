@@ -17,8 +17,7 @@ from kantan_agents.errors import (
     RolloutStepError,
     TraceDatabaseError,
 )
-from kantan_agents.lab.evaluation.experiment.database import prepare_database
-from kantan_agents.lab.rollout import (
+from kantan_agents.lab import (
     history,
     promote,
     promote_async,
@@ -28,6 +27,7 @@ from kantan_agents.lab.rollout import (
     stop,
     stop_async,
 )
+from kantan_agents.lab.evaluation.experiment.database import prepare_database
 from kantan_agents.lab.rollout.state.change import start
 from kantan_agents.lab.rollout.state.lease import LEASE_SECONDS, take_check
 from kantan_agents.traces.database_url import as_place

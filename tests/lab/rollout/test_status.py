@@ -17,14 +17,23 @@ from agents import Usage, function_tool, trace
 from benchmarks.overhead import FakeModel
 from kantan_agents import (
     Agent,
+    Next,
+    Run,
     TraceStore,
     judge_agent,
     record_traces,
 )
-from kantan_agents.core.pipeline import Next, Run
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.lab.evaluation import Case, Dataset, evaluate_async, evaluator
-from kantan_agents.lab.rollout import record_score, record_score_async, status, status_async
+from kantan_agents.lab import (
+    Case,
+    Dataset,
+    evaluate_async,
+    evaluator,
+    record_score,
+    record_score_async,
+    status,
+    status_async,
+)
 from kantan_agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
 from kantan_agents.traces.database_url import as_place
 from kantan_agents.traces.registry import flush_all
@@ -240,7 +249,7 @@ async def test_runs_of_evaluations_do_not_count(path: Path) -> None:
 
 
 async def test_runs_with_a_fixed_arm_are_no_evidence(path: Path) -> None:
-    from kantan_agents.lab.rollout import promote
+    from kantan_agents.lab import promote
 
     agent = support(rollout(metric="thumb", guards={"error": 0.01}))
     state = promote("support", arm="v2")

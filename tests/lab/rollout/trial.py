@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from kantan_agents import Agent, Prompt
-from kantan_agents.lab.rollout import Rollout
+from kantan_agents import Agent, Prompt, Rollout
 from kantan_agents.testing import ScriptedModel
 
 V1 = Prompt("support", "v1", "Be brief.")

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from agents import function_tool
 
-from kantan_agents import Agent
+from kantan_agents import Agent, ContentSegment
 from kantan_agents.errors import InvalidProtocolValueError, UntranslatableError
-from kantan_agents.models.protocol import ContentSegment, Message, translate
+from kantan_agents.models.protocol import Message, translate
 from kantan_agents.testing import OfflineServer
 from tests.models.protocol.scripted import Scripted, text
 from tests.models.protocol.test_anthropic_gemini_agents import claude, gemini, text_body

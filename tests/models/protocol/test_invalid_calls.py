@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from kantan_agents import Agent
+from kantan_agents import Agent, ContentSegment
 from kantan_agents.core.events import ToolCallRefused
 from kantan_agents.errors import ToolInputError, UnknownToolError
-from kantan_agents.models.protocol import ContentSegment, ProviderToolCall
+from kantan_agents.models.protocol import ProviderToolCall
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from kantan_agents.tools.guards.invalid_calls import (
     INVALID_TURNS,

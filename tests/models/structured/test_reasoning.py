@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents import Agent, StatusJudge, StructuredOutputError, find_tag, parse_structured_output
+from kantan_agents import RUBRIC, Agent, StatusJudge, StructuredOutputError, find_tag, parse_structured_output
 from kantan_agents.lab.improve.reflection import NewPrompt
-from kantan_agents.models.rubric import RUBRIC
 from kantan_agents.models.structured.parsing.reasoning import REASONING_MARKS, REASONING_TAGS, reply_in
 from kantan_agents.testing import OfflineServer, ScriptedModel
 from tests.docs.pages import ROOT, Page, code_spans, rows

@@ -17,8 +17,7 @@ import anyio.to_thread
 import pytest
 from agents.mcp import MCPServerManager, MCPServerStdio, MCPServerStreamableHttp
 
-from kantan_agents import Agent, KantanAgentsError, mcp_prompt, resource_text, with_resources
-from kantan_agents.core.events import Event
+from kantan_agents import Agent, Event, KantanAgentsError, mcp_prompt, resource_text, with_resources
 from kantan_agents.errors import (
     InvalidOptionError,
     MCPServerUnavailableError,

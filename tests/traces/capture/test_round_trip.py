@@ -10,8 +10,7 @@ import pytest
 from agents import ModelSettings, function_tool
 from pydantic import BaseModel
 
-from kantan_agents import Agent, Prompt
-from kantan_agents.core.pipeline import Next, Run
+from kantan_agents import Agent, Next, Prompt, Run
 from kantan_agents.testing import ScriptedModel, function_call
 from kantan_agents.traces.capture import RunRecord
 from kantan_agents.traces.capture.canonical import decode

@@ -13,7 +13,8 @@ from collections.abc import Callable
 import pytest
 from agents import custom_span, trace
 
-from kantan_agents.traces.recorder import SQLiteRecorder, writer
+from kantan_agents import SQLiteRecorder
+from kantan_agents.traces.recorder import writer
 from kantan_agents.traces.recorder.waking import Wake
 from tests.traces.recorder.database_file import DatabaseFile
 from tests.traces.recorder.processes import wait_until

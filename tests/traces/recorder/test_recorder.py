@@ -27,11 +27,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 import kantan_agents.traces.recorder as public
-from kantan_agents import Agent
+from kantan_agents import Agent, RecorderStats, SQLiteRecorder, record_traces
 from kantan_agents.errors import InvalidOptionError, TraceDatabaseError
 from kantan_agents.testing import OfflineServer, ScriptedModel, ScriptedToolCall, assistant_message
-from kantan_agents.traces.recorder import RecorderStats, SQLiteRecorder, record_traces, writer
 from kantan_agents.traces.recorder import recorder as recorder_module
+from kantan_agents.traces.recorder import writer
 from kantan_agents.traces.recorder.sections import Sections
 from kantan_agents.traces.recorder.settled import SettledSpan
 from kantan_agents.traces.recorder.span_queue import SpanQueue

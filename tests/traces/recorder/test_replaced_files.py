@@ -18,8 +18,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
-from kantan_agents.traces.recorder import SQLiteRecorder, database
-from kantan_agents.traces.store import TraceStore
+from kantan_agents import SQLiteRecorder, TraceStore
+from kantan_agents.traces.recorder import database
 from tests.sizes import size
 from tests.traces.recorder.database_file import DatabaseFile
 from tests.traces.recorder.processes import SECONDS, Start, wait_until

@@ -11,10 +11,8 @@ import pytest
 from agents import GuardrailFunctionOutput, InputGuardrail, OutputGuardrail
 from pydantic import BaseModel
 
-from kantan_agents import RUBRIC, Agent
-from kantan_agents.testing import OfflineServer, RecordedRequest, Reply, ScriptedToolCall
-from kantan_agents.testing.wire import ReplyLike
-from kantan_agents.traces.recorder import SQLiteRecorder
+from kantan_agents import RUBRIC, Agent, SQLiteRecorder
+from kantan_agents.testing import OfflineServer, RecordedRequest, Reply, ReplyLike, ScriptedToolCall
 from tests.traces.recorder.database_file import DatabaseFile
 
 pytestmark = [

@@ -21,9 +21,9 @@ import pytest
 from agents import custom_span, generation_span, set_trace_processors, trace
 from kantan_llm.tracing import SQLiteTracer
 
-from kantan_agents import Agent
+from kantan_agents import Agent, SQLiteRecorder
 from kantan_agents.testing import ScriptedModel, assistant_message
-from kantan_agents.traces.recorder import SQLiteRecorder, database
+from kantan_agents.traces.recorder import database
 from tests.traces.recorder.database_file import DatabaseFile
 from tests.traces.recorder.processes import SECONDS, Start, wait_until
 

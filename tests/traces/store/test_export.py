@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents import RUBRIC, Agent, Prompt
+from kantan_agents import RUBRIC, Agent, Prompt, TraceStore
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.testing import ScriptedModel, assistant_message
 from kantan_agents.testing.strategies import json_values
-from kantan_agents.traces.store import TraceStore, export
+from kantan_agents.traces.store import export
 from tests.sizes import examples
 from tests.traces.store.sample_database import SampleDatabase, open_sample
 

@@ -15,10 +15,9 @@ from typing import Any
 import anyio
 import pytest
 
-from kantan_agents import Agent
+from kantan_agents import Agent, TraceStore
 from kantan_agents.errors import InvalidOptionError, TraceDatabaseError
 from kantan_agents.testing import ScriptedModel, assistant_message
-from kantan_agents.traces.store import TraceStore
 from kantan_agents.traces.store.follow import Follower, newest_traces
 from tests.programs import Preloaded
 from tests.traces.store.sample_database import NOON, SampleDatabase, open_sample

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from kantan_agents import TraceStore
 from kantan_agents.errors import TraceDatabaseError, TraceNotFoundError
 from kantan_agents.traces import trace_file
-from kantan_agents.traces.store import TraceStore
 from tests.programs import Preloaded
 from tests.traces.store.sample_database import SampleDatabase, open_sample
 

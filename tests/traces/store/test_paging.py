@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from kantan_agents import TraceStore
 from kantan_agents.errors import InvalidOptionError, TraceNotFoundError
-from kantan_agents.traces.store import TraceStore
 from tests.traces.store.sample_database import SampleDatabase, open_sample
 
 FILTERS: dict[str, dict[str, Any]] = {

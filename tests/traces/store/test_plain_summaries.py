@@ -13,9 +13,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kantan_agents import Agent
+from kantan_agents import Agent, TraceStore
 from kantan_agents.testing import OfflineServer, ScriptedToolCall
-from kantan_agents.traces.store import TraceStore
 from kantan_agents.traces.store.connection import reading
 from kantan_agents.traces.store.plain_summaries import read_plain
 from tests.traces.store.sample_database import open_sample

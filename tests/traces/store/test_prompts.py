@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents import RUBRIC, Agent, Prompt
+from kantan_agents import RUBRIC, Agent, Prompt, PromptStats, TraceStore
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.testing import (
     OfflineServer,
@@ -21,7 +21,6 @@ from kantan_agents.testing import (
     assistant_message,
     function_call,
 )
-from kantan_agents.traces.store import PromptStats, TraceStore
 from kantan_agents.traces.store.prompts import nearest_rank
 from tests.traces.store.sample_database import SampleDatabase, open_sample
 

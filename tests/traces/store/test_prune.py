@@ -19,9 +19,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kantan_agents import PruneResult, TraceStore
 from kantan_agents.errors import InvalidOptionError, TraceDatabaseError
 from kantan_agents.traces.ids import new_run_id, trace_id_of
-from kantan_agents.traces.store import PruneResult, TraceStore, connection, prune, retention, steps
+from kantan_agents.traces.store import connection, prune, retention, steps
 from tests.traces.store.sample_database import SampleDatabase, open_sample
 
 pytestmark = pytest.mark.file_only

@@ -12,12 +12,11 @@ from typing import Any
 import pytest
 from agents import set_trace_processors
 
-from kantan_agents import Agent, Prompt, SQLiteRecorder
+from kantan_agents import Agent, Prompt, SQLiteRecorder, StoredTrace, TraceStore
 from kantan_agents.testing import OfflineServer, ScriptedModel, ScriptedToolCall, assistant_message
 from kantan_agents.traces.capture.canonical import canonical
 from kantan_agents.traces.capture.reading import VERSION, run_record
 from kantan_agents.traces.capture.writing import data_of
-from kantan_agents.traces.store import StoredTrace, TraceStore
 
 BEFORE = Path(__file__).parent.parent / "files" / "before_records.sql"
 RULES = {"deny": ["remove"], "params": {"look": {"order_id": {"maxLength": 3}}}}

@@ -13,10 +13,8 @@ from blockbuster import blockbuster_ctx
 from kantan_llm.tracing import SpanQuery, SQLiteTracer, TraceQuery, TraceSearchService
 from kantan_llm.tracing.analysis import find_failed_judges
 
-from kantan_agents import Agent
+from kantan_agents import Agent, SQLiteRecorder, TraceStore, record_traces
 from kantan_agents.testing import ScriptedModel, assistant_message
-from kantan_agents.traces.recorder import SQLiteRecorder, record_traces
-from kantan_agents.traces.store import TraceStore
 from tests.traces.store.sample_database import SampleDatabase
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import agents
 import pytest
 
-from kantan_agents import RUBRIC, Agent
+from kantan_agents import RUBRIC, Agent, TraceStore, TraceSummary
 from kantan_agents.testing import (
     OfflineServer,
     ScriptedModel,
@@ -16,7 +16,6 @@ from kantan_agents.testing import (
     assistant_message,
     function_call,
 )
-from kantan_agents.traces.store import TraceStore, TraceSummary
 from tests.traces.store.sample_database import SampleDatabase
 
 

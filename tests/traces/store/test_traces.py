@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents import RUBRIC, Agent, Prompt
+from kantan_agents import RUBRIC, Agent, Prompt, TraceStore
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.testing import (
     OfflineServer,
@@ -23,7 +23,7 @@ from kantan_agents.testing import (
     assistant_message,
     function_call,
 )
-from kantan_agents.traces.store import TraceStore, find
+from kantan_agents.traces.store import find
 from tests.traces.store.sample_database import NOON, SampleDatabase, open_sample
 
 

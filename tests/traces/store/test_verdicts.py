@@ -9,10 +9,9 @@ import agents
 import pytest
 from kantan_llm.tracing.analysis import group_failed_by_bucket
 
-from kantan_agents import RUBRIC, Agent, Prompt
+from kantan_agents import RUBRIC, Agent, Prompt, TraceStore
 from kantan_agents.errors import InvalidOptionError, TraceNotFoundError
 from kantan_agents.testing import ScriptedModel, assistant_message
-from kantan_agents.traces.store import TraceStore
 from tests.traces.store.sample_database import SampleDatabase
 
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from kantan_agents import RUBRIC, Agent, Prompt, StatusJudge, StatusRule, judge_agent
 from kantan_agents.errors import EmptyDatasetError, InvalidJudgeRulesError, InvalidOptionError
-from kantan_agents.lab.evaluation import Case, Dataset, Score
+from kantan_agents.lab import Case, Dataset, Score
 from kantan_agents.lab.evaluation.evaluators import PairwiseVerdict, Preference, judged, pairwise, status
 from kantan_agents.lab.evaluation.evaluators.judge_runs import JUDGE_METADATA
 from kantan_agents.testing import OfflineServer, RecordedRequest, Reply, ScriptedModel

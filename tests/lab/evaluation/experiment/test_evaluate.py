@@ -16,7 +16,7 @@ import anyio.to_thread
 import pytest
 from kantan_llm.tracing.analysis import find_failed_judges
 
-from kantan_agents import Agent, Middleware, Prompt, TraceStore, record_traces
+from kantan_agents import Agent, Middleware, Prompt, SQLiteRecorder, TraceStore, record_traces
 from kantan_agents.errors import (
     EmptyDatasetError,
     EvaluationNotFoundError,
@@ -24,7 +24,7 @@ from kantan_agents.errors import (
     SealedDatasetError,
     TraceDatabaseError,
 )
-from kantan_agents.lab.evaluation import (
+from kantan_agents.lab import (
     Case,
     Dataset,
     Evaluation,
@@ -38,7 +38,6 @@ from kantan_agents.lab.evaluation import (
 from kantan_agents.middleware import Approve, Retry
 from kantan_agents.testing import OfflineServer, RecordedCall, Reply, ScriptedModel, ScriptedToolCall
 from kantan_agents.traces import registry
-from kantan_agents.traces.recorder import SQLiteRecorder
 from tests.lab.evaluation.experiment.counting import Asked, is_loud, length, words
 
 

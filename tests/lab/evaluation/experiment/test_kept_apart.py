@@ -15,7 +15,7 @@ from agents.tracing import get_trace_provider
 
 from kantan_agents import RUBRIC, Agent, Middleware, TraceStore, record_traces
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.lab.evaluation import (
+from kantan_agents.lab import (
     Case,
     Dataset,
     Evaluation,

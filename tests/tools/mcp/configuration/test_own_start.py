@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from kantan_agents import configured_servers
-from kantan_agents.subagent_files import AgentDefinition
+from kantan_agents import AgentDefinition, configured_servers
 from kantan_agents.tools.mcp.configuration.agent_file import source_of
 from kantan_agents.tools.mcp.configuration.own_start import OwnStart, project_folders
 from tests.tools.mcp.configuration.conftest import Project
