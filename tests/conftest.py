@@ -9,6 +9,7 @@ import socket
 import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterator
+from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +136,14 @@ def _nothing_of_other_tests() -> Iterator[None]:
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
+
+
+def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str, obj: Any) -> None:
+    """Let anyio run each async test, as its ``anyio_mode = "auto"`` does, which anyio 4.7 does not know."""
+    if collector.istestfunction(obj, name):
+        test = obj.hypothesis.inner_test if hasattr(obj, "hypothesis") else obj
+        if iscoroutinefunction(test):
+            pytest.mark.usefixtures("anyio_backend")(obj)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -25,8 +25,6 @@ from kantan_agents.middleware import Approve, Approved, resume, to_json
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from tests.distributions import Distribution, Use
 
-pytestmark = pytest.mark.anyio
-
 PAGE = Path(__file__).parents[1] / "docs" / "guides" / "tool-rules.md"
 SERVER = Path(__file__).parent / "tools" / "mcp_server.py"
 KEY = b"the key of these tests"

@@ -15,8 +15,6 @@ from kantan_agents.middleware import Deadline
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from kantan_agents.tool_rules import ToolRules
 
-pytestmark = pytest.mark.anyio
-
 FILE = """---
 name: reader
 description: Reads.

@@ -23,8 +23,6 @@ from kantan_agents.subagent_files import MODELS, AgentDefinition, model_of
 from kantan_agents.testing import OfflineServer, ScriptedModel, assistant_message, function_call
 from tests.programs import Preloaded
 
-pytestmark = pytest.mark.anyio
-
 FILE = """---
 name: code-reviewer
 description: "Reviews code for best practices and potential issues"

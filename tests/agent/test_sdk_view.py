@@ -24,8 +24,6 @@ from kantan_agents.errors import FixedOptionError, InvalidOptionError
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from tests.conftest import TraceDB
 
-pytestmark = pytest.mark.anyio
-
 
 def say(text: str) -> list[Any]:
     return [assistant_message(text)]

@@ -43,7 +43,6 @@ def trust(files: InstructionFiles) -> None:
             TrustRecord.of_user().trust(one.source)
 
 
-@pytest.mark.anyio
 async def test_the_users_file_comes_before_the_nearest_one_of_the_project(project: Path, own: Path) -> None:
     (own / "CLAUDE.md").write_text("Short answers.")
     (project / "AGENTS.md").write_text("Of the root.")

@@ -318,7 +318,6 @@ def test_a_waiting_call_of_a_server_has_its_full_names_only(shown: str) -> None:
     assert (local.tool, local.names) == (shown, (shown,))
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize(
     ("name", "is_asked"),
     [
@@ -380,7 +379,6 @@ def test_one_question_is_about_all_files_of_a_folder_and_the_answer_is_kept(
     assert len(list((tmp_path / "config" / "trusted-mcp").iterdir())) == 3
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("answer", ["y", "n"])
 async def test_the_same_question_is_about_the_instructions_of_the_project(
     answer: str, configured: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

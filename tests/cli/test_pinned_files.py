@@ -25,8 +25,6 @@ from kantan_agents.testing import OfflineServer, RecordedRequest, ScriptedToolCa
 from kantan_agents.toolkit import protected
 from tests.cli.agent_folder import agent_file
 
-pytestmark = pytest.mark.anyio
-
 NARROW, WIDE = "tools: Read\nmodel: m\n", "tools: Read, Write, Bash\nmodel: m\n"
 
 

@@ -248,7 +248,6 @@ def test_a_required_sandbox_holds_for_an_agent_of_a_module_too(
     is_one_error(result, "[E168] The shell needs a sandbox")
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize(("tool", "asked"), [("Bash", "Bash (no sandbox):"), ("Write", "Write:")])
 async def test_the_question_about_a_command_says_whether_there_is_a_sandbox(tool: str, asked: str) -> None:
     class Person:

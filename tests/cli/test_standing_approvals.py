@@ -18,8 +18,6 @@ from kantan_agents.tool_rules import ToolFacts
 from kantan_agents.toolkit import toolkit
 from kantan_agents.tools.facts import facts_of
 
-pytestmark = pytest.mark.anyio
-
 
 @function_tool
 def pay(note: str) -> str:

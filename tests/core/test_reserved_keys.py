@@ -32,8 +32,6 @@ from kantan_agents.tool_rules import ToolRules
 from kantan_agents.toolkit.todo_write import todo_write
 from kantan_agents.tools.rules_in_force import rules_in_force
 
-pytestmark = pytest.mark.anyio
-
 PACKAGE = Path(kantan_agents.__file__).parent
 SPELLINGS = (
     "User_Rules",

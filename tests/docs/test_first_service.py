@@ -35,8 +35,6 @@ SCOPE = {
     "headers": [(b"x-customer", b"aiko")],
 }
 
-pytestmark = pytest.mark.anyio
-
 
 Answer = Callable[[RecordedRequest], ReplyLike]
 

@@ -44,7 +44,6 @@ def test_an_existing_database_keeps_its_mode(tmp_path: Path) -> None:
     database.close()
 
 
-@pytest.mark.anyio
 @pytest.mark.slow
 async def test_the_engine_creates_nothing_that_others_may_read(tmp_path: Path) -> None:
     agent = Agent("clerk", "Help.", model=ScriptedModel(["Hello."]), middleware=[Durable()])

@@ -32,8 +32,6 @@ from kantan_agents.testing import (
 )
 from tests.programs import Preloaded
 
-pytestmark = pytest.mark.anyio
-
 KEY = "a key for these tests only"
 
 

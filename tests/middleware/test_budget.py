@@ -28,8 +28,6 @@ from kantan_agents.testing import (
     function_call,
 )
 
-pytestmark = pytest.mark.anyio
-
 
 class Priced(ScriptedModel):
     """A scripted model with a name, for the price list."""

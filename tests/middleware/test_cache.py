@@ -43,8 +43,6 @@ from kantan_agents.middleware import (
 )
 from kantan_agents.testing import ModelStep, OfflineServer, ScriptedModel, assistant_message, function_call
 
-pytestmark = pytest.mark.anyio
-
 
 class Counting(ScriptedModel):
     """A model that answers each request with its number."""

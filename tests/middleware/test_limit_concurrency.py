@@ -34,8 +34,6 @@ from kantan_agents.testing import OfflineServer, Reply, ScriptedModel, assistant
 from tests.clocks import let_pass
 from tests.models.protocol.wire_server import Body, WireServer, recorded
 
-pytestmark = pytest.mark.anyio
-
 DONE = [assistant_message("Done.")]
 
 

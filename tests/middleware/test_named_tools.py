@@ -30,8 +30,6 @@ from kantan_agents.tool_rules import ToolRules, decide_call, parse_arguments
 from kantan_agents.tools.facts import facts_of
 from tests.tools.test_server_names import Server
 
-pytestmark = pytest.mark.anyio
-
 
 def bash(command: str) -> str:
     """Run a command."""

@@ -35,8 +35,6 @@ from kantan_agents.testing import (
 )
 from tests.core.interception.streams import SaysItInItems
 
-pytestmark = pytest.mark.anyio
-
 MAIL = "aiko@example.com"
 PHONE = "03-1234-5678"
 CARD = "4111 1111 1111 1111"

@@ -30,8 +30,6 @@ from kantan_agents.middleware.redact.exceptions import redacted_exception
 from kantan_agents.testing import OfflineServer, Reply, ScriptedModel, assistant_message, function_call
 from tests.middleware.test_redact import Recorded
 
-pytestmark = pytest.mark.anyio
-
 MAIL = "aiko@example.com"
 
 

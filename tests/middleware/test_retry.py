@@ -14,8 +14,6 @@ from kantan_agents.errors import DeadlineExceededError, InvalidOptionError, Tool
 from kantan_agents.middleware import Budget, Retry, ToolErrors
 from kantan_agents.testing import OfflineServer, Reply, ScriptedModel, assistant_message, function_call
 
-pytestmark = pytest.mark.anyio
-
 NOW = {"retry-after-ms": "1"}
 
 

@@ -207,7 +207,6 @@ def test_the_server_gets_as_many_requests_as_attempts_and_no_wait_is_shorter_tha
 
 # Where the requests are made.
 
-pytestmark = pytest.mark.anyio
 APIS = pytest.mark.parametrize("api", ["responses", "chat"])
 
 

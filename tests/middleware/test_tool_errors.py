@@ -19,8 +19,6 @@ from kantan_agents.testing import (
     function_call,
 )
 
-pytestmark = pytest.mark.anyio
-
 SECRET = "sk-abcdefghijklmnop"
 
 

@@ -45,8 +45,6 @@ from kantan_agents.testing import (
     function_call,
 )
 
-pytestmark = pytest.mark.anyio
-
 HALF = "half \ud83d"
 IDS: dict[str, Callable[[int], Any]] = {
     "constant": lambda _: "const",

@@ -151,7 +151,6 @@ def test_a_key_that_is_set_after_the_agent_was_created_is_used(monkeypatch: pyte
         assert server.requests[0].model == "gpt-5-mini"
 
 
-@pytest.mark.anyio
 async def test_a_stream_a_structured_output_and_a_judge_raise_the_same_error() -> None:
     with pytest.raises(ModelNotConfiguredError):
         async with Agent("a", "b", model="gpt-5-mini").stream("hi") as run:

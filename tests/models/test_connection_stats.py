@@ -29,8 +29,6 @@ from kantan_agents.models.http_pools import reclaim_connections
 from kantan_agents.models.protocol import ProviderContext
 from kantan_agents.testing import OfflineServer
 
-pytestmark = pytest.mark.anyio
-
 
 def stats_of(url: str) -> ConnectionStats | None:
     return next((stats for stats in connection_stats() if stats.base_url == url), None)

@@ -33,7 +33,6 @@ def test_a_value_of_the_wrong_type_is_refused(
     assert (caught.value.option, repr(value) in str(caught.value)) == (option, True)
 
 
-@pytest.mark.anyio
 async def test_an_invalid_name_is_refused_before_any_file_is_read() -> None:
     with pytest.raises(InvalidOptionError, match="name: must be a str, not None"):
         await AgentLoader([], builtin=[]).get_agent(None)  # type: ignore[arg-type]

@@ -43,7 +43,6 @@ def test_scenario_the_cache_keeps_the_most_recently_used_files(tmp_path: Path, r
 
 
 @settled
-@pytest.mark.anyio
 async def test_scenario_a_cached_agent_is_returned_without_reading_its_file(
     tmp_path: Path, reads: list[str]
 ) -> None:

@@ -111,7 +111,6 @@ def test_a_definition_made_in_code_does_not_share_the_data_it_was_made_from() ->
     assert (definition.context, definition.extra) == ({"seen": [1]}, {"x": {"seen": [1]}})
 
 
-@pytest.mark.anyio
 async def test_each_run_gets_its_own_copy_of_the_context_of_a_file(tmp_path: Path) -> None:
     write_text(tmp_path / "a.md", FILE)
     loader = AgentLoader([tmp_path])

@@ -28,8 +28,6 @@ from kantan_agents.tools.facts import facts_of_listed
 from kantan_agents.tools.server_names import Surroundings, hosted_mcp_facts, safe
 from tests.tools.test_server_names import Server, local
 
-pytestmark = pytest.mark.anyio
-
 PROGRAM = Path(__file__).with_name("mcp_server.py")
 PREFIXED: dict[str, Any] = {"mcp_config": {"include_server_in_tool_names": True}}
 SPELLINGS = [

@@ -16,8 +16,6 @@ from kantan_agents.middleware import Deadline, Redact, ToolErrors
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from kantan_agents.tools.guards.repeated_failures import FAILED_TURNS
 
-pytestmark = pytest.mark.anyio
-
 
 class DiskError(Exception):
     pass

@@ -14,8 +14,6 @@ from kantan_agents.middleware import SlashCommands
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from tests.tools.test_server_names import Server
 
-pytestmark = pytest.mark.anyio
-
 
 def bash(command: str, directory: str = "") -> str:
     """Run a command."""

@@ -23,8 +23,6 @@ from kantan_agents.testing import (
     function_call,
 )
 
-pytestmark = pytest.mark.anyio
-
 
 def replying(*texts: Any) -> Any:
     return ScriptedModel([[assistant_message(text)] for text in texts])

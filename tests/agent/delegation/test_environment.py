@@ -13,8 +13,6 @@ from kantan_agents.errors import InvalidOptionError
 from kantan_agents.testing import ScriptedModel, assistant_message
 from tests.agent.delegation.cast import Cast, boss, delegate, say
 
-pytestmark = pytest.mark.anyio
-
 MARK = "{{ $env.SECRET }}"
 
 

@@ -24,8 +24,6 @@ from kantan_agents.middleware import Approve, Approved, Budget, Deadline, Reject
 from tests.agent.delegation.cast import Cast, boss, definition, delegate, failing, read, say, use, write
 from tests.clocks import ENOUGH, let_pass
 
-pytestmark = pytest.mark.anyio
-
 HELPER = definition("helper")
 
 

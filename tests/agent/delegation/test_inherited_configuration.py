@@ -17,8 +17,6 @@ from kantan_agents.testing import ScriptedModel, assistant_message
 from kantan_agents.tool_rules import RuleLayers, ToolRules
 from tests.agent.delegation.cast import Cast, boss, definition, delegate, read, say, use, write
 
-pytestmark = pytest.mark.anyio
-
 WORKER = definition("worker")
 
 

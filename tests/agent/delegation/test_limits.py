@@ -10,8 +10,6 @@ import pytest
 from kantan_agents import Agent, task_tool
 from tests.agent.delegation.cast import Cast, boss, definition, delegate, read, say, use
 
-pytestmark = pytest.mark.anyio
-
 
 def chain(length: int) -> tuple[Cast, list[Any]]:
     """Return agents that each delegate to the next, and the model that plays them."""

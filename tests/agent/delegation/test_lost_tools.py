@@ -10,8 +10,6 @@ import pytest
 from kantan_agents import Agent, task_tool
 from tests.agent.delegation.cast import Cast, bash, definition, delegate, read, say, write
 
-pytestmark = pytest.mark.anyio
-
 LIMIT = "refused by the limit 'delegation: definition of lead'"
 
 

@@ -17,8 +17,6 @@ from kantan_agents.testing import strategies
 from kantan_agents.tool_rules import DEFINITION, EXPLICIT, RuleLayers, ToolFacts, ToolRules, decide_call
 from tests.agent.delegation.cast import Cast, boss, definition, delegate, read, say, use, write
 
-pytestmark = pytest.mark.anyio
-
 E8 = "[kantan-agents][E8] Tool is not allowed: "
 
 ENTRIES = st.sampled_from(

@@ -14,8 +14,6 @@ from kantan_agents.errors import InvalidOptionError, InvalidToolRulesError
 from kantan_agents.testing import OfflineServer, ScriptedToolCall
 from tests.agent.delegation.cast import Cast, bash, boss, definition, delegate, read, say, use, write
 
-pytestmark = pytest.mark.anyio
-
 READER = definition("reader", tools=("read",))
 
 

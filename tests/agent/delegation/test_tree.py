@@ -14,8 +14,6 @@ from kantan_agents.core.events import Delegated, RunFinished, RunStarted, TextDe
 from kantan_agents.testing import ModelStep, ScriptedModel
 from tests.agent.delegation.cast import Cast, boss, definition, delegate, failing, say, use
 
-pytestmark = pytest.mark.anyio
-
 FILES = (definition("lead"), definition("helper"))
 
 

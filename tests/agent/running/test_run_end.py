@@ -12,8 +12,6 @@ from kantan_agents import Agent, Run
 from kantan_agents.core.pipeline import current_run
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 
-pytestmark = pytest.mark.anyio
-
 
 def opening(closers: list[Any], *steps: Any) -> Agent:
     """Return an agent whose tool leaves things open."""

@@ -16,7 +16,6 @@ from kantan_agents.testing import OfflineServer, ScriptedModel
 from tests.programs import Preloaded
 from tests.tools.mcp.processes import Processes
 
-pytestmark = pytest.mark.anyio
 PNG = "data:image/png;base64," + "A" * 100_000
 
 

@@ -143,7 +143,6 @@ def in_place_of(path: Path, kind: str) -> None:
         *(("folder", "Is a directory"), ("folder that is a file", "File exists")),
     ],
 )
-@pytest.mark.anyio
 async def test_what_is_not_a_file_of_ones_own_is_left_alone(
     typed: HistoryFile, kind: str, reason: str
 ) -> None:
@@ -172,7 +171,6 @@ class FullDisk(FileIO):
         return super().write(data[:3])
 
 
-@pytest.mark.anyio
 async def test_on_a_full_disk_the_file_stays_as_it_is_and_the_chat_goes_on(
     typed: HistoryFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,7 +186,6 @@ async def test_on_a_full_disk_the_file_stays_as_it_is_and_the_chat_goes_on(
     assert texts(typed) == ["before"]
 
 
-@pytest.mark.anyio
 async def test_the_latest_entry_is_first_whichever_chat_it_is_from(typed: HistoryFile) -> None:
     one, two = InputHistory(typed, print), InputHistory(typed, print)
     for history, text in ((one, "first"), (two, "second"), (one, SECRET), (two, "third"), (two, "third")):
@@ -200,7 +197,6 @@ async def test_the_latest_entry_is_first_whichever_chat_it_is_from(typed: Histor
     assert await listed(one) == await listed(two) == []
 
 
-@pytest.mark.anyio
 async def test_a_file_that_another_program_holds_delays_nobody_for_long(
     typed: HistoryFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -213,7 +209,6 @@ async def test_a_file_that_another_program_holds_delays_nobody_for_long(
     assert said == [f"What you type is not kept for later chats (it takes too long): {typed.path}"]
 
 
-@pytest.mark.anyio
 async def test_without_saving_nothing_is_kept(typed: HistoryFile) -> None:
     history = InputHistory(None, print)
     await history.keep("Hello")

@@ -73,7 +73,6 @@ async def shown(tmp_path: Path) -> Any:
     await shown.jobs.end()
 
 
-@pytest.mark.anyio
 class TestJobs:
     async def test_there_are_none_at_first(self, shown: Shown) -> None:
         shown.jobs.show_all()
@@ -175,14 +174,12 @@ class TestJobs:
         assert "it made a protected file" in said and ".mcp.json is now .mcp.json.set-aside" in said
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("words", ["stop", "bash_1 stop", "stop bash_1 bash_2"])
 async def test_words_that_are_no_use_are_explained(words: str) -> None:
     with pytest.raises(ChatCommandError, match=r"type /jobs \[ID \| stop ID\]"):
         await JOBS.run(None, words)  # type: ignore[arg-type]
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize(
     ("tool", "arguments", "expected"),
     [

@@ -29,8 +29,6 @@ from tests.tools.conftest import Executed
 from tests.tools.test_guard import KINDS, kinds
 from tests.tools.test_server_names import Server
 
-pytestmark = pytest.mark.anyio
-
 SAID = [assistant_message("Done.")]
 HELPER = AgentDefinition(name="helper", description="Helps.", system_prompt="Help.")
 ASK_HELPER = ("Task", {"description": "d", "prompt": "p", "subagent_type": "helper"})

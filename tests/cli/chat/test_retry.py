@@ -88,7 +88,6 @@ def sent(server: OfflineServer, number: int = -1) -> list[Any]:
     return [item.get("content") or item.get("output") or item.get("name") for item in items]
 
 
-@pytest.mark.anyio
 async def test_a_message_whose_answer_failed_is_sent_again_and_replaced(talk: Any, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("milk")
     with OfflineServer(["Hi.", BUSY, BUSY, "Milk.", "Yes."]) as server:
@@ -112,7 +111,6 @@ async def test_a_message_whose_answer_failed_is_sent_again_and_replaced(talk: An
     ]
 
 
-@pytest.mark.anyio
 async def test_what_tools_have_done_is_neither_hidden_nor_done_again(talk: Any) -> None:
     call = ScriptedToolCall("pay", {"amount": 5}, "call_1")
     with OfflineServer([["I pay it.", call], BUSY, "Paid.", "Yes."]) as server:
@@ -138,7 +136,6 @@ def sent_by(talk: Talk) -> list[Any]:
     return [item.get("content") for item in talk.kept.items()]
 
 
-@pytest.mark.anyio
 async def test_the_model_knows_which_call_was_interrupted(talk: Any) -> None:
     async def wait() -> str:
         """Wait, until the person has seen enough."""
@@ -154,7 +151,6 @@ async def test_the_model_knows_which_call_was_interrupted(talk: Any) -> None:
     assert sent(server) == ["Wait.", "wait", "The call was interrupted. It may have had effects."]
 
 
-@pytest.mark.anyio
 async def test_a_finished_answer_is_made_anew_after_the_calls_of_its_tools(talk: Any) -> None:
     call = ScriptedToolCall("pay", {"amount": 5}, "call_1")
     with OfflineServer([call, "Paid.", "It is paid.", BUSY, "Yes."]) as server:
@@ -172,7 +168,6 @@ async def test_a_finished_answer_is_made_anew_after_the_calls_of_its_tools(talk:
     assert [turn.kind for turn in chat.kept.turns] == ["turn", "retry", "turn"]
 
 
-@pytest.mark.anyio
 async def test_another_model_gets_the_message_without_what_only_the_first_one_knows(talk: Any) -> None:
     thought = {"type": "reasoning", "id": "rs_1", "summary": []}
     call = ScriptedToolCall("pay", {"amount": 5}, "call_1")
@@ -192,7 +187,6 @@ async def test_another_model_gets_the_message_without_what_only_the_first_one_kn
     assert paid == [5]
 
 
-@pytest.mark.anyio
 async def test_an_answer_that_was_lost_is_tried_again_after_resume(talk: Any, file: Path) -> None:
     call = {"type": "function_call", "call_id": "c", "name": "pay", "arguments": '{"amount": 5}'}
     result = {"type": "function_call_output", "call_id": "c", "output": "paid 5"}
@@ -212,7 +206,6 @@ async def test_an_answer_that_was_lost_is_tried_again_after_resume(talk: Any, fi
     store.close()
 
 
-@pytest.mark.anyio
 async def test_if_another_chat_has_gone_on_both_are_kept(talk: Any, file: Path) -> None:
     store, other = Conversations(file), Conversations(file)
     with OfflineServer(["One.", "Two.", "Three."]) as server:
@@ -228,7 +221,6 @@ async def test_if_another_chat_has_gone_on_both_are_kept(talk: Any, file: Path) 
     other.close()
 
 
-@pytest.mark.anyio
 async def test_it_works_if_the_file_of_conversations_is_lost_meanwhile(talk: Any, file: Path) -> None:
     store = Conversations(file)
     call = ScriptedToolCall("pay", {"amount": 5}, "call_1")
@@ -247,7 +239,6 @@ async def test_it_works_if_the_file_of_conversations_is_lost_meanwhile(talk: Any
     assert len(sent(server)) == 5
 
 
-@pytest.mark.anyio
 async def test_with_nothing_to_try_again_it_is_an_error(talk: Any) -> None:
     with OfflineServer(["Hi.", "A summary."]) as server:
         chat = talk(server)
@@ -263,7 +254,6 @@ async def test_with_nothing_to_try_again_it_is_an_error(talk: Any) -> None:
     assert len(server.requests) == 2
 
 
-@pytest.mark.anyio
 async def test_a_command_that_no_model_has_answered_is_run_again(talk: Any, tmp_path: Path) -> None:
     (tmp_path / "greet.md").write_text("Greet $ARGUMENTS.")
     commands = SlashCommands({"allow": ["greet"]}, files=CommandLoader(tmp_path))

@@ -31,7 +31,6 @@ from tests.cli.chat.test_plan_mode import Led, agent_of, made, propose, root, tu
 from tests.cli.chat.test_plan_mode import write as writing
 from tests.cli.chat.test_retry import BUSY, NoSignals, paid, say, sent, store, talk  # noqa: F401
 
-pytestmark = pytest.mark.anyio
 UNDONE = "[The user has undone what you did to a.txt.]"
 
 

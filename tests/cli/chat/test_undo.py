@@ -34,8 +34,6 @@ from tests.toolkit.calls import call as call_tool
 from tests.toolkit.calls import until
 from tests.toolkit.files.calling import Tools, snapshot
 
-pytestmark = pytest.mark.anyio
-
 
 class Work:
     """A folder with tools, whose changes can be undone.

@@ -24,8 +24,6 @@ from tests.tools.mcp.offering import Offering
 
 from .conftest import Configure, group
 
-pytestmark = pytest.mark.anyio
-
 LOG = "cat >> log"
 called: list[str] = []
 

@@ -11,8 +11,6 @@ import pytest
 from kantan_agents import Event
 from kantan_agents.core.events import Emitter, OutputStored
 
-pytestmark = pytest.mark.anyio
-
 
 async def until(happened: Callable[[], bool]) -> None:
     for _ in range(100):

@@ -22,8 +22,6 @@ from kantan_agents.testing.strategies import json_values
 from tests.core.events.event_checks import SCHEMA, check_json
 from tests.core.events.watched_runs import Playing
 
-pytestmark = pytest.mark.anyio
-
 
 def _values(hint: Any) -> st.SearchStrategy[Any]:
     if hint is Any:

@@ -31,8 +31,6 @@ from tests.clocks import ENOUGH, let_pass
 from tests.core.events.event_checks import check_whole
 from tests.core.events.watched_runs import Playing
 
-pytestmark = pytest.mark.anyio
-
 
 def nesting(*, in_thread: bool = False, blocking: bool = False) -> tuple[Agent, Agent]:
     inner = Agent("inner", "x", model=Playing("inner", []))

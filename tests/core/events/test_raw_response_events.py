@@ -55,8 +55,6 @@ from tests.core.events.wire_events import (
     text,
 )
 
-pytestmark = pytest.mark.anyio
-
 
 def look_up(word: str) -> str:
     """Look up a word."""

@@ -16,7 +16,7 @@ from kantan_agents.middleware import Fallback, Retry
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from tests.core.events.watched_runs import Passes, Playing
 
-pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("wrapped", [False, True])]
+pytestmark = pytest.mark.parametrize("wrapped", [False, True])
 
 WORDS = 20
 

@@ -16,8 +16,6 @@ from kantan_agents.models.client_retries import client_retry_listener, report_cl
 from kantan_agents.testing import OfflineServer, Reply, ScriptedToolCall
 from tests.core.events.event_checks import check_whole
 
-pytestmark = pytest.mark.anyio
-
 BUSY = Reply("slow down", status=429, headers={"retry-after-ms": "7"})
 
 

@@ -18,8 +18,6 @@ from kantan_agents.testing import ScriptedModel, assistant_message, function_cal
 from tests.core.events.event_checks import check_whole
 from tests.core.events.watched_runs import Passes
 
-pytestmark = pytest.mark.anyio
-
 
 def step(number: int) -> str:
     """Take a step."""

@@ -33,8 +33,6 @@ from kantan_agents.testing import (
 from tests.core.events.event_checks import check_whole
 from tests.core.events.watched_runs import RULES, Passes, Playing, Script, built, delta, scripts
 
-pytestmark = pytest.mark.anyio
-
 
 class Recording(TracingProcessor):
     """Collects the recorded spans and traces, and tracks those that have not ended."""

@@ -24,8 +24,6 @@ from kantan_agents.testing import OfflineServer, Reply, ScriptedModel, assistant
 from tests.core.events.event_checks import check_whole
 from tests.core.events.watched_runs import Passes
 
-pytestmark = pytest.mark.anyio
-
 
 def response(status: Any, **more: Any) -> Response:
     return Response(

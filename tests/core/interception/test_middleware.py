@@ -14,8 +14,6 @@ from kantan_agents.errors import DuplicateStageError, NotAStageError
 from kantan_agents.middleware import Redact
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 
-pytestmark = pytest.mark.anyio
-
 
 def greet(name: str) -> str:
     return f"Hello {name}."

@@ -19,7 +19,6 @@ from tests.core.events.event_checks import check_whole
 from tests.core.interception.streams import SaysItInItems
 from tests.core.interception.test_middleware import finish, greet
 
-pytestmark = pytest.mark.anyio
 both = pytest.mark.parametrize("streamed", [False, True])
 
 Wrap = Callable[[Any, Any], Any]

@@ -13,7 +13,6 @@ from kantan_agents import Agent, Middleware
 from kantan_agents.errors import MiddlewareResultError
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 
-pytestmark = pytest.mark.anyio
 both = pytest.mark.parametrize("streamed", [False, True])
 
 

@@ -22,7 +22,6 @@ from kantan_agents.testing import ScriptedModel, assistant_message, function_cal
 from tests.core.events.event_checks import check_whole
 from tests.core.interception.test_middleware import finish, greet
 
-pytestmark = pytest.mark.anyio
 both = pytest.mark.parametrize("streamed", [False, True])
 
 

@@ -39,8 +39,6 @@ from tests.lab.judges.stage_server import (
     stage_of,
 )
 
-pytestmark = pytest.mark.anyio
-
 SECOND = {"step": 2, "reason": "two are red"}
 
 

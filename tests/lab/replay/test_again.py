@@ -16,8 +16,6 @@ from tests.lab.replay.keep_recordings import FOLDER
 from tests.lab.replay.kinds_of_runs import KINDS, Items, scripted, tool
 from tests.lab.replay.taping import RAN, Case, Tapes
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.mark.parametrize("streamed", [False, True], ids=["plain", "streamed"])
 async def test_a_new_recording_has_the_old_input_and_the_new_answers(tapes: Tapes, streamed: bool) -> None:

@@ -390,7 +390,6 @@ def test_runs_are_made_at_the_same_time_but_not_more_than_allowed(db: Recorder) 
     assert (experiment.counts["same"], most) == (4, 2)
 
 
-@pytest.mark.anyio
 async def test_cancelling_keeps_what_is_finished_and_the_next_start_goes_on(db: Recorder) -> None:
     script: Callable[[int], ScriptedModel] = lambda count: ScriptedModel(["x"] * count)
     for _ in range(3):

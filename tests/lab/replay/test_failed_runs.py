@@ -13,8 +13,6 @@ from kantan_agents.testing import ScriptedToolCall as Call
 from tests.lab.replay.kinds_of_runs import scripted
 from tests.lab.replay.taping import Case, Taped, Tapes
 
-pytestmark = pytest.mark.anyio
-
 
 class Place:
     """Its representation has its address, which differs in each process."""

@@ -24,9 +24,6 @@ from tests.core.interception.test_tool_calls import kinds
 from tests.lab.replay.kinds_of_runs import scripted, tool
 from tests.lab.replay.taping import RAN, Case, Tapes
 
-pytestmark = pytest.mark.anyio
-
-
 # The SDK's scripted model cannot stream calls of the other two.
 STREAMED = [("shell", True), ("apply_patch", True)]
 

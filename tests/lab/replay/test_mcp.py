@@ -17,7 +17,6 @@ from tests.lab.replay.taping import Case, Tapes
 from tests.programs import Preloaded
 from tests.tools.mcp.offering import Offering
 
-pytestmark = pytest.mark.anyio
 SERVER = Path(__file__).with_name("file_server.py")
 
 

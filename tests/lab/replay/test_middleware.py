@@ -17,8 +17,6 @@ from kantan_agents.testing import ScriptedToolCall as Call
 from tests.lab.replay.kinds_of_runs import failing, scripted, tool
 from tests.lab.replay.taping import RAN, Case, Tapes
 
-pytestmark = pytest.mark.anyio
-
 
 def slow_down(**headers: str) -> openai.RateLimitError:
     request = httpx.Request("POST", "http://x/")

@@ -14,7 +14,6 @@ from kantan_agents.tools.retrieval.retrievers import embeddings
 from tests.lab.replay.kinds_of_runs import scripted, tool
 from tests.lab.replay.taping import Case, Tapes
 
-pytestmark = pytest.mark.anyio
 MANY = [tool(f"t{number}") for number in range(30)]
 
 

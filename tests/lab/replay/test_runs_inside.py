@@ -11,8 +11,6 @@ from kantan_agents.testing import ScriptedToolCall as Call
 from tests.lab.replay.kinds_of_runs import scripted
 from tests.lab.replay.taping import RAN, Case, Tapes
 
-pytestmark = pytest.mark.anyio
-
 
 def asking(live: bool) -> Agent[Any]:
     inner = Agent[Any]("inner", "In", model=scripted(live, "inner"))

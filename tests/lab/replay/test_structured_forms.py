@@ -30,7 +30,6 @@ def agent(model: AsyncClientBundle, **options: Any) -> Agent[Any]:
     return Agent("a", "Hi", model=model, output_type=Out, **options)
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("streamed", [False, True], ids=["plain", "streamed"])
 @pytest.mark.parametrize("prepare", [nothing, forget], ids=["same process", "new process"])
 @pytest.mark.parametrize("api", ["responses", "chat"])
@@ -56,7 +55,6 @@ async def test_a_form_that_the_process_has_learned_is_the_recorded_one(
         assert (await replay_async(recording, agent(model, **options))).output == Out(1, "x")
 
 
-@pytest.mark.anyio
 async def test_a_replay_teaches_the_process_nothing(tapes: Tapes) -> None:
     forget()
     with OfflineServer(["nonsense", OUT, OUT]) as server:

@@ -31,8 +31,6 @@ from kantan_agents.testing import ModelStep, ScriptedModel
 from tests.lab.rollout.trial import V1, V2, echo, rollout, support, user
 from tests.programs import Preloaded
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:

@@ -13,8 +13,6 @@ from kantan_agents.testing import ScriptedModel, ScriptedToolCall
 from tests.lab.rollout.test_runs import unit_of
 from tests.lab.rollout.trial import V1, V2, rollout, support
 
-pytestmark = pytest.mark.anyio
-
 
 def refund() -> str:
     """Refund."""

@@ -24,8 +24,6 @@ from kantan_agents.traces.registry import Main
 from tests.agent.delegation.cast import Cast, definition, delegate, say, use
 from tests.lab.rollout.trial import V1, V2, echo, rollout, support, user
 
-pytestmark = pytest.mark.anyio
-
 _KEYS = ("prompt_version", "rollout", "arm", "arm_share", "rollout_unit", "rollout_not_drawn")
 
 

@@ -116,7 +116,6 @@ def test_stopping_does_not_wait_for_the_evidence(path: Path, monkeypatch: pytest
     assert stop("r", path).status == "stopped"
 
 
-@pytest.mark.anyio
 async def test_everything_can_be_awaited(path: Path) -> None:
     begun(path, ramp=(0.1, 0.5, 1))
     assert (await promote_async("r", path)).share == 0.5

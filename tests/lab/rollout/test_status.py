@@ -40,8 +40,6 @@ from kantan_agents.traces.registry import flush_all
 from kantan_agents.traces.store.connection import changing
 from tests.lab.rollout.trial import V1, V2, echo, rollout, support, user
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.fixture(params=["file", "postgres"])
 def path(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:

@@ -15,8 +15,6 @@ from tests.agent.delegation.cast import Cast, boss, definition, delegate, say, u
 from tests.lab.rule_changes.recorded import Recording, decision, predicted
 from tests.sizes import size
 
-pytestmark = pytest.mark.anyio
-
 NAMES = ("read", "write", "bash", "bash(git:*)", "Task", "Task(Worker)", "ta*")
 ENTRIES = st.none() | st.lists(st.sampled_from(NAMES), max_size=3)
 RULES = st.fixed_dictionaries({"allow": st.just("*") | ENTRIES, "deny": ENTRIES})

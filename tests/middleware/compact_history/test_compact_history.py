@@ -27,8 +27,6 @@ from tests.middleware.compact_history.conversations import (
 )
 from tests.middleware.test_redact import Recorded
 
-pytestmark = pytest.mark.anyio
-
 LAST = user("And now?")
 
 

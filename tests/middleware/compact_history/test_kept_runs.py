@@ -19,8 +19,6 @@ from tests.durable.revival import call, revive
 from tests.lab.replay.taping import Case, Tapes
 from tests.middleware.compact_history.conversations import exchanges, talk, user
 
-pytestmark = pytest.mark.anyio
-
 GIVEN = [*talk(40), user("And now?")]
 
 

@@ -16,7 +16,6 @@ from kantan_agents.errors import ProviderRequestError, UntranslatableError
 from kantan_agents.middleware import Fallback, Retry
 from tests.models.protocol.wire_server import Body, WireServer, recorded
 
-pytestmark = pytest.mark.anyio
 Make = Callable[[str], Any]
 
 

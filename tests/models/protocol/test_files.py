@@ -17,8 +17,6 @@ from tests.models.protocol.scripted import Scripted, text
 from tests.models.protocol.test_anthropic_gemini_agents import claude, gemini, text_body
 from tests.models.protocol.wire_server import WireServer
 
-pytestmark = pytest.mark.anyio
-
 DATA = base64.b64encode(b"%PDF-1.7 a small document").decode()
 PDF = {"type": "input_file", "filename": "offer.pdf", "file_data": f"data:application/pdf;base64,{DATA}"}
 NOTES = {

@@ -40,7 +40,6 @@ from kantan_agents.models.protocol.http.provider import HttpRequest
 from tests.clocks import ENOUGH, let_pass
 from tests.models.protocol.wire_server import Body, WireServer, recorded
 
-pytestmark = pytest.mark.anyio
 KEY = "sk-secret-123"
 NOTHING = ProviderContext()
 

@@ -20,8 +20,6 @@ from kantan_agents.tools.guards.invalid_calls import (
 )
 from tests.models.protocol.scripted import Scripted, call, text
 
-pytestmark = pytest.mark.anyio
-
 
 def look_up(word: str = "") -> str:
     """Look it up."""

@@ -19,8 +19,6 @@ from kantan_agents.models.protocol.usage import usage_of
 from tests.models.protocol.prompt_caches import AnthropicCache, GeminiCache, error, tokens
 from tests.models.protocol.wire_server import Body, WireServer
 
-pytestmark = pytest.mark.anyio
-
 
 def make_tools(count: int) -> list[FunctionTool]:
     def make(number: int) -> FunctionTool:

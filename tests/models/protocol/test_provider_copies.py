@@ -18,8 +18,6 @@ from kantan_agents import Agent, ContentSegment, ProviderResponse
 from kantan_agents.models.protocol import ProviderContext, ToolSpec
 from tests.models.protocol.scripted import Scripted, call, text
 
-pytestmark = pytest.mark.anyio
-
 
 @function_tool
 def read(path: str, lines: list[int]) -> str:

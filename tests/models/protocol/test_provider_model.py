@@ -27,8 +27,6 @@ from kantan_agents.testing import OfflineServer, ScriptedModel, ScriptedToolCall
 from tests.clocks import ENOUGH, let_pass
 from tests.models.protocol.scripted import Scripted, Streaming, call, text
 
-pytestmark = pytest.mark.anyio
-
 UI = ContentSegment("ui", ui={"component": "Chart"})
 IMAGE = ContentSegment("image", data="aGk=", mime_type="image/png")
 KINDS = pytest.mark.parametrize("kind", [Scripted, Streaming])

@@ -12,8 +12,6 @@ import pytest
 from kantan_agents import Agent, ContentSegment, ProviderResponse, TraceStore, record_traces
 from tests.models.protocol.scripted import Scripted, Streaming, call, text
 
-pytestmark = pytest.mark.anyio
-
 
 def fetch(key: str) -> str:
     """Fetch."""

@@ -15,8 +15,6 @@ from kantan_agents.models.protocol.usage import TokenUsage, usage_of
 from kantan_agents.testing import OfflineServer, ScriptedModel, ScriptedToolCall, assistant_message
 from tests.models.protocol.scripted import Scripted, call, text
 
-pytestmark = pytest.mark.anyio
-
 UI = ContentSegment("ui", ui={"component": "Chart"})
 
 

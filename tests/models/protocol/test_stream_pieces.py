@@ -29,8 +29,6 @@ from tests.models.protocol.test_anthropic_gemini_agents import (
 from tests.models.protocol.test_http_providers import NOTHING
 from tests.models.protocol.wire_server import Body, WireServer, recorded
 
-pytestmark = pytest.mark.anyio
-
 
 def shown(events: list[Any]) -> list[tuple[str, ...]]:
     """Return the pieces in order, and the calls."""

@@ -21,8 +21,6 @@ from kantan_agents.testing import OfflineServer, RecordedRequest, Reply, Scripte
 from tests.models.structured.form_server import Api, FormServer, Sent
 from tests.models.structured.invoices import DATA, TEXT, invoice_agent
 
-pytestmark = pytest.mark.anyio
-
 APIS = pytest.mark.parametrize("api", ["anthropic", "google"])
 CLOSED = {
     "anthropic": "output_config.format: Extra inputs are not permitted",

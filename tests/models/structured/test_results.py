@@ -36,8 +36,6 @@ from kantan_agents.errors import OutputSchemaError
 from kantan_agents.models.structured import as_dict, json_data, output_schema
 from kantan_agents.testing import ScriptedModel, assistant_message
 
-pytestmark = pytest.mark.anyio
-
 UUID = "12345678-1234-5678-1234-567812345678"
 
 

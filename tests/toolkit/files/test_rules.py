@@ -15,8 +15,6 @@ from kantan_agents.toolkit.files.root import Root
 
 Call = tuple[str, dict[str, Any]]
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:

@@ -33,7 +33,7 @@ from kantan_agents.toolkit.shell.supervised import end_writers, pinned_by_runnin
 from kantan_agents.traces.database_url import as_url
 from tests.toolkit.calls import body, call, processes_with, until
 
-pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("sandbox"), pytest.mark.slow]
+pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.slow]
 
 MIB = 1024 * 1024
 

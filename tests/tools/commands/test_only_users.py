@@ -18,8 +18,6 @@ from kantan_agents.middleware.slash_commands.rules import user_layers
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from kantan_agents.tool_rules import BASE, RuleLayers, ToolFacts, ToolRules
 
-pytestmark = pytest.mark.anyio
-
 SERVER = Path(__file__).parents[1] / "mcp_server.py"
 DO_EVIL = "/evil now"
 

@@ -31,8 +31,6 @@ from tests.tools.conftest import outputs
 from tests.tools.mcp.processes import SCRIPT, Processes, all_ended, kill
 from tests.tools.mcp.session_server import SessionServer
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.fixture
 def anyio_backend() -> str:

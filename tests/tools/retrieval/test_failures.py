@@ -16,7 +16,6 @@ from kantan_agents.tools.retrieval import BM25Retriever, CombinedRetriever, Tool
 from kantan_agents.tools.retrieval.retrievers.combined import fused
 from tests.tools.retrieval.conftest import FRUIT, Saying, calling, finding, fruit_agent, outputs, shown
 
-pytestmark = pytest.mark.anyio
 ALL = list(FRUIT)
 
 

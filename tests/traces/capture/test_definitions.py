@@ -13,8 +13,6 @@ from kantan_agents.traces.capture import ToolDefinition
 from tests.models.protocol.wire_server import Body, WireServer
 from tests.traces.capture.recording import Recording
 
-pytestmark = pytest.mark.anyio
-
 
 def make_tool() -> FunctionTool:
     @function_tool

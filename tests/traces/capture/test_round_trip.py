@@ -19,8 +19,6 @@ from kantan_agents.traces.capture.shared import pack
 from kantan_agents.traces.capture.writing import data_of, with_shared_contents
 from tests.traces.capture.recording import Recording
 
-pytestmark = pytest.mark.anyio
-
 
 class City(BaseModel):
     name: str

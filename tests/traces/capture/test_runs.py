@@ -31,8 +31,6 @@ from tests.agent.delegation.cast import Cast, definition, delegate, read, say, u
 from tests.programs import Preloaded
 from tests.traces.capture.recording import Recording
 
-pytestmark = pytest.mark.anyio
-
 
 class Around(Middleware):
     """A middleware that consists of a function."""

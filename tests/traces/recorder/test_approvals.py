@@ -12,8 +12,6 @@ from kantan_agents import Agent, SQLiteRecorder
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from tests.traces.recorder.database_file import DatabaseFile
 
-pytestmark = pytest.mark.anyio
-
 RecorderAt = Callable[..., SQLiteRecorder]
 
 

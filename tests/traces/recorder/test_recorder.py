@@ -409,7 +409,6 @@ def test_a_flush_without_spans_returns_at_once(recorder: SQLiteRecorder) -> None
     assert recorder._writer.thread is None
 
 
-@pytest.mark.anyio
 async def test_a_flush_can_be_awaited_and_cancelled(recorder_at: RecorderAt, file: DatabaseFile) -> None:
     recorder = recorder_at(file.path)
     assert await recorder.force_flush_async()
@@ -781,7 +780,6 @@ def test_the_memory_for_traces_that_never_end_is_limited(
 # The event loop
 
 
-@pytest.mark.anyio
 async def test_nothing_blocks_the_event_loop(
     recorder_at: RecorderAt, file: DatabaseFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -241,7 +241,6 @@ def test_secrets_are_masked_after_redact(recorder_at: RecorderAt, file: Database
     assert span.input == "sk-***"
 
 
-@pytest.mark.anyio
 async def test_redact_does_not_affect_the_data_that_the_agent_uses(
     recorder_at: RecorderAt, file: DatabaseFile
 ) -> None:

@@ -13,8 +13,6 @@ from kantan_agents import Agent, Next, Run, SQLiteRecorder, TraceStore
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from tests.traces.recorder.database_file import DatabaseFile
 
-pytestmark = pytest.mark.anyio
-
 
 class Hanging:
     """Agents of which one waits."""

@@ -104,7 +104,6 @@ def file(folder: Path) -> DatabaseFile:
     return DatabaseFile(folder / "place" / "traces.sqlite3")
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize(
     ("failure", "since"),
     [

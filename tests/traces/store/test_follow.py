@@ -39,7 +39,6 @@ def completed(follower: Follower) -> list[str]:
     return polled(follower) + polled(follower)
 
 
-@pytest.mark.anyio
 async def test_runs_are_followed_in_the_order_of_their_start(traces: Any) -> None:
     agent = Agent("a", "b", model=ScriptedModel([[assistant_message("x")]] * 4))
     await agent.run_async("before")
@@ -228,7 +227,6 @@ def test_invalid_options_are_an_error_at_once(
         assert caught.value.option == option
 
 
-@pytest.mark.anyio
 async def test_async_code_can_follow_and_cancel(traces: Any) -> None:
     agent = Agent("a", "b", model=ScriptedModel([[assistant_message("x")]] * 3))
     await agent.run_async("first")
@@ -246,7 +244,6 @@ async def test_async_code_can_follow_and_cancel(traces: Any) -> None:
     assert threading.active_count() < before + 20
 
 
-@pytest.mark.anyio
 async def test_an_error_reaches_async_code(tmp_path: Path) -> None:
     with open_sample(tmp_path / "t.db") as database:
         database.run()

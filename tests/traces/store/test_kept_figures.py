@@ -166,7 +166,6 @@ def test_figures_without_their_triggers_are_not_used(tmp_path: Path) -> None:
         assert not has_figures(database.tracer._conn)
 
 
-@pytest.mark.anyio
 async def test_the_recorder_keeps_the_figures_of_a_file_that_an_earlier_version_wrote(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

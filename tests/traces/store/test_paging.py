@@ -69,7 +69,6 @@ def test_runs_that_are_recorded_meanwhile_do_not_move_the_next_page(tmp_path: Pa
         assert store.traces(limit=10, before=first[-1].trace_id) == expected
 
 
-@pytest.mark.anyio
 async def test_the_async_method_pages_too(tmp_path: Path) -> None:
     with open_sample(tmp_path / "t.db") as database:
         fill(database)

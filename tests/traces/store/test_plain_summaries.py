@@ -124,7 +124,6 @@ def test_a_trace_is_not_plain_if_its_summary_needs_more(metadata: Any, spans: li
         assert plain(path) == set()
 
 
-@pytest.mark.anyio
 async def test_the_trace_of_a_run_with_a_tool_call_is_plain(traces: Any) -> None:
     def add(a: int, b: int) -> int:
         """Add two numbers."""

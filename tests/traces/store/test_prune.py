@@ -339,7 +339,6 @@ def test_an_invalid_limit_is_an_error_and_deletes_nothing(
     assert len(store.traces()) == 1
 
 
-@pytest.mark.anyio
 async def test_a_cancelled_prune_stops_after_the_current_transaction(
     db: SampleDatabase, store: TraceStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

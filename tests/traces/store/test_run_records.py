@@ -111,7 +111,6 @@ def test_export_carries_the_records(record: Callable[..., TraceStore]) -> None:
     assert [call.request.hash for call in read.model_calls] == [call.request.hash for call in run.model_calls]
 
 
-@pytest.mark.anyio
 async def test_export_async_carries_the_records(path: Path) -> None:
     recorder = SQLiteRecorder(path, flush_on_sigterm=False)
     set_trace_processors([recorder])
@@ -172,7 +171,6 @@ def test_a_record_from_which_redact_left_out_parts_says_so(record: Callable[...,
     assert all(call.request.instructions is None for call in trace.model_calls)
 
 
-@pytest.mark.anyio
 async def test_a_run_that_has_not_ended_has_no_record(path: Path) -> None:
     recorder = SQLiteRecorder(path, flush_on_sigterm=False)
     set_trace_processors([recorder])

@@ -332,7 +332,6 @@ def test_a_build_that_is_interrupted_goes_on_where_it_stopped(
     assert TraceStore(sample.path).build_index().traces == 3
 
 
-@pytest.mark.anyio
 async def test_a_build_that_is_cancelled_stops_after_its_transaction(
     sample: SampleDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -82,7 +82,6 @@ def test_traces_can_be_read_while_others_are_written(db: SampleDatabase, store: 
 
 
 @pytest.mark.file_only
-@pytest.mark.anyio
 async def test_nothing_blocks_the_event_loop(db: SampleDatabase, store: TraceStore) -> None:
     trace_ids = fill(db)
     db.judge(trace_ids[0], 0.1)
@@ -113,7 +112,6 @@ def run_elsewhere(db: SampleDatabase) -> str:
         return other.run("elsewhere")
 
 
-@pytest.mark.anyio
 async def test_recorders_are_flushed_before_a_read(tmp_path: Any) -> None:
     recorder = record_traces(tmp_path / "t.db", flush_interval=60)
     agent = Agent("a", "b", model=ScriptedModel([[assistant_message("x")]] * 4))

@@ -16,8 +16,6 @@ from kantan_agents.traces.telemetry import conventions as names
 from tests.traces.telemetry.ending import FLUSH
 from tests.traces.telemetry.receiver import Receiver
 
-pytestmark = pytest.mark.anyio
-
 Make = Callable[..., Agent]
 Export = Callable[..., OtelExporter]
 SECRET = "sk-proj-Abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH"

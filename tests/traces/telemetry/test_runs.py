@@ -26,8 +26,6 @@ from kantan_agents.testing import Reply, ScriptedToolCall
 from kantan_agents.traces.telemetry import conventions as names
 from tests.traces.telemetry.receiver import Receiver
 
-pytestmark = pytest.mark.anyio
-
 Sent = Callable[[], Receiver]
 Make = Callable[..., Agent]
 

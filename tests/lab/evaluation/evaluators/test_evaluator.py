@@ -23,8 +23,6 @@ from kantan_agents.lab.evaluation.evaluators import as_evaluator
 from kantan_agents.lab.evaluation.evaluators.coerce import scores_from
 from tests.lab.evaluation.values import finished
 
-pytestmark = pytest.mark.anyio
-
 
 def returning(value: Any) -> Evaluator:
     return evaluator(lambda _finished: value, name="m", version="1")

@@ -20,8 +20,6 @@ from kantan_agents.testing import OfflineServer, RecordedRequest, Reply, Scripte
 from tests.lab.evaluation.values import finished
 from tests.lab.replay.cohorts import Recorder, recording
 
-pytestmark = pytest.mark.anyio
-
 PROMPT = Prompt("support", "v1", "Help {{ $ctx.name }}.")
 GOOD, BAD = {"score": 0.9, "comments": []}, {"score": 0.2, "comments": ["tone harsh", "too short"]}
 

@@ -144,7 +144,6 @@ def test_a_finished_result_of_another_process_stays_with_its_scores(store: Trace
 # ---- traces
 
 
-@pytest.mark.anyio
 async def test_evaluations_at_once_record_all_their_runs_and_leave_no_processor(tmp_path: Path) -> None:
     agents.set_trace_processors([])
     path, other = tmp_path / "one.sqlite3", tmp_path / "two.sqlite3"

@@ -37,8 +37,6 @@ from tests.tools.conftest import outputs
 from tests.tools.mcp.configuration.conftest import Project
 from tests.tools.mcp.processes import is_alive
 
-pytestmark = pytest.mark.anyio
-
 SECRET = "hunter2-hunter2"
 
 

@@ -33,7 +33,6 @@ def process_of(server: Any) -> Any:
     return getattr(server, "wrapped_server", server)
 
 
-@pytest.mark.anyio
 @pytest.mark.slow  # starts a process
 async def test_a_module_of_the_project_is_not_the_one_that_the_users_own_server_names(
     project: Project, user: Path
@@ -121,7 +120,6 @@ def test_a_home_that_is_a_repository_is_no_project(
     assert OwnStart.of({}, {}).program("npx") == str(found)
 
 
-@pytest.mark.anyio
 async def test_a_program_that_only_the_project_has_is_an_error_that_says_so(
     project: Project, user: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
