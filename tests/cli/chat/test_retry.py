@@ -342,20 +342,16 @@ def test_a_wait_is_shown_and_counted_down_and_ctrl_c_ends_it(chat: Any, kept: An
     again = Reply("slow down", status=429, headers={"retry-after": "2"})
     with OfflineServer([Reply("slow down", status=429, headers=wait), again, "Here I am.", BUSY]) as server:
         terminal = chat(server, columns=100)
-        terminal.enter("Hello?")
-        terminal.wait_for("assistant waits 60 s: 429, too many requests (try 2 of 3)")
-        terminal.type("\x03")
-        terminal.wait_for("interrupted")
+        terminal.enter("Hello?", until="assistant waits 60 s: 429, too many requests (try 2 of 3)")
+        terminal.type("\x03", until="interrupted")
         terminal.wait_for_prompt()
-        terminal.enter("/retry")
-        terminal.wait_for("assistant waits 2 s")
+        terminal.enter("/retry", until="assistant waits 2 s")
         terminal.wait_for("assistant waits 1 s")
         terminal.wait_for("Here I am.")
         shown = terminal.wait_for_prompt()
         assert "waits" not in shown
         assert "> Hello?" in shown
-        terminal.enter("And?")
-        terminal.wait_for("(/retry tries again)")
+        terminal.enter("And?", until="(/retry tries again)")
     assert sent(server, 1) == sent(server, 2) == ["Hello?"]
     assert [turn.outcome for turn in kept().turns] == ["interrupted", "finished", "failed"]
 
@@ -366,21 +362,14 @@ def test_an_interrupted_answer_is_begun_again(chat: Any, kept: Any) -> None:
         OfflineServer([held.reply, "A story.", Reply("no", status=401)]) as server,
     ):
         terminal = chat(server)
-        terminal.enter("/retry")
-        terminal.wait_for("[E196] Cannot run /retry: nothing has been said yet")
-        terminal.wait_for_prompt()
-        terminal.enter("Tell one.")
-        terminal.wait_for("Once upon")
+        terminal.ask("/retry", "[E196] Cannot run /retry: nothing has been said yet")
+        terminal.enter("Tell one.", until="Once upon")
         terminal.wait_for("is thinking ... 3 s")  # below the text, which it leaves as it is
         assert "Once upon" in terminal.shown
-        terminal.type("\x03")
-        terminal.wait_for("interrupted")
+        terminal.type("\x03", until="interrupted")
         terminal.wait_for_prompt()
-        terminal.enter("/retry")
-        terminal.wait_for("A story.")
-        terminal.wait_for_prompt()
-        terminal.enter("Another?")
-        shown = terminal.wait_for("[openai][401] no")
+        terminal.ask("/retry", "A story.")
+        shown = terminal.enter("Another?", until="[openai][401] no")
         assert "/retry tries again" not in shown
     assert sent(server, 1) == ["Tell one."]
     assert [turn.kind for turn in kept().turns] == ["turn", "retry", "turn"]
