@@ -9,6 +9,7 @@ import socket
 import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterator
+from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +28,9 @@ from hypothesis.internal.conjecture import providers
 from kantan_llm.tracing import SQLiteTracer
 from kantan_llm.tracing.search import SpanQuery, SpanRecord, TraceQuery, TraceRecord
 
-from kantan_agents import refresh_tool_providers
+from kantan_agents import SQLiteRecorder, refresh_tool_providers
 from kantan_agents.models.stream_usage import REFUSALS
 from kantan_agents.models.structured.requests.memory import FORMS
-from kantan_agents.traces.recorder import SQLiteRecorder
 from tests.distributions import Distribution, Installed, Use
 from tests.mcp_servers import RealServers
 from tests.programs import Preloaded
@@ -136,6 +136,14 @@ def _nothing_of_other_tests() -> Iterator[None]:
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
+
+
+def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str, obj: Any) -> None:
+    """Let anyio run each async test, as its ``anyio_mode = "auto"`` does, which anyio 4.7 does not know."""
+    if collector.istestfunction(obj, name):
+        test = obj.hypothesis.inner_test if hasattr(obj, "hypothesis") else obj
+        if iscoroutinefunction(test):
+            pytest.mark.usefixtures("anyio_backend")(obj)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -13,7 +13,7 @@ import pytest
 from agents import RunState
 from agents.mcp import MCPServerStdio
 
-from kantan_agents import Agent, SlashCommands, UserRules, task_tool
+from kantan_agents import Agent, AgentDefinition, SlashCommands, UserRules, task_tool
 from kantan_agents.errors import (
     ApprovalStateError,
     InvalidDefinitionError,
@@ -22,11 +22,8 @@ from kantan_agents.errors import (
     ToolNotAllowedError,
 )
 from kantan_agents.middleware import Approve, Approved, resume, to_json
-from kantan_agents.subagent_files import AgentDefinition
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from tests.distributions import Distribution, Use
-
-pytestmark = pytest.mark.anyio
 
 PAGE = Path(__file__).parents[1] / "docs" / "guides" / "tool-rules.md"
 SERVER = Path(__file__).parent / "tools" / "mcp_server.py"

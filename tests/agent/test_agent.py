@@ -27,8 +27,6 @@ from kantan_agents.errors import (
 )
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 
-pytestmark = pytest.mark.anyio
-
 
 class Summary(BaseModel):
     title: str

@@ -7,13 +7,10 @@ from typing import Any
 import agents
 import pytest
 
-from kantan_agents import Agent
+from kantan_agents import Agent, AgentDefinition
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.subagent_files import AgentDefinition
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from tests.conftest import TraceDB
-
-pytestmark = pytest.mark.anyio
 
 
 def say(text: str) -> list[Any]:

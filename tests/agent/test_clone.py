@@ -9,15 +9,11 @@ import agents
 import pytest
 from pydantic import BaseModel
 
-from kantan_agents import Agent, AgentDefinition, Prompt, Run, agent_of, task_tool
-from kantan_agents.core.events import Event
-from kantan_agents.core.pipeline import Next
+from kantan_agents import Agent, AgentDefinition, Event, Next, Prompt, Run, agent_of, task_tool
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.middleware import Deadline
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from kantan_agents.tool_rules import ToolRules
-
-pytestmark = pytest.mark.anyio
 
 FILE = """---
 name: reader

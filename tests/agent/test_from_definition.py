@@ -11,8 +11,7 @@ import agents
 import pytest
 from agents.mcp import MCPServerStdio
 
-from kantan_agents import Agent, Prompt, ToolRetrieval, get_context_with_tool_rules
-from kantan_agents.agent.delegation import task_tool
+from kantan_agents import Agent, Prompt, ToolRetrieval, get_context_with_tool_rules, task_tool
 from kantan_agents.core.prompt import hash_text
 from kantan_agents.errors import (
     EmptyPromptTextError,
@@ -23,8 +22,6 @@ from kantan_agents.errors import (
 from kantan_agents.subagent_files import MODELS, AgentDefinition, model_of
 from kantan_agents.testing import OfflineServer, ScriptedModel, assistant_message, function_call
 from tests.programs import Preloaded
-
-pytestmark = pytest.mark.anyio
 
 FILE = """---
 name: code-reviewer

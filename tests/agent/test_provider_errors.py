@@ -14,8 +14,6 @@ from openai import AsyncOpenAI
 from kantan_agents import Agent
 from kantan_agents.testing import OfflineServer, Reply, ScriptedToolCall
 
-pytestmark = pytest.mark.anyio
-
 DEFAULTS = {"tool_rules": {"allow": None, "deny": None, "params": {}}, "result": None, "history": []}
 
 

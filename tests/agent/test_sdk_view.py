@@ -19,13 +19,10 @@ from agents.extensions.handoff_prompt import prompt_with_handoff_instructions
 from agents.realtime import RealtimeAgent
 from agents.voice import SingleAgentVoiceWorkflow
 
-from kantan_agents import Agent, Prompt, agent_of, task_tool
+from kantan_agents import Agent, AgentDefinition, Prompt, agent_of, task_tool
 from kantan_agents.errors import FixedOptionError, InvalidOptionError
-from kantan_agents.subagent_files import AgentDefinition
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from tests.conftest import TraceDB
-
-pytestmark = pytest.mark.anyio
 
 
 def say(text: str) -> list[Any]:

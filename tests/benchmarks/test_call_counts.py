@@ -17,7 +17,7 @@ from benchmarks.call_counts import KEPT, check
 from benchmarks.counting_calls import Counts, Workload, count, workloads
 from benchmarks.kept_counts import OWN, Environment, Kept, changes, described, read, write
 from benchmarks.overhead import FakeModel, pair
-from kantan_agents.core.pipeline import Next, Run
+from kantan_agents import Next, Run
 from tests.programs import Preloaded
 
 HERE = Environment((3, 11), (0, 20))
@@ -183,7 +183,6 @@ def test_a_new_and_a_forked_process_count_the_same(preloaded: Preloaded) -> None
         assert abs(change.growth) < 0.005, change
 
 
-@pytest.mark.anyio
 async def test_needless_calls_of_the_package_are_noticed() -> None:
     model = FakeModel(ANSWER)
     kept, now = [
@@ -198,20 +197,17 @@ async def test_needless_calls_of_the_package_are_noticed() -> None:
     assert f"{Path(__file__).name} {kept.own} -> {now.own} (now needless 1000" in described(change, kept, now)
 
 
-@pytest.mark.anyio
 async def test_a_run_that_answers_something_else_is_not_counted() -> None:
     model = FakeModel("It rains.")
     with pytest.raises(RuntimeError, match=r"'It rains\.'"):
         await count(Workload(*pair(model), ANSWER))
 
 
-@pytest.mark.anyio
 async def test_a_run_whose_tool_is_not_called_is_not_counted() -> None:
     with pytest.raises(RuntimeError, match=r"its tools \[\]"):
         await count(Workload(*pair(FakeModel(ANSWER)), ANSWER, "sunny in Oslo"))
 
 
-@pytest.mark.anyio
 async def test_a_run_that_grows_is_not_counted() -> None:
     rounds = iter(range(100))
 

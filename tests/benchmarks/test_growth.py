@@ -18,8 +18,6 @@ from benchmarks.growth.measuring import Effort, measure_curve
 from benchmarks.growth.results import Point, to_json, to_markdown
 from benchmarks.overhead import pair
 
-pytestmark = pytest.mark.anyio
-
 SMALL = {"tools": 3, "rules": 3, "history": 3, "context": 3, "concurrency": 3}
 EFFORT = Effort(batch=0.0, least=3, most=3, seconds=0.0)
 

@@ -21,8 +21,6 @@ from benchmarks.peers.trace_databases import TraceDatabases, recorded
 from kantan_agents import Agent, set_trace_processors
 from kantan_agents.testing import OfflineServer
 
-pytestmark = pytest.mark.anyio
-
 ENTRIES = {workload.entry for workload in WORKLOADS if workload.kind != "import"} | {"untraced"}
 
 

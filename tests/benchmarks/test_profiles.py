@@ -31,7 +31,6 @@ def test_a_file_is_named_by_its_module(file: Path | str, expected: str) -> None:
     assert module_of(str(file.resolve() if isinstance(file, Path) else file)) == expected
 
 
-@pytest.mark.anyio
 async def test_the_parts_of_a_run_add_up() -> None:
     plain, ours = pair(FakeModel("It is sunny."))
     (seconds, of_plain), (_, of_ours) = await shares([plain, ours], 3)
@@ -43,14 +42,12 @@ async def test_the_parts_of_a_run_add_up() -> None:
     assert "agents/run.py" in of_ours
 
 
-@pytest.mark.anyio
 async def test_unused_hand_off_targets_do_not_change_the_answer() -> None:
     plain, ours = hand_offs(3)
     assert (await plain()).final_output == "It is sunny."
     assert (await ours())["result"].final_output == "It is sunny."
 
 
-@pytest.mark.anyio
 async def test_the_memory_of_a_waiting_run_is_reported_by_module() -> None:
     plain, ours = await holdings(0, 20), await holdings(1, 20)
     assert plain["agents/run.py"] > 0

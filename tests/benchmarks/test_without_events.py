@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from benchmarks.middleware import one_turn, without_events
-
-pytestmark = pytest.mark.anyio
 
 
 async def test_a_run_emits_nothing_while_events_are_removed() -> None:

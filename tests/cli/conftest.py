@@ -7,6 +7,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,12 @@ class Outcome:
     code: int
     stdout: str
     stderr: str
+
+    def is_one_error(self, message: str) -> None:
+        """Assert that nothing is on stdout and one line on stderr, of a mistake of the caller."""
+        assert (self.code, self.stdout) == (2, "")
+        assert self.stderr.startswith(f"error: [kantan-agents]{message}")
+        assert self.stderr.count("\n") == 1
 
 
 Invoke = Callable[..., Outcome]
@@ -97,12 +104,15 @@ def process(preloaded: Preloaded) -> Invoke:
 
 
 @pytest.fixture
-def serve(monkeypatch: pytest.MonkeyPatch) -> Callable[[OfflineServer], None]:
-    """Redirect every provider of this process to ``server``."""
+def serve(monkeypatch: pytest.MonkeyPatch) -> Callable[..., AbstractContextManager[OfflineServer]]:
+    """``with serve(["Fine."]) as server``: an ``OfflineServer`` as every provider of this process."""
 
-    def use(server: OfflineServer) -> None:
-        for name, value in server.environment().items():
-            monkeypatch.setenv(name, value)
+    @contextmanager
+    def use(*arguments: Any, **options: Any) -> Iterator[OfflineServer]:
+        with OfflineServer(*arguments, **options) as server:
+            for name, value in server.environment().items():
+                monkeypatch.setenv(name, value)
+            yield server
 
     return use
 

@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 import pytest
 
-from kantan_agents.lab.evaluation import Case, Dataset
+from kantan_agents.lab import Case, Dataset
 from kantan_agents.testing import OfflineServer
 
 MODULE = """

@@ -14,9 +14,8 @@ import attrs
 from agents import set_trace_processors
 from openai import OpenAIError
 
-from kantan_agents import RUBRIC, Agent, Prompt, SQLiteRecorder
+from kantan_agents import RUBRIC, Agent, Prompt, Run, SQLiteRecorder
 from kantan_agents.cli.run.recording import collect_runs
-from kantan_agents.core.pipeline import Run
 from kantan_agents.testing import OfflineServer, Reply, ScriptedToolCall
 
 STEERING = "\x1b[2J\x1b]0;owned\x07\x9b31m\x7f"

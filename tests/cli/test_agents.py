@@ -25,12 +25,6 @@ from tests.cli.agent_folder import (
 COMMANDS = ("list", "show", "search", "validate", "new", "fix")
 
 
-def is_one_error(outcome: Any, message: str) -> None:
-    assert (outcome.code, outcome.stdout) == (2, "")
-    assert outcome.stderr.startswith(f"error: [kantan-agents]{message}")
-    assert outcome.stderr.count("\n") == 1
-
-
 @pytest.fixture
 def agents(project: Path) -> Path:
     """The project's directory of agents, with three of them."""
@@ -67,7 +61,7 @@ class TestHelp:
         ],
     )
     def test_mistakes_in_the_arguments(self, kantan_agents: Any, arguments: list[str], message: str) -> None:
-        is_one_error(kantan_agents("agents", *arguments), f"[usage] {message}")
+        kantan_agents("agents", *arguments).is_one_error(f"[usage] {message}")
 
     def test_no_command_imports_the_sdk(self, agents: Path) -> None:
         (agents / "repaired.md").write_bytes(REPAIRED["colon.md"])
@@ -175,7 +169,7 @@ class TestNoAgents:
 
     @pytest.mark.usefixtures("project")
     def test_none_can_be_shown(self, kantan_agents: Any) -> None:
-        is_one_error(kantan_agents("agents", "show", "x"), "[E32] Agent not found: x (available: none)")
+        kantan_agents("agents", "show", "x").is_one_error("[E32] Agent not found: x (available: none)")
 
 
 class TestMissingDirectories:
@@ -188,8 +182,8 @@ class TestMissingDirectories:
         new = ["new", "x", "--description", "y"]
         for command in (["list"], ["show", "x"], ["search", "x"], ["validate"], ["fix"], new):
             outcome = kantan_agents("agents", *command)
-            is_one_error(outcome, "[E75] Invalid option cwd: there is no working directory")
-        is_one_error(kantan_agents("run", "hi", "--agent", "x"), "[E75] Invalid option cwd: ")
+            outcome.is_one_error("[E75] Invalid option cwd: there is no working directory")
+        kantan_agents("run", "hi", "--agent", "x").is_one_error("[E75] Invalid option cwd: ")
         path = agent_file(project / "a.md", "a")
         assert kantan_agents("agents", "validate", str(path)).code == 0
 
@@ -206,7 +200,7 @@ class TestMissingDirectories:
         assert outcome.code == 0
         assert "~/.claude/agents:1: warning: the directory is skipped: the user has no home" in outcome.stdout
         outcome = kantan_agents("agents", "new", "x", "--description", "y", "--user")
-        is_one_error(outcome, "[E75] Invalid option home: '~/.claude/agents' needs a home directory")
+        outcome.is_one_error("[E75] Invalid option home: '~/.claude/agents' needs a home directory")
 
 
 @pytest.mark.usefixtures("agents")
@@ -255,7 +249,7 @@ class TestShow:
 
     def test_the_error_for_an_unknown_name_lists_similar_names_first(self, kantan_agents: Any) -> None:
         outcome = kantan_agents("agents", "show", "tster")
-        is_one_error(outcome, "[E32] Agent not found: tster (available: tester, Code Reviewer, planner)")
+        outcome.is_one_error("[E32] Agent not found: tster (available: tester, Code Reviewer, planner)")
 
     @pytest.mark.parametrize(
         ("name", "message"),
@@ -269,11 +263,11 @@ class TestShow:
     ) -> None:
         broken_folder(agents)
         path = agents / f"{name.lower().replace('_', '-')}.md"
-        is_one_error(kantan_agents("agents", "show", name), message.format(path=path))
+        kantan_agents("agents", "show", name).is_one_error(message.format(path=path))
 
     def test_prompt_and_json_cannot_be_combined(self, kantan_agents: Any) -> None:
         outcome = kantan_agents("agents", "show", "tester", "--prompt", "--json")
-        is_one_error(outcome, "[E75] Invalid option --prompt: cannot be combined with --json")
+        outcome.is_one_error("[E75] Invalid option --prompt: cannot be combined with --json")
 
 
 @pytest.mark.usefixtures("agents")

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
+from kantan_agents import AgentDefinition
 from kantan_agents.cli.agents import fix
-from kantan_agents.subagent_files import AgentDefinition
 from kantan_agents.subagent_files.fix import fixed_text
 from tests.cli.agent_folder import ERRORS, REPAIRED, agent_file, broken_folder
-from tests.cli.test_agents import is_one_error
 
 PLAIN = b"---\nname: a\n# kept\ndescription: Use: this\ncategory:   'kept'\n---\n\nPrompt: as it is\r\n"
 FIXED = PLAIN.replace(b"Use: this", b'"Use: this"')
@@ -115,7 +114,7 @@ def test_the_mode_is_kept_and_a_link_to_a_fixed_file_is_no_error(
 
 
 def test_missing_paths_are_an_error(kantan_agents: Any, file: Path) -> None:
-    is_one_error(kantan_agents("agents", "fix", "a.md", "none"), "[E79] Cannot use none: No such file")
+    kantan_agents("agents", "fix", "a.md", "none").is_one_error("[E79] Cannot use none: No such file")
     assert file.read_bytes() == PLAIN
 
 

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from tests.cli.agent_folder import HOSTILE_DESCRIPTION, HOSTILE_NAME, agent_file, hostile_file
-from tests.cli.test_agents import is_one_error
 
 
 class TestHostileTexts:
@@ -81,4 +80,4 @@ class TestLongNames:
 
     def test_an_error_shows_the_beginning_of_long_names(self, kantan_agents: Any) -> None:
         outcome = kantan_agents("agents", "show", "x")
-        is_one_error(outcome, f"[E32] Agent not found: x (available: {'n' * 57}..., short)")
+        outcome.is_one_error(f"[E32] Agent not found: x (available: {'n' * 57}..., short)")

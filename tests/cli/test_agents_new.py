@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kantan_agents import AgentDefinition
 from kantan_agents.cli.agents.new import slug_of
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.subagent_files import AgentDefinition
 from tests.cli.agent_folder import agent_file
-from tests.cli.test_agents import is_one_error
 from tests.distributions import ACME, Use
 
 
@@ -78,13 +77,13 @@ class TestUnclearTools:
     )
     def test_nothing_is_written(self, kantan_agents: Any, project: Path, text: str) -> None:
         outcome = kantan_agents("agents", "new", "x", "--description", "y", "--tools", text)
-        is_one_error(outcome, "[E75] Invalid option --tools: ")
+        outcome.is_one_error("[E75] Invalid option --tools: ")
         assert not (project / ".claude").exists()
 
     def test_the_error_gives_the_reason(self, kantan_agents: Any, project: Path) -> None:
         outcome = kantan_agents("agents", "new", "x", "--description", "y", "--tools", "Bash(git diff:*")
-        is_one_error(
-            outcome, "[E75] Invalid option --tools: 'Bash(git diff:*' is neither a tool name nor Tool("
+        outcome.is_one_error(
+            "[E75] Invalid option --tools: 'Bash(git diff:*' is neither a tool name nor Tool("
         )
         assert not (project / ".claude").exists()
 
@@ -96,7 +95,7 @@ class TestUnclearTools:
         if outcome.code == 0:
             assert AgentDefinition.load(made(outcome)).model is None
         else:
-            is_one_error(outcome, "[E75] Invalid option --tools: ")
+            outcome.is_one_error("[E75] Invalid option --tools: ")
             assert not (project / ".claude").exists()
 
 
@@ -139,7 +138,7 @@ class TestWhere:
     @pytest.mark.usefixtures("project")
     def test_user_and_dir_cannot_be_combined(self, kantan_agents: Any) -> None:
         outcome = kantan_agents("agents", "new", "x", "--description", "y", "--dir", ".", "--user")
-        is_one_error(outcome, "[E75] Invalid option --user: cannot be combined with --dir")
+        outcome.is_one_error("[E75] Invalid option --user: cannot be combined with --dir")
 
 
 class TestRefused:
@@ -147,7 +146,7 @@ class TestRefused:
         path = agent_file(project / ".claude" / "agents" / "x.md", "another")
         before = path.read_bytes()
         outcome = kantan_agents("agents", "new", "X", "--description", "y")
-        is_one_error(outcome, f"[E79] Cannot use {path}: File exists")
+        outcome.is_one_error(f"[E79] Cannot use {path}: File exists")
         assert path.read_bytes() == before
 
     def test_a_link_is_not_followed(self, kantan_agents: Any, project: Path) -> None:
@@ -167,7 +166,7 @@ class TestRefused:
         (project / linked).parent.mkdir(exist_ok=True)
         (project / linked).symlink_to(outside)
         outcome = kantan_agents("agents", "new", "x", "--description", "y", *options)
-        is_one_error(outcome, "[E79] Cannot use ")
+        outcome.is_one_error("[E79] Cannot use ")
         assert "a link leads to it" in outcome.stderr
         assert [path.name for path in outside.rglob("*")] == ["agents"]
 
@@ -175,7 +174,7 @@ class TestRefused:
         known = agent_file(project / ".claude" / "agents" / "deep" / "a.md", "Code Reviewer")
         outcome = kantan_agents("agents", "new", "code-reviewer", "--description", "y")
         path = project / ".claude" / "agents" / "code-reviewer.md"
-        is_one_error(outcome, f"[E79] Cannot use {path}: there is an agent Code Reviewer already, in {known}")
+        outcome.is_one_error(f"[E79] Cannot use {path}: there is an agent Code Reviewer already, in {known}")
         assert not path.exists()
 
     @pytest.mark.parametrize(
@@ -198,7 +197,7 @@ class TestRefused:
     def test_bad_arguments(
         self, kantan_agents: Any, project: Path, arguments: list[str], message: str
     ) -> None:
-        is_one_error(kantan_agents("agents", "new", *arguments), message)
+        kantan_agents("agents", "new", *arguments).is_one_error(message)
         assert not (project / ".claude").exists()
 
     def test_a_full_disk_leaves_no_partial_file(
@@ -210,13 +209,13 @@ class TestRefused:
         monkeypatch.setattr(os, "fsync", full)
         outcome = kantan_agents("agents", "new", "x", "--description", "y")
         path = project / ".claude" / "agents" / "x.md"
-        is_one_error(outcome, f"[E79] Cannot use {path}: No space left on device")
+        outcome.is_one_error(f"[E79] Cannot use {path}: No space left on device")
         assert not path.exists()
 
     def test_an_impossible_directory_is_an_error(self, kantan_agents: Any, project: Path) -> None:
         (project / ".claude").write_bytes(b"a file")
         outcome = kantan_agents("agents", "new", "x", "--description", "y")
-        is_one_error(outcome, f"[E79] Cannot use {project}/.claude/agents/x.md: ")
+        outcome.is_one_error(f"[E79] Cannot use {project}/.claude/agents/x.md: ")
 
 
 @pytest.mark.parametrize(

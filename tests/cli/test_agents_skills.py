@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kantan_agents.testing import OfflineServer, ScriptedToolCall
+from kantan_agents.testing import ScriptedToolCall
 from tests.cli.agent_folder import agent_file
 
 
@@ -115,8 +115,7 @@ class TestRun:
         self, kantan_agents: Any, serve: Any, agents: Path, skills: Path
     ) -> None:
         agent_file(agents / "a.md", "a", more="tools: []\nskills: pdf, pfd\n")
-        with OfflineServer([ScriptedToolCall("Skill", {"name": "pdf"}), "Filled."]) as server:
-            serve(server)
+        with serve([ScriptedToolCall("Skill", {"name": "pdf"}), "Filled."]) as server:
             outcome = kantan_agents("run", "--agent", "a", "Fill it.")
         assert (outcome.code, outcome.stdout) == (0, "Filled.\n")
         assert outcome.stderr == (
@@ -129,8 +128,7 @@ class TestRun:
         folder = project / ".claude" / "commands"
         folder.mkdir(parents=True)
         (folder / "greet.md").write_text("Greet $1 in $2.", encoding="utf-8")
-        with OfflineServer(["Salut."]) as server:
-            serve(server)
+        with serve(["Salut."]) as server:
             outcome = kantan_agents("run", "/greet Ada French")
         assert (outcome.code, outcome.stdout) == (0, "Salut.\n")
         assert server.requests[0].body["input"] == [{"role": "user", "content": "Greet Ada in French."}]

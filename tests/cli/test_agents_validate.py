@@ -11,9 +11,7 @@ from typing import Any
 import pytest
 
 from kantan_agents.cli.agents.files import find_files, read_files
-from kantan_agents.testing import OfflineServer
 from tests.cli.agent_folder import ERRORS, REPAIRED, agent_file, broken_folder, hostile_file
-from tests.cli.test_agents import is_one_error
 from tests.subagent_files.real_world_files import SAMPLES, write_samples
 
 LINE = re.compile(r"(?P<path>[^:]+):(?P<line>\d+): (?P<severity>error|warning): (?P<message>.+)")
@@ -146,7 +144,7 @@ def test_a_readme_is_no_error_unless_it_is_named(kantan_agents: Any, agents: Pat
         outcome = kantan_agents("agents", "validate", *paths)
         assert outcome.code == 1
         assert "error: has no frontmatter: its first line is not '---' [E30]" in outcome.stdout
-    is_one_error(kantan_agents("agents", "show", "readme"), f"[E30] Agent file cannot be read: {readme}:1")
+    kantan_agents("agents", "show", "readme").is_one_error(f"[E30] Agent file cannot be read: {readme}:1")
 
 
 class TestNames:
@@ -185,8 +183,8 @@ class TestFiles:
         (project / "link.md").symlink_to("nowhere.md")
         for path in ("none", "link.md"):
             outcome = kantan_agents("agents", "validate", ".", path)
-            is_one_error(outcome, f"[E79] Cannot use {path}: No such file or directory")
-        is_one_error(kantan_agents("agents", "validate", "x" * 5000), "[E79] Cannot use xxx")
+            outcome.is_one_error(f"[E79] Cannot use {path}: No such file or directory")
+        kantan_agents("agents", "validate", "x" * 5000).is_one_error("[E79] Cannot use xxx")
 
     def test_no_files_at_all(self, kantan_agents: Any, project: Path) -> None:
         outcome = kantan_agents("agents", "validate", "--strict")
@@ -292,8 +290,7 @@ class TestToolsThatDoNotExist:
         ]
 
     def test_run_names_them_on_stderr_and_answers(self, kantan_agents: Any, serve: Any) -> None:
-        with OfflineServer(["Hello."]) as server:
-            serve(server)
+        with serve(["Hello."]):
             outcome = kantan_agents("run", "hi", "--agent", "a", "--model", "gpt-5")
         assert (outcome.code, outcome.stdout) == (0, "Hello.\n")
         assert outcome.stderr == (

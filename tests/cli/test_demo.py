@@ -12,7 +12,7 @@ from kantan_llm.tracing.analysis import find_failed_judges, group_failed_by_buck
 
 from kantan_agents.cli.demo import agents
 from kantan_agents.cli.demo.agents import script
-from kantan_agents.testing import OfflineServer, Reply
+from kantan_agents.testing import Reply
 
 TRACE_ID = re.compile(r"trace_[0-9a-f]{32}")
 
@@ -98,8 +98,7 @@ def test_keep_keeps_the_temporary_database(kantan_agents: Any, temporary_files: 
 
 
 def test_a_model_name_is_called_at_its_provider(kantan_agents: Any, serve: Any, database: Any) -> None:
-    with OfflineServer(script()) as server:
-        serve(server)
+    with serve(script()) as server:
         outcome = kantan_agents("demo", "--model", "ollama/llama3.2", "--db", str(database.path))
     assert (outcome.code, outcome.stderr) == (0, "")
     assert "The model is ollama/llama3.2, called at its provider." in outcome.stdout
@@ -170,8 +169,7 @@ def test_an_unknown_model_is_refused_before_anything_is_shown(
 
 
 def test_an_error_of_the_provider_is_one_line(kantan_agents: Any, serve: Any, temporary_files: Path) -> None:
-    with OfflineServer([Reply("no\nmoney", status=401)]) as server:
-        serve(server)
+    with serve([Reply("no\nmoney", status=401)]):
         outcome = kantan_agents("demo", "--model", "ollama/llama3.2")
     assert outcome.code == 1
     assert outcome.stderr == "error: [openai][401] no money\n"

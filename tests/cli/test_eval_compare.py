@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kantan_agents.lab.evaluation import Case, Dataset
+from kantan_agents.lab import Case, Dataset
 from tests.cli.conftest import Invoke
 from tests.cli.evaluated_shop import Shop
 

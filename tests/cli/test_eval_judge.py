@@ -9,7 +9,7 @@ from pathlib import Path
 import agents
 import pytest
 
-from kantan_agents.lab.evaluation import Evaluation, LabelQueue, add_label, corrected_compare, judge_quality
+from kantan_agents.lab import Evaluation, LabelQueue, add_label, corrected_compare, judge_quality
 from tests.cli.conftest import Invoke
 from tests.lab.evaluation.labels.shop import copied, evaluate_shop, label_all
 

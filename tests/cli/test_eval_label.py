@@ -14,7 +14,7 @@ import agents
 import pytest
 
 from kantan_agents import Agent, TraceStore
-from kantan_agents.lab.evaluation import (
+from kantan_agents.lab import (
     Case,
     Dataset,
     Evaluation,
@@ -269,8 +269,7 @@ def test_in_a_real_terminal_ctrl_c_keeps_what_is_done(
     environment = {**os.environ, "KANTAN_AGENTS_DB": str(evaluation.path), "TERM": "xterm"}
     with Terminal(preloaded, *COMMAND, env=environment, cwd=tmp_path) as terminal:
         terminal.wait_for("q quit >")
-        terminal.enter("y")
-        terminal.wait_for("q quit >", count=2)
+        terminal.enter("y", until="q quit >", count=2)
         terminal.interrupt_until("interrupted: 1 label kept; the same command goes on with the others")
         assert terminal.wait_for_end() == 130
         assert "you say 1, the judge says" in terminal.shown

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from kantan_agents.lab.evaluation import Dataset
+from kantan_agents.lab import Dataset
 from kantan_agents.testing import Reply
 from tests.cli.conftest import Invoke, Outcome
 from tests.cli.evaluated_shop import Shop, orders, reply, shop_in

@@ -12,7 +12,7 @@ import attrs
 import pytest
 
 from kantan_agents.cli.improve.run_search import progress_text
-from kantan_agents.lab.improve import ImproveProgress
+from kantan_agents.lab import ImproveProgress
 from tests.cli.conftest import Invoke
 from tests.lab.improve.commands import arguments, write_module
 from tests.lab.improve.shops import OLD, POLITE, Shop, scripted, shop

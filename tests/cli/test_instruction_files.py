@@ -15,7 +15,7 @@ from kantan_agents.cli.agents.pinned_files import PinnedFiles
 from kantan_agents.cli.mcp.trust import forget_file
 from kantan_agents.cli.run.instruction_options import instruction_options
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.testing import OfflineServer, RecordedRequest, ScriptedToolCall
+from kantan_agents.testing import RecordedRequest, ScriptedToolCall
 from kantan_agents.tools.mcp.configuration.trust import TrustRecord
 from kantan_agents.tools.skills import confined
 from tests.cli.agent_folder import agent_file
@@ -43,7 +43,6 @@ def trust(files: InstructionFiles) -> None:
             TrustRecord.of_user().trust(one.source)
 
 
-@pytest.mark.anyio
 async def test_the_users_file_comes_before_the_nearest_one_of_the_project(project: Path, own: Path) -> None:
     (own / "CLAUDE.md").write_text("Short answers.")
     (project / "AGENTS.md").write_text("Of the root.")
@@ -193,8 +192,7 @@ def test_a_change_of_another_file_does_not_agree_to_one_that_was_left_out(projec
 
 def asked(kantan_agents: Any, serve: Any, reply: Any, *options: str) -> tuple[Any, list[str]]:
     """Run a question; return the outcome and the instructions of each request."""
-    with OfflineServer(reply) as server:
-        serve(server)
+    with serve(reply) as server:
         outcome = kantan_agents("run", "Go.", *options)
         return outcome, [request.body["instructions"] for request in server.requests]
 

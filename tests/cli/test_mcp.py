@@ -318,7 +318,6 @@ def test_a_waiting_call_of_a_server_has_its_full_names_only(shown: str) -> None:
     assert (local.tool, local.names) == (shown, (shown,))
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize(
     ("name", "is_asked"),
     [
@@ -380,7 +379,6 @@ def test_one_question_is_about_all_files_of_a_folder_and_the_answer_is_kept(
     assert len(list((tmp_path / "config" / "trusted-mcp").iterdir())) == 3
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("answer", ["y", "n"])
 async def test_the_same_question_is_about_the_instructions_of_the_project(
     answer: str, configured: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -431,8 +429,7 @@ class TestRunAgent:
         self, kantan_agents: Any, serve: Any, configured: Project
     ) -> None:
         approving = ("--yes", "mcp__files__read")
-        with OfflineServer(self.reply) as server:
-            serve(server)
+        with serve(self.reply) as server:
             arguments = ("run", "--agent", "lead", "Read a.txt", "--model", "gpt-6.1-terra", *approving)
             refused = kantan_agents(*arguments)
             assert (refused.code, configured.log("good"), server.requests) == (2, [], [])
@@ -450,8 +447,7 @@ class TestRunAgent:
     ) -> None:
         kantan_agents("mcp", "trust", ".mcp.json")
         approving = () if name is None else ("--yes", name)
-        with OfflineServer([ScriptedToolCall("read", {"path": "a.txt"}), "I may not."]) as server:
-            serve(server)
+        with serve([ScriptedToolCall("read", {"path": "a.txt"}), "I may not."]):
             outcome = kantan_agents(
                 "run", "--agent", "lead", "Read a.txt", "--model", "gpt-6.1-terra", *approving
             )
@@ -464,8 +460,7 @@ class TestRunAgent:
     def test_a_server_that_nobody_has_configured_is_named_on_stderr(
         self, kantan_agents: Any, serve: Any, configured: Project
     ) -> None:
-        with OfflineServer(["Hello."]) as server:
-            serve(server)
+        with serve(["Hello."]):
             outcome = kantan_agents("run", "--agent", "other", "Hi", "--model", "gpt-6.1-terra")
         assert (outcome.code, outcome.stdout) == (0, "Hello.\n")
         assert outcome.stderr == (
@@ -490,8 +485,7 @@ class TestRunAgent:
         agent_file(directory / "sub.md", "sub", "Reads.", f"mcpServers: {servers}\n", "You read.\n")
         task = ScriptedToolCall("Task", {"description": "d", "prompt": "p", "subagent_type": "sub"})
         kantan_agents("mcp", "trust", ".mcp.json")
-        with OfflineServer([task, "I cannot.", "Neither can I."]) as server:
-            serve(server)
+        with serve([task, "I cannot.", "Neither can I."]):
             outcome = kantan_agents("run", "--agent", "lead", "Hi", "--model", "gpt-6.1-terra")
         assert (outcome.code, outcome.stdout) == (0, "Neither can I.\n")
         assert outcome.stderr.startswith(f"warning: {warning}")
@@ -503,8 +497,7 @@ class TestRunAgent:
         path = configured.folder / ".claude" / "agents" / "own.md"
         servers = json.dumps([{"own": configured.server("noisy")}])
         agent_file(path, "own", "Has one.", f"mcpServers: {servers}\n", "You lead.\n")
-        with OfflineServer(self.reply) as server:
-            serve(server)
+        with serve(self.reply):
             arguments = (
                 "run",
                 "--agent",

@@ -7,20 +7,23 @@ from typing import Any
 
 import pytest
 
-from kantan_agents import Agent
-from kantan_agents.agent.delegation import task_tool
+from kantan_agents import (
+    Agent,
+    AgentDefinition,
+    AgentLoader,
+    CommandLoader,
+    SkillLoader,
+    skill_tools,
+    task_tool,
+)
 from kantan_agents.cli.agents.pinned_files import PinnedFiles, pinned_loaders
 from kantan_agents.cli.chat.settings import open_conversations
 from kantan_agents.cli.terminal import protect_used as used
 from kantan_agents.errors import AgentNotFoundError
 from kantan_agents.middleware import SlashCommands
-from kantan_agents.subagent_files import AgentDefinition, AgentLoader
-from kantan_agents.testing import OfflineServer, RecordedRequest, ScriptedToolCall
+from kantan_agents.testing import RecordedRequest, ScriptedToolCall
 from kantan_agents.toolkit import protected
-from kantan_agents.tools.skills import CommandLoader, SkillLoader, skill_tools
 from tests.cli.agent_folder import agent_file
-
-pytestmark = pytest.mark.anyio
 
 NARROW, WIDE = "tools: Read\nmodel: m\n", "tools: Read, Write, Bash\nmodel: m\n"
 
@@ -70,8 +73,7 @@ def test_an_agent_has_the_tools_that_its_file_gave_it_at_the_start(
     kantan_agents: Any, serve: Any, agents: Path
 ) -> None:
     model = Widening(agents)
-    with OfflineServer(model) as server:
-        serve(server)
+    with serve(model):
         options = ("--model", "ollama/m", "--tools", "code", "--write", "--shell", "--yes", "Write")
         ended = kantan_agents("run", "Go.", "--agent", "lead", *options)
     assert model.tools == [{"Read"}, {"Read"}]

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from kantan_agents.testing import OfflineServer
 from tests.cli.recorded_runs import Recorded
 
 
@@ -86,8 +85,7 @@ def test_a_server_that_is_away_is_an_error_without_the_password(kantan_agents: A
 
 
 def test_a_run_is_recorded(url: str, kantan_agents: Any, serve: Any) -> None:
-    with OfflineServer(["ok"]) as server:
-        serve(server)
+    with serve(["ok"]):
         outcome = kantan_agents("run", "hello", "--db", url)
     assert outcome.code == 0, outcome.stderr
     assert "hello" in kantan_agents("traces", "show", "LAST", "--db", url).stdout

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kantan_agents import Agent, record_traces
-from kantan_agents.lab.rollout import record_score, rollouts
+from kantan_agents.lab import record_score, rollouts
 from tests.cli.conftest import Invoke
 from tests.lab.rollout.trial import V1, V2, rollout, support, user
 

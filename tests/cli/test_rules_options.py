@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kantan_agents.testing import OfflineServer, ScriptedToolCall
+from kantan_agents.testing import ScriptedToolCall
 from tests.cli.agent_folder import agent_file
 from tests.distributions import Distribution, Use
 
@@ -36,19 +36,12 @@ def written(tmp_path: Path) -> Any:
     return write
 
 
-def is_refused(outcome: Any, message: str) -> None:
-    assert (outcome.code, outcome.stdout) == (2, "")
-    assert outcome.stderr.startswith(f"error: [kantan-agents]{message}")
-    assert outcome.stderr.count("\n") == 1
-
-
 class TestRunRules:
     def test_they_limit_the_calls_of_the_model_and_the_refusal_is_found(
         self, kantan_agents: Any, serve: Any, use: Use, written: Any
     ) -> None:
         use(PROVIDER)
-        with OfflineServer([ScriptedToolCall("greet", {"name": "Ada Lovelace"}), "No."]) as server:
-            serve(server)
+        with serve([ScriptedToolCall("greet", {"name": "Ada Lovelace"}), "No."]) as server:
             outcome = kantan_agents("run", "Greet her.", "--rules", written(SHORT), "--json")
         context = json.loads(outcome.stdout)
         assert (outcome.code, context["result"]["final_output"]) == (0, "No.")
@@ -68,8 +61,7 @@ class TestRunRules:
     def test_they_may_be_in_a_context_or_on_standard_input(
         self, kantan_agents: Any, serve: Any, written: Any
     ) -> None:
-        with OfflineServer(["a", "b"]) as server:
-            serve(server)
+        with serve(["a", "b"]):
             outcome = kantan_agents(
                 "run", "hi", "--json", "--rules", written({"tool_rules": {"deny": ["x"]}})
             )
@@ -79,8 +71,7 @@ class TestRunRules:
 
     def test_a_conversation_can_repeat_them(self, kantan_agents: Any, serve: Any, written: Any) -> None:
         rules, context = written(SHORT), written({}, "context.json")
-        with OfflineServer(["one", "two", "three"]) as server:
-            serve(server)
+        with serve(["one", "two", "three"]):
             for _ in range(3):
                 outcome = kantan_agents("run", "hi", "--json", "--context", context, "--rules", rules)
                 assert (outcome.code, outcome.stderr) == (0, "")
@@ -93,18 +84,19 @@ class TestRunRules:
     ) -> None:
         context = written({"tool_rules": present}, "context.json")
         outcome = kantan_agents("run", "hi", "--context", context, "--rules", written(SHORT))
-        is_refused(outcome, "[E75] Invalid option --rules: the context has other rules in tool_rules")
+        outcome.is_one_error("[E75] Invalid option --rules: the context has other rules in tool_rules")
 
     def test_mistakes_end_the_command_before_the_run(
         self, kantan_agents: Any, serve: Any, written: Any
     ) -> None:
-        with OfflineServer() as server:
-            serve(server)
-            is_refused(kantan_agents("run", "hi", "--rules", written({"alow": []})), "[E20] ")
-            is_refused(kantan_agents("run", "hi", "--rules", "/none.json"), "[E79] ")
-            is_refused(kantan_agents("run", "-", "--rules", "-", stdin=b"{}"), "[E75] Invalid option --rules")
+        with serve() as server:
+            kantan_agents("run", "hi", "--rules", written({"alow": []})).is_one_error("[E20] ")
+            kantan_agents("run", "hi", "--rules", "/none.json").is_one_error("[E79] ")
+            kantan_agents("run", "-", "--rules", "-", stdin=b"{}").is_one_error(
+                "[E75] Invalid option --rules"
+            )
             context = written({"tool_rules": []}, "context.json")
-            is_refused(kantan_agents("run", "hi", "--rules", written({}), "--context", context), "[E18] ")
+            kantan_agents("run", "hi", "--rules", written({}), "--context", context).is_one_error("[E18] ")
         assert server.requests == []
 
 
@@ -170,15 +162,14 @@ class TestExplainForAnAgent:
         assert "  rule: deny: Read, in explicit\n" in outcome.stdout
 
     def test_an_unknown_agent_or_file(self, kantan_agents: Any, project: Path) -> None:
-        is_refused(kantan_agents("tools", "explain", "Read", "--agent", "nobody"), "[E32] ")
-        is_refused(kantan_agents("tools", "explain", "Read", "--agent", "nobody.md"), "[E30] ")
+        kantan_agents("tools", "explain", "Read", "--agent", "nobody").is_one_error("[E32] ")
+        kantan_agents("tools", "explain", "Read", "--agent", "nobody.md").is_one_error("[E30] ")
 
     def test_a_file_outside_the_usual_directories_can_be_run(
         self, kantan_agents: Any, serve: Any, project: Path
     ) -> None:
         path = agent_file(project / "elsewhere" / "poet.md", "poet", prompt="You rhyme.")
-        with OfflineServer(["Tea for me."]) as server:
-            serve(server)
+        with serve(["Tea for me."]) as server:
             outcome = kantan_agents("run", "--agent", str(path), "Tea?")
         assert (outcome.code, outcome.stdout, outcome.stderr) == (0, "Tea for me.\n", "")
         assert "You rhyme." in json.dumps(server.requests[0].body)

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from kantan_agents.testing import OfflineServer, RecordedRequest, ScriptedToolCall
+from kantan_agents.testing import RecordedRequest, ScriptedToolCall
 from tests.cli.agent_folder import ERRORS, agent_file
-from tests.cli.test_agents import is_one_error
 
 
 @pytest.fixture
@@ -55,8 +54,7 @@ def test_the_missing_tools_of_subagents_are_named_once_on_stderr(
         answered = json.dumps(request.body)
         return "All done." if "coded" in answered else [delegate("coder", "One."), delegate("coder", "Two.")]
 
-    with OfflineServer(twice) as server:
-        serve(server)
+    with serve(twice):
         outcome = kantan_agents("run", "--agent", "lead", "Build it.", "--model", "gpt-6.1-terra")
     assert (outcome.code, outcome.stdout) == (0, "All done.\n")
     assert outcome.stderr == (
@@ -79,8 +77,7 @@ def test_what_a_project_puts_in_place_of_the_users_is_named_on_stderr(
         for name in ("deploy", "other"):
             (place / "commands").mkdir(exist_ok=True)
             (place / "commands" / f"{name}.md").write_text("Deploy.")
-    with OfflineServer(["Hi.", "Deployed."]) as server:
-        serve(server)
+    with serve(["Hi.", "Deployed."]):
         model = ("--model", "gpt-6.1-terra")
         led = kantan_agents("run", "--agent", "lead", "Hello", *model)
         deployed = kantan_agents("run", "/deploy", *model)
@@ -128,8 +125,7 @@ class TestRun:
     def test_an_orchestrator_delegates_to_two_agents(
         self, kantan_agents: Any, serve: Any, database: Any
     ) -> None:
-        with OfflineServer(reply) as server:
-            serve(server)
+        with serve(reply) as server:
             outcome = kantan_agents(
                 *(
                     "run",
@@ -155,8 +151,7 @@ class TestRun:
         assert ran == {"lead", "coder", "tester"}
 
     def test_json_is_the_context_of_the_named_agent(self, kantan_agents: Any, serve: Any) -> None:
-        with OfflineServer(reply) as server:
-            serve(server)
+        with serve(reply):
             outcome = kantan_agents("run", "--agent", "lead", "Build it.", "--model", "gpt-5", "--json")
         assert outcome.code == 0
         context = json.loads(outcome.stdout)
@@ -167,8 +162,7 @@ class TestRun:
     def test_the_tool_description_lists_the_agents_to_delegate_to(
         self, kantan_agents: Any, serve: Any
     ) -> None:
-        with OfflineServer(["ok"]) as server:
-            serve(server)
+        with serve(["ok"]) as server:
             assert kantan_agents("run", "hi", "--agent", "lead", "--model", "gpt-5").code == 0
         (tool,) = server.requests[0].body["tools"]
         assert tool["name"] == "Task"
@@ -177,8 +171,7 @@ class TestRun:
         assert "- lead:" not in tool["description"]
 
     def test_without_model_a_file_without_one_uses_the_default(self, kantan_agents: Any, serve: Any) -> None:
-        with OfflineServer(["ok", "ok"]) as server:
-            serve(server)
+        with serve(["ok", "ok"]) as server:
             assert kantan_agents("run", "hi").code == 0
             assert kantan_agents("run", "hi", "--agent", "coder").code == 0
         first, second = server.requests
@@ -189,8 +182,7 @@ class TestRun:
     ) -> None:
         monkeypatch.setenv("SECRET", "s3cret")
         agent_file(agents / "curious.md", "curious", prompt="Say {{ $env.SECRET }}.")
-        with OfflineServer(["ok"]) as server:
-            serve(server)
+        with serve(["ok"]) as server:
             assert kantan_agents("run", "hi", "--agent", "curious").code == 0
         assert instructions_of(server.requests[0]) == "Say ."
 
@@ -199,19 +191,19 @@ class TestRun:
 class TestBadArguments:
     def test_an_unknown_agent(self, kantan_agents: Any) -> None:
         outcome = kantan_agents("run", "hi", "--agent", "teste")
-        is_one_error(outcome, "[E32] Agent not found: teste (available: tester, coder, lead)")
+        outcome.is_one_error("[E32] Agent not found: teste (available: tester, coder, lead)")
 
     def test_a_file_that_cannot_be_loaded(self, kantan_agents: Any, agents: Path) -> None:
         (agents / "broken.md").write_bytes(ERRORS["no-name.md"][0])
         outcome = kantan_agents("run", "hi", "--agent", "broken")
-        is_one_error(outcome, f"[E31] Agent definition is not valid: {agents}/broken.md:1: name: is missing")
+        outcome.is_one_error(f"[E31] Agent definition is not valid: {agents}/broken.md:1: name: is missing")
 
     def test_a_file_without_a_prompt(self, kantan_agents: Any, agents: Path) -> None:
         path = agent_file(agents / "mute.md", "mute", prompt=" \n")
         outcome = kantan_agents("run", "hi", "--agent", "mute")
-        is_one_error(outcome, "[E75] Invalid option --agent: mute has no prompt")
+        outcome.is_one_error("[E75] Invalid option --agent: mute has no prompt")
         assert str(path) in outcome.stderr
 
     def test_agent_and_instructions_cannot_be_combined(self, kantan_agents: Any) -> None:
         outcome = kantan_agents("run", "hi", "--agent", "lead", "--instructions", "Be brief.")
-        is_one_error(outcome, "[E75] Invalid option --agent: cannot be combined with --instructions")
+        outcome.is_one_error("[E75] Invalid option --agent: cannot be combined with --instructions")

@@ -31,8 +31,7 @@ def ask(kantan_agents: Any, serve: Any) -> Any:
     """Run one question against a model that answers ``ok``."""
 
     def run(*options: str) -> Any:
-        with OfflineServer(["ok"]) as server:
-            serve(server)
+        with serve(["ok"]):
             return kantan_agents("run", "hi there", *options)
 
     return run
@@ -81,8 +80,7 @@ class TestOneRule:
         assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
 
     def test_a_failed_run_is_recorded(self, kantan_agents: Any, serve: Any, folder: Path) -> None:
-        with OfflineServer([Reply("no", status=401)]) as server:
-            serve(server)
+        with serve([Reply("no", status=401)]):
             assert kantan_agents("run", "hi").code == 1
         (run,) = json.loads(kantan_agents("traces", "list", "--errors", "--json").stdout)
         assert run["input"] == "hi"
@@ -136,8 +134,7 @@ class TestUnwritable:
                     path.mkdir()
             return "ok"
 
-        with OfflineServer(put_a_directory_there) as server:
-            serve(server)
+        with serve(put_a_directory_there):
             outcome = kantan_agents("run", "hi")
         self.is_answered(outcome, "the run could not be recorded in it")
 
@@ -145,8 +142,7 @@ class TestUnwritable:
         self, kantan_agents: Any, serve: Any, folder: Path
     ) -> None:
         (folder / "traces.sqlite3").mkdir()
-        with OfflineServer([Reply("no", status=401)]) as server:
-            serve(server)
+        with serve([Reply("no", status=401)]):
             outcome = kantan_agents("run", "hi")
         warning, error = outcome.stderr.splitlines()
         assert (outcome.code, error) == (1, "error: [openai][401] no")
@@ -155,8 +151,7 @@ class TestUnwritable:
     def test_a_database_named_on_the_command_line_is_required(
         self, kantan_agents: Any, serve: Any, folder: Path
     ) -> None:
-        with OfflineServer() as server:
-            serve(server)
+        with serve() as server:
             outcome = kantan_agents("run", "hi", "--db", str(folder))
         assert (outcome.code, outcome.stdout) == (2, "")
         assert outcome.stderr.startswith("error: [kantan-agents][E79] ")

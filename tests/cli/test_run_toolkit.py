@@ -15,11 +15,10 @@ from kantan_agents.cli.chat.ask_approval import AskAtTerminal
 from kantan_agents.cli.chat.screen import Screen
 from kantan_agents.cli.terminal.agent_options import OPTIONS_OF_TOOLS, AgentRunOptions
 from kantan_agents.cli.terminal.approvals import AskedCall
-from kantan_agents.middleware.approve.calls import PendingCall
-from kantan_agents.testing import OfflineServer, RecordedRequest, ScriptedToolCall
+from kantan_agents.middleware import PendingCall
+from kantan_agents.testing import RecordedRequest, ScriptedToolCall
 from kantan_agents.toolkit.shell import shell, shell_tools
 from tests.cli.agent_folder import agent_file
-from tests.cli.test_agents import is_one_error
 
 OFF = "it is switched off"
 
@@ -50,8 +49,7 @@ def calling(tool: str, **arguments: Any) -> Any:
 
 
 def run(kantan_agents: Any, serve: Any, reply: Any, agent: str, *options: str) -> Any:
-    with OfflineServer(reply) as server:
-        serve(server)
+    with serve(reply):
         return kantan_agents("run", "Go.", "--agent", agent, "--model", "ollama/m", *options)
 
 
@@ -157,7 +155,7 @@ def test_a_wrong_option_is_an_error(
     kantan_agents: Any, code: Path, options: tuple[str, ...], message: str
 ) -> None:
     result = kantan_agents("run", "Go.", "--agent", "reader", *options)
-    is_one_error(result, f"[E75] Invalid option {message}")
+    result.is_one_error(f"[E75] Invalid option {message}")
 
 
 def test_a_call_of_a_tool_that_is_to_be_asked_about_needs_an_approval(
@@ -171,12 +169,12 @@ def test_a_call_of_a_tool_that_is_to_be_asked_about_needs_an_approval(
     public = run(kantan_agents, serve, calling("Read", file_path="b.txt"), *options)
     assert public.code == 0 and "public" in public.stdout and public.stderr == ""
     unknown = run(kantan_agents, serve, lambda _: "Done.", "reader", "--tools", "code", "--ask", "Raed")
-    is_one_error(unknown, "[E75] Invalid option policy")
+    unknown.is_one_error("[E75] Invalid option policy")
 
 
 def test_an_agent_of_a_module_decides_itself_what_needs_an_approval(kantan_agents: Any, code: Path) -> None:
     result = kantan_agents("chat", "--agent", "shop:agent", "--ask", "Read")
-    is_one_error(result, "[E75] Invalid option --ask: cannot be combined with an agent of a module")
+    result.is_one_error("[E75] Invalid option --ask: cannot be combined with an agent of a module")
 
 
 @pytest.fixture
@@ -228,11 +226,10 @@ def test_a_required_sandbox_that_is_missing_ends_the_command_before_the_model_is
     kantan_agents: Any, serve: Any, code: Path, command: tuple[str, ...]
 ) -> None:
     options = ("--model", "ollama/m", "--tools", "code", "--shell", "--sandbox", "required")
-    with OfflineServer([]) as server:
-        serve(server)
+    with serve([]) as server:
         result = kantan_agents(*command, *options)
         assert server.requests == []
-    is_one_error(result, "[E168] The shell needs a sandbox, and there is none: bwrap is not installed")
+    result.is_one_error("[E168] The shell needs a sandbox, and there is none: bwrap is not installed")
 
 
 @pytest.mark.usefixtures("no_sandbox")
@@ -245,10 +242,9 @@ def test_a_required_sandbox_holds_for_an_agent_of_a_module_too(
     )
     monkeypatch.setattr(sys, "path", [*sys.path])
     result = kantan_agents("chat", "--agent", "sandboxed_shop:agent", "--sandbox", "required")
-    is_one_error(result, "[E168] The shell needs a sandbox")
+    result.is_one_error("[E168] The shell needs a sandbox")
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize(("tool", "asked"), [("Bash", "Bash (no sandbox):"), ("Write", "Write:")])
 async def test_the_question_about_a_command_says_whether_there_is_a_sandbox(tool: str, asked: str) -> None:
     class Person:

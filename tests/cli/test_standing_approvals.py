@@ -13,12 +13,10 @@ from kantan_agents.cli.terminal.approvals import ApprovalAnswer, AskedApprovals,
 from kantan_agents.cli.terminal.file_diff import diff_lines, visible
 from kantan_agents.cli.terminal.standing_approvals import GivenApprovals, standing_approval
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.middleware.approve.calls import PendingCall
+from kantan_agents.middleware import PendingCall
 from kantan_agents.tool_rules import ToolFacts
 from kantan_agents.toolkit import toolkit
 from kantan_agents.tools.facts import facts_of
-
-pytestmark = pytest.mark.anyio
 
 
 @function_tool

@@ -40,12 +40,6 @@ def written(tmp_path: Path) -> Any:
     return write
 
 
-def is_one_error(outcome: Any, message: str) -> None:
-    assert (outcome.code, outcome.stdout) == (2, "")
-    assert outcome.stderr.startswith(f"error: [kantan-agents]{message}")
-    assert outcome.stderr.count("\n") == 1
-
-
 class TestHelp:
     def test_the_group_shows_its_commands(self, kantan_agents: Any) -> None:
         outcome = kantan_agents("tools")
@@ -72,7 +66,7 @@ class TestHelp:
         ],
     )
     def test_mistakes_in_the_arguments(self, kantan_agents: Any, arguments: list[str], message: str) -> None:
-        is_one_error(kantan_agents("tools", *arguments), f"[usage] {message}")
+        kantan_agents("tools", *arguments).is_one_error(f"[usage] {message}")
 
     def test_commands_without_providers_do_not_import_the_sdk(self) -> None:
         commands = [
@@ -160,7 +154,7 @@ class TestCheck:
     )
     def test_a_file_without_rules(self, kantan_agents: Any, written: Any, text: str, reason: str) -> None:
         path = written(text)
-        is_one_error(kantan_agents("tools", "check", path), f"[E79] Cannot use {path}: {reason}")
+        kantan_agents("tools", "check", path).is_one_error(f"[E79] Cannot use {path}: {reason}")
 
     def test_the_deepest_nesting_the_parser_accepts_does_not_crash(
         self, kantan_agents: Any, written: Any
@@ -172,9 +166,9 @@ class TestCheck:
 
     def test_files_that_cannot_be_read(self, kantan_agents: Any, tmp_path: Path) -> None:
         for path in (tmp_path, tmp_path / "none.json"):
-            is_one_error(kantan_agents("tools", "check", str(path)), f"[E79] Cannot use {path}: ")
-        is_one_error(
-            kantan_agents("tools", "check", "-", stdin=b"\xff"), "[E79] Cannot use -: it is not UTF-8"
+            kantan_agents("tools", "check", str(path)).is_one_error(f"[E79] Cannot use {path}: ")
+        kantan_agents("tools", "check", "-", stdin=b"\xff").is_one_error(
+            "[E79] Cannot use -: it is not UTF-8"
         )
 
     def test_an_entry_that_is_a_full_shell_is_a_warning(self, kantan_agents: Any, written: Any) -> None:
@@ -185,7 +179,7 @@ class TestCheck:
 
     def test_no_standard_input(self, kantan_agents: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sys, "stdin", None)
-        is_one_error(kantan_agents("tools", "check", "-"), "[E79] Cannot use -: there is no standard input")
+        kantan_agents("tools", "check", "-").is_one_error("[E79] Cannot use -: there is no standard input")
 
     def test_text_in_a_file_cannot_send_control_characters_to_the_terminal(
         self, kantan_agents: Any, written: Any
@@ -277,7 +271,7 @@ class TestExplain:
         arguments.write_text('{"query": "shoes"}')
         rules = ("--rules", written(self.RULES))
         assert kantan_agents("tools", "explain", "search", *rules, "--args", f"@{arguments}").code == 1
-        is_one_error(kantan_agents("tools", "explain", "x", "--args", "@/none"), "[E79] Cannot use /none: ")
+        kantan_agents("tools", "explain", "x", "--args", "@/none").is_one_error("[E79] Cannot use /none: ")
 
     def test_arguments_that_are_not_a_json_object_are_refused_as_in_a_run(
         self, kantan_agents: Any, written: Any
@@ -338,16 +332,15 @@ class TestExplain:
 
     def test_mistakes_in_the_rules(self, kantan_agents: Any, written: Any) -> None:
         outcome = kantan_agents("tools", "explain", "x", "--rules", written('{"deny": [], "deny": "rm"}'))
-        is_one_error(
-            outcome,
-            "[E20] Invalid tool rules: deny: appears 2 times; only the last one is used; deny: must be",
+        outcome.is_one_error(
+            "[E20] Invalid tool rules: deny: appears 2 times; only the last one is used; deny: must be"
         )
 
     def test_providers_that_cannot_be_used(self, kantan_agents: Any, use: Use) -> None:
         use(TORN)
         assert kantan_agents("tools", "explain", "x").code == 0
         use(HALF)
-        is_one_error(kantan_agents("tools", "explain", "x"), "[E7] Tool provider must implement")
+        kantan_agents("tools", "explain", "x").is_one_error("[E7] Tool provider must implement")
 
     def test_the_explanation_has_no_control_characters(self, kantan_agents: Any, use: Use) -> None:
         use(LOUD)

@@ -12,7 +12,6 @@ from agents import RunConfig, function_tool
 
 from kantan_agents import Agent
 from kantan_agents.testing import Reply, ScriptedModel, ScriptedToolCall
-from tests.cli.test_traces_list import is_one_error
 from tests.lab.rule_changes.recorded import recording
 
 
@@ -118,8 +117,8 @@ def test_without_flips_the_exit_code_is_0(ask: Any) -> None:
 def test_filters_choose_the_runs(ask: Any) -> None:
     outcome = ask({}, "--refused", "--json")
     assert {flip["call_id"] for flip in json.loads(outcome.stdout)["newly_allowed"]} == {"c1", "c2"}
-    is_one_error(ask({}, "--agent", "nobody"), "[E99] No recorded tool call: there is no recorded run")
-    is_one_error(ask({}, "--until", "2020-01-01"), "[E99] No recorded tool call: there is no recorded run")
+    ask({}, "--agent", "nobody").is_one_error("[E99] No recorded tool call: there is no recorded run")
+    ask({}, "--until", "2020-01-01").is_one_error("[E99] No recorded tool call: there is no recorded run")
 
 
 def test_standard_input_can_be_the_rules(kantan_agents: Any, recorded: Path) -> None:
@@ -129,17 +128,17 @@ def test_standard_input_can_be_the_rules(kantan_agents: Any, recorded: Path) -> 
 
 
 def test_bad_input_is_one_line_with_a_code(ask: Any, tmp_path: Path) -> None:
-    is_one_error(ask({"alow": []}), "[E20] Invalid tool rules: alow: unknown key")
-    is_one_error(ask("no JSON"), "[E79]")
-    is_one_error(ask({}, "--layer", "provider x"), "[E75] Invalid option layer: no recorded call has a layer")
-    is_one_error(
-        ask({}, "--last", "soon"), "[E75] Invalid option --last: must be a number with s, m, h, d or w"
+    ask({"alow": []}).is_one_error("[E20] Invalid tool rules: alow: unknown key")
+    ask("no JSON").is_one_error("[E79]")
+    ask({}, "--layer", "provider x").is_one_error("[E75] Invalid option layer: no recorded call has a layer")
+    ask({}, "--last", "soon").is_one_error(
+        "[E75] Invalid option --last: must be a number with s, m, h, d or w"
     )
-    is_one_error(ask({}, "--last", "3d", "--since", "3d"), "[E75] Invalid option --last: cannot be combined")
-    is_one_error(ask({}, db=tmp_path / "none.sqlite3"), "[E60]")
+    ask({}, "--last", "3d", "--since", "3d").is_one_error("[E75] Invalid option --last: cannot be combined")
+    ask({}, db=tmp_path / "none.sqlite3").is_one_error("[E60]")
     foreign = tmp_path / "foreign.sqlite3"
     foreign.write_bytes(b"not a database, but long enough to be read as one " * 40)
-    is_one_error(ask({}, db=foreign), "[E60]")
+    ask({}, db=foreign).is_one_error("[E60]")
 
 
 def test_a_database_without_records_has_no_recorded_call(ask: Any, tmp_path: Path) -> None:
@@ -150,7 +149,7 @@ def test_a_database_without_records_has_no_recorded_call(ask: Any, tmp_path: Pat
             await file.run(agent())
 
     asyncio.run(record())
-    is_one_error(ask({}, db=path), "[E99] No recorded tool call: 1 traces are not recorded completely")
+    ask({}, db=path).is_one_error("[E99] No recorded tool call: 1 traces are not recorded completely")
 
 
 def test_a_damaged_record_is_named(ask: Any, recorded: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from kantan_agents.traces.store import TraceStore
+from kantan_agents import TraceStore
 from tests.cli.recorded_runs import Recorded
 
 

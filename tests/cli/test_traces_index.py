@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from kantan_agents.traces.store import TraceStore, index
+from kantan_agents import TraceStore
+from kantan_agents.traces.store import index
 from tests.cli.recorded_runs import Recorded
 
 

@@ -25,12 +25,6 @@ from tests.programs import Preloaded
 COMMANDS = ("list", "show", "search", "prompts", "failed", "tail", "export", "prune")
 
 
-def is_one_error(outcome: Any, message: str) -> None:
-    assert (outcome.code, outcome.stdout) == (2, "")
-    assert outcome.stderr.startswith(f"error: [kantan-agents]{message}")
-    assert outcome.stderr.count("\n") == 1
-
-
 class TestHelp:
     def test_the_group_shows_its_commands(self, kantan_agents: Any) -> None:
         outcome = kantan_agents("traces")
@@ -80,7 +74,7 @@ class TestHelp:
         ],
     )
     def test_mistakes_in_the_arguments(self, kantan_agents: Any, arguments: list[str], message: str) -> None:
-        is_one_error(kantan_agents("traces", *arguments), f"[usage] {message}")
+        kantan_agents("traces", *arguments).is_one_error(f"[usage] {message}")
 
 
 class TestDatabase:
@@ -90,27 +84,26 @@ class TestDatabase:
     def test_a_missing_database(self, kantan_agents: Any, tmp_path: Path, command: list[str]) -> None:
         path = tmp_path / "none.sqlite3"
         outcome = kantan_agents("traces", *command, "--db", str(path))
-        is_one_error(
-            outcome,
+        outcome.is_one_error(
             f"[E60] Trace database cannot be used: {path}: "
-            "there is no such file; name another with --db or KANTAN_AGENTS_DB",
+            "there is no such file; name another with --db or KANTAN_AGENTS_DB"
         )
         assert not path.exists()
 
     def test_an_impossible_file_name(self, kantan_agents: Any) -> None:
         for command in ("list", "tail"):
-            is_one_error(kantan_agents("traces", command, "--db", "x" * 5000), "[E60] ")
+            kantan_agents("traces", command, "--db", "x" * 5000).is_one_error("[E60] ")
 
     def test_a_file_that_is_not_a_database(self, kantan_agents: Any, tmp_path: Path) -> None:
-        is_one_error(kantan_agents("traces", "list", "--db", str(tmp_path)), "[E60] ")
+        kantan_agents("traces", "list", "--db", str(tmp_path)).is_one_error("[E60] ")
         notes = tmp_path / "notes.txt"
         notes.write_text("no database, whatever it is called\n" * 100)
-        is_one_error(kantan_agents("traces", "list", "--db", str(notes)), "[E60] ")
+        kantan_agents("traces", "list", "--db", str(notes)).is_one_error("[E60] ")
         assert notes.read_text().startswith("no database")
         other = tmp_path / "other.sqlite3"
         with closing(sqlite3.connect(other)) as connection, connection:
             connection.execute("CREATE TABLE songs (x TEXT)")
-        is_one_error(kantan_agents("traces", "list", "--db", str(other)), "[E60] ")
+        kantan_agents("traces", "list", "--db", str(other)).is_one_error("[E60] ")
 
     def test_the_default_database_is_in_the_current_directory(
         self, kantan_agents: Any, shop: Recorded, monkeypatch: pytest.MonkeyPatch
@@ -126,7 +119,7 @@ class TestDatabase:
         monkeypatch.setenv("KANTAN_AGENTS_DB", str(shop.path))
         assert shop.ids["v1"][-8:] in kantan_agents("traces", "list").stdout
         monkeypatch.setenv("KANTAN_AGENTS_DB", "")
-        is_one_error(kantan_agents("traces", "list"), "[E60] ")
+        kantan_agents("traces", "list").is_one_error("[E60] ")
 
     def test_reading_does_not_change_the_database(self, kantan_agents: Any, shop: Recorded) -> None:
         before = shop.path.read_bytes()
@@ -150,7 +143,7 @@ class TestDatabase:
             assert (outcome.code, outcome.stdout, outcome.stderr) == (0, said, "")
         for name in ("list", "prompts", "failed"):
             assert kantan_agents("traces", name, "--json", "--db", str(database.path)).stdout == "[]\n"
-        is_one_error(kantan_agents("traces", "show", "LAST", "--db", str(database.path)), "[E61] ")
+        kantan_agents("traces", "show", "LAST", "--db", str(database.path)).is_one_error("[E61] ")
 
 
 class TestRows:
@@ -435,7 +428,7 @@ class TestFilters:
     def test_filters_that_cannot_be_read(
         self, kantan_agents: Any, shop: Recorded, options: list[str], message: str
     ) -> None:
-        is_one_error(kantan_agents("traces", "list", "--db", str(shop.path), *options), message)
+        kantan_agents("traces", "list", "--db", str(shop.path), *options).is_one_error(message)
 
 
 def test_the_steps_of_the_documentation_page(

@@ -180,15 +180,11 @@ class TestPrompts:
         self, kantan_agents: Any, shop: Recorded, arguments: list[str]
     ) -> None:
         outcome = kantan_agents("traces", "prompts", *arguments, "--db", str(shop.path))
-        assert (outcome.code, outcome.stdout) == (2, "")
-        assert outcome.stderr.startswith("error: [kantan-agents][E75] ")
-        assert outcome.stderr.count("\n") == 1
+        outcome.is_one_error("[E75] ")
 
     def test_an_unknown_version(self, kantan_agents: Any, shop: Recorded) -> None:
         outcome = kantan_agents("traces", "prompts", "support", "v1", "v9", "--diff", "--db", str(shop.path))
-        assert (outcome.code, outcome.stdout) == (2, "")
-        assert outcome.stderr.startswith("error: [kantan-agents][E87] ")
-        assert outcome.stderr.count("\n") == 1
+        outcome.is_one_error("[E87] ")
 
 
 class TestDiff:

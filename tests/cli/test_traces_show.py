@@ -35,9 +35,7 @@ class TestWhich:
 
     def test_none(self, kantan_agents: Any, shop: Recorded) -> None:
         outcome = kantan_agents("traces", "show", "trace_nobody", "--db", str(shop.path))
-        assert (outcome.code, outcome.stdout) == (2, "")
-        assert outcome.stderr.startswith("error: [kantan-agents][E61] No such trace: trace_nobody in ")
-        assert outcome.stderr.count("\n") == 1
+        outcome.is_one_error("[E61] No such trace: trace_nobody in ")
 
     def test_several(self, kantan_agents: Any, shop: Recorded) -> None:
         outcome = kantan_agents("traces", "show", "trace_0", "--db", str(shop.path))

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from kantan_agents import TraceStore
 from kantan_agents.cli.worker.limits import limits_of
 from kantan_agents.durable import Limits
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.testing import OfflineServer
-from kantan_agents.traces.store import TraceStore
 from tests.cli.conftest import Invoke
 from tests.cli.durable_shop import MODULE, Shop, answer
 from tests.programs import Preloaded, Program

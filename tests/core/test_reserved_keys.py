@@ -13,19 +13,24 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 import kantan_agents
-from kantan_agents import Agent, SlashCommands, StatusJudge, UserRules, task_tool
+from kantan_agents import (
+    Agent,
+    AgentDefinition,
+    AgentLoader,
+    SlashCommands,
+    StatusJudge,
+    UserRules,
+    task_tool,
+)
 from kantan_agents.core.context import PERMISSIONS, RESERVED_KEYS, is_reserved, reserved_in
 from kantan_agents.errors import InvalidDefinitionError, InvalidOptionError, KantanAgentsError
 from kantan_agents.middleware import Redact
 from kantan_agents.middleware.slash_commands.rules import user_layers
-from kantan_agents.subagent_files import AgentDefinition, AgentLoader
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from kantan_agents.testing.strategies import json_values, tool_rules
 from kantan_agents.tool_rules import ToolRules
 from kantan_agents.toolkit.todo_write import todo_write
 from kantan_agents.tools.rules_in_force import rules_in_force
-
-pytestmark = pytest.mark.anyio
 
 PACKAGE = Path(kantan_agents.__file__).parent
 SPELLINGS = (

@@ -15,8 +15,6 @@ from kantan_agents.core.templating import compile_template, render_strictly, ren
 from kantan_agents.errors import InvalidOptionError, RenderError, UndefinedMarkerError
 from kantan_agents.testing import ScriptedModel
 
-pytestmark = pytest.mark.anyio
-
 keys = st.text(st.characters(exclude_characters="{}.", exclude_categories=["Z", "C"]), min_size=1)
 leaves = st.one_of(st.text(), st.integers(), st.booleans(), st.floats(allow_nan=False))
 trees = st.recursive(leaves, lambda inner: st.lists(inner) | st.dictionaries(keys, inner), max_leaves=20)

@@ -16,8 +16,7 @@ from agents import set_trace_processors
 from openai import AsyncOpenAI
 
 from kantan_agents import TraceStore, subscribe
-from kantan_agents.testing import OfflineServer, RecordedRequest, Reply, ScriptedToolCall
-from kantan_agents.testing.wire import ReplyLike
+from kantan_agents.testing import OfflineServer, RecordedRequest, Reply, ReplyLike, ScriptedToolCall
 from kantan_agents.traces.registry import recorders
 from tests.clocks import let_pass
 
@@ -35,8 +34,6 @@ SCOPE = {
     "query_string": b"",
     "headers": [(b"x-customer", b"aiko")],
 }
-
-pytestmark = pytest.mark.anyio
 
 
 Answer = Callable[[RecordedRequest], ReplyLike]

@@ -10,8 +10,7 @@ from typing import Any
 import attrs
 import pytest
 
-from kantan_agents import DEFAULT_STAGES, ModelCall, Pipeline, ToolCall, ToolRetrieval
-from kantan_agents.core.pipeline import Run
+from kantan_agents import DEFAULT_STAGES, ModelCall, Pipeline, Run, ToolCall, ToolRetrieval
 from kantan_agents.errors import PARAMETER_ERRORS
 from kantan_agents.middleware import Budget, Cache, Hedge, LimitConcurrency, Redact, Retry, SlashCommands
 

@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from kantan_agents.testing import OfflineServer, function_call
-from kantan_agents.testing.recorded_request import RecordedRequest
+from kantan_agents.testing import OfflineServer, RecordedRequest, function_call
 from tests.programs import Preloaded, Program
 
 from .pages import ROOT, Page

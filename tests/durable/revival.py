@@ -18,8 +18,7 @@ import attrs
 
 from kantan_agents import Agent
 from kantan_agents.durable import Durable, DurableOutcome, DurableRuns
-from kantan_agents.testing import OfflineServer, function_call
-from kantan_agents.testing.recorded_request import RecordedRequest
+from kantan_agents.testing import OfflineServer, RecordedRequest, function_call
 
 
 class KilledError(BaseException):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from kantan_agents.testing import function_call
-from kantan_agents.testing.recorded_request import RecordedRequest
+from kantan_agents.testing import RecordedRequest, function_call
 
 
 class Seller:

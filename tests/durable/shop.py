@@ -13,8 +13,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from kantan_agents import Agent, AgentDefinition, record_traces, task_tool
-from kantan_agents.durable import Durable, DurableRuns
+from kantan_agents import Agent, AgentDefinition, Durable, DurableRuns, record_traces, task_tool
 from kantan_agents.durable.overseer import Overseer
 from kantan_agents.durable.storage.steps import StepStore
 

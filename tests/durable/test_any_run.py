@@ -12,11 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kantan_agents import Agent, AgentDefinition, task_tool
-from kantan_agents.core.pipeline import Next, Run
-from kantan_agents.durable import Durable
+from kantan_agents import Agent, AgentDefinition, Durable, Next, Run, task_tool
 from kantan_agents.durable.storage.steps import StepStore
-from kantan_agents.testing.recorded_request import RecordedRequest
+from kantan_agents.testing import RecordedRequest
 from tests.durable.revival import LOOK_INTERVAL, Case, KilledError, call, make, results, served
 
 _KINDS = ("look", "fail", "forbidden", "unknown", "Task")

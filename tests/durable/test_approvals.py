@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kantan_agents.durable import DurableRuns
+from kantan_agents import DurableRuns
 from kantan_agents.errors import ApprovalAnswerError, InvalidOptionError
 from kantan_agents.testing import OfflineServer, function_call
 from tests.durable.conftest import Scene

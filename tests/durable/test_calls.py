@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kantan_agents.testing import OfflineServer, function_call
-from kantan_agents.testing.recorded_request import RecordedRequest
+from kantan_agents.testing import OfflineServer, RecordedRequest, function_call
 from tests.durable.conftest import Scene
 
 _PAY = """

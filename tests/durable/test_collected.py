@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import Connection, event
 from sqlalchemy.engine import Engine
 
-from kantan_agents.durable import DurableRuns
+from kantan_agents import DurableRuns
 
 
 def _files(connection: sqlite3.Connection) -> list[Any]:

@@ -9,8 +9,7 @@ import agents
 import pytest
 from agents import RunConfig
 
-from kantan_agents import Agent, ToolRulesMode
-from kantan_agents.durable import Durable
+from kantan_agents import Agent, Durable, ToolRulesMode
 from kantan_agents.errors import NotStorableError
 from kantan_agents.middleware import Approve, Approved, Redact, UserRules, decide, to_json
 from tests.durable.revival import Case, KilledError, call, revive

@@ -27,56 +27,47 @@ def _agent(server: OfflineServer, postgres: OwnServer, called: asyncio.Event) ->
     return Agent("a", "Help.", model=server.bundle(), tools=[stop_the_server], middleware=[Durable()])
 
 
-def test_a_run_waits_until_the_server_is_back() -> None:
-    async def run() -> None:
-        called = asyncio.Event()
-        with own_server() as postgres, OfflineServer(REPLIES) as server:
-            agent = _agent(server, postgres, called)
-            async with DurableRuns(postgres.url, agents=[agent], look_interval=0.1) as runs:
-                task = asyncio.create_task(agent.run_async("Go."))
-                await called.wait()
-                await asyncio.sleep(0.5)
-                assert not task.done()
-                await asyncio.to_thread(postgres.start)
-                context = await task
-                assert context["result"].final_output == "Done."
-                assert [one.status for one in await runs.list_runs()] == ["finished"]
-        assert len(server.requests) == 2
-
-    asyncio.run(run())
+async def test_a_run_waits_until_the_server_is_back() -> None:
+    called = asyncio.Event()
+    with own_server() as postgres, OfflineServer(REPLIES) as server:
+        agent = _agent(server, postgres, called)
+        async with DurableRuns(postgres.url, agents=[agent], look_interval=0.1) as runs:
+            task = asyncio.create_task(agent.run_async("Go."))
+            await called.wait()
+            await asyncio.sleep(0.5)
+            assert not task.done()
+            await asyncio.to_thread(postgres.start)
+            context = await task
+            assert context["result"].final_output == "Done."
+            assert [one.status for one in await runs.list_runs()] == ["finished"]
+    assert len(server.requests) == 2
 
 
-def test_a_run_goes_on_later_if_the_server_stays_away(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_run_goes_on_later_if_the_server_stays_away(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patience, "PATIENCE", 0.3)
 
-    async def run() -> None:
-        called = asyncio.Event()
-        with own_server() as postgres, OfflineServer(REPLIES) as server:
-            agent = _agent(server, postgres, called)
-            async with DurableRuns(postgres.url, agents=[agent], look_interval=0.1) as runs:
-                with pytest.raises(DurableDatabaseError, match="E156"):
-                    await agent.run_async("Go.")
-                await asyncio.to_thread(postgres.start)
-                run_id = (await runs.list_runs())[0].run_id
-                assert (await runs.result(run_id, timeout=30)).output == "Done."
-            assert len(server.requests) == 2
-
-    asyncio.run(run())
+    called = asyncio.Event()
+    with own_server() as postgres, OfflineServer(REPLIES) as server:
+        agent = _agent(server, postgres, called)
+        async with DurableRuns(postgres.url, agents=[agent], look_interval=0.1) as runs:
+            with pytest.raises(DurableDatabaseError, match="E156"):
+                await agent.run_async("Go.")
+            await asyncio.to_thread(postgres.start)
+            run_id = (await runs.list_runs())[0].run_id
+            assert (await runs.result(run_id, timeout=30)).output == "Done."
+        assert len(server.requests) == 2
 
 
-def test_a_run_that_begins_meanwhile_waits_too() -> None:
-    async def run() -> None:
-        with own_server() as postgres, OfflineServer(["Fine."]) as server:
-            agent = Agent("a", "Help.", model=server.bundle(), middleware=[Durable()])
-            async with DurableRuns(postgres.url, agents=[agent], look_interval=0.1):
-                await asyncio.to_thread(postgres.stop)
-                task = asyncio.create_task(agent.run_async("Go."))
-                await asyncio.sleep(0.5)
-                assert not task.done()
-                await asyncio.to_thread(postgres.start)
-                assert (await task)["result"].final_output == "Fine."
-
-    asyncio.run(run())
+async def test_a_run_that_begins_meanwhile_waits_too() -> None:
+    with own_server() as postgres, OfflineServer(["Fine."]) as server:
+        agent = Agent("a", "Help.", model=server.bundle(), middleware=[Durable()])
+        async with DurableRuns(postgres.url, agents=[agent], look_interval=0.1):
+            await asyncio.to_thread(postgres.stop)
+            task = asyncio.create_task(agent.run_async("Go."))
+            await asyncio.sleep(0.5)
+            assert not task.done()
+            await asyncio.to_thread(postgres.start)
+            assert (await task)["result"].final_output == "Fine."
 
 
 def test_a_file_that_cannot_be_made_is_reported_at_once(tmp_path: Path) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
 
-from kantan_agents.durable import DurableRuns
+from kantan_agents import DurableRuns
 from kantan_agents.errors import DurableRunNotFoundError
 from kantan_agents.testing import OfflineServer, function_call
 from tests.durable.conftest import Scene
@@ -41,14 +40,14 @@ async def _read(runs: DurableRuns, run_id: str, after: int = 0) -> list[Any]:
 
 
 @pytest.mark.parametrize("when", ["in a text", "after a tool"])
-def test_a_reader_of_a_killed_run_misses_nothing(scene: Scene, when: str) -> None:
+async def test_a_reader_of_a_killed_run_misses_nothing(scene: Scene, when: str) -> None:
     replies = [[function_call("look", {"what": "a"}, call_id="c1")], "It is a long answer."]
     with OfflineServer([*replies, *replies[1:]]) as server:
         code = f"WHEN = {when!r}\n{_STREAMED}"
         ended = scene.killed(code, server)
     assert ended["output"] == "It is a long answer."
     runs = DurableRuns(scene.database)
-    events = asyncio.run(_read(runs, ended["run_id"]))
+    events = await _read(runs, ended["run_id"])
     assert [event.sequence for event in events] == list(range(1, len(events) + 1))
     kinds = [event.data["type"] for event in events if event.data["type"] != "text_delta"]
     for kind in ("run_started", "tool_call_started", "tool_call_finished", "run_finished", "went_on"):
@@ -62,17 +61,14 @@ def test_a_reader_of_a_killed_run_misses_nothing(scene: Scene, when: str) -> Non
     )
     assert text == "It is a long answer."
     middle = events[len(events) // 2].sequence
-    assert asyncio.run(_read(runs, ended["run_id"], middle)) == events[middle:]
+    assert await _read(runs, ended["run_id"], middle) == events[middle:]
 
-    async def unknown() -> None:
-        with pytest.raises(DurableRunNotFoundError, match=r"E154.*'nobody'.*runs\.sqlite3"):
-            await _read(runs, "nobody")
-        await runs.stop()
-
-    asyncio.run(unknown())
+    with pytest.raises(DurableRunNotFoundError, match=r"E154.*'nobody'.*runs\.sqlite3"):
+        await _read(runs, "nobody")
+    await runs.stop()
 
 
-def test_events_hold_no_keys(scene: Scene) -> None:
+async def test_events_hold_no_keys(scene: Scene) -> None:
     secret = "sk-proj-" + "a1b2" * 10
     with OfflineServer([f"The key is {secret}."]) as server:
         code = (
@@ -84,9 +80,6 @@ def test_events_hold_no_keys(scene: Scene) -> None:
         scene.run(code, server, first=True, dies=False)
     runs = DurableRuns(scene.database)
 
-    async def read() -> None:
-        run = (await runs.list_runs())[0]
-        assert secret not in str(await _read(runs, run.run_id))
-        await runs.stop()
-
-    asyncio.run(read())
+    run = (await runs.list_runs())[0]
+    assert secret not in str(await _read(runs, run.run_id))
+    await runs.stop()

@@ -11,10 +11,8 @@ import pytest
 from agents import custom_span, trace
 from mcp.types import GetPromptResult, ListPromptsResult, Prompt, PromptMessage, TextContent
 
-from kantan_agents import Agent, CommandLoader, SlashCommands
-from kantan_agents.durable import Durable, DurableRuns
-from kantan_agents.testing import OfflineServer
-from kantan_agents.testing.recorded_request import RecordedRequest
+from kantan_agents import Agent, CommandLoader, Durable, DurableRuns, SlashCommands
+from kantan_agents.testing import OfflineServer, RecordedRequest
 from tests.durable.revival import Case, call, revive
 from tests.lab.changed_runs import INPUTS, INSTRUCTIONS, MIDDLEWARE, write_commands
 from tests.tools.mcp.offering import Offering

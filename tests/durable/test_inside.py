@@ -13,7 +13,7 @@ from agents.mcp import MCPServerStdio
 
 from kantan_agents import Agent
 from kantan_agents.core.interception import current_tool_call
-from kantan_agents.testing.recorded_request import RecordedRequest
+from kantan_agents.testing import RecordedRequest
 from tests.durable.revival import LOOK_INTERVAL, Case, KilledError, call, make, results, revive, served
 from tests.programs import Preloaded
 

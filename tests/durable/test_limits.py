@@ -8,11 +8,9 @@ import pytest
 from agents import ModelResponse
 from openai import APIError
 
-from kantan_agents import Agent
-from kantan_agents.core.interception import Middleware, ModelCall, ModelNext, ToolCall, ToolNext
+from kantan_agents import Agent, Middleware, ModelCall, ModelNext, ToolCall, ToolNext
 from kantan_agents.middleware import Budget, Deadline, Fallback, Retry
-from kantan_agents.testing import OfflineServer, Reply
-from kantan_agents.testing.recorded_request import RecordedRequest
+from kantan_agents.testing import OfflineServer, RecordedRequest, Reply
 from tests.durable.conftest import Scene
 from tests.durable.revival import Case, KilledError, call, opened, results, revive
 

@@ -26,8 +26,6 @@ from kantan_agents.testing import OfflineServer, ScriptedModel
 from tests.durable.revival import call
 from tests.postgres_server import url_of
 
-pytestmark = pytest.mark.anyio
-
 _THREE = [
     [call("pay", "c1", amount=1)],
     [call("pay", "c2", amount=2)],

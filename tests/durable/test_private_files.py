@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kantan_agents import Agent
-from kantan_agents.durable import Durable, DurableRuns
+from kantan_agents import Agent, Durable, DurableRuns
 from kantan_agents.durable.storage.database import RunDatabase
 from kantan_agents.testing import ScriptedModel
 
@@ -45,7 +44,6 @@ def test_an_existing_database_keeps_its_mode(tmp_path: Path) -> None:
     database.close()
 
 
-@pytest.mark.anyio
 @pytest.mark.slow
 async def test_the_engine_creates_nothing_that_others_may_read(tmp_path: Path) -> None:
     agent = Agent("clerk", "Help.", model=ScriptedModel(["Hello."]), middleware=[Durable()])

@@ -31,8 +31,6 @@ from kantan_agents.errors import (
 from kantan_agents.testing import OfflineServer, function_call
 from tests.durable.conftest import Scene
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.fixture
 def anyio_backend() -> str:

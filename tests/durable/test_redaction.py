@@ -10,10 +10,7 @@ from typing import Any
 import pytest
 from agents import RunConfig, SQLiteSession
 
-from kantan_agents import Agent
-from kantan_agents.core.interception import Middleware
-from kantan_agents.core.pipeline import Next, Run
-from kantan_agents.durable import Durable
+from kantan_agents import Agent, Durable, Middleware, Next, Run
 from kantan_agents.errors import NotStorableError, RedactedContentBlockedError
 from kantan_agents.middleware import Approve, Redact
 from tests.durable.revival import Case, KilledError, call, opened, revive, stored_bytes

@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-from kantan_agents import Agent
-from kantan_agents.core.pipeline import Next, Run
-from kantan_agents.durable import Durable
+from kantan_agents import Agent, Durable, Next, Run
 from tests.durable.revival import Case, call, revive
 
 _DENIED = {"deny": ["pay"]}

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from agents import SQLiteSession
 
-from kantan_agents import Agent
-from kantan_agents.durable import Durable
+from kantan_agents import Agent, Durable
 from kantan_agents.durable.session import DurableSession
 from kantan_agents.errors import NotStorableError
 from tests.durable.revival import Case, KilledError, call, revive
@@ -180,38 +179,32 @@ class _Popping(SQLiteSession):
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_one_item_is_removed_although_the_process_is_killed_and_all_are_the_same(when: str) -> None:
-    async def popped() -> None:
-        stored: dict[str, Any] = {}
-        session = _Popping("popping")
-        same: Any = {"role": "user", "content": "Go."}
-        await session.add_items([same, same, same])
-        session.when = when
-        with pytest.raises(KilledError):
-            await DurableSession(session, _Journal(stored)).pop_item()  # type: ignore[arg-type]
-        session.when = ""
-        for _ in range(2):
-            assert await DurableSession(session, _Journal(stored)).pop_item() == same  # type: ignore[arg-type]
-            assert await session.get_items() == [same, same]
-        session.close()
-
-    asyncio.run(popped())
+async def test_one_item_is_removed_although_the_process_is_killed_and_all_are_the_same(when: str) -> None:
+    stored: dict[str, Any] = {}
+    session = _Popping("popping")
+    same: Any = {"role": "user", "content": "Go."}
+    await session.add_items([same, same, same])
+    session.when = when
+    with pytest.raises(KilledError):
+        await DurableSession(session, _Journal(stored)).pop_item()  # type: ignore[arg-type]
+    session.when = ""
+    for _ in range(2):
+        assert await DurableSession(session, _Journal(stored)).pop_item() == same  # type: ignore[arg-type]
+        assert await session.get_items() == [same, same]
+    session.close()
 
 
-def test_clearing_and_reading_happen_once() -> None:
-    async def cleared() -> None:
-        stored: dict[str, Any] = {}
-        session = SQLiteSession("cleared")
-        await session.add_items([{"role": "user", "content": "Go."}])
-        durable = DurableSession(session, _Journal(stored))  # type: ignore[arg-type]
-        read = await durable.get_items()
-        await durable.clear_session()
-        await session.add_items([{"role": "user", "content": "Later."}])
-        again = DurableSession(session, _Journal(stored))  # type: ignore[arg-type]
-        assert await again.get_items() == read
-        await again.clear_session()
-        assert await session.get_items() == [{"role": "user", "content": "Later."}]
-        assert again.session_id == "cleared"
-        session.close()
-
-    asyncio.run(cleared())
+async def test_clearing_and_reading_happen_once() -> None:
+    stored: dict[str, Any] = {}
+    session = SQLiteSession("cleared")
+    await session.add_items([{"role": "user", "content": "Go."}])
+    durable = DurableSession(session, _Journal(stored))  # type: ignore[arg-type]
+    read = await durable.get_items()
+    await durable.clear_session()
+    await session.add_items([{"role": "user", "content": "Later."}])
+    again = DurableSession(session, _Journal(stored))  # type: ignore[arg-type]
+    assert await again.get_items() == read
+    await again.clear_session()
+    assert await session.get_items() == [{"role": "user", "content": "Later."}]
+    assert again.session_id == "cleared"
+    session.close()

@@ -12,10 +12,8 @@ from typing import Any
 
 import pytest
 
-from kantan_agents import Agent
-from kantan_agents.durable import Durable, DurableRuns
-from kantan_agents.testing import OfflineServer, function_call
-from kantan_agents.testing.recorded_request import RecordedRequest
+from kantan_agents import Agent, Durable, DurableRuns
+from kantan_agents.testing import OfflineServer, RecordedRequest, function_call
 from tests.programs import Preloaded
 
 RUNS = 500 if os.environ.get("HYPOTHESIS_PROFILE") == "ci" else 60

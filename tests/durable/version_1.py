@@ -15,10 +15,9 @@ from typing import Any
 
 from agents import SQLiteSession, ToolOutputText
 
-from kantan_agents import Agent, AgentDefinition, task_tool
-from kantan_agents.durable import Durable
+from kantan_agents import Agent, AgentDefinition, Durable, task_tool
 from kantan_agents.middleware import Redact, UserRules
-from kantan_agents.testing.recorded_request import RecordedRequest
+from kantan_agents.testing import RecordedRequest
 from tests.durable.revival import Case, call, opened, results, revive
 
 FILE = Path(__file__).with_name("stored") / "version_1.json"

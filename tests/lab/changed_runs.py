@@ -9,9 +9,7 @@ from typing import Any, Final
 from agents import SessionSettings
 from agents.run import CallModelData, ModelInputData
 
-from kantan_agents import CommandLoader, Middleware, SlashCommands
-from kantan_agents.core.interception import ModelCall, ModelNext
-from kantan_agents.core.pipeline import Next, Run
+from kantan_agents import CommandLoader, Middleware, ModelCall, ModelNext, Next, Run, SlashCommands
 from kantan_agents.middleware import Budget, CompactHistory, Deadline, LimitConcurrency, Redact, Retry
 
 INSTRUCTIONS: Final = "Help. It is visit {{ $ctx.visits }} of {{ $ctx.user.name }}."

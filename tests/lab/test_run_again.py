@@ -16,9 +16,15 @@ from agents import SQLiteSession, custom_span, trace
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from kantan_agents import Agent, AgentDefinition, CommandLoader, task_tool
-from kantan_agents.lab.evaluation import Dataset, evaluate_async, evaluator
-from kantan_agents.lab.replay import Cohort, Recording, record_again_async, replay_async, replay_cohort_async
+from kantan_agents import Agent, AgentDefinition, CommandLoader, Recording, replay_async, task_tool
+from kantan_agents.lab import (
+    Cohort,
+    Dataset,
+    evaluate_async,
+    evaluator,
+    record_again_async,
+    replay_cohort_async,
+)
 from kantan_agents.testing import ScriptedModel
 from kantan_agents.testing import ScriptedToolCall as Call
 from kantan_agents.traces.capture import RunRecord

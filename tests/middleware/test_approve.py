@@ -11,8 +11,7 @@ from agents import Agent as SDKAgent
 from agents import HostedMCPTool, LocalShellTool, ShellTool, WebSearchTool, function_tool
 from openai.types.responses.response_output_item import LocalShellCall, LocalShellCallAction
 
-from kantan_agents import Agent
-from kantan_agents.core.interception import Middleware
+from kantan_agents import Agent, Middleware
 from kantan_agents.errors import ApprovalStateError, InvalidOptionError, MiddlewareResultError
 from kantan_agents.middleware import (
     Approve,
@@ -32,8 +31,6 @@ from kantan_agents.testing import (
     function_call,
 )
 from tests.programs import Preloaded
-
-pytestmark = pytest.mark.anyio
 
 KEY = "a key for these tests only"
 

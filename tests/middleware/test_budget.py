@@ -15,8 +15,7 @@ from agents import ModelResponse, ModelSettings, Usage
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents import Agent, Run
-from kantan_agents.core.interception import ModelCall, ToolCall
+from kantan_agents import Agent, ModelCall, Run, ToolCall
 from kantan_agents.errors import BudgetExceededError, InvalidOptionError
 from kantan_agents.middleware import Budget, BudgetUse, Fallback
 from kantan_agents.testing import (
@@ -28,8 +27,6 @@ from kantan_agents.testing import (
     assistant_message,
     function_call,
 )
-
-pytestmark = pytest.mark.anyio
 
 
 class Priced(ScriptedModel):

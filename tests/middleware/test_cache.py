@@ -20,10 +20,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from openai.types.responses import ResponseOutputMessage, ResponseOutputRefusal
 
-from kantan_agents import Agent, Middleware, SQLiteRecorder, TraceStore, record_traces
+from kantan_agents import (
+    Agent,
+    Middleware,
+    Recording,
+    SQLiteRecorder,
+    TraceStore,
+    record_traces,
+    replay_async,
+)
 from kantan_agents.core.events import ModelCallFinished, TextDelta
 from kantan_agents.errors import BudgetExceededError, InvalidOptionError, RunKeyError, StructuredOutputError
-from kantan_agents.lab.replay import Recording, replay_async
 from kantan_agents.middleware import (
     Budget,
     Cache,
@@ -35,8 +42,6 @@ from kantan_agents.middleware import (
     SQLiteStore,
 )
 from kantan_agents.testing import ModelStep, OfflineServer, ScriptedModel, assistant_message, function_call
-
-pytestmark = pytest.mark.anyio
 
 
 class Counting(ScriptedModel):

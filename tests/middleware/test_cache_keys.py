@@ -24,13 +24,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from openai import AsyncAzureOpenAI, AsyncOpenAI, DefaultAsyncHttpxClient
 
-from kantan_agents import Agent
-from kantan_agents.core.interception import ModelCall
+from kantan_agents import Agent, AnthropicProvider, GeminiProvider, ModelCall, ProviderModel
 from kantan_agents.middleware import Cache
 from kantan_agents.middleware.cache import recipient
 from kantan_agents.middleware.cache.entry import request_key
-from kantan_agents.models.protocol import ProviderModel
-from kantan_agents.models.protocol.http import AnthropicProvider, GeminiProvider
 from kantan_agents.models.structured.requests.request import Request
 from kantan_agents.testing import OfflineServer
 

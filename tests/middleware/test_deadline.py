@@ -23,8 +23,6 @@ from kantan_agents.testing import (
 )
 from tests.clocks import ENOUGH, let_pass
 
-pytestmark = pytest.mark.anyio
-
 
 def answering(text: str = "Done.") -> ScriptedModel:
     return ScriptedModel([[assistant_message(text)]])

@@ -17,8 +17,6 @@ from kantan_agents.middleware import Budget, Deadline
 from kantan_agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
 from tests.clocks import ENOUGH, MORE, let_pass
 
-pytestmark = pytest.mark.anyio
-
 
 async def never(_call: Any = None) -> Any:
     await asyncio.Event().wait()

@@ -24,8 +24,6 @@ from kantan_agents.testing import (
     function_call,
 )
 
-pytestmark = pytest.mark.anyio
-
 
 class Named(ScriptedModel):
     def __init__(self, name: str, *steps: Any) -> None:

@@ -13,10 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.hedging import SITUATIONS, run_in_virtual_time, simulate, with_stragglers
-from kantan_agents import Agent, Middleware, TraceStore, record_traces
+from kantan_agents import Agent, Middleware, Recording, TraceStore, record_traces, replay_async
 from kantan_agents.core.events import ModelCallFinished, ModelCallStarted, TextDelta
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.lab.replay import Recording, replay_async
 from kantan_agents.middleware import Budget, Cache, Fallback, Hedge, LimitConcurrency, Redact
 from kantan_agents.middleware.hedge.hedge import Allowance, Latencies
 from kantan_agents.testing import ModelStep, ScriptedModel, assistant_message, function_call

@@ -8,9 +8,7 @@ from typing import Any
 import anyio
 from agents import ModelResponse
 
-from kantan_agents import Agent, Middleware
-from kantan_agents.core.interception import ModelCall, ModelNext
-from kantan_agents.durable import Durable
+from kantan_agents import Agent, Durable, Middleware, ModelCall, ModelNext
 from kantan_agents.middleware import Budget, Cache, Hedge, LimitConcurrency, MemoryStore
 from tests.durable.revival import Case, call, revive
 

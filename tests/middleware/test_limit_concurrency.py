@@ -16,8 +16,7 @@ from agents import Agent as SDKAgent
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents import Agent, run_of
-from kantan_agents.core.events import Event
+from kantan_agents import Agent, AnthropicProvider, Event, run_of
 from kantan_agents.errors import (
     DeadlineExceededError,
     InvalidOptionError,
@@ -30,12 +29,9 @@ from kantan_agents.middleware import Deadline, LimitConcurrency, Retry
 from kantan_agents.middleware.limit_concurrency import places as places_module
 from kantan_agents.middleware.limit_concurrency.places import HeldPlace, Places, Waiter, Window
 from kantan_agents.middleware.limit_concurrency.rate_limits import pause_after, pause_of_answer
-from kantan_agents.models.protocol import AnthropicProvider
 from kantan_agents.testing import OfflineServer, Reply, ScriptedModel, assistant_message, function_call
 from tests.clocks import let_pass
 from tests.models.protocol.wire_server import Body, WireServer, recorded
-
-pytestmark = pytest.mark.anyio
 
 DONE = [assistant_message("Done.")]
 

@@ -25,8 +25,6 @@ from kantan_agents.middleware import (
 )
 from kantan_agents.testing import ScriptedModel, function_call
 
-pytestmark = pytest.mark.anyio
-
 
 class Out(pydantic.BaseModel):
     text: str

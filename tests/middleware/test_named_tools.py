@@ -12,9 +12,7 @@ from agents.mcp._compat import MCPError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents import Agent, ToolRetrieval, rule_parameter
-from kantan_agents.agent.delegation import task_tool
-from kantan_agents.core.interception import Middleware
+from kantan_agents import Agent, AgentDefinition, Middleware, ToolRetrieval, rule_parameter, task_tool
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.middleware import (
     Approve,
@@ -27,13 +25,10 @@ from kantan_agents.middleware import (
     pending,
     to_json,
 )
-from kantan_agents.subagent_files import AgentDefinition
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from kantan_agents.tool_rules import ToolRules, decide_call, parse_arguments
 from kantan_agents.tools.facts import facts_of
 from tests.tools.test_server_names import Server
-
-pytestmark = pytest.mark.anyio
 
 
 def bash(command: str) -> str:

@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 from openai.types.responses import ResponseTextDeltaEvent
 from pydantic import BaseModel
 
-from kantan_agents import Agent
-from kantan_agents.core.interception import Middleware, ModelCall, redacted_data
-from kantan_agents.core.pipeline import Next, Run
+from kantan_agents import Agent, Middleware, ModelCall, Next, Run
+from kantan_agents.core.interception import redacted_data
 from kantan_agents.errors import InvalidOptionError, RedactedContentBlockedError, StructuredOutputError
 from kantan_agents.middleware import Approve, Approved, Redact, resume, to_json
 from kantan_agents.middleware.redact.json_text import JsonRedaction, change_json
@@ -35,8 +34,6 @@ from kantan_agents.testing import (
     function_call,
 )
 from tests.core.interception.streams import SaysItInItems
-
-pytestmark = pytest.mark.anyio
 
 MAIL = "aiko@example.com"
 PHONE = "03-1234-5678"

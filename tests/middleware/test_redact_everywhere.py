@@ -24,15 +24,11 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 from typing_extensions import Self
 
-from kantan_agents import Agent
-from kantan_agents.core.interception import Middleware
+from kantan_agents import Agent, Middleware, SQLiteRecorder
 from kantan_agents.middleware import Redact, Retry, ToolErrors
 from kantan_agents.middleware.redact.exceptions import redacted_exception
 from kantan_agents.testing import OfflineServer, Reply, ScriptedModel, assistant_message, function_call
-from kantan_agents.traces.recorder import SQLiteRecorder
 from tests.middleware.test_redact import Recorded
-
-pytestmark = pytest.mark.anyio
 
 MAIL = "aiko@example.com"
 

@@ -24,7 +24,6 @@ def redaction(*, blocks: bool = False) -> Redaction:
     return Redaction(rules, Placeholders(list(rules)), None if blocks else kept)
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize(
     "data",
     [LONG, json.dumps({"text": LONG, "list": [LONG[:500]] * 3}), [{"role": "user", "content": LONG}]],
@@ -48,7 +47,6 @@ async def test_other_tasks_run_while_a_long_text_is_redacted_as_it_is_at_once(da
     assert in_pieces.input(data, "") == redaction().input(data, "")
 
 
-@pytest.mark.anyio
 async def test_a_finding_in_a_long_text_ends_a_run_that_blocks() -> None:
     with pytest.raises(RedactedContentBlockedError):
         await redaction(blocks=True).ahead(LONG, "the input")

@@ -9,13 +9,10 @@ from agents import ModelRetrySettings, ModelSettings, RunConfig, retry_policies
 from kantan_llm import AsyncClientBundle
 from openai import RateLimitError
 
-from kantan_agents import Agent
-from kantan_agents.core.interception import Middleware
+from kantan_agents import Agent, Middleware
 from kantan_agents.errors import DeadlineExceededError, InvalidOptionError, ToolNotAllowedError
 from kantan_agents.middleware import Budget, Retry, ToolErrors
 from kantan_agents.testing import OfflineServer, Reply, ScriptedModel, assistant_message, function_call
-
-pytestmark = pytest.mark.anyio
 
 NOW = {"retry-after-ms": "1"}
 

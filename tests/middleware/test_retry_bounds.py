@@ -19,17 +19,14 @@ from hypothesis import strategies as st
 from kantan_llm import AsyncClientBundle
 from openai import AsyncOpenAI
 
-from kantan_agents import Agent
-from kantan_agents.agent.delegation import task_tool
+from kantan_agents import Agent, AnthropicProvider, GeminiProvider, StatusJudge, task_tool
 from kantan_agents.errors import (
     DeadlineExceededError,
     ModelNotConfiguredError,
     ProviderRequestError,
 )
-from kantan_agents.lab.judges import StatusJudge
 from kantan_agents.middleware import Deadline, Fallback, Retry
 from kantan_agents.models import sent_once
-from kantan_agents.models.protocol import AnthropicProvider, GeminiProvider
 from kantan_agents.testing import (
     OfflineServer,
     Reply,
@@ -210,7 +207,6 @@ def test_the_server_gets_as_many_requests_as_attempts_and_no_wait_is_shorter_tha
 
 # Where the requests are made.
 
-pytestmark = pytest.mark.anyio
 APIS = pytest.mark.parametrize("api", ["responses", "chat"])
 
 

@@ -26,8 +26,6 @@ from kantan_agents.testing import ScriptedModel, assistant_message, function_cal
 from kantan_agents.traces import registry
 from tests.programs import Preloaded
 
-pytestmark = pytest.mark.anyio
-
 KEY = b"0123456789abcdef, the first key"
 OTHER = "another key, which somebody else has"
 POSIX = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="Windows has no modes of files")

@@ -7,9 +7,8 @@ import pytest
 from agents import Agent as SDKAgent
 from agents import UserError, function_tool
 
-from kantan_agents import Agent
+from kantan_agents import Agent, Middleware, ToolCall
 from kantan_agents.core.events import ToolCallFinished
-from kantan_agents.core.interception import Middleware, ToolCall
 from kantan_agents.errors import InvalidOptionError, ToolNotAllowedError
 from kantan_agents.middleware import Budget, ToolErrors
 from kantan_agents.testing import (
@@ -19,8 +18,6 @@ from kantan_agents.testing import (
     assistant_message,
     function_call,
 )
-
-pytestmark = pytest.mark.anyio
 
 SECRET = "sk-abcdefghijklmnop"
 

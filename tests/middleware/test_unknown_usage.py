@@ -24,8 +24,6 @@ from kantan_agents.middleware import Budget, Fallback
 from kantan_agents.testing import OfflineServer, Profile, ScriptedModel, assistant_message
 from tests.core.events.watched_runs import Passes
 
-pytestmark = pytest.mark.anyio
-
 SILENT = Profile("silent", usage="never")
 PRICES = {"*": (1_000_000, 1_000_000)}
 streamed_or_not = pytest.mark.parametrize("streamed", [False, True], ids=["run", "stream"])

@@ -24,8 +24,7 @@ from hypothesis import strategies as st
 from openai import AsyncOpenAI
 from pydantic import BaseModel, Field
 
-from kantan_agents import Agent
-from kantan_agents.core.interception import Middleware
+from kantan_agents import Agent, Middleware
 from kantan_agents.models.call_ids import UniqueIds
 from kantan_agents.models.whole_text import (
     WholeDeltas,
@@ -45,8 +44,6 @@ from kantan_agents.testing import (
     assistant_message,
     function_call,
 )
-
-pytestmark = pytest.mark.anyio
 
 HALF = "half \ud83d"
 IDS: dict[str, Callable[[int], Any]] = {

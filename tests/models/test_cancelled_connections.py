@@ -19,8 +19,6 @@ from kantan_agents import Agent, connection_stats
 from kantan_agents.models.http_pools import reclaim_connections
 from kantan_agents.testing import OfflineServer
 
-pytestmark = pytest.mark.anyio
-
 PLACES = 5
 AT_ONCE = 8
 STEPS = 150

@@ -55,7 +55,6 @@ def text(words: str) -> dict[str, Any]:
     return {"type": "text", "text": words}
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
 @pytest.mark.parametrize("how", ["run", "stream", "Runner"])
 async def test_images_and_files_are_sent_after_the_results(make: Any, how: str) -> None:
@@ -87,7 +86,6 @@ async def test_images_and_files_are_sent_after_the_results(make: Any, how: str) 
     ]
 
 
-@pytest.mark.anyio
 async def test_the_responses_api_gets_them_in_the_result() -> None:
     with OfflineServer([{"tool": "look", "arguments": {}}, "Seen."]) as server:
         await Agent("a", "x", model=server.bundle(), tools=[look]).run_async("Go")

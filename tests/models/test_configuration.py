@@ -11,9 +11,8 @@ from agents.models import get_default_model
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kantan_agents import Agent, run_of
+from kantan_agents import Agent, StatusJudge, run_of
 from kantan_agents.errors import ModelNotConfiguredError, ModelNotFoundError
-from kantan_agents.lab.judges import StatusJudge
 from kantan_agents.middleware import Fallback
 from kantan_agents.models.configuration import check_key
 from kantan_agents.testing import OfflineServer, ScriptedModel
@@ -152,7 +151,6 @@ def test_a_key_that_is_set_after_the_agent_was_created_is_used(monkeypatch: pyte
         assert server.requests[0].model == "gpt-5-mini"
 
 
-@pytest.mark.anyio
 async def test_a_stream_a_structured_output_and_a_judge_raise_the_same_error() -> None:
     with pytest.raises(ModelNotConfiguredError):
         async with Agent("a", "b", model="gpt-5-mini").stream("hi") as run:

@@ -17,12 +17,17 @@ from agents import ModelProvider, OpenAIChatCompletionsModel, set_default_openai
 from kantan_llm import AsyncClientBundle, KantanAsyncLLM
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
-from kantan_agents import Agent, AnthropicProvider, ConnectionStats, GeminiProvider, connection_stats
+from kantan_agents import (
+    Agent,
+    AnthropicProvider,
+    ConnectionStats,
+    GeminiProvider,
+    Provider,
+    connection_stats,
+)
 from kantan_agents.models.http_pools import reclaim_connections
-from kantan_agents.models.protocol import Provider, ProviderContext
+from kantan_agents.models.protocol import ProviderContext
 from kantan_agents.testing import OfflineServer
-
-pytestmark = pytest.mark.anyio
 
 
 def stats_of(url: str) -> ConnectionStats | None:

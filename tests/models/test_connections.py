@@ -11,8 +11,6 @@ from kantan_agents import Agent
 from kantan_agents.models.client_pool import sdk_model
 from kantan_agents.testing import OfflineServer
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize("api", ["responses", "chat"])

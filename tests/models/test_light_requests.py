@@ -24,8 +24,6 @@ from kantan_agents.models import client_pool
 from kantan_agents.models.light_requests import _defer_lists, _restore_lists, use_light_requests
 from kantan_agents.testing import OfflineServer, ScriptedToolCall
 
-pytestmark = pytest.mark.anyio
-
 APIS = pytest.mark.parametrize("api", ["responses", "chat"])
 INPUT = {"responses": "input", "chat": "messages"}
 CONVERSATION: list[Any] = [

@@ -147,7 +147,6 @@ def test_the_default_api_is_used(openai: OfflineServer) -> None:
         assert answer(agent) == "gpt-4.1 chat/completions Bearer env"
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("has_key", [True, False])
 async def test_embeddings_by_name_use_the_default_client(
     other: OfflineServer, monkeypatch: pytest.MonkeyPatch, has_key: bool

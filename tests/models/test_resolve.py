@@ -137,7 +137,6 @@ def test_an_sdk_model_is_used_unchanged() -> None:
     assert Agent("a", "b", model=model).sdk_agent.model is model
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_a_name_is_sent_to_its_provider_when_the_sdk_runs_the_agent(
     server: Any, streamed: bool

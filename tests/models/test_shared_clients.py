@@ -27,8 +27,6 @@ from kantan_agents.models.tls import tls_settings
 from kantan_agents.testing import OfflineServer
 from tests.models.protocol.wire_server import Body, WireServer, recorded
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.fixture(autouse=True)
 def _no_pools_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:

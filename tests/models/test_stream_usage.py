@@ -23,8 +23,6 @@ from kantan_agents.models import stream_usage
 from kantan_agents.models.origin import ModelOrigin
 from kantan_agents.testing import OfflineServer, Profile, Reply
 
-pytestmark = pytest.mark.anyio
-
 ASKED = {"include_usage": True}
 
 

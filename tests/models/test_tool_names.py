@@ -14,8 +14,6 @@ from kantan_agents import Agent
 from kantan_agents.models.tool_names import SentNames
 from kantan_agents.testing import OfflineServer, ScriptedToolCall
 
-pytestmark = pytest.mark.anyio
-
 ACCEPTED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 ODD = ["dots.in/name", "with space", "日本語", "x" * 90, "dots_in_name", "a:b"]
 

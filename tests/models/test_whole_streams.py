@@ -15,8 +15,6 @@ from kantan_agents import Agent, TraceStore, record_traces
 from kantan_agents.middleware import Retry
 from kantan_agents.testing import OfflineServer, Reply
 
-pytestmark = pytest.mark.anyio
-
 DONE = "data: [DONE]\n\n"
 
 

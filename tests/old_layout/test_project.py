@@ -47,7 +47,6 @@ def delete(path: str) -> str:
     raise AssertionError(path)
 
 
-@pytest.mark.anyio
 async def test_agent_files_are_loaded_and_run(project: Path) -> None:
     loader = AgentLoader()
     agents = await loader.load_agents()
@@ -65,7 +64,6 @@ async def test_agent_files_are_loaded_and_run(project: Path) -> None:
     assert [tool.name for tool in model.calls[0].tools] == ["look", "Task"]
 
 
-@pytest.mark.anyio
 async def test_skills_commands_and_instructions_of_a_project_are_used(project: Path) -> None:
     model = ScriptedModel([{"tool": "Skill", "arguments": {"name": "release-notes"}}, "Hello."])
     commands = SlashCommands({"allow": ["greet"]}, files=CommandLoader())

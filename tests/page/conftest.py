@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect
 
+from kantan_agents import TraceStore
 from tests.page.browser import open_chromium
+from tests.page.sample import make
+from tests.page.served import apart
 
 _PATIENCE = 20_000
 """Milliseconds: a busy machine takes its time."""
@@ -20,6 +24,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.browser)
+
+
+@pytest.fixture(scope="module")
+def path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The database that the function ``make`` of the test module has written, or that of the sample."""
+    written = tmp_path_factory.mktemp("page") / "traces.sqlite3"
+    apart(lambda: getattr(request.module, "make", make)(written))
+    return written
+
+
+@pytest.fixture(scope="module")
+def store(path: Path) -> TraceStore:
+    return TraceStore(path)
 
 
 @pytest.fixture(scope="package")

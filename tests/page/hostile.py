@@ -11,8 +11,10 @@ from typing import Any, Final
 import attrs
 
 from kantan_agents import RUBRIC, Agent, Prompt, TraceStore, record_traces
-from kantan_agents.lab.evaluation import (
+from kantan_agents.lab import (
     Case,
+    Change,
+    Cohort,
     Dataset,
     Evaluation,
     FinishedCase,
@@ -20,8 +22,8 @@ from kantan_agents.lab.evaluation import (
     add_label,
     evaluate,
     evaluator,
+    replay_cohort,
 )
-from kantan_agents.lab.replay import Change, Cohort, replay_cohort
 from kantan_agents.testing import OfflineServer, Reply, ScriptedModel, ScriptedToolCall
 
 FLAG: Final = "kantanOwned"

@@ -9,26 +9,18 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
+from kantan_agents import TraceStore
 from kantan_agents.page import traces_app
 from kantan_agents.page.data.read_run import read_run
 from kantan_agents.page.report import write_run_report
-from kantan_agents.traces.store import TraceStore
 from tests.page.axe import axe_script, violations, violations_of_all_looks
-from tests.page.sample import make
-from tests.page.served import apart, served
+from tests.page.served import served
 from tests.page.settled import Settling
 
 
 @pytest.fixture(scope="module")
 def script(pytestconfig: pytest.Config) -> str:
     return axe_script(Path(str(pytestconfig.cache.mkdir("axe"))))
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> TraceStore:
-    path = tmp_path_factory.mktemp("accessible") / "traces.sqlite3"
-    apart(lambda: make(path))
-    return TraceStore(path)
 
 
 @pytest.fixture(scope="module")

@@ -11,11 +11,10 @@ from playwright.sync_api import Page, expect
 from starlette.testclient import TestClient
 
 from kantan_agents import Agent, Prompt, TraceStore, record_traces
-from kantan_agents.lab.evaluation import Case, Dataset, FinishedCase, evaluate, evaluator
-from kantan_agents.lab.replay import Change, Cohort, replay_cohort
+from kantan_agents.lab import Case, Change, Cohort, Dataset, FinishedCase, evaluate, evaluator, replay_cohort
 from kantan_agents.page import traces_app
 from kantan_agents.testing import RecordedCall, ScriptedModel
-from tests.page.served import apart, served
+from tests.page.served import served
 from tests.traces.store.sample_database import open_sample
 
 HOSTILE = '<img src=x onerror="window.hit=1">'
@@ -47,13 +46,6 @@ def make(path: Path) -> None:
     cohort = Cohort.select(store, version="v1", limit=1)
     replay_cohort(cohort, agent("v1"), Change.prompt(Prompt("p", "v2", "Be kind.")), name="kinder")
     recorder.shutdown()
-
-
-@pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("comparisons") / "traces.sqlite3"
-    apart(lambda: make(path))
-    return path
 
 
 @pytest.fixture(scope="module")

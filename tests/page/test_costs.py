@@ -18,18 +18,10 @@ from kantan_agents.lab.experiment.prices import Prices
 from kantan_agents.page import traces_app
 from kantan_agents.page.data.read_run import cost_of, read_run
 from kantan_agents.testing import OfflineServer, Profile, ScriptedToolCall
-from tests.page.sample import make
 from tests.page.served import apart, served
 from tests.traces.store.sample_database import open_sample
 
 PRICES = {"gpt": (2_000.0, 10_000.0)}
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> TraceStore:
-    path = tmp_path_factory.mktemp("costs") / "traces.sqlite3"
-    apart(lambda: make(path))
-    return TraceStore(path)
 
 
 def run_data(store: TraceStore, prices: dict[str, tuple[float, float]] | None, trace: str = "LAST") -> Any:

@@ -8,10 +8,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from kantan_agents import Agent, Prompt, TraceStore, record_traces
-from kantan_agents.agent.delegation import task_tool
+from kantan_agents import Agent, AgentDefinition, Prompt, TraceStore, record_traces, task_tool
 from kantan_agents.page import traces_app
-from kantan_agents.subagent_files import AgentDefinition
 from kantan_agents.testing import OfflineServer, ScriptedToolCall
 from tests.page.served import apart, served
 

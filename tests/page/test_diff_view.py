@@ -11,10 +11,10 @@ from playwright.sync_api import Page, expect
 from starlette.testclient import TestClient
 
 from kantan_agents import Agent, Prompt, TraceStore, record_traces
-from kantan_agents.lab.replay import Change, Cohort, replay_cohort
+from kantan_agents.lab import Change, Cohort, replay_cohort
 from kantan_agents.page import traces_app
 from kantan_agents.testing import RecordedCall, ScriptedModel, ScriptedToolCall
-from tests.page.served import apart, served
+from tests.page.served import served
 from tests.traces.store.sample_database import open_sample
 
 V1 = Prompt("p", "v1", "Be brief.")
@@ -44,13 +44,6 @@ def make(path: Path) -> None:
     cohort = Cohort.select(TraceStore(path), version="v1", limit=1)
     replay_cohort(cohort, agent(V1), Change.prompt(V2), name="kind")
     recorder.shutdown()
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> TraceStore:
-    path = tmp_path_factory.mktemp("diff") / "traces.sqlite3"
-    apart(lambda: make(path))
-    return TraceStore(path)
 
 
 @pytest.fixture(scope="module")

@@ -14,10 +14,10 @@ from starlette.applications import Starlette
 from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
+from kantan_agents import TraceStore
 from kantan_agents.page import traces_app
 from kantan_agents.page.data.read_run import read_run
 from kantan_agents.page.report import write_run_report
-from kantan_agents.traces.store import TraceStore
 from tests.page.hostile import ATTACK, FLAG, Hostile, make
 from tests.page.served import apart, served
 from tests.page.settled import Settling

@@ -16,7 +16,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 from starlette.testclient import TestClient
 
 from kantan_agents import TraceStore
-from kantan_agents.lab.evaluation import Evaluation, LabelQueue, add_label, labels_of
+from kantan_agents.lab import Evaluation, LabelQueue, add_label, labels_of
 from kantan_agents.lab.evaluation.experiment.tables import EVALUATIONS, RESULTS
 from kantan_agents.page import traces_app
 from kantan_agents.page.api.labels import LARGEST_BODY

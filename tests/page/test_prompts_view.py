@@ -16,7 +16,7 @@ from kantan_agents.page import traces_app
 from kantan_agents.page.data.prompt_versions import changed_lines
 from kantan_agents.page.data.scores_over_time import _periods, _unit
 from kantan_agents.testing import ScriptedModel
-from tests.page.served import apart, served
+from tests.page.served import served
 from tests.traces.store.sample_database import open_sample
 
 HOSTILE = '<img src=x onerror="window.hit=1">/a b'
@@ -33,13 +33,6 @@ def make(path: Path) -> None:
         for name in ("team/support", HOSTILE) if version == HOSTILE else ("team/support",):
             Agent("a", Prompt(name, version, text), model=ScriptedModel(lambda _call: "done")).run("hello")
     recorder.shutdown()
-
-
-@pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("prompts") / "traces.sqlite3"
-    apart(lambda: make(path))
-    return path
 
 
 @pytest.fixture(scope="module")

@@ -18,16 +18,7 @@ from kantan_agents.middleware import Redact
 from kantan_agents.page.data.read_run import read_run
 from kantan_agents.page.report import report_page, write_run_report
 from kantan_agents.page.report.file import MODULES, joined_script, read_static
-from tests.page.sample import make
-from tests.page.served import apart
 from tests.traces.store.sample_database import open_sample
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> TraceStore:
-    path = tmp_path_factory.mktemp("report") / "traces.sqlite3"
-    apart(lambda: make(path))
-    return TraceStore(path)
 
 
 @pytest.fixture

@@ -12,11 +12,9 @@ import pytest
 from playwright.sync_api import Page, expect
 from starlette.testclient import TestClient
 
-from kantan_agents import TraceStore
-from kantan_agents.lab.replay import Recording
+from kantan_agents import Recording, TraceStore
 from kantan_agents.page import traces_app
-from tests.page.sample import make
-from tests.page.served import apart, served
+from tests.page.served import served
 from tests.traces.store.sample_database import open_sample
 
 HOSTILE = [
@@ -24,13 +22,6 @@ HOSTILE = [
     "</script><script>window.hit=1</script>",
     "javascript:alert(1)",
 ]
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> TraceStore:
-    path = tmp_path_factory.mktemp("run") / "traces.sqlite3"
-    apart(lambda: make(path))
-    return TraceStore(path)
 
 
 @pytest.fixture(scope="module")

@@ -15,13 +15,6 @@ from tests.page.sample import make
 from tests.page.served import apart
 
 
-@pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("runs") / "traces.sqlite3"
-    apart(lambda: make(path))
-    return path
-
-
 @pytest.fixture
 def client(path: Path) -> Iterator[TestClient]:
     with TestClient(traces_app(path), base_url="http://127.0.0.1") as client:

@@ -16,13 +16,6 @@ from tests.traces.store.sample_database import SampleDatabase, open_sample
 
 
 @pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("runs") / "traces.sqlite3"
-    apart(lambda: make(path))
-    return path
-
-
-@pytest.fixture(scope="module")
 def address(path: Path) -> Iterator[str]:
     with served(traces_app(path)) as address:
         yield address

@@ -15,8 +15,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from kantan_agents import TraceStore
 from kantan_agents.testing import OfflineServer
-from kantan_agents.traces.store import TraceStore
 
 WORKERS = 2
 QUESTIONS = 12

@@ -28,8 +28,6 @@ from kantan_agents.errors import BudgetExceededError
 from kantan_agents.middleware import Budget, Fallback
 from kantan_agents.testing import OfflineServer, Reply, ReplyLike
 
-pytestmark = pytest.mark.anyio
-
 KEY = "sk-local"
 # Nothing is downloaded and nothing is reported.
 QUIET = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_TELEMETRY": "False", "NO_PROXY": "127.0.0.1"}

@@ -13,8 +13,8 @@ import pytest
 from jupyter_client.manager import start_new_kernel
 from nbclient import NotebookClient
 
+from kantan_agents import TraceStore
 from kantan_agents.testing import OfflineServer
-from kantan_agents.traces.store import TraceStore
 
 # The clients of kernels leave sockets and event loops of their own to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

@@ -6,9 +6,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from kantan_agents import AgentDefinition
 from kantan_agents.core.context import is_reserved
 from kantan_agents.errors import InvalidDefinitionError
-from kantan_agents.subagent_files import AgentDefinition
 from kantan_agents.subagent_files.frontmatter.keys import FIELD_OF, looks_like
 
 # Separated by "¦": text with a special meaning in YAML, in Markdown or in subagent files.

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 import pytest
 
-from kantan_agents.subagent_files import AgentLoader
+from kantan_agents import AgentLoader
 from kantan_agents.subagent_files.frontmatter.document import read_regular_file
 from kantan_agents.subagent_files.loading import cache, scan
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from kantan_agents import AgentDefinition
 from kantan_agents.errors import AgentFileError, InvalidDefinitionError
-from kantan_agents.subagent_files import AgentDefinition
 from kantan_agents.subagent_files.frontmatter.document import MAX_BYTES
 
 TEXT = "---\nname: a\ndescription: b\n---\n\nP\n"

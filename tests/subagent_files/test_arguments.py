@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from kantan_agents import AgentDefinition, AgentLoader
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.subagent_files import AgentDefinition, AgentLoader
 
 LOADER = AgentLoader([], builtin=[AgentDefinition(name="a", description="b")])
 
@@ -33,7 +33,6 @@ def test_a_value_of_the_wrong_type_is_refused(
     assert (caught.value.option, repr(value) in str(caught.value)) == (option, True)
 
 
-@pytest.mark.anyio
 async def test_an_invalid_name_is_refused_before_any_file_is_read() -> None:
     with pytest.raises(InvalidOptionError, match="name: must be a str, not None"):
         await AgentLoader([], builtin=[]).get_agent(None)  # type: ignore[arg-type]

@@ -10,8 +10,8 @@ from typing import Any
 import attrs
 import pytest
 
+from kantan_agents import AgentDefinition
 from kantan_agents.errors import InvalidDefinitionError
-from kantan_agents.subagent_files import AgentDefinition
 
 
 def problems_of(**values: Any) -> tuple[str, ...]:

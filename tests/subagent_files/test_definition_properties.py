@@ -6,8 +6,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kantan_agents import AgentDefinition
 from kantan_agents.errors import AgentFileError, InvalidDefinitionError
-from kantan_agents.subagent_files import AgentDefinition
 from kantan_agents.subagent_files.fix import fixed_text
 from kantan_agents.subagent_files.frontmatter.keys import KEY_OF
 from tests.subagent_files.agent_texts import definitions, file_texts

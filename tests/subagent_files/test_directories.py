@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from kantan_agents import AgentLoader
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.subagent_files import AgentLoader
 from tests.subagent_files.agent_tree import write
 from tests.subagent_files.conftest import Places
 

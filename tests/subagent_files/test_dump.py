@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kantan_agents.subagent_files import AgentDefinition
+from kantan_agents import AgentDefinition
 
 
 def front_of(**values: Any) -> list[str]:

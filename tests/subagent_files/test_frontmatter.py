@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
+from kantan_agents import AgentDefinition
 from kantan_agents.errors import AgentFileError, InvalidDefinitionError
-from kantan_agents.subagent_files import AgentDefinition
 from kantan_agents.subagent_files.frontmatter import nodes
 
 EXAMPLE = """\

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kantan_agents import AgentDefinition
 from kantan_agents.errors import InvalidDefinitionError
-from kantan_agents.subagent_files import AgentDefinition
 
 
 def loads(*lines: str, close: str = "---\n\nP\n") -> AgentDefinition:

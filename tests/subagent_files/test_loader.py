@@ -71,7 +71,6 @@ def test_scenario_agents_of_claude_code_are_loaded_from_the_home(places: Places)
     )
 
 
-@pytest.mark.anyio
 async def test_scenario_the_loader_has_directories_and_loads_all_or_one(places: Places) -> None:
     path = put(places, "project .kode")
     loader = places.loader()
@@ -108,7 +107,6 @@ def test_the_error_for_an_unknown_name_lists_all_names_similar_ones_first(places
     )
 
 
-@pytest.mark.anyio
 async def test_get_agent_async_raises_the_same_error_for_an_unknown_name(places: Places) -> None:
     with pytest.raises(AgentNotFoundError, match="available: none"):
         await places.loader().get_agent("nobody")

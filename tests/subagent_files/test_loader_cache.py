@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from kantan_agents import AgentLoader
 from kantan_agents.errors import AgentNotFoundError
-from kantan_agents.subagent_files import AgentLoader
 from kantan_agents.subagent_files.loading import cache, loader, scan
 from kantan_agents.subagent_files.loading.scan import is_racy
 from tests.subagent_files.agent_tree import agent_text, restore_date, set_unique_time, write, write_text
@@ -43,7 +43,6 @@ def test_scenario_the_cache_keeps_the_most_recently_used_files(tmp_path: Path, r
 
 
 @settled
-@pytest.mark.anyio
 async def test_scenario_a_cached_agent_is_returned_without_reading_its_file(
     tmp_path: Path, reads: list[str]
 ) -> None:

@@ -13,8 +13,8 @@ import anyio
 import pytest
 from blockbuster import blockbuster_ctx
 
+from kantan_agents import AgentDefinition, AgentLoader
 from kantan_agents.errors import AgentNotFoundError
-from kantan_agents.subagent_files import AgentDefinition, AgentLoader
 from kantan_agents.subagent_files.frontmatter.document import read_regular_file
 from kantan_agents.subagent_files.loading import loader, scan
 from kantan_agents.subagent_files.loading.scan import PathState, signature_at
@@ -30,7 +30,6 @@ def agents(tmp_path: Path) -> AgentLoader:
     return AgentLoader([tmp_path], cache_size=4, recheck_seconds=0)
 
 
-@pytest.mark.anyio
 async def test_only_a_stat_runs_on_the_event_loop(tmp_path: Path) -> None:
     write(tmp_path / "a.md", "a")
     agents = AgentLoader([tmp_path], recheck_seconds=3600)
@@ -47,7 +46,6 @@ async def test_only_a_stat_runs_on_the_event_loop(tmp_path: Path) -> None:
             await agents.get_agent("b")
 
 
-@pytest.mark.anyio
 async def test_eight_tasks_and_four_threads_get_current_definitions(
     agents: AgentLoader, tmp_path: Path
 ) -> None:
@@ -96,7 +94,6 @@ async def test_eight_tasks_and_four_threads_get_current_definitions(
     assert list(agents.load_agents_now()) == list(fresh)
 
 
-@pytest.mark.anyio
 async def test_cancelling_a_waiting_task_does_not_affect_the_others(
     agents: AgentLoader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,7 +135,6 @@ class TestManyDirectories:
             write(tmp_path / str(number) / "a.md", f"agent-{number}")
         return AgentLoader([tmp_path], recheck_seconds=3600)
 
-    @pytest.mark.anyio
     @pytest.mark.usefixtures("_settled")
     async def test_no_stat_runs_on_the_event_loop(
         self, many: AgentLoader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -158,7 +154,6 @@ class TestManyDirectories:
         assert (await many.get_agent("new")).name == "new"
         assert threading.get_ident() not in looking
 
-    @pytest.mark.anyio
     @pytest.mark.usefixtures("_settled")
     async def test_concurrent_calls_share_one_check(
         self, many: AgentLoader, monkeypatch: pytest.MonkeyPatch
@@ -191,7 +186,6 @@ class TestManyDirectories:
         assert len(looked) == 2 * 61
 
 
-@pytest.mark.anyio
 async def test_loads_requested_during_a_load_share_the_next_one_and_see_earlier_changes(
     agents: AgentLoader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -226,7 +220,6 @@ async def test_loads_requested_during_a_load_share_the_next_one_and_see_earlier_
     assert len(listings) == 2
 
 
-@pytest.mark.anyio
 async def test_a_log_handler_may_call_the_loader(agents: AgentLoader, tmp_path: Path) -> None:
     write_text(tmp_path / "broken.md", "---\nnothing\n---\n")
     asked: list[str] = []

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from kantan_agents import AgentDefinition, AgentLoader
 from kantan_agents.errors import AgentFileError, InvalidDefinitionError
-from kantan_agents.subagent_files import AgentDefinition, AgentLoader
 from kantan_agents.subagent_files.fix import fixed_text
 from tests.subagent_files.real_world_files import SAMPLES, write_samples
 

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from kantan_agents.subagent_files import AgentDefinition, model_of
+from kantan_agents.subagent_files import MODELS, AgentDefinition, model_of
 from kantan_agents.subagent_files import remarks as remarks_module
 from kantan_agents.subagent_files.frontmatter.keys import folded
-from kantan_agents.subagent_files.names import MODELS
 from kantan_agents.subagent_files.remarks import remarks_of
 from tests.subagent_files.agent_texts import definitions
 

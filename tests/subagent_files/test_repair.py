@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from kantan_agents import AgentDefinition
 from kantan_agents.errors import AgentFileError, InvalidDefinitionError
-from kantan_agents.subagent_files import AgentDefinition
 
 UNINDENTED = """\
 ---

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents.subagent_files import AgentDefinition
+from kantan_agents import AgentDefinition
 from kantan_agents.subagent_files.loading.agents import SearchIndex
 
 AGENTS = {

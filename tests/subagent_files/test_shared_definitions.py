@@ -15,8 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents import Agent
-from kantan_agents.subagent_files import AgentDefinition, AgentLoader
+from kantan_agents import Agent, AgentDefinition, AgentLoader
 from kantan_agents.testing import ScriptedModel, assistant_message
 from tests.subagent_files.agent_texts import definitions
 from tests.subagent_files.agent_tree import agent_text, set_unique_time, write_text
@@ -112,7 +111,6 @@ def test_a_definition_made_in_code_does_not_share_the_data_it_was_made_from() ->
     assert (definition.context, definition.extra) == ({"seen": [1]}, {"x": {"seen": [1]}})
 
 
-@pytest.mark.anyio
 async def test_each_run_gets_its_own_copy_of_the_context_of_a_file(tmp_path: Path) -> None:
     write_text(tmp_path / "a.md", FILE)
     loader = AgentLoader([tmp_path])

@@ -47,7 +47,6 @@ async def wait_until_begun(job: Job) -> None:
     await anyio.to_thread.run_sync(job.begun.wait, 60)
 
 
-@pytest.mark.anyio
 async def test_a_request_during_a_run_gets_the_next_run(job: Job) -> None:
     work, found = shared(job), []
 
@@ -64,7 +63,6 @@ async def test_a_request_during_a_run_gets_the_next_run(job: Job) -> None:
     assert found == [1] + [2] * 50
 
 
-@pytest.mark.anyio
 async def test_many_cancelled_requests_use_at_most_two_threads(job: Job) -> None:
     work = shared(job)
     async with anyio.create_task_group() as tasks:
@@ -82,7 +80,6 @@ async def test_many_cancelled_requests_use_at_most_two_threads(job: Job) -> None
     assert await work.run_async() in (2, 3)
 
 
-@pytest.mark.anyio
 async def test_a_cancelled_request_does_not_affect_the_others(job: Job) -> None:
     work, found = shared(job), []
 
@@ -110,7 +107,6 @@ def test_threads_share_the_work_too(job: Job) -> None:
         assert all(other.result() > 1 for other in others)
 
 
-@pytest.mark.anyio
 async def test_an_error_is_raised_in_all_callers_and_the_next_run_is_independent(job: Job) -> None:
     work, failed = shared(job), []
     job.fails = True

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kantan_agents import AgentDefinition
 from kantan_agents.errors import InvalidDefinitionError
-from kantan_agents.subagent_files import AgentDefinition
 from kantan_agents.subagent_files.tool_list_errors import denied_entry_error
 from kantan_agents.subagent_files.tool_lists import split_denied
 

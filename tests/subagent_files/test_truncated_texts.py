@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kantan_agents.subagent_files import AgentDefinition
+from kantan_agents import AgentDefinition
 
 
 @pytest.mark.parametrize("key", ["name", "description"])

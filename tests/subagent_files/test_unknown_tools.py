@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents.subagent_files import AgentDefinition
+from kantan_agents import AgentDefinition
 from kantan_agents.subagent_files.unknown_tools import UnknownTool, unknown_tools
 
 names = st.text("abcdefgh_", min_size=1, max_size=8)

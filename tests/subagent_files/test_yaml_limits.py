@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kantan_agents import AgentDefinition
 from kantan_agents.errors import AgentFileError, InvalidDefinitionError
-from kantan_agents.subagent_files import AgentDefinition
 from kantan_agents.subagent_files.fix import fixed_text
 from kantan_agents.subagent_files.frontmatter import nodes
 from kantan_agents.subagent_files.frontmatter.document import MAX_FRONTMATTER_CHARS

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 
-from kantan_agents import Agent
-from kantan_agents.core.events import ToolCallFinished, subscribe
+from kantan_agents import Agent, subscribe
+from kantan_agents.core.events import ToolCallFinished
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.testing import ScriptedModel
 from kantan_agents.testing.properties import expect_events

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from kantan_agents import Agent
+from kantan_agents import Agent, TraceStore
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.lab.evaluation import Evaluation
+from kantan_agents.lab import Evaluation
 from kantan_agents.lab.evaluation.evaluators import exact, latency
 from kantan_agents.testing import ScriptedModel, evaluated
-from kantan_agents.traces.store import TraceStore
 from tests.programs import Preloaded
 
 from .workers import on_two_workers

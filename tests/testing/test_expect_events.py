@@ -151,7 +151,6 @@ def test_decorators_above_and_below_are_in_force() -> None:
     assert len(numbers) <= 14
 
 
-@pytest.mark.anyio
 @QUIET
 @expect_events("one", "two")
 @given(st.integers(1, 2))

@@ -14,8 +14,6 @@ import pytest
 from kantan_agents import Agent
 from kantan_agents.testing import OfflineServer, Reply, ScriptedToolCall
 
-pytestmark = pytest.mark.anyio
-
 LONG = "It is sunny in Oslo, 21.5 degrees, with a light wind from the 北. " * 3
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kantan_agents.lab.evaluation import Case, CaseResult, Score
+from kantan_agents.lab import Case, CaseResult, Score
 from kantan_agents.testing.pass_rate import PassRate, is_failed_check, pass_rate, passes, shortfall
 from tests.lab.evaluation.report.made_results import cases_of, result
 from tests.sizes import size

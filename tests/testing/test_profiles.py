@@ -8,8 +8,6 @@ from openai import AsyncOpenAI, BadRequestError
 
 from kantan_agents.testing import PROFILES, OfflineServer, Profile, Reply, ScriptedToolCall
 
-pytestmark = pytest.mark.anyio
-
 STRICT = {
     "type": "object",
     "properties": {"city": {"type": "string"}},

@@ -29,8 +29,6 @@ from kantan_agents.testing import (
     function_call,
 )
 
-pytestmark = pytest.mark.anyio
-
 WAYS = ["model", "responses", "chat"]
 
 

@@ -13,8 +13,6 @@ import kantan_agents.testing
 from kantan_agents import Agent
 from kantan_agents.testing import scripted
 
-pytestmark = pytest.mark.anyio
-
 SDK_HAS_ONE = importlib.util.find_spec("agents.testing") is not None
 KINDS = [scripted, kantan_agents.testing]
 

@@ -20,9 +20,9 @@ from kantan_agents.tool_rules import (
     ToolRules,
     decide_call,
     decide_tool,
+    is_quick,
     needs_arguments,
 )
-from kantan_agents.tool_rules.decide import is_quick
 from tests.tool_rules.drawn_calls import (
     SCHEMAS,
     about_parameters,

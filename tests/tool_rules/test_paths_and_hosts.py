@@ -12,10 +12,9 @@ from agents import FunctionTool, function_tool
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents import explain
+from kantan_agents import AgentDefinition, explain
 from kantan_agents.errors import InvalidToolRulesError
-from kantan_agents.subagent_files import AgentDefinition
-from kantan_agents.subagent_files.grants import grants_of
+from kantan_agents.subagent_files import grants_of
 from kantan_agents.tool_rules import ToolFacts, ToolRules, decide_call
 from kantan_agents.tool_rules.paths_and_hosts import denies_path, grants_path, is_likely_outside, is_outside
 from kantan_agents.tools.facts import declare_match, facts_of

@@ -11,8 +11,6 @@ from kantan_agents.errors import InvalidOptionError
 from kantan_agents.toolkit.ask_user_question import Answers, Question, QuestionOption, ask_user_question
 from tests.toolkit.calls import call
 
-pytestmark = pytest.mark.anyio
-
 COLOR = {
     "question": "Which color?",
     "header": "Color",

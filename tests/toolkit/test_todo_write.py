@@ -9,8 +9,6 @@ from kantan_agents.errors import InvalidOptionError
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from kantan_agents.toolkit.todo_write import todo_write
 
-pytestmark = pytest.mark.anyio
-
 READ = {"content": "Read the code", "status": "completed", "activeForm": "Reading the code"}
 TEST = {"content": "Run the tests", "status": "in_progress"}
 REPORT = {"content": "Report", "status": "pending"}

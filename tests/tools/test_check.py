@@ -14,8 +14,6 @@ from kantan_agents.tool_rules import ToolFacts, ToolRules
 from kantan_agents.tools.guards.check import check_call
 from kantan_agents.tools.guards.guard import ToolGuard
 
-pytestmark = pytest.mark.anyio
-
 TOOL = ToolFacts(("t",), "value", {"properties": {"value": {"type": "string"}}})
 DEAR = "[ab]*a[ab]{200}c"
 RANDOM = random.Random(1)

@@ -18,7 +18,6 @@ from kantan_agents.errors import InvalidOptionError, ToolNameRequiredError, Tool
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from kantan_agents.tools.coerce import coerce_tool
 
-pytestmark = pytest.mark.anyio
 ours_and_the_sdks = pytest.mark.parametrize("ours", [True, False])
 
 

@@ -152,7 +152,6 @@ class TestArguments:
         assert explained.error.code == "E11"
         assert explain("add", {"left": "9"}, tool_rules=MAXIMUM).allowed  # a name declares nothing
 
-    @pytest.mark.anyio
     @given(
         arguments=st.sampled_from(["{}", "[]", "", '{"left": 1}', '{"left": 5}', '{"text": "git x"}']),
         rules=st.fixed_dictionaries(

@@ -19,8 +19,6 @@ from tests.programs import Preloaded
 from tests.tools.test_names_of_servers import PREFIXED, PROGRAM
 from tests.tools.test_server_names import Server, local
 
-pytestmark = pytest.mark.anyio
-
 DENIED = {"tool_rules": {"deny": ["mcp__files__delete"]}}
 
 

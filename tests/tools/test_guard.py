@@ -41,8 +41,6 @@ from kantan_agents.testing import OfflineServer, ScriptedModel, ScriptedToolCall
 from kantan_agents.tool_rules import ToolRules
 from tests.tools.conftest import Executed, calls, outputs, shown
 
-pytestmark = pytest.mark.anyio
-
 DENIED = "[kantan-agents][E8] Tool is not allowed: "
 
 

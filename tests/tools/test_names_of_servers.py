@@ -18,19 +18,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from openai.types.responses.response_output_item import McpApprovalRequest
 
-from kantan_agents import Agent
-from kantan_agents.agent.delegation import task_tool
+from kantan_agents import Agent, AgentDefinition, task_tool
 from kantan_agents.errors import InvalidToolRulesError
 from kantan_agents.middleware import Approve, Budget, pending
-from kantan_agents.subagent_files import AgentDefinition
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from kantan_agents.tool_rules import ToolRules, decide_tool
 from kantan_agents.tool_rules.calls import is_call_pattern
 from kantan_agents.tools.facts import facts_of_listed
 from kantan_agents.tools.server_names import Surroundings, hosted_mcp_facts, safe
 from tests.tools.test_server_names import Server, local
-
-pytestmark = pytest.mark.anyio
 
 PROGRAM = Path(__file__).with_name("mcp_server.py")
 PREFIXED: dict[str, Any] = {"mcp_config": {"include_server_in_tool_names": True}}

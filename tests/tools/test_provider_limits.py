@@ -178,7 +178,6 @@ ORIGINS = (
 )
 
 
-@pytest.mark.anyio
 async def test_repr_and_trace_name_the_origin_of_every_tool(use: Use, traces: Any) -> None:
     use(ACME)
     hosted = HostedMCPTool({"type": "mcp", "server_label": "hosted", "server_url": "https://example.com"})
@@ -194,7 +193,6 @@ async def test_repr_and_trace_name_the_origin_of_every_tool(use: Use, traces: An
     assert trace.metadata["agent_name"] == "a"
 
 
-@pytest.mark.anyio
 async def test_an_agent_without_tools_has_no_origins(traces: Any) -> None:
     built = agent(tool_providers=None)
     assert "tools" not in repr(built)

@@ -331,8 +331,6 @@ class TestEffectiveRules:
 
 
 class TestAgent:
-    pytestmark = pytest.mark.anyio
-
     async def test_an_agents_tool_wins_over_a_providers_tool_of_the_same_name(self, use: Use) -> None:
         use(ACME)
 

@@ -24,8 +24,6 @@ from kantan_agents.testing import ScriptedModel, assistant_message, function_cal
 from tests.programs import Preloaded
 from tests.tools.conftest import Executed, calls, outputs, shown
 
-pytestmark = pytest.mark.anyio
-
 DENIED = "[kantan-agents][E8] Tool is not allowed: "
 SERVER = Path(__file__).with_name("mcp_server.py")
 

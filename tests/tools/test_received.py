@@ -545,7 +545,6 @@ def test_a_limit_holds_for_any_type_under_each_name(path: str) -> None:
     assert not is_allowed(renamed_any, f"{path}.limit", AT_MOST_50, {"most": '{"limit": 600}'})
 
 
-@pytest.mark.anyio
 async def test_what_is_received_is_checked_in_another_process_as_well() -> None:
     rule = {"pattern": "^https://([^/]+[.])+good[.]example/(a|b)*$"}
     rules = {"params": {"fetch": {"url": rule}}}
@@ -559,7 +558,6 @@ class Checked(BaseModel):
     name: Annotated[str, BeforeValidator(lambda value: {"a": "b"}[value])]
 
 
-@pytest.mark.anyio
 async def test_a_validator_that_fails_in_its_own_way_fails_the_call_and_not_the_run() -> None:
     @agents.function_tool
     def checked(v: Checked, limit: int) -> str:

@@ -10,14 +10,11 @@ import agents
 import pytest
 from agents import RunContextWrapper, function_tool
 
-from kantan_agents import Agent, run_of
-from kantan_agents.core.interception import Middleware
+from kantan_agents import Agent, Middleware, run_of
 from kantan_agents.errors import RepeatedFailureError
 from kantan_agents.middleware import Deadline, Redact, ToolErrors
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from kantan_agents.tools.guards.repeated_failures import FAILED_TURNS
-
-pytestmark = pytest.mark.anyio
 
 
 class DiskError(Exception):

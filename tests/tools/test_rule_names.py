@@ -8,15 +8,11 @@ from typing import Any
 import pytest
 from agents import FunctionTool, ShellTool, function_tool
 
-from kantan_agents import Agent, ToolRetrieval
-from kantan_agents.agent.delegation import task_tool
+from kantan_agents import Agent, AgentDefinition, ToolRetrieval, task_tool
 from kantan_agents.errors import InvalidOptionError, InvalidToolRulesError
 from kantan_agents.middleware import SlashCommands
-from kantan_agents.subagent_files import AgentDefinition
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from tests.tools.test_server_names import Server
-
-pytestmark = pytest.mark.anyio
 
 
 def bash(command: str, directory: str = "") -> str:

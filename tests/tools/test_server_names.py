@@ -18,8 +18,6 @@ from kantan_agents.tool_rules import ToolRules, decide_tool
 from kantan_agents.tools.facts import facts_of_listed
 from kantan_agents.tools.server_names import Surroundings, hosted_mcp_facts
 
-pytestmark = pytest.mark.anyio
-
 
 class Server(MCPServer):
     """A server in this process that offers tools of any names, and remembers which were called."""

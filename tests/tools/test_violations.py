@@ -14,8 +14,6 @@ from kantan_agents.errors import ToolNotAllowedError, ToolParameterMaxLengthErro
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from tests.tools.conftest import Executed, calls, outputs
 
-pytestmark = pytest.mark.anyio
-
 RULES = {"deny": ["delete"], "params": {"read": {"value": {"maxLength": 3}}}}
 
 

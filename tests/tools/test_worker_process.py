@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from kantan_agents import Agent
 from kantan_agents.errors import DeadlineExceededError, ToolInputError
 from kantan_agents.middleware import Deadline
-from kantan_agents.subagent_files.names import name_key
+from kantan_agents.subagent_files import name_key
 from kantan_agents.testing import ScriptedModel, function_call
 from kantan_agents.testing.strategies import tool_calls, tool_rules
 from kantan_agents.tool_rules import Decision, Origin, ToolFacts, ToolRules, decide_call, worker
@@ -81,7 +81,6 @@ def is_alive(pid: int) -> bool:
     return True
 
 
-@pytest.mark.anyio
 async def test_a_cancelled_check_kills_its_process_at_once(started: Started) -> None:
     started.has_begun = anyio.Event()
     task = asyncio.create_task(run_worker(ENDLESS, b""))
@@ -94,7 +93,6 @@ async def test_a_cancelled_check_kills_its_process_at_once(started: Started) -> 
     assert not worker_process._running
 
 
-@pytest.mark.anyio
 async def test_a_check_that_is_cancelled_while_its_process_starts_leaves_none(started: Started) -> None:
     for _ in range(5):
         task = asyncio.create_task(run_worker(ENDLESS, b""))
@@ -106,7 +104,6 @@ async def test_a_check_that_is_cancelled_while_its_process_starts_leaves_none(st
     assert not worker_process._running
 
 
-@pytest.mark.anyio
 async def test_a_check_that_takes_too_long_is_killed(
     started: Started, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -116,7 +113,6 @@ async def test_a_check_that_takes_too_long_is_killed(
     assert started.codes() == [-signal.SIGKILL]
 
 
-@pytest.mark.anyio
 async def test_a_program_that_fails_is_an_error() -> None:
     with pytest.raises(subprocess.CalledProcessError):
         await run_worker("sys.exit(3)", b"x" * 1_000_000)
@@ -156,7 +152,6 @@ def test_where_all_is_in_the_working_directory_it_is_found_there(
         assert str(library) in worker._places()
 
 
-@pytest.mark.anyio
 async def test_a_deadline_ends_a_run_during_a_check_in_another_process(started: Started) -> None:
     @agents.function_tool
     def find(text: str) -> str:
@@ -173,7 +168,6 @@ async def test_a_deadline_ends_a_run_during_a_check_in_another_process(started: 
     assert not is_alive(started.processes[0].pid)
 
 
-@pytest.mark.anyio
 async def test_checks_work_after_a_cancelled_one(started: Started) -> None:
     for _ in range(3):  # more than may run at the same time
         started.has_begun = anyio.Event()
@@ -350,7 +344,6 @@ def test_another_process_decides_alike_about_all_rules_and_calls(
         assert as_facts(in_another_process(parsed, tool, json.dumps(arguments))) == as_facts(here)
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("name", ["Code Reviewer", "codeReviewer"])
 async def test_an_equivalent_name_is_denied_in_another_process_too(started: Started, name: str) -> None:
     rules = ToolRules.parse({"deny": ["Task(code-reviewer)"]})
@@ -361,7 +354,6 @@ async def test_an_equivalent_name_is_denied_in_another_process_too(started: Star
     assert decision.rule == "deny: Task(code-reviewer)"
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("origin", [None, Origin("bash")])
 async def test_a_name_that_is_denied_in_any_spelling_is_denied_in_another_process_too(
     started: Started, origin: Origin | None

@@ -60,7 +60,6 @@ async def answer(arguments: Any, *middleware: Any, tool: Any = search, **options
     return str(model.last_call.input[-1]["output"])
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("middleware", [[], [Deadline(60)], [Redact("email")]])
 @pytest.mark.parametrize(
     ("arguments", "problems"),
@@ -93,7 +92,6 @@ async def test_each_wrong_parameter_is_named(middleware: list[Any], arguments: A
     assert (await answer(arguments, *middleware)).startswith(BEGIN + problems)
 
 
-@pytest.mark.anyio
 async def test_long_values_and_many_mistakes_are_cut_short() -> None:
     text = await answer({"query": 1, "limit": "x" * 10_000, **{f"unknown_{n}" * 50: n for n in range(100)}})
     assert "x" * 100 not in text
@@ -101,7 +99,6 @@ async def test_long_values_and_many_mistakes_are_cut_short() -> None:
     assert len(text) < 8_000
 
 
-@pytest.mark.anyio
 async def test_the_users_own_error_function_gets_the_sdks_error() -> None:
     def mine(_context: RunContextWrapper[Any], error: Exception) -> str:
         return f"mine: {error}"
@@ -113,14 +110,12 @@ async def test_the_users_own_error_function_gets_the_sdks_error() -> None:
         assert "is missing" not in text
 
 
-@pytest.mark.anyio
 async def test_tool_errors_still_chooses_the_text() -> None:
     fixed = "The tool search cannot take these arguments. Correct them and call it again."
     assert await answer({"query": "a"}, ToolErrors()) == fixed
     assert "limit: is missing" in await answer({"query": "a"}, ToolErrors("message"))
 
 
-@pytest.mark.anyio
 async def test_values_are_redacted() -> None:
     model = calling({"query": "a", "limit": "ann@example.com"})
     agent = Agent("a", "x", tools=[search], model=model, middleware=[Redact("email", restore=True)])
@@ -132,7 +127,6 @@ async def test_values_are_redacted() -> None:
     assert not any("ann@example.com" in event for event in seen if "ToolCallFinished" in event)
 
 
-@pytest.mark.anyio
 async def test_values_are_not_traced_if_data_is_sensitive(traces: Any) -> None:
     config = RunConfig(trace_include_sensitive_data=False)
     assert "many" in await answer({"query": "a", "limit": "many"}, run_config=config)
@@ -140,7 +134,6 @@ async def test_values_are_not_traced_if_data_is_sensitive(traces: Any) -> None:
     assert "many" not in repr(span)
 
 
-@pytest.mark.anyio
 async def test_an_error_that_the_function_itself_raises_is_unchanged() -> None:
     def search(query: str) -> str:
         raise ValueError("Invalid JSON input for tool search")
@@ -151,7 +144,6 @@ async def test_an_error_that_the_function_itself_raises_is_unchanged() -> None:
     assert await answer({"query": "a"}, tool=search) == plain
 
 
-@pytest.mark.anyio
 async def test_wrong_arguments_of_an_agent_used_as_a_tool_are_named_too() -> None:
     inner = agents.Agent[Any](name="inner", model=ScriptedModel([]))
     text = await answer({"inpt": 5}, tool=inner.as_tool("search", "Ask."))

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from kantan_agents import SQLiteRecorder, record_traces
 from kantan_agents.cli.run.recording import RecordingTarget, checked
 from kantan_agents.errors import FileArgumentError, TraceDatabaseError
 from kantan_agents.traces.backend import backend_of
-from kantan_agents.traces.recorder import SQLiteRecorder, record_traces
 from kantan_agents.traces.store.connection import changing
 
 

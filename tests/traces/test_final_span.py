@@ -23,8 +23,6 @@ from kantan_agents.middleware import Redact
 from kantan_agents.testing import ScriptedModel, assistant_message
 from kantan_agents.traces.final_span import input_messages, output_messages
 
-pytestmark = pytest.mark.anyio
-
 
 class Reader(TracingProcessor):
     """Calls ``read`` with each final span when it ends, as an instrumentation reads spans."""

@@ -15,12 +15,11 @@ from agents import set_trace_processors, trace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kantan_agents import SQLiteRecorder, TraceStore
 from kantan_agents.lab import Case, Dataset
 from kantan_agents.support.private_files import create_private, open_private
 from kantan_agents.tools.retrieval.retrievers.vector_cache import VectorCache
-from kantan_agents.traces.recorder import SQLiteRecorder
 from kantan_agents.traces.schema import make_tables
-from kantan_agents.traces.store import TraceStore
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="files have no modes there")
 

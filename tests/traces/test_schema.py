@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from kantan_llm.tracing import SQLiteTracer
 
-from kantan_agents.traces.recorder import SQLiteRecorder
+from kantan_agents import SQLiteRecorder
 from kantan_agents.traces.schema import ForeignDatabaseError, check_owner, has_tables, make_tables
 
 

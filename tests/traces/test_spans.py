@@ -13,9 +13,7 @@ from kantan_llm.tracing.analysis import find_failed_judges, group_failed_by_buck
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
-from kantan_agents import RUBRIC, Agent, Prompt, judge
-from kantan_agents.agent.stages import DEFAULT_STAGES
-from kantan_agents.core.pipeline import Next, Pipeline, Run
+from kantan_agents import DEFAULT_STAGES, RUBRIC, Agent, Next, Pipeline, Prompt, Run, judge
 from kantan_agents.testing import (
     OfflineServer,
     Reply,
@@ -24,8 +22,6 @@ from kantan_agents.testing import (
     assistant_message,
     function_call,
 )
-
-pytestmark = pytest.mark.anyio
 
 
 def replying(*texts: Any) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-import pytest
 from agents import set_trace_processors
 from kantan_llm.tracing import SQLiteTracer
 from kantan_llm.tracing.search import TraceQuery
@@ -85,7 +84,6 @@ def test_other_processors_are_not_changed(tmp_path: Any) -> None:
     mine.shutdown()
 
 
-@pytest.mark.anyio
 async def test_without_a_processor_a_run_works() -> None:
     assert (await new_agent().run_async("x"))["result"].final_output == "x"
 

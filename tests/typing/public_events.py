@@ -7,24 +7,33 @@ from typing import Any
 from openai.types.responses import ResponseReasoningSummaryTextDeltaEvent
 from typing_extensions import assert_never, assert_type
 
-from kantan_agents import Agent, Next, Run, RunContext
-from kantan_agents.agent.running.stream import RunStream
-from kantan_agents.core.events import (
+from kantan_agents import (
+    Agent,
     Event,
+    Middleware,
+    ModelCall,
+    ModelNext,
+    Next,
+    Run,
+    RunContext,
+    RunStream,
+    Subscription,
+    ToolCall,
+    ToolNext,
+    subscribe,
+)
+from kantan_agents.core.events import (
     EventBase,
     ModelCallFinished,
     RawResponseEvent,
     ReasoningDelta,
     RunFinished,
-    Subscription,
     TextDelta,
     ToolArgumentsDelta,
     ToolCallFinished,
     ToolCallStarted,
     event_schema,
-    subscribe,
 )
-from kantan_agents.core.interception import Middleware, ModelCall, ModelNext, ToolCall, ToolNext
 
 
 class Counting(Middleware):

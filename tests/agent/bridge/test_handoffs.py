@@ -17,8 +17,6 @@ from kantan_agents.testing import (
     function_call,
 )
 
-pytestmark = pytest.mark.anyio
-
 
 class Out(BaseModel):
     x: int

@@ -19,8 +19,6 @@ from kantan_agents.errors import InvalidOptionError
 from kantan_agents.testing import ScriptedModel, assistant_message
 from tests.tools.conftest import calls, outputs
 
-pytestmark = pytest.mark.anyio
-
 
 def tool_named(name: str, log: list[str] | None = None, **options: Any) -> FunctionTool:
     def act(value: str) -> str:

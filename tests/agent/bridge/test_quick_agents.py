@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from agents import Agent, AgentOutputSchema, ModelSettings, function_tool
 
+from kantan_agents.agent.bridge import SDKAgent
 from kantan_agents.agent.bridge.quick_agents import build_quickly
-from kantan_agents.agent.bridge.sdk_agent import SDKAgent
 from kantan_agents.testing import ScriptedModel
 
 

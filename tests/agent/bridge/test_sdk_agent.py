@@ -20,8 +20,6 @@ from kantan_agents import Agent
 from kantan_agents.agent.bridge import QuickSettings, SDKAgent
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 
-pytestmark = pytest.mark.anyio
-
 
 def tool_named(name: Any, log: Any = None, **options: Any) -> Any:
     async def tool(value: str = "") -> str:

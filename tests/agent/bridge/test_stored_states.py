@@ -16,8 +16,6 @@ from kantan_agents.agent.bridge import without_result
 from kantan_agents.testing import OfflineServer, ScriptedModel
 from tests.agent.bridge.test_sdk_agent import calling, tool_named
 
-pytestmark = pytest.mark.anyio
-
 CONTEXT = {"customer": "Bo", "items": [1, {"a": None}]}
 STORED = {"customer", "history", "items", "tool_rules"}
 

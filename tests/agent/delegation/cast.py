@@ -8,9 +8,7 @@ from typing import Any
 
 from agents import Model, ModelResponse
 
-from kantan_agents import Agent
-from kantan_agents.agent.delegation import task_tool
-from kantan_agents.subagent_files import AgentDefinition
+from kantan_agents import Agent, AgentDefinition, task_tool
 from kantan_agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
 
 

@@ -8,14 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents import Agent
-from kantan_agents.agent.delegation import task_tool
+from kantan_agents import Agent, AgentDefinition, task_tool
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.subagent_files import AgentDefinition
 from kantan_agents.testing import ScriptedModel, assistant_message
 from tests.agent.delegation.cast import Cast, boss, delegate, say
-
-pytestmark = pytest.mark.anyio
 
 MARK = "{{ $env.SECRET }}"
 

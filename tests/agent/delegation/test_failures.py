@@ -9,8 +9,7 @@ from typing import Any
 import agents
 import pytest
 
-from kantan_agents import Agent, get_context_with_tool_rules
-from kantan_agents.agent.delegation import task_tool
+from kantan_agents import Agent, AgentDefinition, get_context_with_tool_rules, task_tool
 from kantan_agents.core.events import RunCancelled
 from kantan_agents.errors import (
     AgentNotFoundError,
@@ -22,11 +21,8 @@ from kantan_agents.errors import (
     ToolNotAllowedError,
 )
 from kantan_agents.middleware import Approve, Approved, Budget, Deadline, Rejected
-from kantan_agents.subagent_files import AgentDefinition
 from tests.agent.delegation.cast import Cast, boss, definition, delegate, failing, read, say, use, write
 from tests.clocks import ENOUGH, let_pass
-
-pytestmark = pytest.mark.anyio
 
 HELPER = definition("helper")
 

@@ -10,16 +10,12 @@ import agents
 import pytest
 from agents.tool_context import ToolContext
 
-from kantan_agents import Agent
-from kantan_agents.agent.delegation import task_tool
+from kantan_agents import Agent, AgentDefinition, task_tool
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.middleware import Approve, Rejected
-from kantan_agents.subagent_files import AgentDefinition
 from kantan_agents.testing import ScriptedModel, assistant_message
 from kantan_agents.tool_rules import RuleLayers, ToolRules
 from tests.agent.delegation.cast import Cast, boss, definition, delegate, read, say, use, write
-
-pytestmark = pytest.mark.anyio
 
 WORKER = definition("worker")
 

@@ -7,11 +7,8 @@ from typing import Any
 
 import pytest
 
-from kantan_agents import Agent
-from kantan_agents.agent.delegation import task_tool
+from kantan_agents import Agent, task_tool
 from tests.agent.delegation.cast import Cast, bash, definition, delegate, read, say, write
-
-pytestmark = pytest.mark.anyio
 
 LIMIT = "refused by the limit 'delegation: definition of lead'"
 

@@ -10,15 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kantan_agents import Agent, get_context_with_tool_rules
-from kantan_agents.agent.delegation import task_tool
+from kantan_agents import Agent, get_context_with_tool_rules, task_tool
 from kantan_agents.agent.delegation.chain import DelegationCeiling
 from kantan_agents.subagent_files import AgentDefinition, grants_of
 from kantan_agents.testing import strategies
 from kantan_agents.tool_rules import DEFINITION, EXPLICIT, RuleLayers, ToolFacts, ToolRules, decide_call
 from tests.agent.delegation.cast import Cast, boss, definition, delegate, read, say, use, write
-
-pytestmark = pytest.mark.anyio
 
 E8 = "[kantan-agents][E8] Tool is not allowed: "
 

@@ -9,14 +9,10 @@ from typing import Any
 import agents
 import pytest
 
-from kantan_agents import Agent, Middleware, ToolRetrieval
-from kantan_agents.agent.delegation import task_tool
+from kantan_agents import Agent, AgentLoader, Middleware, ToolRetrieval, task_tool
 from kantan_agents.errors import InvalidOptionError, InvalidToolRulesError
-from kantan_agents.subagent_files import AgentLoader
 from kantan_agents.testing import OfflineServer, ScriptedToolCall
 from tests.agent.delegation.cast import Cast, bash, boss, definition, delegate, read, say, use, write
-
-pytestmark = pytest.mark.anyio
 
 READER = definition("reader", tools=("read",))
 

@@ -9,13 +9,10 @@ import agents
 import pytest
 from agents import Usage
 
-from kantan_agents import Agent, TraceStore, record_traces
-from kantan_agents.agent.delegation import task_tool
+from kantan_agents import Agent, TraceStore, record_traces, task_tool
 from kantan_agents.core.events import Delegated, RunFinished, RunStarted, TextDelta
 from kantan_agents.testing import ModelStep, ScriptedModel
 from tests.agent.delegation.cast import Cast, boss, definition, delegate, failing, say, use
-
-pytestmark = pytest.mark.anyio
 
 FILES = (definition("lead"), definition("helper"))
 

@@ -15,8 +15,7 @@ from agents import function_tool
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents import Agent, AgentDefinition, task_tool
-from kantan_agents.core.interception import Middleware
+from kantan_agents import Agent, AgentDefinition, Middleware, task_tool
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 
 EXITS: dict[str, Callable[[], BaseException]] = {

@@ -14,10 +14,7 @@ from agents import Model, SQLiteSession, TracingProcessor, set_trace_processors
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kantan_agents import Agent, Pipeline, RunStream, run_of
-from kantan_agents.agent.stages import DEFAULT_STAGES
-from kantan_agents.core.events import Event
-from kantan_agents.core.interception import Middleware
+from kantan_agents import DEFAULT_STAGES, Agent, Event, Middleware, Pipeline, RunStream, run_of
 from kantan_agents.testing import ScriptedModel, assistant_message
 from tests.core.events.event_checks import check_whole
 from tests.core.events.watched_runs import RULES, Script, built, scripts
@@ -204,7 +201,6 @@ def simple(model: Model | None = None, **options: Any) -> Agent:
     return Agent("a", "b", model=model or ScriptedModel([[assistant_message("x")]] * 3), **options)
 
 
-@pytest.mark.anyio
 async def test_a_cancellation_during_run_finished_reaches_the_caller_next() -> None:
     agent, reached = simple(), []
 
@@ -224,7 +220,6 @@ async def test_a_cancellation_during_run_finished_reaches_the_caller_next() -> N
     assert reached == ["x"]
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("kind", ["asyncio", "anyio"])
 async def test_a_timeout_while_run_finished_is_delivered_leaves_nothing_behind(kind: str) -> None:
     agent, scopes = simple(), []
@@ -253,7 +248,6 @@ async def test_a_timeout_while_run_finished_is_delivered_leaves_nothing_behind(k
     assert context["result"].final_output == "x"
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("is_async", [False, True])
 async def test_an_exit_in_an_observer_of_run_finished_reaches_the_caller(
     is_async: bool,
@@ -280,7 +274,6 @@ async def test_an_exit_in_an_observer_of_run_finished_reaches_the_caller(
         records.check("finished")
 
 
-@pytest.mark.anyio
 async def test_a_run_cancelled_while_run_failed_is_delivered_has_failed() -> None:
     with recorded() as records:
         agent = with_note(records, simple(ScriptedModel([ConnectionError("gone")])))
@@ -297,7 +290,6 @@ async def test_a_run_cancelled_while_run_failed_is_delivered_has_failed() -> Non
         records.check(caller)
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("is_streamed", [False, True])
 async def test_a_failure_that_an_outer_middleware_handles_leaves_no_rejected_answer(
     is_streamed: bool,
@@ -328,7 +320,6 @@ async def test_a_failure_that_an_outer_middleware_handles_leaves_no_rejected_ans
     assert context["history"] == []
 
 
-@pytest.mark.anyio
 async def test_a_failed_run_keeps_the_answer_that_was_rejected_on_its_error_only() -> None:
     async def outer(run: Any, call_next: Any) -> None:
         await call_next(run)
@@ -384,7 +375,6 @@ def places() -> dict[str, Callable[[], Agent]]:
     return made
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("is_streamed", [False, True])
 @pytest.mark.parametrize("place", places())
 async def test_a_cancellation_that_is_raised_inside_a_run_cancels_it(place: str, is_streamed: bool) -> None:
@@ -430,7 +420,6 @@ def raise_os_error() -> None:
     raise OSError("disk full")
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("is_streamed", [False, True])
 @pytest.mark.parametrize("act", ["cancel", "raise CancelledError", "raise OSError"])
 @pytest.mark.parametrize("at", ["get_items", "add_items before", "add_items after"])

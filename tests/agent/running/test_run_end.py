@@ -8,11 +8,9 @@ from typing import Any
 
 import pytest
 
-from kantan_agents import Agent
-from kantan_agents.core.pipeline import Run, current_run
+from kantan_agents import Agent, Run
+from kantan_agents.core.pipeline import current_run
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
-
-pytestmark = pytest.mark.anyio
 
 
 def opening(closers: list[Any], *steps: Any) -> Agent:

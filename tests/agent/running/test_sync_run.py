@@ -265,7 +265,6 @@ def test_run_async_starts_no_thread(script: Any) -> None:
     assert (code, out, err) == (0, "['MainThread']", "")
 
 
-@pytest.mark.anyio
 async def test_nothing_blocks_the_event_loop() -> None:
     from blockbuster import blockbuster_ctx
 

@@ -33,8 +33,6 @@ from kantan_agents.testing import OfflineServer, ScriptedToolCall
 from tests.core.events.wire_events import CODE, REASONING, deltas, streamed, summary, text
 from tests.models.protocol.wire_server import Body, WireServer
 
-pytestmark = pytest.mark.anyio
-
 Say: TypeAlias = Callable[[object], None]
 
 

@@ -19,8 +19,6 @@ from tests.agent.service.served import load, pass_on
 from tests.agent.service.service_process import PAGE, QUESTION, SECONDS, until
 from tests.agent.service.watched_server import WatchedServer, order_then_answer
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.fixture
 def model_server() -> Iterator[WatchedServer]:

@@ -36,8 +36,6 @@ from tests.agent.service.watched_server import (
     order_then_answer,
 )
 
-pytestmark = pytest.mark.anyio
-
 HELD_DELTAS = 8
 HELD_AFTER = 4 + HELD_DELTAS  # the headers of the response, and three events before the first text
 SHOWN = {"run_started", "tool_call_started", "text_delta", "handed_off", "run_finished", "run_cancelled"}

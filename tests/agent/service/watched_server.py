@@ -9,8 +9,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from kantan_agents.testing import OfflineServer, RecordedRequest, ScriptedToolCall
-from kantan_agents.testing.wire import ReplyLike
+from kantan_agents.testing import OfflineServer, RecordedRequest, ReplyLike, ScriptedToolCall
 
 NEVER = None
 

@@ -63,11 +63,18 @@ class Terminal:
         self._screen.resize(lines, columns)
         self._size(columns, lines)
 
-    def type(self, text: str) -> None:
+    def type(self, text: str, until: str = "", count: int = 1) -> str:
+        """Type a text, and read until another one was shown so many times."""
         os.write(self._master, text.encode())
+        return self.wait_for(until, count)
 
-    def enter(self, text: str) -> None:
-        self.type(f"{text}\r")
+    def enter(self, text: str, until: str = "", count: int = 1) -> str:
+        return self.type(f"{text}\r", until, count)
+
+    def ask(self, question: str, answer: str, count: int = 1) -> str:
+        """Enter a line, and read until its answer was shown and the next line can be entered."""
+        self.enter(question, until=answer, count=count)
+        return self.wait_for_prompt()
 
     @property
     def shown(self) -> str:

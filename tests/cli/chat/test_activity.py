@@ -216,7 +216,6 @@ def test_the_view_shows_what_goes_on_now() -> None:
     assert seen.lines == ["Well,", "* tool_a 1.0 s", "* tool_b 1.0 s"]
 
 
-@pytest.mark.anyio
 async def test_time_is_shown_unless_somebody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kantan_agents.cli.chat.activity._INTERVAL", 0)
     screen, ticks = Seen().screen, anyio.Event()
@@ -242,14 +241,12 @@ async def _let_others_go_on() -> None:
         await anyio.lowlevel.checkpoint()
 
 
-@pytest.mark.anyio
 async def test_an_error_leaves_the_block_as_it_is() -> None:
     with pytest.raises(ValueError, match="this one"):
         async with ticking(Seen().screen, lambda: None):
             raise ValueError("this one")
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("terminal", ["pipe", "dumb"])
 async def test_nothing_ticks_without_a_status(terminal: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "dumb")

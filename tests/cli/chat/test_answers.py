@@ -18,12 +18,8 @@ COLOR = re.compile(rb"\x1b\[[0-9;]*[349][0-9][0-9;]*m")
 def test_an_answer_is_shown_and_the_next_one_knows_it(chat: Any, kept: Any) -> None:
     with OfflineServer(["It is Oslo.", "About 700,000."]) as server:
         terminal = chat(server)
-        terminal.enter("Capital of Norway?")
-        terminal.wait_for("It is Oslo.")
-        terminal.wait_for_prompt()
-        terminal.enter("How many people?")
-        terminal.wait_for("About 700,000.")
-        terminal.wait_for_prompt()
+        terminal.ask("Capital of Norway?", "It is Oslo.")
+        terminal.ask("How many people?", "About 700,000.")
         terminal.type("\x04")
         assert terminal.wait_for_end() == 0
     said = [item["content"] for item in server.requests[1].body["input"]]
@@ -39,8 +35,7 @@ def test_an_answer_is_shown_and_the_next_one_knows_it(chat: Any, kept: Any) -> N
 def test_the_text_is_shown_while_the_model_still_writes(chat: Any) -> None:
     with Held("The first part, ", "and the rest.") as held, OfflineServer([held.reply]) as server:
         terminal = chat(server)
-        terminal.enter("Go on.")
-        shown = terminal.wait_for("The first part,")
+        shown = terminal.enter("Go on.", until="The first part,")
         assert "and the rest." not in shown
         held.go_on()
         terminal.wait_for("The first part, and the rest.")
@@ -53,8 +48,7 @@ def test_an_answer_that_was_cut_off_at_the_limit_of_tokens_says_so(chat: Any) ->
         shown = terminal.wait_for("! cut off: the answer has reached the limit of its tokens\n")
         assert "Once upon\n! cut off:" in shown
         terminal.wait_for_prompt()
-        terminal.enter("Again.")
-        terminal.wait_for("All of it.")
+        terminal.enter("Again.", until="All of it.")
         assert terminal.wait_for_prompt().count("! cut off:") == 1
 
 
@@ -63,9 +57,7 @@ def test_a_tool_call_is_one_line_and_a_refusal_names_its_rule(chat: Any, shop: s
     calls = [ScriptedToolCall("look", {"what": "the shelf"}), ScriptedToolCall("delete", {"path": "all"})]
     with OfflineServer([["I look.", *calls], "Done."]) as server:
         terminal = chat(server, "--agent", shop, "--rules", "rules.json")
-        terminal.enter("Clean up.")
-        terminal.wait_for("Done.")
-        shown = terminal.wait_for_prompt()
+        shown = terminal.ask("Clean up.", "Done.")
     assert re.search(r"^I look\.$", shown, re.MULTILINE)
     assert re.search(r"^\* look \d+ ms  what=the shelf$", shown, re.MULTILINE)
     assert re.search(r"^! delete refused by deny: del\*, in explicit  path=all$", shown, re.MULTILINE)
@@ -83,9 +75,7 @@ def test_what_a_model_or_a_tool_says_is_only_text(chat: Any, shop: str) -> None:
     ]
     with OfflineServer(replies) as server:
         terminal = chat(server, "--agent", shop)
-        terminal.enter("Harm me.")
-        terminal.wait_for("Done.")
-        shown = terminal.wait_for_prompt()
+        shown = terminal.ask("Harm me.", "Done.")
     assert (
         "[bold]no[/bold] :smile: [U+001B]]0;owned[U+0007][U+001B][31mred[U+009B]2J[U+202E]back"
         in shown.replace("\n", "")
@@ -101,9 +91,7 @@ def test_twenty_columns_are_enough(chat: Any, shop: str) -> None:
     call = ScriptedToolCall("look", {"what": "a very long shelf with very many things on it"})
     with OfflineServer([[call], "An answer of more than twenty columns."]) as server:
         terminal = chat(server, "--agent", shop, columns=20)
-        terminal.enter("Look around, please!")
-        terminal.wait_for("columns.")
-        shown = terminal.wait_for_prompt()
+        shown = terminal.ask("Look around, please!", "columns.")
     assert len(re.findall(r"^\* look \d+ ms  what.*…$", shown, re.MULTILINE)) == 1
     assert "An answer of more th\nan twenty columns." in shown
 
@@ -118,9 +106,7 @@ def test_the_terminal_may_become_narrow_in_mid_answer(chat: Any, shop: str) -> N
         held.go_on()
         terminal.wait_for("Ended.")
         terminal.wait_for_prompt()
-        terminal.enter("Again.")
-        terminal.wait_for("Over.")
-        shown = terminal.wait_for_prompt()
+        shown = terminal.ask("Again.", "Over.")
     assert len(re.findall(r"^\* look \d+ ms  what.*…$", shown, re.MULTILINE)) == 1
 
 
@@ -128,12 +114,9 @@ def test_without_colors_there_are_none(chat: Any, shop: str) -> None:
     replies = [[ScriptedToolCall("look", {"what": "x"})], "Done.", [ScriptedToolCall("look", {"what": "x"})]]
     with OfflineServer([*replies, "Done again."]) as server:
         plain = chat(server, "--agent", shop, env={"NO_COLOR": "1"})
-        plain.enter("Look.")
-        plain.wait_for("Done.")
-        plain.wait_for_prompt()
+        plain.ask("Look.", "Done.")
         colored = chat(server, "--agent", shop)
-        colored.enter("Look.")
-        colored.wait_for("Done again.")
+        colored.enter("Look.", until="Done again.")
     assert not COLOR.search(plain.written)
     assert COLOR.search(colored.written)
 
@@ -142,12 +125,8 @@ def test_an_answer_that_fails_is_said_and_the_chat_goes_on(chat: Any, kept: Any)
     failure = Reply("overloaded\x1b[31m", status=400)
     with OfflineServer([failure, "Now it works."]) as server:
         terminal = chat(server)
-        terminal.enter("Hello?")
-        terminal.wait_for("error: [openai][400] overloaded[U+001B][31m")
-        terminal.wait_for_prompt()
-        terminal.enter("Hello again?")
-        terminal.wait_for("Now it works.")
-        terminal.wait_for_prompt()
+        terminal.ask("Hello?", "error: [openai][400] overloaded[U+001B][31m")
+        terminal.ask("Hello again?", "Now it works.")
     assert [turn.outcome for turn in kept().turns] == ["failed", "finished"]
     sent = [item["content"] for item in server.requests[1].body["input"]]
     assert server.requests[1].body["input"][1]["type"] == "message"  # llama.cpp refuses an answer without it
@@ -157,8 +136,7 @@ def test_an_answer_that_fails_is_said_and_the_chat_goes_on(chat: Any, kept: Any)
 def test_a_message_may_have_several_lines(chat: Any) -> None:
     with OfflineServer(["Two."]) as server:
         terminal = chat(server)
-        terminal.type("one\x1b\rtwo\r")
-        terminal.wait_for("Two.")
+        terminal.type("one\x1b\rtwo\r", until="Two.")
     assert server.requests[0].body["input"][-1]["content"] == "one\ntwo"
 
 
@@ -167,8 +145,7 @@ def test_the_agent_is_one_of_a_file(chat: Any, folder: Path) -> None:
     with OfflineServer(["Sure."]) as server:
         terminal = chat(server, "--agent", "poet.md", "--model", "gpt-6.1-terra")
         assert "poet, gpt-6.1-terra." in terminal.shown
-        terminal.enter("Hi")
-        terminal.wait_for("Sure.")
+        terminal.enter("Hi", until="Sure.")
     assert server.requests[0].body["instructions"].startswith("Answer in rhymes.")
 
 
@@ -197,9 +174,7 @@ def test_answers_are_recorded_as_one_group(chat: Any, environment: dict[str, str
     with OfflineServer(["One.", "Two."]) as server:
         terminal = chat(server)
         for question, answer in (("1?", "One."), ("2?", "Two.")):
-            terminal.enter(question)
-            terminal.wait_for(answer)
-            terminal.wait_for_prompt()
+            terminal.ask(question, answer)
         terminal.enter("/exit")
         assert terminal.wait_for_end() == 0
     connection = sqlite3.connect(environment["KANTAN_AGENTS_DB"])

@@ -5,17 +5,14 @@ from __future__ import annotations
 from io import StringIO
 from typing import Any
 
-import pytest
 from rich.console import Console
 
 from kantan_agents.cli.chat.ask_approval import AskAtTerminal
 from kantan_agents.cli.chat.screen import Screen
 from kantan_agents.cli.terminal.approvals import AskedCall
 from kantan_agents.cli.terminal.standing_approvals import StandingApproval
-from kantan_agents.middleware.approve.calls import PendingCall
+from kantan_agents.middleware import PendingCall
 from kantan_agents.toolkit.files.editing.changes import FileChange
-
-pytestmark = pytest.mark.anyio
 
 ALWAYS = StandingApproval("a", "Write", "folder", "docs", "/work")
 

@@ -61,13 +61,11 @@ def test_a_hook_decides_before_the_person_is_asked(
     with OfflineServer([[pay(900), pay(5)], "Half of it."]) as server:
         terminal = chat(server, "--agent", shop)
         assert "PreToolUse pay: cat >> seen" in terminal.shown
-        terminal.enter("Pay the bills.")
-        shown = terminal.wait_for(QUESTION)
+        shown = terminal.enter("Pay the bills.", until=QUESTION)
         assert "! pay refused: A hook of the user blocks this call: too much" in shown
         assert '  "amount": 5' in shown and '  "amount": 900' not in shown
         assert paid(folder) == []
-        terminal.enter("y")
-        terminal.wait_for("Half of it.")
+        terminal.enter("y", until="Half of it.")
         terminal.wait_for(": remember")
         terminal.wait_for_prompt()
         blocked, made = outputs(server, 1)
@@ -87,16 +85,13 @@ def test_ctrl_c_ends_a_hook_and_the_chat_goes_on(
         terminal = chat(server, "--agent", shop)
         terminal.enter("Please wait.")
         wait_for(own / "waits")
-        terminal.type("\x03")
-        terminal.wait_for("interrupted")
+        terminal.type("\x03", until="interrupted")
         terminal.wait_for_prompt()
         terminal.enter("Pay.")
         wait_for(own / "guards")
-        terminal.type("\x03")
-        terminal.wait_for("interrupted", 2)
+        terminal.type("\x03", until="interrupted", count=2)
         terminal.wait_for_prompt()
-        terminal.enter("Are you there?")
-        terminal.wait_for("Yes.")
+        terminal.enter("Are you there?", until="Yes.")
     assert QUESTION not in terminal.shown
     assert paid(folder) == []
     assert [turn.question for turn in kept().turns] == ["Pay.", "Are you there?"]

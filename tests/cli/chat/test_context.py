@@ -8,16 +8,14 @@ from typing import Any
 import pytest
 from agents import handoff
 
-from kantan_agents import Agent, skill_tools
+from kantan_agents import Agent, Skill, skill_tools
 from kantan_agents.cli.chat.commands.context import _table
 from kantan_agents.cli.chat.compact import summary_items
 from kantan_agents.cli.chat.context_parts import ContextPart, parts_before, parts_of
 from kantan_agents.testing import OfflineServer, ScriptedModel
-from kantan_agents.tools.skills import Skill
 from tests.programs import Preloaded
 from tests.tools.mcp.processes import Processes
 
-pytestmark = pytest.mark.anyio
 PNG = "data:image/png;base64," + "A" * 100_000
 
 
@@ -127,25 +125,17 @@ def test_a_person_sees_it_before_and_after_an_answer_and_a_summary(chat: Any, fo
     nothing = "No provider has counted a request of this conversation yet."
     with OfflineServer(["Fine.", "A summary."]) as server:
         terminal = chat(server, "--model", "gpt-6.1-terra", "--tools", ".")
-        terminal.enter("/context")
-        shown = terminal.wait_for(nothing)
+        shown = terminal.enter("/context", until=nothing)
         assert "tools of the agent" in shown and "your messages" not in shown
         terminal.wait_for_prompt()
-        terminal.enter("Read @notes.txt")
-        terminal.wait_for("Fine.")
-        terminal.wait_for_prompt()
-        terminal.enter("/context")
-        shown = terminal.wait_for("gpt-6.1-terra has counted 10 tokens for the last request.")
+        terminal.ask("Read @notes.txt", "Fine.")
+        shown = terminal.enter("/context", until="gpt-6.1-terra has counted 10 tokens for the last request.")
         assert "files sent" in shown and "files sent: The file notes.txt (4.0 KB)" in shown
         terminal.wait_for_prompt()
-        terminal.enter("/compact")
-        terminal.wait_for("A summary.")
-        terminal.wait_for_prompt()
-        terminal.enter("/context")
-        terminal.wait_for(nothing, 2)
+        terminal.ask("/compact", "A summary.")
+        terminal.enter("/context", until=nothing, count=2)
         assert "  summary" in terminal.shown
     with OfflineServer([]) as server:
         terminal = chat(server, "--tools", ".", "--resume", "last")
-        terminal.enter("/context")
-        shown = terminal.wait_for(nothing)
+        shown = terminal.enter("/context", until=nothing)
         assert "  summary" in shown and "files sent" not in shown

@@ -143,7 +143,6 @@ def in_place_of(path: Path, kind: str) -> None:
         *(("folder", "Is a directory"), ("folder that is a file", "File exists")),
     ],
 )
-@pytest.mark.anyio
 async def test_what_is_not_a_file_of_ones_own_is_left_alone(
     typed: HistoryFile, kind: str, reason: str
 ) -> None:
@@ -172,7 +171,6 @@ class FullDisk(FileIO):
         return super().write(data[:3])
 
 
-@pytest.mark.anyio
 async def test_on_a_full_disk_the_file_stays_as_it_is_and_the_chat_goes_on(
     typed: HistoryFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,7 +186,6 @@ async def test_on_a_full_disk_the_file_stays_as_it_is_and_the_chat_goes_on(
     assert texts(typed) == ["before"]
 
 
-@pytest.mark.anyio
 async def test_the_latest_entry_is_first_whichever_chat_it_is_from(typed: HistoryFile) -> None:
     one, two = InputHistory(typed, print), InputHistory(typed, print)
     for history, text in ((one, "first"), (two, "second"), (one, SECRET), (two, "third"), (two, "third")):
@@ -200,7 +197,6 @@ async def test_the_latest_entry_is_first_whichever_chat_it_is_from(typed: Histor
     assert await listed(one) == await listed(two) == []
 
 
-@pytest.mark.anyio
 async def test_a_file_that_another_program_holds_delays_nobody_for_long(
     typed: HistoryFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -213,7 +209,6 @@ async def test_a_file_that_another_program_holds_delays_nobody_for_long(
     assert said == [f"What you type is not kept for later chats (it takes too long): {typed.path}"]
 
 
-@pytest.mark.anyio
 async def test_without_saving_nothing_is_kept(typed: HistoryFile) -> None:
     history = InputHistory(None, print)
     await history.keep("Hello")
@@ -224,29 +219,21 @@ def test_what_was_typed_is_found_in_the_next_chat_and_in_another_one(chat: Any, 
     with OfflineServer(lambda _: "Fine.") as server:
         terminal = chat(server)
         for count, text in enumerate(("Capital of Italy?", " not this", SECRET, "Two\x1b\rlines"), 1):
-            terminal.enter(text)
-            terminal.wait_for("Fine.", count)
+            terminal.enter(text, until="Fine.", count=count)
             terminal.wait_for_prompt()
         terminal.type(f"{UP}{UP}{UP}")  # through both lines, to what only this chat knows
         terminal.wait_for("sk-proj", 2)
         other = chat(server)
-        other.enter("/cost")
-        other.wait_for("No model was called yet.")
-        other.wait_for_prompt()
+        other.ask("/cost", "No model was called yet.")
         terminal.type("\x03")
         terminal.wait_for_prompt()
-        terminal.enter("/model")
-        terminal.wait_for("model: ")
-        terminal.wait_for_prompt()
-        terminal.type(f"{UP}{UP}")
-        terminal.wait_for("/cost")
+        terminal.ask("/model", "model: ")
+        terminal.type(f"{UP}{UP}", until="/cost")
         terminal.type("\x03")
         terminal.wait_for_prompt()
-        terminal.type(f"{CTRL_R}ital")
-        terminal.wait_for("> Capital of Italy?", 2)
+        terminal.type(f"{CTRL_R}ital", until="> Capital of Italy?", count=2)
         terminal.type("\r")  # takes it to the prompt, where it can be changed
-        terminal.enter("\x05 Again.")
-        terminal.wait_for("Fine.", 5)
+        terminal.enter("\x05 Again.", until="Fine.", count=5)
     expected = ["Capital of Italy?", "Two\nlines", "/cost", "/model", "Capital of Italy? Again."]
     assert texts(in_home) == expected
     assert stat.S_IMODE(in_home.path.stat().st_mode) == 0o600
@@ -257,39 +244,26 @@ def test_answers_are_not_kept_and_the_history_can_be_removed(
 ) -> None:
     with OfflineServer([pay(50), "I see."]) as server:
         terminal = chat(server, "--agent", shop)
-        terminal.enter("Pay.")
-        terminal.wait_for(QUESTION)
-        terminal.enter("no")
-        terminal.wait_for("Why not?")
-        terminal.enter("Because of the weather.")
-        terminal.wait_for("I see.")
+        terminal.enter("Pay.", until=QUESTION)
+        terminal.enter("no", until="Why not?")
+        terminal.enter("Because of the weather.", until="I see.")
         assert texts(in_home) == ["Pay."]
-        terminal.enter("/history")
-        terminal.wait_for("2 of your messages and commands are in ")
-        terminal.enter("/history all")
-        terminal.wait_for("it is /history or /history clear, not 'all'")
-        terminal.enter("/history clear")
-        terminal.wait_for("The history is removed.")
-        terminal.wait_for_prompt()
-        terminal.type(f"{UP}x")
-        terminal.wait_for("> x")
+        terminal.enter("/history", until="2 of your messages and commands are in ")
+        terminal.enter("/history all", until="it is /history or /history clear, not 'all'")
+        terminal.ask("/history clear", "The history is removed.")
+        terminal.type(f"{UP}x", until="> x")
     assert in_home.path.read_bytes() == b"" and paid(folder) == []
 
 
 def test_a_chat_begins_without_a_history_that_cannot_be_used(chat: Any, in_home: HistoryFile) -> None:
     with OfflineServer(lambda _: "Fine.") as server:
         terminal = chat(server, "--no-save")
-        terminal.enter("Hello")
-        terminal.wait_for("Fine.")
-        terminal.wait_for_prompt()
-        terminal.type(UP)
-        terminal.wait_for("> Hello", 2)
+        terminal.ask("Hello", "Fine.")
+        terminal.type(UP, until="> Hello", count=2)
         assert not in_home.path.parent.exists()
         in_place_of(in_home.path, "link")
         terminal = chat(server)
         for count in (1, 2):
-            terminal.enter("Hello")
-            terminal.wait_for("Fine.", count)
+            terminal.enter("Hello", until="Fine.", count=count)
         assert terminal.shown.count("is not kept for later chats") == 1
-        terminal.enter("/history clear")
-        terminal.wait_for("[E196] Cannot run /history: what is typed")
+        terminal.enter("/history clear", until="[E196] Cannot run /history: what is typed")

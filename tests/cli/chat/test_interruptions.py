@@ -19,14 +19,10 @@ CTRL_C, CTRL_D = "\x03", "\x04"
 def test_ctrl_c_ends_the_answer_and_keeps_the_conversation(chat: Any, kept: Any) -> None:
     with Held("Once upon a time ", "...") as held, OfflineServer([held.reply, "Gladly."]) as server:
         terminal = chat(server)
-        terminal.enter("Tell a story.")
-        terminal.wait_for("Once upon a time")
-        terminal.type(CTRL_C)
-        terminal.wait_for("interrupted")
+        terminal.enter("Tell a story.", until="Once upon a time")
+        terminal.type(CTRL_C, until="interrupted")
         terminal.wait_for_prompt()
-        terminal.enter("A shorter one.")
-        terminal.wait_for("Gladly.")
-        terminal.wait_for_prompt()
+        terminal.ask("A shorter one.", "Gladly.")
     sent = [(item["role"], item["content"]) for item in server.requests[1].body["input"]]
     assert sent == [
         ("user", "Tell a story."),
@@ -45,13 +41,10 @@ def test_ctrl_c_during_a_tool_call_keeps_what_was_called(chat: Any, shop: str) -
     ]
     with OfflineServer([[calls[0]], ["Now I wait.", calls[1]], "Yes."]) as server:
         terminal = chat(server, "--agent", shop)
-        terminal.enter("Wait.")
-        terminal.wait_for("wait ...")
-        terminal.type(CTRL_C)
-        terminal.wait_for("interrupted")
+        terminal.enter("Wait.", until="wait ...")
+        terminal.type(CTRL_C, until="interrupted")
         terminal.wait_for_prompt()
-        terminal.enter("Are you there?")
-        terminal.wait_for("Yes.")
+        terminal.enter("Are you there?", until="Yes.")
     sent = server.requests[-1].body["input"]
     outputs = {item["call_id"]: item["output"] for item in sent if item.get("type") == "function_call_output"}
     assert outputs == {"call_1": "it: seen", "call_2": "The call was interrupted. It may have had effects."}
@@ -63,12 +56,10 @@ def test_ctrl_c_during_a_tool_call_keeps_what_was_called(chat: Any, shop: str) -
 def test_ctrl_c_clears_what_was_typed_and_twice_at_the_empty_prompt_ends(chat: Any) -> None:
     with OfflineServer([]) as server:
         terminal = chat(server)
-        terminal.type("never mind")
-        terminal.wait_for("never mind")
+        terminal.type("never mind", until="never mind")
         terminal.type(CTRL_C)
         terminal.wait_for_prompt()
-        terminal.type(CTRL_C)
-        terminal.wait_for("Ctrl-C again ends the chat.")
+        terminal.type(CTRL_C, until="Ctrl-C again ends the chat.")
         terminal.wait_for_prompt()
         terminal.type(CTRL_C)
         assert terminal.wait_for_end() == 0
@@ -79,8 +70,7 @@ def test_ctrl_c_clears_what_was_typed_and_twice_at_the_empty_prompt_ends(chat: A
 def test_a_signal_in_mid_answer_ends_the_chat_and_keeps_it(chat: Any, kept: Any, number: int) -> None:
     with Held("Half an ", "answer.") as held, OfflineServer([held.reply]) as server:
         terminal = chat(server)
-        terminal.enter("Go.")
-        terminal.wait_for("Half an")
+        terminal.enter("Go.", until="Half an")
         terminal.program.send_signal(number)
         assert terminal.wait_for_end() == 128 + number
     (turn,) = kept().turns
@@ -90,8 +80,7 @@ def test_a_signal_in_mid_answer_ends_the_chat_and_keeps_it(chat: Any, kept: Any,
 def test_a_signal_at_the_prompt_ends_the_chat(chat: Any) -> None:
     with OfflineServer([]) as server:
         terminal = chat(server)
-        terminal.type("half a question")
-        terminal.wait_for("half a question")
+        terminal.type("half a question", until="half a question")
         terminal.program.terminate()
         assert terminal.wait_for_end() == 143
 
@@ -99,14 +88,10 @@ def test_a_signal_at_the_prompt_ends_the_chat(chat: Any) -> None:
 def test_a_tool_that_nothing_can_end_does_not_hold_the_chat(chat: Any, shop: str, kept: Any) -> None:
     with OfflineServer([ScriptedToolCall("block", {"what": "x"}), "Yes."]) as server:
         terminal = chat(server, "--agent", shop)
-        terminal.enter("Block.")
-        terminal.wait_for("block ...")
-        terminal.type(CTRL_C)
-        terminal.wait_for("interrupted")
+        terminal.enter("Block.", until="block ...")
+        terminal.type(CTRL_C, until="interrupted")
         terminal.wait_for_prompt()
-        terminal.enter("Are you there?")
-        terminal.wait_for("Yes.")
-        terminal.wait_for_prompt()
+        terminal.ask("Are you there?", "Yes.")
         terminal.enter("/exit")
         assert terminal.wait_for_end() == 0
     assert [turn.outcome for turn in kept().turns] == ["interrupted", "finished"]
@@ -115,8 +100,7 @@ def test_a_tool_that_nothing_can_end_does_not_hold_the_chat(chat: Any, shop: str
 def test_a_closed_terminal_ends_the_chat_and_keeps_it(chat: Any, kept: Any) -> None:
     with Held("Half an ", "answer.") as held, OfflineServer([held.reply]) as server:
         terminal = chat(server)
-        terminal.enter("Go.")
-        terminal.wait_for("Half an")
+        terminal.enter("Go.", until="Half an")
         terminal.hang_up()
         assert terminal.program.wait(60) == 129
         assert terminal.program.stderr is not None
@@ -139,19 +123,15 @@ def test_after_a_crash_the_conversation_goes_on(chat: Any, shop: str, kept: Any)
     ]
     with OfflineServer(["Hello.", [calls[0]], [calls[1]]]) as server:
         terminal = chat(server, "--agent", shop)
-        terminal.enter("Hi.")
-        terminal.wait_for("Hello.")
-        terminal.wait_for_prompt()
-        terminal.enter("Look, then wait.")
-        terminal.wait_for("wait ...")
+        terminal.ask("Hi.", "Hello.")
+        terminal.enter("Look, then wait.", until="wait ...")
         terminal.program.kill()
         terminal.wait_for_end()
     assert [turn.outcome for turn in kept().turns] == ["finished", "open"]
     with OfflineServer(["I am back."]) as server:
         terminal = chat(server, "--agent", shop, "--resume", "last")
         assert "This answer was not finished." in terminal.shown
-        terminal.enter("What happened?")
-        terminal.wait_for("I am back.")
+        terminal.enter("What happened?", until="I am back.")
     sent = server.requests[0].body["input"]
     assert [item.get("content") or item.get("output") or item.get("name") for item in sent] == [
         "Hi.",
@@ -169,11 +149,8 @@ def test_two_chats_at_once_keep_their_conversations_in_one_file(chat: Any, kept:
         one, other = chat(server), chat(server)
         for number in range(3):
             for name, terminal in (("one", one), ("other", other)):
-                terminal.enter(f"{name} {number}")
-                terminal.wait_for(f"Answer to {name} {number}.")
-                terminal.wait_for_prompt()
-        one.enter("/resume")
-        listed = one.wait_for("3 turns", 2)
+                terminal.ask(f"{name} {number}", f"Answer to {name} {number}.")
+        listed = one.enter("/resume", until="3 turns", count=2)
     ids = [line.split()[0] for line in listed.splitlines() if "3 turns" in line]
     asked = {tuple(turn.question for turn in kept(name).turns) for name in ids}
     assert asked == {("one 0", "one 1", "one 2"), ("other 0", "other 1", "other 2")}
@@ -182,16 +159,11 @@ def test_two_chats_at_once_keep_their_conversations_in_one_file(chat: Any, kept:
 def test_two_chats_with_one_conversation_part_where_they_differ(chat: Any, kept: Any) -> None:
     with OfflineServer(lambda request: f"Answer to {request.body['input'][-1]['content']}.") as server:
         one = chat(server)
-        one.enter("first")
-        one.wait_for("Answer to first.")
-        one.wait_for_prompt()
+        one.ask("first", "Answer to first.")
         shared = kept().id
         other = chat(server, "--resume", "last")
-        other.enter("theirs")
-        other.wait_for("Answer to theirs.")
-        other.wait_for_prompt()
-        one.enter("mine")
-        one.wait_for(f"Another chat has gone on with {shared}")
+        other.ask("theirs", "Answer to theirs.")
+        one.enter("mine", until=f"Another chat has gone on with {shared}")
         one.wait_for("Answer to mine.")
         one.wait_for_prompt()
     assert [turn.question for turn in kept(shared).turns] == ["first", "theirs"]

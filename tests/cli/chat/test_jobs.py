@@ -21,7 +21,7 @@ from kantan_agents.cli.chat.screen import Screen
 from kantan_agents.cli.terminal.approvals import AskedCall
 from kantan_agents.core.items import result_item
 from kantan_agents.errors import ChatCommandError, UnknownShellError
-from kantan_agents.middleware.approve.calls import PendingCall
+from kantan_agents.middleware import PendingCall
 from kantan_agents.testing import OfflineServer, ScriptedModel, ScriptedToolCall, assistant_message
 from kantan_agents.toolkit.shell import shell_tools
 from tests.cli.chat.held import Held
@@ -75,7 +75,6 @@ async def shown(tmp_path: Path) -> Any:
     await shown.jobs.end()
 
 
-@pytest.mark.anyio
 class TestJobs:
     async def test_there_are_none_at_first(self, shown: Shown) -> None:
         shown.jobs.show_all()
@@ -188,14 +187,12 @@ class TestJobs:
         assert "it made a protected file" in said and ".mcp.json is now .mcp.json.set-aside" in said
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("words", ["stop", "bash_1 stop", "stop bash_1 bash_2"])
 async def test_words_that_are_no_use_are_explained(words: str) -> None:
     with pytest.raises(ChatCommandError, match=r"type /jobs \[ID \| stop ID\]"):
         await JOBS.run(None, words)  # type: ignore[arg-type]
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize(
     ("tool", "arguments", "expected"),
     [
@@ -224,44 +221,28 @@ def test_a_chat_with_a_command_in_the_background(chat: Any, folder: Path, mark: 
         ) as server,
     ):
         terminal = chat(server, *SHELL)
-        terminal.enter("Start it.")
-        terminal.wait_for("asks for an approval of Bash in the background (no sandbox):")
+        terminal.enter("Start it.", until="asks for an approval of Bash in the background (no sandbox):")
         terminal.wait_for("[y]es")
-        terminal.enter("y")
-        terminal.wait_for("1 command is running in the background: /jobs")
+        terminal.ask("y", "1 command is running in the background: /jobs")
+        terminal.enter("Tell a story.", until="Once upon")
+        terminal.type("\x03", until="1 command is running in the background: /jobs", count=2)
         terminal.wait_for_prompt()
-        terminal.enter("Tell a story.")
-        terminal.wait_for("Once upon")
-        terminal.type("\x03")
-        terminal.wait_for("1 command is running in the background: /jobs", 2)
-        terminal.wait_for_prompt()
-        terminal.enter("/jobs")
-        terminal.wait_for("bash_1  running")
-        terminal.wait_for_prompt()
+        terminal.ask("/jobs", "bash_1  running")
         while "\nready\n" not in terminal.shown:  # its shell needs time to start
-            terminal.enter("/jobs bash_1")
-            terminal.wait_for(" Running.", terminal.shown.count(" Running.") + 1)
+            terminal.enter("/jobs bash_1", until=" Running.", count=terminal.shown.count(" Running.") + 1)
             terminal.wait_for_prompt()
         (folder / "go").touch()
-        terminal.enter("/jobs bash_2")
-        terminal.wait_for("[E169] No background shell bash_2 (available: bash_1)")
-        terminal.wait_for_prompt()
+        terminal.ask("/jobs bash_2", "[E169] No background shell bash_2 (available: bash_1)")
         while "bash_1 has ended" not in terminal.shown:
-            terminal.enter("/model")
-            terminal.wait_for("model: ", terminal.shown.count("model: ") + 1)
+            terminal.enter("/model", until="model: ", count=terminal.shown.count("model: ") + 1)
             terminal.wait_for_prompt()
-        terminal.enter("And?")
-        terminal.wait_for("I see.")
-        terminal.wait_for_prompt()
+        terminal.ask("And?", "I see.")
         assert "bash_1 has ended (exit code 3)." in str(server.requests[3].body["input"][-1]["content"])
-        terminal.enter("Again.")
-        terminal.wait_for("[y]es", 2)
-        terminal.enter("y")
-        terminal.wait_for("1 command is running in the background: /jobs", 3)
+        terminal.enter("Again.", until="[y]es", count=2)
+        terminal.enter("y", until="1 command is running in the background: /jobs", count=3)
         terminal.wait_for_prompt()
         wait_for_processes(mark)
-        terminal.enter("/new")
-        terminal.wait_for("bash_2 is ended with the conversation.")
+        terminal.enter("/new", until="bash_2 is ended with the conversation.")
         terminal.wait_for("A new conversation.")
         assert processes_with(mark) == []
 
@@ -272,9 +253,7 @@ def test_nothing_is_left_of_it_when_the_chat_ends(chat: Any, mark: str, how: str
         [began(f"trap '' TERM HUP; setsid sleep {mark} & sleep {mark}"), "Started."]
     ) as server:
         terminal = chat(server, *SHELL, "--yes", "Bash", "--no-save")
-        terminal.enter("Start it.")
-        terminal.wait_for("1 command is running in the background")
-        terminal.wait_for_prompt()
+        terminal.ask("Start it.", "1 command is running in the background")
         wait_for_processes(mark)
         if how == "exit":
             terminal.enter("/exit")

@@ -39,27 +39,20 @@ def test_a_person_sees_the_mode_and_agrees_to_a_plan(chat: Any, folder: Path) ->
         terminal.enter("/plan")
         at(terminal, "plan>")
         assert "Plan mode: agents only read, until you agree to a plan." in terminal.shown
-        terminal.enter("Write.")
-        shown = terminal.wait_for(QUESTION)
+        shown = terminal.enter("Write.", until=QUESTION)
         assert "! Write refused: plan mode" in shown
         assert "| Write it." in shown
         assert "Write(*.md): create or overwrite every file that matches *.md" in shown
         assert list(folder.iterdir()) == []
-        terminal.enter("y")
-        terminal.wait_for("Written.")
-        terminal.wait_for_prompt()
+        terminal.ask("y", "Written.")
         assert [one.name for one in folder.iterdir()] == ["b.md"]
-        terminal.enter("/plan on")
-        terminal.wait_for("it is /plan or /plan off, not 'on'")
+        terminal.enter("/plan on", until="it is /plan or /plan off, not 'on'")
         terminal.enter("/plan")
         at(terminal, "plan>")
-        terminal.enter("/compact")
-        terminal.wait_for("A summary.")
+        terminal.enter("/compact", until="A summary.")
         at(terminal, "plan>")
         assert not server.requests[-1].body.get("tools")
-        terminal.enter("/plan off")
-        terminal.wait_for("Plan mode is off.")
-        terminal.wait_for_prompt()
+        terminal.ask("/plan off", "Plan mode is off.")
 
 
 def test_what_was_agreed_to_ends_with_the_conversation(chat: Any, folder: Path) -> None:
@@ -68,16 +61,10 @@ def test_what_was_agreed_to_ends_with_the_conversation(chat: Any, folder: Path) 
         terminal = chat(server, *FILES)
         terminal.enter("/plan")
         at(terminal, "plan>")
-        terminal.enter("Write.")
-        terminal.wait_for(QUESTION)
-        terminal.enter("y")
-        terminal.wait_for("Written.")
-        terminal.wait_for_prompt()
-        terminal.enter("/new")
-        terminal.wait_for("A new conversation.")
-        terminal.wait_for_prompt()
-        terminal.enter("Write again.")
-        terminal.wait_for("It creates b.md:")
+        terminal.enter("Write.", until=QUESTION)
+        terminal.ask("y", "Written.")
+        terminal.ask("/new", "A new conversation.")
+        terminal.enter("Write again.", until="It creates b.md:")
         assert [one.name for one in folder.iterdir()] == ["a.md"]
 
 
@@ -86,8 +73,7 @@ def test_a_closed_terminal_agrees_to_nothing(chat: Any, folder: Path) -> None:
         terminal = chat(server, *FILES)
         terminal.enter("/plan")
         at(terminal, "plan>")
-        terminal.enter("Write.")
-        terminal.wait_for(QUESTION)
+        terminal.enter("Write.", until=QUESTION)
         terminal.hang_up()
         assert terminal.wait_for_end() == 129
         assert len(server.requests) == 1

@@ -14,8 +14,7 @@ from agents import Agent as PlainAgent
 from agents import FunctionTool, WebSearchTool, function_tool
 from rich.console import Console
 
-from kantan_agents import Agent, AgentDefinition, SlashCommands
-from kantan_agents.agent.delegation import task_tool
+from kantan_agents import Agent, AgentDefinition, SlashCommands, task_tool
 from kantan_agents.agent.delegation.approvals import answer_approvals
 from kantan_agents.cli.chat.plan_mode import PlanMode
 from kantan_agents.cli.chat.screen import Screen
@@ -29,8 +28,6 @@ from kantan_agents.toolkit.todo_write import todo_write
 from tests.tools.conftest import Executed
 from tests.tools.test_guard import KINDS, kinds
 from tests.tools.test_server_names import Server
-
-pytestmark = pytest.mark.anyio
 
 SAID = [assistant_message("Done.")]
 HELPER = AgentDefinition(name="helper", description="Helps.", system_prompt="Help.")
@@ -554,8 +551,8 @@ async def test_two_chats_have_modes_of_their_own(root: Path) -> None:
 
 
 def test_the_tools_of_the_library_that_only_read_are_marked(root: Path) -> None:
+    from kantan_agents import skill_tools
     from kantan_agents.tools.read_only import is_read_only
-    from kantan_agents.tools.skills import skill_tools
 
     tools: list[FunctionTool] = toolkit(root, write=True, shell=True, network=True)
     tools += [todo_write(), task_tool([HELPER]), *skill_tools([])]

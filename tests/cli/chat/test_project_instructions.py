@@ -42,19 +42,13 @@ def test_a_person_agrees_to_the_file_of_a_folder_once_and_to_each_change(begin: 
         terminal.wait_for_prompt()
         extent = "16 bytes, 2 invisible characters in it"
         terminal.wait_for(f"instructions of this project: {file}, {extent}")
-        terminal.enter("1?")
-        terminal.wait_for("One.")
-        terminal.wait_for_prompt()
+        terminal.ask("1?", "One.")
         file.write_text("Use blanks.\n")
-        terminal.enter("2?")
-        shown = terminal.wait_for("/reload uses them as they are now.")
+        shown = terminal.enter("2?", until="/reload uses them as they are now.")
         assert "  -Use tabs.[U+202E][U+001B][2J\n  +Use blanks.\n" in shown
         terminal.wait_for_prompt()
-        terminal.enter("/reload")
-        terminal.wait_for("They are used from now on.")
-        terminal.wait_for_prompt()
-        terminal.enter("3?")
-        terminal.wait_for("Three.")
+        terminal.ask("/reload", "They are used from now on.")
+        terminal.enter("3?", until="Three.")
     got = [request.body["instructions"] for request in server.requests]
     assert ["Use tabs." in text for text in got] == [True, True, False]
     assert got[2].endswith("Use blanks.")
@@ -69,8 +63,7 @@ def test_without_a_yes_the_chat_goes_on_without_the_file(begin: Any, folder: Pat
         terminal.enter("n")
         terminal.wait_for_prompt()
         terminal.wait_for("left out: it is not trusted yet")
-        terminal.enter("1?")
-        terminal.wait_for("One.")
+        terminal.enter("1?", until="One.")
     assert server.requests[0].body["instructions"] == "You are a helpful assistant."
 
 

@@ -47,18 +47,14 @@ WALLS = {
 def test_numbers_and_words_are_answers(chat: Any, painter: str) -> None:
     with OfflineServer([asking(COLOR, WALLS), "Painted."]) as server:
         terminal = chat(server, "--agent", painter, *MODEL)
-        terminal.enter("Paint.")
-        shown = terminal.wait_for(ONE)
+        shown = terminal.enter("Paint.", until=ONE)
         assert "[bold]Color: Which [U+001B][31mcolor?" in shown
         assert "1. Red" in shown
         assert "2. Blue: sold out" in shown
         for wrong, count in (("3", 2), ("1,2", 3), ("0", 4)):
-            terminal.enter(wrong)
-            terminal.wait_for(ONE, count)
-        terminal.enter("2")
-        terminal.wait_for(SEVERAL)
-        terminal.enter("3, 1")
-        terminal.wait_for("Painted.")
+            terminal.enter(wrong, until=ONE, count=count)
+        terminal.enter("2", until=SEVERAL)
+        terminal.enter("3, 1", until="Painted.")
     assert "Type one number from 1 to 2, other words, or nothing" in terminal.shown
     assert outputs(server.requests[1]) == [
         "The user has answered:\nWhich \x1b[31mcolor?\n  Blue\nWhich walls?\n  Back, Left"
@@ -68,12 +64,9 @@ def test_numbers_and_words_are_answers(chat: Any, painter: str) -> None:
 def test_other_words_and_no_answer(chat: Any, painter: str) -> None:
     with OfflineServer([asking(COLOR, WALLS), "Painted."]) as server:
         terminal = chat(server, "--agent", painter, *MODEL)
-        terminal.enter("Paint.")
-        terminal.wait_for(ONE)
-        terminal.enter("green, with dots")
-        terminal.wait_for(SEVERAL)
-        terminal.enter("")
-        terminal.wait_for("Painted.")
+        terminal.enter("Paint.", until=ONE)
+        terminal.enter("green, with dots", until=SEVERAL)
+        terminal.enter("", until="Painted.")
     assert outputs(server.requests[1]) == [
         "The user has answered:\nWhich \x1b[31mcolor?\n  green, with dots\nWhich walls?\n  not answered"
     ]
@@ -85,13 +78,10 @@ def test_a_key_that_ends_the_question_ends_the_answer_and_keeps_the_conversation
 ) -> None:
     with OfflineServer([asking(COLOR), "Fine."]) as server:
         terminal = chat(server, "--agent", painter, *MODEL)
-        terminal.enter("Paint.")
-        terminal.wait_for(ONE)
-        terminal.type(key)
-        terminal.wait_for("interrupted")
+        terminal.enter("Paint.", until=ONE)
+        terminal.type(key, until="interrupted")
         terminal.wait_for_prompt()
-        terminal.enter("Do nothing.")
-        terminal.wait_for("Fine.")
+        terminal.enter("Do nothing.", until="Fine.")
 
 
 def test_nobody_is_asked_without_a_terminal(lines: Any, painter: str) -> None:
@@ -106,7 +96,6 @@ def test_an_assistant_has_it_with_other_tools_only(chat: Any, folder: Path) -> N
     for options, has_it in ((("--tools", "."), True), ((), False)):
         with OfflineServer(["Done."]) as server:
             terminal = chat(server, *options)
-            terminal.enter("Paint.")
-            terminal.wait_for("Done.")
+            terminal.enter("Paint.", until="Done.")
         names = [tool["name"] for tool in server.requests[0].body.get("tools", ())]
         assert ("AskUserQuestion" in names) == has_it

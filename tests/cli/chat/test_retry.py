@@ -16,7 +16,7 @@ import pytest
 from agents import MaxTurnsExceeded, function_tool
 from rich.console import Console
 
-from kantan_agents import Agent
+from kantan_agents import Agent, CommandLoader
 from kantan_agents.cli.chat.answer_runner import AnswerRunner
 from kantan_agents.cli.chat.chat_hooks import ChatHooks
 from kantan_agents.cli.chat.conversation import Conversation
@@ -33,7 +33,6 @@ from kantan_agents.cli.terminal.agent_options import AgentRunOptions
 from kantan_agents.errors import ChatCommandError, ProviderRequestError, UnknownCommandError
 from kantan_agents.middleware import SlashCommands
 from kantan_agents.testing import OfflineServer, Reply, ScriptedToolCall
-from kantan_agents.tools.skills import CommandLoader
 from tests.cli.chat.held import Held
 
 BUSY = Reply("slow down", status=429, headers={"x-should-retry": "false"})
@@ -94,7 +93,6 @@ def sent(server: OfflineServer, number: int = -1) -> list[Any]:
     return [item.get("content") or item.get("output") or item.get("name") for item in items]
 
 
-@pytest.mark.anyio
 async def test_a_message_whose_answer_failed_is_sent_again_and_replaced(talk: Any, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("milk")
     with OfflineServer(["Hi.", BUSY, BUSY, "Milk.", "Yes."]) as server:
@@ -118,7 +116,6 @@ async def test_a_message_whose_answer_failed_is_sent_again_and_replaced(talk: An
     ]
 
 
-@pytest.mark.anyio
 async def test_what_tools_have_done_is_neither_hidden_nor_done_again(talk: Any) -> None:
     call = ScriptedToolCall("pay", {"amount": 5}, "call_1")
     with OfflineServer([["I pay it.", call], BUSY, "Paid.", "Yes."]) as server:
@@ -144,7 +141,6 @@ def sent_by(talk: Talk) -> list[Any]:
     return [item.get("content") for item in talk.conversation.kept.items()]
 
 
-@pytest.mark.anyio
 async def test_the_model_knows_which_call_was_interrupted(talk: Any) -> None:
     async def wait() -> str:
         """Wait, until the person has seen enough."""
@@ -160,7 +156,6 @@ async def test_the_model_knows_which_call_was_interrupted(talk: Any) -> None:
     assert sent(server) == ["Wait.", "wait", "The call was interrupted. It may have had effects."]
 
 
-@pytest.mark.anyio
 async def test_a_finished_answer_is_made_anew_after_the_calls_of_its_tools(talk: Any) -> None:
     call = ScriptedToolCall("pay", {"amount": 5}, "call_1")
     with OfflineServer([call, "Paid.", "It is paid.", BUSY, "Yes."]) as server:
@@ -178,7 +173,6 @@ async def test_a_finished_answer_is_made_anew_after_the_calls_of_its_tools(talk:
     assert [turn.kind for turn in chat.conversation.kept.turns] == ["turn", "retry", "turn"]
 
 
-@pytest.mark.anyio
 async def test_another_model_gets_the_message_without_what_only_the_first_one_knows(talk: Any) -> None:
     thought = {"type": "reasoning", "id": "rs_1", "summary": []}
     call = ScriptedToolCall("pay", {"amount": 5}, "call_1")
@@ -198,7 +192,6 @@ async def test_another_model_gets_the_message_without_what_only_the_first_one_kn
     assert paid == [5]
 
 
-@pytest.mark.anyio
 async def test_an_answer_that_was_lost_is_tried_again_after_resume(talk: Any, file: Path) -> None:
     call = {"type": "function_call", "call_id": "c", "name": "pay", "arguments": '{"amount": 5}'}
     result = {"type": "function_call_output", "call_id": "c", "output": "paid 5"}
@@ -218,7 +211,6 @@ async def test_an_answer_that_was_lost_is_tried_again_after_resume(talk: Any, fi
     store.close()
 
 
-@pytest.mark.anyio
 async def test_if_another_chat_has_gone_on_both_are_kept(talk: Any, file: Path) -> None:
     store, other = Conversations(file), Conversations(file)
     with OfflineServer(["One.", "Two.", "Three."]) as server:
@@ -234,7 +226,6 @@ async def test_if_another_chat_has_gone_on_both_are_kept(talk: Any, file: Path) 
     other.close()
 
 
-@pytest.mark.anyio
 async def test_it_works_if_the_file_of_conversations_is_lost_meanwhile(talk: Any, file: Path) -> None:
     store = Conversations(file)
     call = ScriptedToolCall("pay", {"amount": 5}, "call_1")
@@ -253,7 +244,6 @@ async def test_it_works_if_the_file_of_conversations_is_lost_meanwhile(talk: Any
     assert len(sent(server)) == 5
 
 
-@pytest.mark.anyio
 async def test_with_nothing_to_try_again_it_is_an_error(talk: Any) -> None:
     with OfflineServer(["Hi.", "A summary."]) as server:
         chat = talk(server)
@@ -269,7 +259,6 @@ async def test_with_nothing_to_try_again_it_is_an_error(talk: Any) -> None:
     assert len(server.requests) == 2
 
 
-@pytest.mark.anyio
 async def test_a_command_that_no_model_has_answered_is_run_again(talk: Any, tmp_path: Path) -> None:
     (tmp_path / "greet.md").write_text("Greet $ARGUMENTS.")
     commands = SlashCommands({"allow": ["greet"]}, files=CommandLoader(tmp_path))
@@ -358,20 +347,16 @@ def test_a_wait_is_shown_and_counted_down_and_ctrl_c_ends_it(chat: Any, kept: An
     again = Reply("slow down", status=429, headers={"retry-after": "2"})
     with OfflineServer([Reply("slow down", status=429, headers=wait), again, "Here I am.", BUSY]) as server:
         terminal = chat(server, columns=100)
-        terminal.enter("Hello?")
-        terminal.wait_for("assistant waits 60 s: 429, too many requests (try 2 of 3)")
-        terminal.type("\x03")
-        terminal.wait_for("interrupted")
+        terminal.enter("Hello?", until="assistant waits 60 s: 429, too many requests (try 2 of 3)")
+        terminal.type("\x03", until="interrupted")
         terminal.wait_for_prompt()
-        terminal.enter("/retry")
-        terminal.wait_for("assistant waits 2 s")
+        terminal.enter("/retry", until="assistant waits 2 s")
         terminal.wait_for("assistant waits 1 s")
         terminal.wait_for("Here I am.")
         shown = terminal.wait_for_prompt()
         assert "waits" not in shown
         assert "> Hello?" in shown
-        terminal.enter("And?")
-        terminal.wait_for("(/retry tries again)")
+        terminal.enter("And?", until="(/retry tries again)")
     assert sent(server, 1) == sent(server, 2) == ["Hello?"]
     assert [turn.outcome for turn in kept().turns] == ["interrupted", "finished", "failed"]
 
@@ -382,21 +367,14 @@ def test_an_interrupted_answer_is_begun_again(chat: Any, kept: Any) -> None:
         OfflineServer([held.reply, "A story.", Reply("no", status=401)]) as server,
     ):
         terminal = chat(server)
-        terminal.enter("/retry")
-        terminal.wait_for("[E196] Cannot run /retry: nothing has been said yet")
-        terminal.wait_for_prompt()
-        terminal.enter("Tell one.")
-        terminal.wait_for("Once upon")
+        terminal.ask("/retry", "[E196] Cannot run /retry: nothing has been said yet")
+        terminal.enter("Tell one.", until="Once upon")
         terminal.wait_for("is thinking ... 3 s")  # below the text, which it leaves as it is
         assert "Once upon" in terminal.shown
-        terminal.type("\x03")
-        terminal.wait_for("interrupted")
+        terminal.type("\x03", until="interrupted")
         terminal.wait_for_prompt()
-        terminal.enter("/retry")
-        terminal.wait_for("A story.")
-        terminal.wait_for_prompt()
-        terminal.enter("Another?")
-        shown = terminal.wait_for("[openai][401] no")
+        terminal.ask("/retry", "A story.")
+        shown = terminal.enter("Another?", until="[openai][401] no")
         assert "/retry tries again" not in shown
     assert sent(server, 1) == ["Tell one."]
     assert [turn.kind for turn in kept().turns] == ["turn", "retry", "turn"]

@@ -237,10 +237,8 @@ def test_the_list_is_seen_and_resumed(chat: Any, folder: Path) -> None:
     replies = [writing(begun(READ), TEST), task, writing(begun(REPORT)), "Hi.", "Planned.", "Yes.", "Also."]
     with OfflineServer(replies) as server:
         terminal = chat(server, "--agent", "planner:agent")
-        terminal.enter("/todos")
-        terminal.wait_for("no steps")
-        terminal.enter("Plan.")
-        shown = terminal.wait_for("Planned.")
+        terminal.enter("/todos", until="no steps")
+        shown = terminal.enter("Plan.", until="Planned.")
         assert "  [>] Reading the code\n  [ ] Run the tests\n" in shown
         assert "* helper: TodoWrite" in shown and "\n      [>] Report\n" in shown
         terminal.wait_for_prompt()
@@ -250,15 +248,10 @@ def test_the_list_is_seen_and_resumed(chat: Any, folder: Path) -> None:
         assert terminal.wait_for_end() == 0
         terminal = chat(server, "--agent", "planner:agent", "--resume", "last")
         assert "0 of 2 steps completed\n  [>] Reading the code\n  [ ] Run the tests\n" in terminal.shown
-        terminal.enter("And?")
-        terminal.wait_for("Yes.")
-        terminal.enter("/todos")
-        terminal.wait_for("  [>] Reading the code", 2)
-        terminal.enter("/new")
-        terminal.wait_for("A new conversation.")
-        terminal.enter("/todos")
-        terminal.wait_for("no steps")
-        terminal.enter("And now?")
-        terminal.wait_for("Also.")
+        terminal.enter("And?", until="Yes.")
+        terminal.enter("/todos", until="  [>] Reading the code", count=2)
+        terminal.enter("/new", until="A new conversation.")
+        terminal.enter("/todos", until="no steps")
+        terminal.enter("And now?", until="Also.")
     instructions = [request.body["instructions"] for request in server.requests]
     assert instructions[-2:] == ["Now: Read the code", "Now: "]

@@ -31,7 +31,6 @@ from tests.cli.chat.test_plan_mode import Led, agent_of, made, propose, root, tu
 from tests.cli.chat.test_plan_mode import write as writing
 from tests.cli.chat.test_retry import BUSY, NoSignals, paid, say, sent, store, talk  # noqa: F401
 
-pytestmark = pytest.mark.anyio
 UNDONE = "[The user has undone what you did to a.txt.]"
 
 
@@ -71,18 +70,12 @@ class TestRetryAfterUndo:
     def test_a_person_undoes_and_retries_also_after_resume(self, chat: Any, folder: Path) -> None:
         with OfflineServer([write("a.md"), "Written.", "Better."]) as server:
             terminal = chat(server, *FILES, "--yes", "Write")
-            terminal.enter("Write.")
-            terminal.wait_for("Written.")
-            terminal.wait_for_prompt()
-            terminal.enter("/undo")
-            terminal.wait_for("Put back?")
-            terminal.enter("y")
-            terminal.wait_for("1 file put back.")
-            terminal.wait_for_prompt()
+            terminal.ask("Write.", "Written.")
+            terminal.enter("/undo", until="Put back?")
+            terminal.ask("y", "1 file put back.")
             terminal = chat(server, *FILES, "--resume", "last")
             assert "> Write.\nWritten.\n" in terminal.shown
-            terminal.enter("/retry")
-            terminal.wait_for("Better.")
+            terminal.enter("/retry", until="Better.")
             assert list(folder.iterdir()) == []
         assert "a.md (removed)" in texts(sent(server))[-2]
 

@@ -34,8 +34,6 @@ from tests.toolkit.calls import call as call_tool
 from tests.toolkit.calls import until
 from tests.toolkit.files.calling import Tools, snapshot
 
-pytestmark = pytest.mark.anyio
-
 
 class Work:
     """A folder with tools, whose changes can be undone.
@@ -556,25 +554,16 @@ def test_a_chat_undoes_what_its_tools_did_and_the_model_knows_it(chat: Any, fold
     ]
     with OfflineServer(replies) as server:
         terminal = chat(server, *YES, "--shell", "--yes", "Bash", "--sandbox", "off")
-        terminal.enter("/undo")
-        terminal.wait_for("no further answer of this conversation")
-        terminal.wait_for_prompt()
-        terminal.enter("Change it.")
-        terminal.wait_for("Done.")
-        terminal.wait_for_prompt()
+        terminal.ask("/undo", "no further answer of this conversation")
+        terminal.ask("Change it.", "Done.")
         assert (folder / "a.txt").read_text() == "two\n"
-        terminal.enter("/undo")
-        shown = terminal.wait_for("Put back? [y]es, [n]o:")
+        shown = terminal.enter("/undo", until="Put back? [y]es, [n]o:")
         assert "a.txt gets its old content back" in shown and "new/b.txt is removed" in shown
         assert "not undone: echo ran > ran.txt" in shown
-        terminal.enter("y")
-        terminal.wait_for("2 files put back.")
-        terminal.wait_for_prompt()
+        terminal.ask("y", "2 files put back.")
         assert sorted(path.name for path in folder.iterdir()) == ["a.txt", "ran.txt"]
         assert (folder / "a.txt").read_text() == "one\n"
-        terminal.enter("And now?")
-        terminal.wait_for("I see.")
-        terminal.wait_for_prompt()
+        terminal.ask("And now?", "I see.")
     sent = server.requests[-1].body["input"]
     assert "The user has undone what you did" in sent[-2]["content"] and sent[-1]["content"] == "And now?"
     assert [turn.question for turn in kept().turns] == ["Change it.", "/undo", "And now?"]
@@ -606,15 +595,11 @@ def test_a_resumed_chat_undoes_what_a_killed_one_has_done(
     (folder / ".claude/agents/main.md").write_text("---\nname: main\ndescription: Leads.\n---\nLead.\n")
     with OfflineServer(replies) as server:
         terminal = chat(server, *YES, "--agent", "main")
-        terminal.enter("Write.")
-        terminal.wait_for("Done.")
-        terminal.wait_for_prompt()
+        terminal.ask("Write.", "Done.")
         terminal.program.kill()
         terminal.wait_for_end()
         assert (folder / "b.txt").exists() and (folder / "c.txt").exists()
         again = chat(server, *YES, "--agent", "main", "--resume", "last")
-        again.enter("/undo")
-        again.wait_for("Put back? [y]es, [n]o:")
-        again.enter("y")
-        again.wait_for("2 files put back.")
+        again.enter("/undo", until="Put back? [y]es, [n]o:")
+        again.enter("y", until="2 files put back.")
     assert not (folder / "b.txt").exists() and not (folder / "c.txt").exists()

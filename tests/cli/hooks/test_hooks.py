@@ -13,21 +13,16 @@ import anyio
 import attrs
 import pytest
 
-from kantan_agents import Agent, AgentDefinition, Middleware
-from kantan_agents.agent.delegation import task_tool
+from kantan_agents import Agent, AgentDefinition, Middleware, subscribe, task_tool
 from kantan_agents.cli.hooks.hooks import Hooks
-from kantan_agents.core.events import subscribe
 from kantan_agents.core.interception import inherited_layers
 from kantan_agents.errors import RepeatedFailureError
-from kantan_agents.middleware import Deadline
-from kantan_agents.middleware.approve.calls import PendingCall
+from kantan_agents.middleware import Deadline, PendingCall
 from kantan_agents.testing import OfflineServer, ScriptedToolCall
 from tests.toolkit.calls import until
 from tests.tools.mcp.offering import Offering
 
 from .conftest import Configure, group
-
-pytestmark = pytest.mark.anyio
 
 LOG = "cat >> log"
 called: list[str] = []

@@ -220,7 +220,6 @@ def test_on_windows_they_are_an_error(
         read_hooks(str(work))
 
 
-@pytest.mark.anyio
 async def test_a_command_in_the_sandbox_cannot_change_them_where_the_home_folder_is_its_folder(
     work: Path, own: Path, configure: Configure, monkeypatch: pytest.MonkeyPatch
 ) -> None:

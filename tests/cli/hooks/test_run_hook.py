@@ -15,8 +15,6 @@ from kantan_agents.cli.hooks.hook import Hook
 from kantan_agents.cli.hooks.hooks import HookOutcome, run_hook
 from tests.toolkit.calls import until
 
-pytestmark = pytest.mark.anyio
-
 
 async def run(
     command: str, given: bytes = b"{}", seconds: float = 20, cwd: Any = "/", **env: str

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kantan_agents.testing import OfflineServer, ScriptedToolCall
+from kantan_agents.testing import ScriptedToolCall
 from tests.cli.agent_folder import agent_file
 
 from .conftest import Configure, group
@@ -19,8 +19,7 @@ def ask(kantan_agents: Any, serve: Any, work: Path) -> Any:
     """``ask([reply, ...], "Hello", "--tools", ".")``: the outcome, and the requests of the model."""
 
     def run(replies: list[Any], question: str, *options: str, stdin: bytes | None = None) -> Any:
-        with OfflineServer(replies) as server:
-            serve(server)
+        with serve(replies) as server:
             outcome = kantan_agents("run", question, "--model", "offline", *options, stdin=stdin)
             return outcome, server.requests
 

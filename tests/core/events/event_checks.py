@@ -8,8 +8,8 @@ from typing import Any
 
 import jsonschema_rs
 
+from kantan_agents import Event
 from kantan_agents.core.events import (
-    Event,
     ModelCallFinished,
     ModelCallStarted,
     RunCancelled,

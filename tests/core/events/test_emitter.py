@@ -8,10 +8,8 @@ from typing import Any
 
 import pytest
 
-from kantan_agents.core.events import Event, OutputStored
-from kantan_agents.core.events.emitter import Emitter
-
-pytestmark = pytest.mark.anyio
+from kantan_agents import Event
+from kantan_agents.core.events import Emitter, OutputStored
 
 
 async def until(happened: Callable[[], bool]) -> None:

@@ -15,14 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from kantan_agents import Agent, Pipeline
-from kantan_agents.core.events import EVENT_KINDS, Event, RunFinished, TextDelta, event_schema
+from kantan_agents import Agent, Event, Pipeline
+from kantan_agents.core.events import EVENT_KINDS, RunFinished, TextDelta, event_schema
 from kantan_agents.testing import OfflineServer, ScriptedModel
 from kantan_agents.testing.strategies import json_values
 from tests.core.events.event_checks import SCHEMA, check_json
 from tests.core.events.watched_runs import Playing
-
-pytestmark = pytest.mark.anyio
 
 
 def _values(hint: Any) -> st.SearchStrategy[Any]:

@@ -14,8 +14,6 @@ from kantan_agents import Agent
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from tests.core.events.watched_runs import Playing
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.fixture(autouse=True)
 def _no_names() -> Iterator[None]:

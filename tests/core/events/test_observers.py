@@ -15,25 +15,21 @@ from agents import function_tool
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents import Agent
+from kantan_agents import Agent, Event, subscribe
 from kantan_agents.core.events import (
     Delegated,
-    Event,
+    Emitter,
     ModelCallStarted,
     RunCancelled,
     RunStarted,
     TextDelta,
-    subscribe,
 )
-from kantan_agents.core.events.emitter import Emitter
 from kantan_agents.errors import DeadlineExceededError, InvalidOptionError
 from kantan_agents.middleware import Deadline
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from tests.clocks import ENOUGH, let_pass
 from tests.core.events.event_checks import check_whole
 from tests.core.events.watched_runs import Playing
-
-pytestmark = pytest.mark.anyio
 
 
 def nesting(*, in_thread: bool = False, blocking: bool = False) -> tuple[Agent, Agent]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
-from kantan_agents import Agent
-from kantan_agents.core.events import Event, ModelCallFinished, RunFinished, StageEntered
+from kantan_agents import Agent, Event
+from kantan_agents.core.events import ModelCallFinished, RunFinished, StageEntered
 from kantan_agents.core.events.observers import OnlyKinds
 from kantan_agents.testing import ScriptedModel
 
@@ -14,7 +12,6 @@ def agent() -> Agent:
     return Agent("a", "b", model=ScriptedModel(lambda _call: "x"))
 
 
-@pytest.mark.anyio
 async def test_a_handler_of_some_classes_receives_these_and_nothing_else_is_made() -> None:
     seen: list[Event] = []
     made = agent()
@@ -24,7 +21,6 @@ async def test_a_handler_of_some_classes_receives_these_and_nothing_else_is_made
     assert [event.sequence for event in seen] == [1, 2]
 
 
-@pytest.mark.anyio
 async def test_beside_a_handler_of_all_events_both_receive_what_they_want() -> None:
     some: list[Event] = []
     everything: list[Event] = []

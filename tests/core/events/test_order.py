@@ -9,7 +9,7 @@ import anyio
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kantan_agents.core.events import Event
+from kantan_agents import Event
 from tests.core.events.event_checks import check_whole
 from tests.core.events.watched_runs import RULES, Script, built, scripts
 

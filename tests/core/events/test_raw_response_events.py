@@ -16,17 +16,19 @@ from openai.types.responses import (
     ResponseReasoningSummaryTextDeltaEvent,
 )
 
-from kantan_agents import Agent, subscribe
-from kantan_agents.core.events import Event, ModelCallFinished, ModelCallStarted, RawResponseEvent, TextDelta
-from kantan_agents.core.interception import Middleware
-from kantan_agents.middleware import Fallback, Redact
-from kantan_agents.models.protocol import (
+from kantan_agents import (
+    Agent,
     ContentSegment,
+    Event,
+    Middleware,
     Provider,
-    ProviderContext,
     ProviderModel,
     ProviderResponse,
+    subscribe,
 )
+from kantan_agents.core.events import ModelCallFinished, ModelCallStarted, RawResponseEvent, TextDelta
+from kantan_agents.middleware import Fallback, Redact
+from kantan_agents.models.protocol import ProviderContext
 from kantan_agents.testing import (
     OfflineServer,
     Reply,
@@ -52,8 +54,6 @@ from tests.core.events.wire_events import (
     summary,
     text,
 )
-
-pytestmark = pytest.mark.anyio
 
 
 def look_up(word: str) -> str:

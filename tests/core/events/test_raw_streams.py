@@ -10,14 +10,13 @@ import pytest
 from agents import GuardrailFunctionOutput, InputGuardrail, RawResponsesStreamEvent
 from openai.types.responses import ResponseReasoningSummaryTextDeltaEvent
 
-from kantan_agents import Agent
+from kantan_agents import Agent, Middleware
 from kantan_agents.core.events import TextDelta
-from kantan_agents.core.interception import Middleware
 from kantan_agents.middleware import Fallback, Retry
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from tests.core.events.watched_runs import Passes, Playing
 
-pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("wrapped", [False, True])]
+pytestmark = pytest.mark.parametrize("wrapped", [False, True])
 
 WORDS = 20
 

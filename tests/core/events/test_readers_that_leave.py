@@ -13,8 +13,6 @@ import pytest
 from kantan_agents import Agent
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 
-pytestmark = pytest.mark.anyio
-
 Reader: TypeAlias = Callable[[Any], Awaitable[Any]]
 CALL = function_call("step", {}, call_id="c")
 

@@ -9,14 +9,12 @@ import pytest
 from kantan_llm import AsyncClientBundle
 from openai import AsyncOpenAI
 
-from kantan_agents import Agent
-from kantan_agents.core.events import Event, ModelCallStarted, RetryScheduled
+from kantan_agents import Agent, Event
+from kantan_agents.core.events import ModelCallStarted, RetryScheduled
 from kantan_agents.middleware import Retry
 from kantan_agents.models.client_retries import client_retry_listener, report_client_retries
 from kantan_agents.testing import OfflineServer, Reply, ScriptedToolCall
 from tests.core.events.event_checks import check_whole
-
-pytestmark = pytest.mark.anyio
 
 BUSY = Reply("slow down", status=429, headers={"retry-after-ms": "7"})
 

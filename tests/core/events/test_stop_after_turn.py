@@ -11,14 +11,12 @@ from agents import Runner, RunState, SQLiteSession, function_tool, set_trace_pro
 from agents.tracing import TracingProcessor
 from pydantic import BaseModel
 
-from kantan_agents import Agent, subscribe
-from kantan_agents.core.events import Event, RunFinished
+from kantan_agents import Agent, Event, subscribe
+from kantan_agents.core.events import RunFinished
 from kantan_agents.errors import InvalidOptionError, StreamUsageError
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from tests.core.events.event_checks import check_whole
 from tests.core.events.watched_runs import Passes
-
-pytestmark = pytest.mark.anyio
 
 
 def step(number: int) -> str:

@@ -17,10 +17,10 @@ from agents.tracing import TracingProcessor, get_current_span, get_current_trace
 from hypothesis import given
 from pydantic import BaseModel
 
-from kantan_agents import Agent
+from kantan_agents import Agent, Event
 from kantan_agents.agent.bridge.model_answers import completed_event
 from kantan_agents.agent.running.stream import BUFFERED
-from kantan_agents.core.events import Event, TextDelta, ToolCallStarted
+from kantan_agents.core.events import TextDelta, ToolCallStarted
 from kantan_agents.core.pipeline import current_run
 from kantan_agents.errors import InputTypeError, StreamUsageError, ToolNotAllowedError
 from kantan_agents.testing import (
@@ -32,8 +32,6 @@ from kantan_agents.testing import (
 )
 from tests.core.events.event_checks import check_whole
 from tests.core.events.watched_runs import RULES, Passes, Playing, Script, built, delta, scripts
-
-pytestmark = pytest.mark.anyio
 
 
 class Recording(TracingProcessor):

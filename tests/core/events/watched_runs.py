@@ -13,9 +13,8 @@ from agents import FunctionTool, Model, ModelResponse, Usage, function_tool
 from hypothesis import strategies as st
 from openai.types.responses import ResponseTextDeltaEvent
 
-from kantan_agents import Agent
+from kantan_agents import Agent, Middleware
 from kantan_agents.agent.bridge.model_answers import completed_event
-from kantan_agents.core.interception import Middleware
 from kantan_agents.testing import assistant_message, function_call
 
 RULES = {"deny": ["hidden"], "params": {"ok": {"value": {"maxLength": 3}}}}

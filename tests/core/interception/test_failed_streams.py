@@ -17,14 +17,12 @@ from openai.types.responses import (
 )
 from openai.types.responses.response import IncompleteDetails
 
-from kantan_agents import Agent
-from kantan_agents.core.events import Event, ModelCallFinished
+from kantan_agents import Agent, Event
+from kantan_agents.core.events import ModelCallFinished
 from kantan_agents.middleware import Fallback, Redact
 from kantan_agents.testing import OfflineServer, Reply, ScriptedModel, assistant_message
 from tests.core.events.event_checks import check_whole
 from tests.core.events.watched_runs import Passes
-
-pytestmark = pytest.mark.anyio
 
 
 def response(status: Any, **more: Any) -> Response:

@@ -8,14 +8,11 @@ from typing import Any
 
 import pytest
 
-from kantan_agents import Agent
-from kantan_agents.core.interception import Middleware
-from kantan_agents.core.interception.middleware import layers_of
+from kantan_agents import Agent, Middleware
+from kantan_agents.core.interception import layers_of
 from kantan_agents.errors import DuplicateStageError, NotAStageError
 from kantan_agents.middleware import Redact
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
-
-pytestmark = pytest.mark.anyio
 
 
 def greet(name: str) -> str:

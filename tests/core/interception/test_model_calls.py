@@ -11,16 +11,14 @@ import agents
 import pytest
 from agents import ModelProvider, ModelResponse, ModelSettings, RunConfig, SQLiteSession, Usage
 
-from kantan_agents import Agent
-from kantan_agents.core.events import Event, TextDelta
-from kantan_agents.core.interception import Middleware
+from kantan_agents import Agent, Event, Middleware
+from kantan_agents.core.events import TextDelta
 from kantan_agents.errors import MiddlewareResultError, ModelNotFoundError
 from kantan_agents.testing import OfflineServer, ScriptedModel, assistant_message, function_call
 from tests.core.events.event_checks import check_whole
 from tests.core.interception.streams import SaysItInItems
 from tests.core.interception.test_middleware import finish, greet
 
-pytestmark = pytest.mark.anyio
 both = pytest.mark.parametrize("streamed", [False, True])
 
 Wrap = Callable[[Any, Any], Any]

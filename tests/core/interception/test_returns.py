@@ -9,12 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents import Agent
-from kantan_agents.core.interception import Middleware
+from kantan_agents import Agent, Middleware
 from kantan_agents.errors import MiddlewareResultError
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 
-pytestmark = pytest.mark.anyio
 both = pytest.mark.parametrize("streamed", [False, True])
 
 

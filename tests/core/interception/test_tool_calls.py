@@ -15,15 +15,13 @@ from agents.editor import ApplyPatchResult
 from openai.types.responses import ResponseComputerToolCall, ResponseCustomToolCall
 from openai.types.responses.response_output_item import LocalShellCall, LocalShellCallAction
 
-from kantan_agents import Agent
-from kantan_agents.core.events import Event, ToolCallFinished, ToolCallRefused, ToolCallStarted
-from kantan_agents.core.interception import Middleware
+from kantan_agents import Agent, Event, Middleware
+from kantan_agents.core.events import ToolCallFinished, ToolCallRefused, ToolCallStarted
 from kantan_agents.errors import MiddlewareResultError, ToolNotAllowedError, ToolParameterMaxLengthError
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call, scripted
 from tests.core.events.event_checks import check_whole
 from tests.core.interception.test_middleware import finish, greet
 
-pytestmark = pytest.mark.anyio
 both = pytest.mark.parametrize("streamed", [False, True])
 
 

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
-
-from kantan_agents import Agent
+from kantan_agents import Agent, Run
 from kantan_agents.core.interception import track_call, tracked_calls
-from kantan_agents.core.pipeline import Run
 from kantan_agents.testing import ScriptedModel
-
-pytestmark = pytest.mark.anyio
 
 
 def a_run() -> Run:

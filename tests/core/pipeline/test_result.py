@@ -11,8 +11,6 @@ from kantan_agents import Agent, Next, Run, RunContext, run_of, run_result
 from kantan_agents.errors import ContextTypeError, NoRunResultError
 from kantan_agents.testing import ScriptedModel, assistant_message
 
-pytestmark = pytest.mark.anyio
-
 
 class City(BaseModel):
     name: str

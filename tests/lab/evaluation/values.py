@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from kantan_agents.lab.evaluation import Case, FinishedCase, ToolUse
+from kantan_agents.lab import Case, FinishedCase, ToolUse
 from kantan_agents.testing.strategies import json_values
 
 _SHORT = st.text("abc", max_size=3)

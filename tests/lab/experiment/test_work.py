@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import anyio
-import pytest
 
 from kantan_agents.lab.experiment.spending import Spending
 from kantan_agents.lab.experiment.work import Work
-
-pytestmark = pytest.mark.anyio
 
 KIND = "run"
 

@@ -14,12 +14,11 @@ import attrs
 from agents import set_trace_processors
 
 from kantan_agents import RUBRIC, Agent, Prompt, SQLiteRecorder, TraceStore
-from kantan_agents.lab.evaluation import Evaluator
+from kantan_agents.lab import Cohort, Evaluator, Improvement
 from kantan_agents.lab.evaluation.evaluators import judged
 from kantan_agents.lab.experiment.prices import Prices
-from kantan_agents.lab.improve import Improvement, improve
+from kantan_agents.lab.improve import improve
 from kantan_agents.lab.improve.parts import SPLIT, parts_of
-from kantan_agents.lab.replay import Cohort
 from kantan_agents.testing import OfflineServer, ScriptedToolCall
 
 OLD = "Answer questions of {{ $ctx.customer }} about orders."

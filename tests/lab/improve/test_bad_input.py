@@ -24,9 +24,8 @@ from kantan_agents.errors import (
     TraceDatabaseError,
     WorkingFolderError,
 )
-from kantan_agents.lab.evaluation import evaluator
+from kantan_agents.lab import Cohort, evaluator
 from kantan_agents.lab.improve import improve
-from kantan_agents.lab.replay import Cohort
 from kantan_agents.testing import Reply
 from tests.lab.improve.shops import OLD, REFLECTS, Shop, shop
 

@@ -11,10 +11,9 @@ import anyio
 from agents import ModelSettings, SQLiteSession, trace
 
 from kantan_agents import Prompt, Rollout
+from kantan_agents.lab import Cohort, improve_async
 from kantan_agents.lab.experiment.prices import Prices
-from kantan_agents.lab.improve import improve_async
 from kantan_agents.lab.improve.parts import SPLIT, parts_of
-from kantan_agents.lab.replay import Cohort
 from kantan_agents.traces import registry
 from kantan_agents.traces.store.experiment_keys import EXPERIMENT_KEY
 from tests.lab.improve.shops import (

@@ -10,7 +10,7 @@ import pytest
 from agents import Usage
 
 from kantan_agents.errors import ImproveBudgetError, InvalidOptionError
-from kantan_agents.lab.improve import Improvement
+from kantan_agents.lab import Improvement
 from kantan_agents.testing import Reply
 from tests.lab.improve.shops import OLD, POLITE, Shop, journal_of, scripted, shop
 

@@ -11,7 +11,7 @@ import pytest
 
 from kantan_agents import Prompt, redact_texts
 from kantan_agents.errors import ReflectionFailedError
-from kantan_agents.lab.improve import Candidate
+from kantan_agents.lab import Candidate
 from kantan_agents.lab.improve.folder import default_folder
 from kantan_agents.lab.improve.limits import CandidateLimits
 from kantan_agents.lab.improve.lineage import draw_lineage

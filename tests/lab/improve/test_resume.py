@@ -18,8 +18,7 @@ from pydantic import BaseModel
 
 from kantan_agents import record_traces
 from kantan_agents.errors import WorkingFolderError
-from kantan_agents.lab.improve import improve_async
-from kantan_agents.lab.replay import Cohort
+from kantan_agents.lab import Cohort, improve_async
 from kantan_agents.testing import Reply
 from tests.lab.improve.commands import arguments, start, summary_of, write_module
 from tests.lab.improve.shops import (

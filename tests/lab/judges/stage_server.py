@@ -11,8 +11,7 @@ from typing import Any
 from kantan_llm import AsyncClientBundle
 
 from kantan_agents import StatusJudge
-from kantan_agents.testing import OfflineServer, RecordedRequest
-from kantan_agents.testing.wire import ReplyLike
+from kantan_agents.testing import OfflineServer, RecordedRequest, ReplyLike
 
 STRUCTURED, TAGGED, EVALUATION = "structured", "tagged", "evaluation"
 RULES = ("all tests pass", "some tests fail", "nothing was done")

@@ -18,8 +18,6 @@ from kantan_agents.models.rubric import rubric_of
 from kantan_agents.testing import ScriptedModel, assistant_message
 from tests.lab.judges.stage_server import answering_with, bundle, instructions_of
 
-pytestmark = pytest.mark.anyio
-
 PROMPT = Prompt("support", "v1", "Help {{ $ctx.name }}.\n```\nBe brief.\n```", meta={"owner": "a"})
 
 

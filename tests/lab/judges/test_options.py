@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kantan_agents import JudgementError, JudgeTemplates, StageAttempt, StatusJudge, StatusRule
 from kantan_agents.errors import InvalidJudgeRulesError, InvalidOptionError
-from kantan_agents.lab.judges.instructions import ENGLISH
+from kantan_agents.lab import ENGLISH
 from kantan_agents.lab.judges.stages import Evaluation, Judgment
 from kantan_agents.lab.judges.wording import Data, fenced, fill
 from kantan_agents.testing import ScriptedModel

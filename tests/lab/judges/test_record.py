@@ -14,8 +14,6 @@ from kantan_agents import JudgementError, TraceStore
 from kantan_agents.testing import Reply
 from tests.lab.judges.stage_server import answering, answering_with, make_judge
 
-pytestmark = pytest.mark.anyio
-
 
 def stages_in(traces: Any) -> dict[str, dict[str, Any]]:
     spans = [span for span in traces.spans(span_type="custom") if str(span.name).startswith("judge: ")]

@@ -14,8 +14,6 @@ from kantan_agents.testing import OfflineServer, RecordedRequest, Reply, Scripte
 from tests.lab.judges.stage_server import RULES, STRUCTURED, TAGGED, stage_of
 from tests.models.structured.form_server import FormServer
 
-pytestmark = pytest.mark.anyio
-
 SECOND = {"step": 2, "reason": "two are red"}
 _NUMBERS = count(1)
 

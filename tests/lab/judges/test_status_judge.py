@@ -21,7 +21,7 @@ from kantan_agents import (
     judge_status,
 )
 from kantan_agents.errors import BudgetExceededError, ContextTypeError, InvalidOptionError
-from kantan_agents.lab.judges.instructions import ENGLISH, JAPANESE
+from kantan_agents.lab import ENGLISH, JAPANESE
 from kantan_agents.middleware import Budget
 from kantan_agents.testing import Reply, ScriptedModel, assistant_message
 from tests.lab.judges.stage_server import (
@@ -38,8 +38,6 @@ from tests.lab.judges.stage_server import (
     make_judge,
     stage_of,
 )
-
-pytestmark = pytest.mark.anyio
 
 SECOND = {"step": 2, "reason": "two are red"}
 

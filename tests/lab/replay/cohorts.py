@@ -12,7 +12,7 @@ import attrs
 from agents import set_trace_processors
 
 from kantan_agents import Agent, SQLiteRecorder, TraceStore
-from kantan_agents.lab.replay import Change, Cohort, Experiment, RunOutcome, replay_cohort
+from kantan_agents.lab import Change, Cohort, Experiment, RunOutcome, replay_cohort
 from kantan_agents.testing import ScriptedModel
 from kantan_agents.traces.store.experiment_keys import EXPERIMENT_KEY
 

@@ -13,8 +13,16 @@ import openai
 from agents import ModelSettings, RunContextWrapper
 from agents.memory import SessionABC
 
-from kantan_agents import Agent, AgentDefinition, Middleware, Prompt, SlashCommands, ToolRetrieval, task_tool
-from kantan_agents.lab.judges import judge_agent
+from kantan_agents import (
+    Agent,
+    AgentDefinition,
+    Middleware,
+    Prompt,
+    SlashCommands,
+    ToolRetrieval,
+    judge_agent,
+    task_tool,
+)
 from kantan_agents.middleware import Approve, Approved, Redact, Rejected, Retry
 from kantan_agents.testing import ScriptedModel
 from kantan_agents.testing import ScriptedToolCall as Call

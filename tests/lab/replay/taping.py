@@ -10,9 +10,18 @@ from typing import Any
 
 import attrs
 
-from kantan_agents import Agent, SQLiteRecorder, TraceStore, record_traces, subscribe
-from kantan_agents.core.events import Event, ReasoningDelta, TextDelta, ToolArgumentsDelta
-from kantan_agents.lab.replay import Recording, Replay, replay_async
+from kantan_agents import (
+    Agent,
+    Event,
+    Recording,
+    Replay,
+    SQLiteRecorder,
+    TraceStore,
+    record_traces,
+    replay_async,
+    subscribe,
+)
+from kantan_agents.core.events import ReasoningDelta, TextDelta, ToolArgumentsDelta
 from kantan_agents.lab.replay.checks import without_generated
 
 RAN: list[str] = []

@@ -8,15 +8,13 @@ import pytest
 from agents import set_trace_processors, set_tracing_disabled
 from agents.tracing import get_trace_provider
 
-from kantan_agents import Agent, Prompt
+from kantan_agents import Agent, Prompt, Recording, replay, replay_async
 from kantan_agents.errors import IncompleteRecordError
-from kantan_agents.lab.replay import Recording, record_again, record_again_async, replay, replay_async
+from kantan_agents.lab import record_again, record_again_async
 from kantan_agents.testing import ScriptedToolCall as Call
 from tests.lab.replay.keep_recordings import FOLDER
 from tests.lab.replay.kinds_of_runs import KINDS, Items, scripted, tool
 from tests.lab.replay.taping import RAN, Case, Tapes
-
-pytestmark = pytest.mark.anyio
 
 
 @pytest.mark.parametrize("streamed", [False, True], ids=["plain", "streamed"])

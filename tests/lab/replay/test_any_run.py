@@ -177,7 +177,6 @@ print(json.dumps(found))
 """
 
 
-@pytest.mark.anyio
 async def test_runs_replay_in_a_new_process(tapes: Tapes, tmp_path: Path, preloaded: Preloaded) -> None:
     """The process has other agents, another clock and other generated ids, and no database of the runs."""
     (tmp_path / "recordings").mkdir()

@@ -12,8 +12,6 @@ from kantan_agents.testing import ScriptedToolCall as Call
 from tests.lab.replay.kinds_of_runs import scripted, tool
 from tests.lab.replay.taping import RAN, Case, Taped, Tapes
 
-pytestmark = pytest.mark.anyio
-
 
 def paying(live: bool) -> Agent[Any]:
     model = scripted(live, Call("pay", {"x": "1"}), "done")

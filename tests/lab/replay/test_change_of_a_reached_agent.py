@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from kantan_agents import Agent, AgentDefinition, Prompt, task_tool
 from kantan_agents.errors import InvalidChangeError, NoChangeError, ReplayBudgetError
+from kantan_agents.lab import Change, Experiment
 from kantan_agents.lab.experiment.reached import Reached
-from kantan_agents.lab.replay import Change, Experiment
 from kantan_agents.lab.replay.changed_agent import changed_agent, hash_of
 from kantan_agents.testing import OfflineServer, ScriptedModel, ScriptedToolCall
 from tests.lab.replay.cohorts import Recorder, recording

@@ -11,8 +11,8 @@ from agents import ModelSettings
 
 from kantan_agents import Agent, Middleware, Prompt
 from kantan_agents.errors import InvalidChangeError, ModelNotFoundError, NoChangeError
+from kantan_agents.lab import Change
 from kantan_agents.lab.experiment.reached import Reached
-from kantan_agents.lab.replay import Change
 from kantan_agents.lab.replay.changed_agent import changed_agent as changed_with_its_parts
 from kantan_agents.lab.replay.changed_agent import changes_of, hash_of
 from kantan_agents.testing import OfflineServer, ScriptedModel

@@ -21,9 +21,8 @@ from agents import (
 )
 from agents.mcp import MCPServer
 
-from kantan_agents import Agent, Middleware, Prompt
+from kantan_agents import Agent, Middleware, Prompt, Recording, replay, replay_async
 from kantan_agents.errors import InvalidOptionError, ReplayDifferenceError, UnknownRecordedToolError
-from kantan_agents.lab.replay import Recording, replay, replay_async
 from kantan_agents.testing import OfflineServer
 from kantan_agents.testing import ScriptedToolCall as Call
 from tests.lab.replay.taping import RAN, Case, Tapes
@@ -304,7 +303,6 @@ def test_every_setting_of_the_sdk_is_changed_once() -> None:
     assert set(SETTINGS) >= KNOWN
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("name", MUTATIONS)
 async def test_a_changed_part_is_named_and_can_be_left_out(recorded: Recorded, name: str) -> None:
     changed, change = MUTATIONS[name]
@@ -336,7 +334,6 @@ async def test_a_changed_part_is_named_and_can_be_left_out(recorded: Recorded, n
         assert getattr(result.output, "n", result.output) in (1, '{"n": 1}'), checks
 
 
-@pytest.mark.anyio
 async def test_an_unchanged_agent_replays(recorded: Recorded) -> None:
     assert (await replay_async(recorded.recording, Parts(recorded.bundle).agent())).output == Found(1)
 

@@ -25,14 +25,7 @@ from kantan_agents.errors import (
     TraceDatabaseError,
     TraceNotFoundError,
 )
-from kantan_agents.lab.replay import (
-    Change,
-    Cohort,
-    Experiment,
-    RunOutcome,
-    replay_cohort,
-    replay_cohort_async,
-)
+from kantan_agents.lab import Change, Cohort, Experiment, RunOutcome, replay_cohort, replay_cohort_async
 from kantan_agents.testing import OfflineServer, ScriptedModel, ScriptedToolCall
 from kantan_agents.traces.store import connection as connections
 from kantan_agents.traces.store.experiment_keys import EXPERIMENT_KEY, REPLAYED_KEY
@@ -397,7 +390,6 @@ def test_runs_are_made_at_the_same_time_but_not_more_than_allowed(db: Recorder) 
     assert (experiment.counts["same"], most) == (4, 2)
 
 
-@pytest.mark.anyio
 async def test_cancelling_keeps_what_is_finished_and_the_next_start_goes_on(db: Recorder) -> None:
     script: Callable[[int], ScriptedModel] = lambda count: ScriptedModel(["x"] * count)
     for _ in range(3):

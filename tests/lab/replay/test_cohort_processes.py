@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kantan_agents import Agent
-from kantan_agents.lab.replay import Cohort, Experiment, replay_cohort
+from kantan_agents.lab import Cohort, Experiment, replay_cohort
 from kantan_agents.testing import ScriptedModel
 from tests.lab.replay.cohorts import HARMLESS, recording
 from tests.traces.recorder.conftest import folder, start

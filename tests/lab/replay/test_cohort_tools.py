@@ -17,7 +17,7 @@ from openai.types.responses import ResponseApplyPatchToolCall, ResponseFunctionS
 
 from kantan_agents import Agent, AgentDefinition, Middleware, SlashCommands, task_tool
 from kantan_agents.errors import EmptyCohortError, InvalidOptionError, UnknownRecordedToolError
-from kantan_agents.lab.replay import Change, Cohort, replay_cohort_async
+from kantan_agents.lab import Change, Cohort, replay_cohort_async
 from kantan_agents.middleware import Approve, Approved, Rejected
 from kantan_agents.testing import ScriptedModel, ScriptedToolCall
 from tests.lab.replay.cohorts import HARMLESS, Recorder, recording

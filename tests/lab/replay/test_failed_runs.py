@@ -7,14 +7,11 @@ from typing import Any
 import pytest
 from agents import UserError, function_tool
 
-from kantan_agents import Agent, Middleware
+from kantan_agents import Agent, Middleware, replay_async
 from kantan_agents.errors import ReplayDifferenceError
-from kantan_agents.lab.replay import replay_async
 from kantan_agents.testing import ScriptedToolCall as Call
 from tests.lab.replay.kinds_of_runs import scripted
 from tests.lab.replay.taping import Case, Taped, Tapes
-
-pytestmark = pytest.mark.anyio
 
 
 class Place:

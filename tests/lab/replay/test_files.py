@@ -15,14 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kantan_llm.tracing import SQLiteTracer
 
-from kantan_agents import Agent, TraceStore
+from kantan_agents import Agent, Recording, TraceStore, replay, replay_async
 from kantan_agents.errors import (
     IncompleteRecordError,
     KantanAgentsError,
     NotReplayableError,
     RecordingFileError,
 )
-from kantan_agents.lab.replay import Recording, replay, replay_async
 from kantan_agents.middleware import Deadline
 from kantan_agents.testing import ScriptedModel
 from kantan_agents.testing import ScriptedToolCall as Call
@@ -52,7 +51,6 @@ def test_a_kept_recording_is_read_replayed_and_written_unchanged(path: Path, tmp
     assert os.name == "nt" or (tmp_path / "again.json").stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.anyio
 async def test_a_saved_recording_is_the_same_recording(tapes: Tapes, tmp_path: Path) -> None:
     for kind in ("delegation", "kinds_of_results", "refused_arguments"):
         await tapes.run(KINDS[kind](True))
@@ -66,7 +64,6 @@ async def test_a_saved_recording_is_the_same_recording(tapes: Tapes, tmp_path: P
     assert {name for name in os.listdir(tmp_path) if name.endswith("json")} == {"one.json", "two.json"}  # noqa: PTH208
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("value", [False, 0, 0.0, "", [], {}, None, "half \ud83d", "日本語\n\t"], ids=repr)
 async def test_empty_and_odd_values_survive_a_file(tapes: Tapes, tmp_path: Path, value: Any) -> None:
     def agent(live: bool) -> Agent[Any]:
@@ -177,7 +174,6 @@ def test_damage_is_refused_or_harmless(data: st.DataObject) -> None:
 # --- records that are not complete --------------------------------------------------------------------
 
 
-@pytest.mark.anyio
 async def test_a_run_without_recorded_requests(tmp_path: Path) -> None:
     tapes = Tapes(tmp_path, record_requests=False)
     await tapes.run(KINDS["tools"](True))
@@ -186,7 +182,6 @@ async def test_a_run_without_recorded_requests(tmp_path: Path) -> None:
     tapes.recorder.shutdown()
 
 
-@pytest.mark.anyio
 async def test_a_database_of_another_tracer(tmp_path: Path) -> None:
     tracer: Any = SQLiteTracer(str(tmp_path / "old.sqlite3"))
     set_trace_processors([tracer])
@@ -255,7 +250,6 @@ def test_an_agent_with_a_runner_of_its_own() -> None:
         replay(FOLDER / "plain.json", agent)
 
 
-@pytest.mark.anyio
 async def test_a_stream_that_its_reader_has_left(tapes: Tapes) -> None:
     agent = Agent[Any]("a", "Hi", model=scripted(True, Call("t1", {}), "Yes"), tools=[tool("t1")])
     async with agent.stream("q") as stream:
@@ -266,7 +260,6 @@ async def test_a_stream_that_its_reader_has_left(tapes: Tapes) -> None:
         await replay_async(tapes.newest(), agent)
 
 
-@pytest.mark.anyio
 async def test_runs_that_were_cut_off(tapes: Tapes) -> None:
     async def slow() -> str:
         """Take long."""
@@ -299,7 +292,6 @@ class Breaking(ScriptedModel):
                 raise ConnectionError("lost")
 
 
-@pytest.mark.anyio
 async def test_an_answer_that_broke_off(tapes: Tapes) -> None:
     agent = Agent[Any]("a", "Hi", model=Breaking(["A long answer"]))
     await tapes.run(Case(agent), streamed=True)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import pytest
 from agents import RunConfig
 
+from kantan_agents import replay_async
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.lab.replay import replay_async
 from tests.lab.replay.kinds_of_runs import KINDS
 from tests.lab.replay.taping import Tapes
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("streamed", [False, True], ids=["plain", "streamed"])
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_replayed_run_is_the_recorded_run(tapes: Tapes, kind: str, streamed: bool) -> None:
@@ -22,7 +21,6 @@ async def test_a_replayed_run_is_the_recorded_run(tapes: Tapes, kind: str, strea
     assert (replayed.error is None) == (taped.context is not None)
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("kind", ["delegation", "handoff_to_sdk_agent", "agent_as_tool", "model_fails"])
 async def test_a_replay_leaves_no_trace(tapes: Tapes, kind: str) -> None:
     taped = await tapes.record(KINDS[kind](True))
@@ -31,7 +29,6 @@ async def test_a_replay_leaves_no_trace(tapes: Tapes, kind: str) -> None:
     assert [one.trace_id for one in tapes.store.traces()] == [taped.recording.trace_id]
 
 
-@pytest.mark.anyio
 async def test_options_of_the_caller_are_used_and_checked(tapes: Tapes) -> None:
     taped = await tapes.record(KINDS["plain"](True))
     agent = KINDS["plain"](False).agent

@@ -17,16 +17,12 @@ from agents import (
     output_guardrail,
 )
 
-from kantan_agents import Agent
+from kantan_agents import Agent, replay_async
 from kantan_agents.errors import NotReplayableError
-from kantan_agents.lab.replay import replay_async
 from kantan_agents.testing import ScriptedToolCall as Call
 from tests.core.interception.test_tool_calls import kinds
 from tests.lab.replay.kinds_of_runs import scripted, tool
 from tests.lab.replay.taping import RAN, Case, Tapes
-
-pytestmark = pytest.mark.anyio
-
 
 # The SDK's scripted model cannot stream calls of the other two.
 STREAMED = [("shell", True), ("apply_patch", True)]

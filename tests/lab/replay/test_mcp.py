@@ -9,16 +9,14 @@ import pytest
 from agents.mcp import MCPServer, MCPServerStdio
 from mcp.types import GetPromptResult, ListPromptsResult, Prompt, PromptMessage, TextContent
 
-from kantan_agents import Agent, SlashCommands
+from kantan_agents import Agent, SlashCommands, replay_async
 from kantan_agents.errors import ReplayDifferenceError
-from kantan_agents.lab.replay import replay_async
 from kantan_agents.testing import ScriptedToolCall as Call
 from tests.lab.replay.kinds_of_runs import scripted, tool
 from tests.lab.replay.taping import Case, Tapes
 from tests.programs import Preloaded
 from tests.tools.mcp.offering import Offering
 
-pytestmark = pytest.mark.anyio
 SERVER = Path(__file__).with_name("file_server.py")
 
 

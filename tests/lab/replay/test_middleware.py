@@ -10,15 +10,12 @@ import openai
 import pytest
 from agents import Usage
 
-from kantan_agents import Agent
-from kantan_agents.lab.replay import replay_async
+from kantan_agents import Agent, replay_async
 from kantan_agents.middleware import Budget, Deadline, Fallback, Retry, ToolErrors
 from kantan_agents.testing import Reply
 from kantan_agents.testing import ScriptedToolCall as Call
 from tests.lab.replay.kinds_of_runs import failing, scripted, tool
 from tests.lab.replay.taping import RAN, Case, Tapes
-
-pytestmark = pytest.mark.anyio
 
 
 def slow_down(**headers: str) -> openai.RateLimitError:

@@ -13,8 +13,6 @@ from kantan_agents.testing import ScriptedToolCall as Call
 from tests.lab.replay.kinds_of_runs import tool
 from tests.lab.replay.taping import Case, Tapes
 
-pytestmark = pytest.mark.anyio
-
 
 @attrs.define
 class Answer:

@@ -13,10 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from openai.types.responses import ResponseOutputItem
 
-from kantan_agents import Agent
-from kantan_agents.core.pipeline import Run
+from kantan_agents import Agent, Run, replay_async
 from kantan_agents.errors import NotReplayableError
-from kantan_agents.lab.replay import replay_async
 from kantan_agents.lab.replay.provider_side import hosted_work
 from kantan_agents.testing import OfflineServer, assistant_message
 from kantan_agents.testing.pytest_plugin import Replayed
@@ -48,7 +46,6 @@ def searching(live: bool) -> Agent[Any]:
     return Agent("a", "Hi", model=model, tools=[agents.WebSearchTool()])
 
 
-@pytest.mark.anyio
 async def test_the_work_of_a_hosted_tool_is_refused_by_name(tapes: Tapes) -> None:
     taped = await tapes.record(Case(searching(live=True)))
     begun: list[str] = []
@@ -67,7 +64,6 @@ async def test_the_work_of_a_hosted_tool_is_refused_by_name(tapes: Tapes) -> Non
     assert replayed.output == "Found"
 
 
-@pytest.mark.anyio
 async def test_a_hosted_tool_that_was_not_used_is_in_nobodys_way(tapes: Tapes) -> None:
     with OfflineServer(["Found"]) as server:
         agent = Agent("a", "Hi", model=server.bundle("m"), tools=[agents.WebSearchTool()])
@@ -82,7 +78,6 @@ async def conversing(tapes: Tapes, **options: Any) -> tuple[Taped, Agent[Any]]:
         return await tapes.record(Case(agent, options=options)), agent
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize(
     ("name", "value"),
     [("previous_response_id", "resp_1"), ("conversation_id", "conv_1"), ("prompt", {"id": "pmpt_1"})],
@@ -95,7 +90,6 @@ async def test_what_the_provider_holds_is_refused_by_name(tapes: Tapes, name: st
     assert (await tapes.replays(taped, agent, accept=(name,))).output == "Found"
 
 
-@pytest.mark.anyio
 async def test_each_thing_at_the_provider_needs_its_own_name(tapes: Tapes) -> None:
     taped, agent = await conversing(tapes, previous_response_id="resp_1", prompt={"id": "pmpt_1"})
     for accepted, missing in (("previous_response_id", "prompt"), ("prompt", "previous_response_id")):
@@ -105,7 +99,6 @@ async def test_each_thing_at_the_provider_needs_its_own_name(tapes: Tapes) -> No
     assert replayed.output == "Found"
 
 
-@pytest.mark.anyio
 async def test_the_work_of_a_hosted_tool_inside_another_run_is_refused(tapes: Tapes) -> None:
     def agent(live: bool) -> Agent[Any]:
         inner = searching(live).clone(name="inner")
@@ -118,7 +111,6 @@ async def test_the_work_of_a_hosted_tool_inside_another_run_is_refused(tapes: Ta
     assert (await tapes.replays(taped, agent(live=False), accept="web_search")).output == "ok"
 
 
-@pytest.mark.anyio
 async def test_the_fixture_of_pytest_refuses_and_accepts_the_same(tapes: Tapes, tmp_path: Path) -> None:
     taped = await tapes.record(Case(searching(live=True)))
     replayed = Replayed(tmp_path, updates=True, report=lambda _: None)

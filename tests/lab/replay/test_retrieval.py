@@ -6,16 +6,14 @@ from typing import Any
 
 import pytest
 
-from kantan_agents import Agent
+from kantan_agents import Agent, ToolRetrieval, replay_async
 from kantan_agents.errors import NotReplayableError
-from kantan_agents.lab.replay import replay_async
 from kantan_agents.testing import OfflineServer
-from kantan_agents.tools.retrieval import EmbeddingRetriever, ToolRetrieval
+from kantan_agents.tools.retrieval import EmbeddingRetriever
 from kantan_agents.tools.retrieval.retrievers import embeddings
 from tests.lab.replay.kinds_of_runs import scripted, tool
 from tests.lab.replay.taping import Case, Tapes
 
-pytestmark = pytest.mark.anyio
 MANY = [tool(f"t{number}") for number in range(30)]
 
 

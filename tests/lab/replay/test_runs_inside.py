@@ -6,13 +6,10 @@ from typing import Any
 
 import pytest
 
-from kantan_agents import Agent
-from kantan_agents.lab.replay import Recording
+from kantan_agents import Agent, Recording
 from kantan_agents.testing import ScriptedToolCall as Call
 from tests.lab.replay.kinds_of_runs import scripted
 from tests.lab.replay.taping import RAN, Case, Tapes
-
-pytestmark = pytest.mark.anyio
 
 
 def asking(live: bool) -> Agent[Any]:
@@ -50,6 +47,6 @@ async def test_one_of_several_runs_of_a_trace(tapes: Tapes) -> None:
         Recording.from_trace(tapes.store, trace_id)
     second = tapes.store.trace(trace_id).runs[1]
     recording = Recording.from_trace(tapes.store, trace_id, run=second.id)
-    from kantan_agents.lab.replay import replay_async
+    from kantan_agents import replay_async
 
     assert (await replay_async(recording, agent("two", live=False))).output == "from two"

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from kantan_llm import AsyncClientBundle
 
-from kantan_agents import Agent
-from kantan_agents.lab.replay import Recording, replay_async
+from kantan_agents import Agent, Recording, replay_async
 from kantan_agents.models.structured.requests.memory import FORMS
 from kantan_agents.testing import OfflineServer
 from tests.lab.replay.kinds_of_runs import Out, tool
@@ -31,7 +30,6 @@ def agent(model: AsyncClientBundle, **options: Any) -> Agent[Any]:
     return Agent("a", "Hi", model=model, output_type=Out, **options)
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("streamed", [False, True], ids=["plain", "streamed"])
 @pytest.mark.parametrize("prepare", [nothing, forget], ids=["same process", "new process"])
 @pytest.mark.parametrize("api", ["responses", "chat"])
@@ -57,7 +55,6 @@ async def test_a_form_that_the_process_has_learned_is_the_recorded_one(
         assert (await replay_async(recording, agent(model, **options))).output == Out(1, "x")
 
 
-@pytest.mark.anyio
 async def test_a_replay_teaches_the_process_nothing(tapes: Tapes) -> None:
     forget()
     with OfflineServer(["nonsense", OUT, OUT]) as server:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from agents import ModelSettings
 
-from kantan_agents import Agent, Prompt
+from kantan_agents import Agent, Prompt, Rollout
 from kantan_agents.errors import (
     EmptyPromptTextError,
     InvalidOptionError,
@@ -17,9 +17,9 @@ from kantan_agents.errors import (
     ModelNotFoundError,
     RolloutConflictError,
 )
-from kantan_agents.lab.rollout import Arm, Rollout, promote
+from kantan_agents.lab import Arm, promote
 from kantan_agents.testing import ScriptedModel
-from tests.lab.rollout.trial import ARMS, V1, V2, echo, rollout, support
+from tests.lab.rollout.trial import ARMS, V1, V2, echo, rollout, shared_of, support
 
 
 @pytest.mark.parametrize(
@@ -142,15 +142,14 @@ def test_two_rollouts_of_one_agent_in_a_process_are_an_error(tmp_path: Path) -> 
 def test_equal_rollouts_of_one_agent_are_one(tmp_path: Path) -> None:
     path = tmp_path / "t.db"
     made = [support(rollout(path)) for _ in range(3)]
-    assert len({id(agent._choose._shared) for agent in made}) == 1  # type: ignore[union-attr]
+    assert len({id(shared_of(agent)) for agent in made}) == 1
 
 
 def test_an_agent_of_another_name_has_a_rollout_of_its_own(tmp_path: Path) -> None:
     one = support(rollout(tmp_path / "t.db"))
     other = one.clone(name="billing", model=echo())
     assert isinstance(other, Agent)
-    assert other._choose is not None
-    assert other._choose._shared.name == "billing:v1-v2"  # type: ignore[attr-defined]
+    assert shared_of(other).name == "billing:v1-v2"
 
 
 def test_keys_in_headers_are_not_stored(tmp_path: Path) -> None:

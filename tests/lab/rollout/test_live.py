@@ -20,18 +20,16 @@ import pytest
 from kantan_agents import Agent, TraceStore, record_traces, subscribe
 from kantan_agents.core.events import RolloutChanged
 from kantan_agents.errors import RolloutStepError, TraceDatabaseError
+from kantan_agents.lab import history, promote, record_score, rollouts, stop
 from kantan_agents.lab.experiment.database import prepare_database
-from kantan_agents.lab.rollout import history, promote, record_score, rollouts, stop
 from kantan_agents.lab.rollout.choice import _Creation as Creating
 from kantan_agents.lab.rollout.live.process_rollouts import _KnownRollouts as Known
 from kantan_agents.lab.rollout.live.watcher import _Watchers as Watching
 from kantan_agents.lab.rollout.state.change import promote as promote_in
 from kantan_agents.lab.rollout.state.change import stop as stop_in
 from kantan_agents.testing import ModelStep, ScriptedModel
-from tests.lab.rollout.trial import V1, V2, echo, rollout, support, user
+from tests.lab.rollout.trial import V1, V2, drawn, echo, rollout, shared_of, support, user
 from tests.programs import Preloaded
-
-pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
@@ -50,8 +48,7 @@ def changes() -> Iterator[list[RolloutChanged]]:
 
 def arms(agent: Agent[Any], units: int = 60) -> set[str]:
     """Return the arms that units have now."""
-    assert agent._choose is not None
-    return {agent._choose("", user(number)).metadata["arm"] for number in range(units)}
+    return {drawn(agent, user(number)).metadata["arm"] for number in range(units)}
 
 
 def eventually(holds: Callable[[], bool]) -> bool:
@@ -361,8 +358,7 @@ async def test_two_who_decide_about_the_same_state_make_one_step(path: Path) -> 
 
 async def test_a_state_read_before_a_stop_does_not_undo_it(path: Path) -> None:
     agent = support(rollout(ramp=(1.0,)))
-    assert agent._choose is not None
-    shared = agent._choose._shared  # type: ignore[attr-defined]
+    shared = shared_of(agent)
     before = shared.state
     stop("support")
     shared.accept(before)
@@ -395,8 +391,7 @@ async def test_a_damaged_row_of_another_rollout_matters_to_nobody_else(path: Pat
             "revision, created_at, NULL, NULL FROM kantan_agents_rollouts"
         )
     promote("support:v1-v2")
-    assert agent._choose is not None
-    agent._choose._shared.refresh()  # type: ignore[attr-defined]
+    shared_of(agent).refresh()
     assert arms(agent) == {"v2"}
 
 

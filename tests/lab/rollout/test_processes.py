@@ -6,8 +6,8 @@ import json
 import threading
 from pathlib import Path
 
+from kantan_agents.lab import history, promote, rollouts, stop
 from kantan_agents.lab.experiment.database import prepare_database
-from kantan_agents.lab.rollout import history, promote, rollouts, stop
 from tests.programs import Preloaded
 
 # Each process draws all the time in 8 threads, until all units have the new arm. It reports what it has seen.

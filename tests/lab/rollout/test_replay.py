@@ -7,14 +7,11 @@ from typing import Any
 
 import pytest
 
-from kantan_agents import Agent, TraceStore, record_traces, replay_async
-from kantan_agents.lab.replay import Change, Cohort, Recording, replay_cohort_async
-from kantan_agents.lab.rollout import Arm, stop
+from kantan_agents import Agent, Recording, TraceStore, record_traces, replay_async
+from kantan_agents.lab import Arm, Change, Cohort, replay_cohort_async, stop
 from kantan_agents.testing import ScriptedModel, ScriptedToolCall
 from tests.lab.rollout.test_runs import unit_of
-from tests.lab.rollout.trial import V1, V2, rollout, support
-
-pytestmark = pytest.mark.anyio
+from tests.lab.rollout.trial import V1, V2, rollout, shared_of, support
 
 
 def refund() -> str:
@@ -44,7 +41,7 @@ async def test_a_run_of_each_arm_replays_after_the_rollout(tmp_path: Path, arm: 
     agent = under_rollout(path)
     await agent.run_async("Hi", unit_of(agent, arm))
     state = stop("support", path)
-    agent._choose._shared.accept(state)  # type: ignore[union-attr]
+    shared_of(agent).accept(state)
     store = TraceStore(path)
     recording = Recording.from_trace(store, store.traces()[0].trace_id)
     saved = tmp_path / "run.json"

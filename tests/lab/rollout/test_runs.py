@@ -14,19 +14,15 @@ from typing import Any
 import pytest
 from agents import ModelBehaviorError, ModelSettings, Runner, RunState, trace
 
-from kantan_agents import Agent, Prompt, TraceStore, record_traces, run_of
-from kantan_agents.agent.delegation import task_tool
+from kantan_agents import Agent, Prompt, TraceStore, record_traces, run_of, task_tool
 from kantan_agents.core.events import RunStarted
 from kantan_agents.errors import MissingUnitError
-from kantan_agents.lab.evaluation import Case, Dataset, evaluate_async
-from kantan_agents.lab.rollout import Arm, promote, status, stop
+from kantan_agents.lab import Arm, Case, Dataset, evaluate_async, promote, status, stop
 from kantan_agents.middleware import Approve
 from kantan_agents.testing import ScriptedModel, ScriptedToolCall
 from kantan_agents.traces.registry import Main
 from tests.agent.delegation.cast import Cast, definition, delegate, say, use
-from tests.lab.rollout.trial import V1, V2, echo, rollout, support, user
-
-pytestmark = pytest.mark.anyio
+from tests.lab.rollout.trial import V1, V2, drawn, echo, rollout, shared_of, support, user
 
 _KEYS = ("prompt_version", "rollout", "arm", "arm_share", "rollout_unit", "rollout_not_drawn")
 
@@ -40,8 +36,7 @@ def path(tmp_path: Path) -> Path:
 
 def unit_of(agent: Agent[Any], arm: str) -> dict[str, Any]:
     """Return the context of a unit that has an arm now."""
-    assert agent._choose is not None
-    return next(user(n) for n in range(1_000) if agent._choose("", user(n)).metadata["arm"] == arm)
+    return next(user(n) for n in range(1_000) if drawn(agent, user(n)).metadata["arm"] == arm)
 
 
 def recorded(path: Path) -> list[dict[str, Any]]:
@@ -171,8 +166,7 @@ async def test_a_resumed_run_keeps_its_arm_when_the_shares_have_changed(
     state = paused["result"].to_state()
     # The arms change places: everybody has the other one now.
     state_now = promote("support", path, arm="v2") if arm == "v1" else stop("support", path)
-    assert agent._choose is not None
-    agent._choose._shared.accept(state_now)  # type: ignore[attr-defined]
+    shared_of(agent).accept(state_now)
     if stored:
         state = await RunState.from_json(agent.sdk_agent, json.loads(json.dumps(state.to_json())))
     for item in state.get_interruptions():
@@ -235,10 +229,8 @@ async def test_a_unit_may_be_computed_and_its_errors_do_not_break_the_run(path: 
 
 def test_a_key_with_a_dot_and_equal_ids_of_other_types_are_one_unit(path: Path) -> None:
     agent = support(rollout())
-    assert agent._choose is not None
     units = {
-        agent._choose("", context).metadata["rollout_unit"]
-        for context in (user(7), user("7"), {"user.id": 7})
+        drawn(agent, context).metadata["rollout_unit"] for context in (user(7), user("7"), {"user.id": 7})
     }
     assert len(units) == 1
 
@@ -288,7 +280,7 @@ async def test_an_agent_under_a_rollout_can_be_copied_and_pickled(path: Path, co
     agent = support(rollout(), model="gpt-5-mini")
     twin = copied(agent)
     for number in range(30):
-        one, other = agent._choose("", user(number)), twin._choose("", user(number))  # type: ignore[misc]
+        one, other = drawn(agent, user(number)), drawn(twin, user(number))
         assert one.metadata == other.metadata
 
 
@@ -302,8 +294,7 @@ async def test_options_of_the_agent_hold_for_every_arm(path: Path) -> None:
     for _ in range(3):
         await agent.run_async("Hi", context)
     assert len(context["history"]) == 1
-    assert agent._choose is not None
-    chosen = agent._choose("", context).agent
+    chosen = drawn(agent, context).agent
     assert type(chosen) is Tagged
     assert chosen.tag == "mine"
 
@@ -423,11 +414,10 @@ async def test_hand_offs_that_are_added_to_the_agent_later_hold_for_every_arm(pa
     agent = support(rollout())
     context = unit_of(agent, "v2")
     await agent.run_async("Hi", context)
-    assert agent._choose is not None
     other = Agent("other", "x", model=echo())
     for change in (agent.handoffs.append, lambda one: setattr(agent, "handoffs", [one])):
         change(other)
-        made = agent._choose("", context).agent
+        made = drawn(agent, context).agent
         assert made is not agent
         assert made.handoffs == agent.handoffs == [other]
         agent.handoffs.clear()

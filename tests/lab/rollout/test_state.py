@@ -17,8 +17,7 @@ from kantan_agents.errors import (
     RolloutStepError,
     TraceDatabaseError,
 )
-from kantan_agents.lab.experiment.database import prepare_database
-from kantan_agents.lab.rollout import (
+from kantan_agents.lab import (
     history,
     promote,
     promote_async,
@@ -28,6 +27,7 @@ from kantan_agents.lab.rollout import (
     stop,
     stop_async,
 )
+from kantan_agents.lab.experiment.database import prepare_database
 from kantan_agents.lab.rollout.state.change import start
 from kantan_agents.lab.rollout.state.lease import LEASE_SECONDS, take_check
 from kantan_agents.traces.database_url import as_place, path_of
@@ -115,7 +115,6 @@ def test_stopping_does_not_wait_for_the_evidence(path: Path, monkeypatch: pytest
     assert stop("r", path).status == "stopped"
 
 
-@pytest.mark.anyio
 async def test_everything_can_be_awaited(path: Path) -> None:
     begun(path, ramp=(0.1, 0.5, 1))
     assert (await promote_async("r", path)).share == 0.5

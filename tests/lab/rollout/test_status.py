@@ -17,21 +17,28 @@ from agents import Usage, function_tool, trace
 from benchmarks.overhead import FakeModel
 from kantan_agents import (
     Agent,
+    Next,
+    Run,
     TraceStore,
     judge_agent,
     record_traces,
 )
-from kantan_agents.core.pipeline import Next, Run
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.lab.evaluation import Case, Dataset, evaluate_async, evaluator
-from kantan_agents.lab.rollout import record_score, record_score_async, status, status_async
+from kantan_agents.lab import (
+    Case,
+    Dataset,
+    evaluate_async,
+    evaluator,
+    record_score,
+    record_score_async,
+    status,
+    status_async,
+)
 from kantan_agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
 from kantan_agents.traces.database_url import as_place, path_of
 from kantan_agents.traces.registry import flush_all
 from kantan_agents.traces.store.connection import changing
-from tests.lab.rollout.trial import V1, V2, echo, rollout, support, user
-
-pytestmark = pytest.mark.anyio
+from tests.lab.rollout.trial import V1, V2, drawn, echo, rollout, shared_of, support, user
 
 
 @pytest.fixture(params=["file", "postgres"])
@@ -195,8 +202,7 @@ async def test_scores_outside_of_the_range_count_as_its_end_and_are_counted(path
 
 async def test_lost_runs_of_one_arm_break_the_check_of_the_shares(path: Path) -> None:
     agent = support(rollout(guards={"error": 0.1}))
-    assert agent._choose is not None
-    kept = [n for n in range(120) if agent._choose("", user(n)).metadata["arm"] == "v1"]
+    kept = [n for n in range(120) if drawn(agent, user(n)).metadata["arm"] == "v1"]
     for number in kept:
         await agent.run_async("Hi", user(number))
     found = status("support")
@@ -213,8 +219,7 @@ async def test_an_arm_that_hangs_is_an_alarm_although_its_runs_are_cancelled(pat
             return await super().get_response(system_instructions, *args, **options)
 
     agent = support(rollout(guards={"error": 0.02, "latency_p95": "+30%"}), model=Slow("ok"))
-    assert agent._choose is not None
-    arm_of = [agent._choose("", user(number)).metadata["arm"] for number in range(100)]
+    arm_of = [drawn(agent, user(number)).metadata["arm"] for number in range(100)]
     start = time.monotonic()
     tasks = [asyncio.create_task(agent.run_async("Hi", user(number))) for number in range(100)]
     await asyncio.gather(*(task for task, arm in zip(tasks, arm_of, strict=True) if arm == "v1"))
@@ -240,11 +245,11 @@ async def test_runs_of_evaluations_do_not_count(path: Path) -> None:
 
 
 async def test_runs_with_a_fixed_arm_are_no_evidence(path: Path) -> None:
-    from kantan_agents.lab.rollout import promote
+    from kantan_agents.lab import promote
 
     agent = support(rollout(metric="thumb", guards={"error": 0.01}))
     state = promote("support", arm="v2")
-    agent._choose._shared.accept(state)  # type: ignore[union-attr]
+    shared_of(agent).accept(state)
     for context in await runs(agent, range(50)):
         record_score(context, "thumb", 0)
     found = status("support")
@@ -392,8 +397,7 @@ async def test_runs_under_way_hold_up_those_after_them_so_that_a_slow_arm_does_n
             await agent.run_async("fail" if number % 5 == 0 else "Hi", user(number))
 
     running = [asyncio.create_task(ask(number)) for number in range(300)]
-    assert agent._choose is not None
-    failing = [n for n in range(0, 300, 5) if agent._choose("", user(n)).metadata["arm"] == "v2"]
+    failing = [n for n in range(0, 300, 5) if drawn(agent, user(n)).metadata["arm"] == "v2"]
     with anyio.fail_after(60):
         while (early := await status_async("support")).arms[1].runs < len(failing):
             continue  # the recorder writes them in its own time

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from kantan_agents import Agent, Prompt
-from kantan_agents.lab.rollout import Rollout
+from kantan_agents import Agent, Prompt, Rollout
 from kantan_agents.testing import ScriptedModel
 
 V1 = Prompt("support", "v1", "Be brief.")
@@ -33,3 +32,13 @@ def support(choice: Rollout, **options: Any) -> Agent[Any]:
 def user(number: object) -> dict[str, Any]:
     """Return the context of a user."""
     return {"user": {"id": number}}
+
+
+def drawn(agent: Any, context: dict[str, Any]) -> Any:
+    """Return what a run with this context would have now: an arm, its agent and its metadata."""
+    return agent._choose("", context)
+
+
+def shared_of(agent: Any) -> Any:
+    """Return the state of the agent's rollout in this process."""
+    return agent._choose._shared

@@ -10,8 +10,7 @@ from typing import Any
 import agents
 import attrs
 
-from kantan_agents import Agent, KantanAgentsError, SQLiteRecorder, TraceStore
-from kantan_agents.lab.rule_changes import WhatIf, what_if
+from kantan_agents import Agent, KantanAgentsError, SQLiteRecorder, TraceStore, WhatIf, what_if
 from kantan_agents.traces.capture import RecordedDecision, ToolCallRecord
 
 

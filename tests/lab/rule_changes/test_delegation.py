@@ -8,15 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kantan_agents import Agent
+from kantan_agents import Agent, what_if
 from kantan_agents.errors import NoRecordedCallsError
-from kantan_agents.lab.rule_changes import what_if
 from kantan_agents.traces.capture import TraceCalls
 from tests.agent.delegation.cast import Cast, boss, definition, delegate, say, use
 from tests.lab.rule_changes.recorded import Recording, decision, predicted
 from tests.sizes import size
-
-pytestmark = pytest.mark.anyio
 
 NAMES = ("read", "write", "bash", "bash(git:*)", "Task", "Task(Worker)", "ta*")
 ENTRIES = st.none() | st.lists(st.sampled_from(NAMES), max_size=3)

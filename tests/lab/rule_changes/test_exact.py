@@ -19,8 +19,6 @@ from kantan_agents.testing.strategies import tool_calls, tool_rules
 from tests.lab.rule_changes.recorded import Recording, decision, predicted, recording
 from tests.sizes import examples
 
-pytestmark = pytest.mark.anyio
-
 
 class Page(BaseModel):
     size: int = 20

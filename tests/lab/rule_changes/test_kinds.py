@@ -16,8 +16,6 @@ from tests.tools.conftest import Executed
 from tests.tools.test_guard import Editor, patch_call
 from tests.tools.test_names_of_servers import real_server
 
-pytestmark = pytest.mark.anyio
-
 OF_KIND = {
     "local_shell": ("local_shell(git push)", {"command": {"pattern": "push$"}}),
     "shell": ("shell(git:*)", {"commands[]": {"pattern": "^git"}}),

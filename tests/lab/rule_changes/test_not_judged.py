@@ -23,8 +23,6 @@ from kantan_agents.tool_rules import worker
 from tests.lab.rule_changes import recorded as helper
 from tests.lab.rule_changes.recorded import Recording
 
-pytestmark = pytest.mark.anyio
-
 ABOUT_ARGUMENTS = {"params": {"pay": {"card": {"maxLength": 4}}}}
 
 

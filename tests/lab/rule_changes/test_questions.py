@@ -12,8 +12,6 @@ from kantan_agents.tool_rules import RuleLayers, ToolRules, provider_layer
 from tests.lab.rule_changes.recorded import Recording
 from tests.lab.rule_changes.test_not_judged import shop
 
-pytestmark = pytest.mark.anyio
-
 
 async def test_rules_that_change_nothing_flip_nothing(recorded: Recording) -> None:
     trace = await recorded.run(shop(), {"deny": ["pay"]})

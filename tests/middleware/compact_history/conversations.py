@@ -8,8 +8,7 @@ from agents import Usage
 from hypothesis import strategies as st
 
 from kantan_agents.core.items import CALL_OF
-from kantan_agents.testing import Reply, ScriptedModel
-from kantan_agents.testing.steps import RecordedCall
+from kantan_agents.testing import RecordedCall, Reply, ScriptedModel
 
 _SCREENSHOT = {"type": "computer_screenshot", "image_url": "data:image/png;base64,AAAA"}
 

@@ -16,8 +16,7 @@ from kantan_agents import Agent, Middleware
 from kantan_agents.core.events import HistoryCompacted, ModelCallFinished, ModelCallStarted, RunStarted
 from kantan_agents.errors import BudgetExceededError, InvalidOptionError, RequestTooLongError
 from kantan_agents.middleware import Budget, CompactHistory, Fallback, Redact
-from kantan_agents.testing import ScriptedModel, ScriptedToolCall
-from kantan_agents.testing.steps import RecordedCall
+from kantan_agents.testing import RecordedCall, ScriptedModel, ScriptedToolCall
 from tests.middleware.compact_history.conversations import (
     Answering,
     exchanges,
@@ -27,8 +26,6 @@ from tests.middleware.compact_history.conversations import (
     user,
 )
 from tests.middleware.test_redact import Recorded
-
-pytestmark = pytest.mark.anyio
 
 LAST = user("And now?")
 

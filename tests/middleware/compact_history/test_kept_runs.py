@@ -13,14 +13,11 @@ from agents import Usage
 from kantan_agents import Agent
 from kantan_agents.core.events import HistoryCompacted
 from kantan_agents.middleware import CompactHistory
-from kantan_agents.testing import OfflineServer, Reply, ScriptedModel, ScriptedToolCall
-from kantan_agents.testing.recorded_request import RecordedRequest
+from kantan_agents.testing import OfflineServer, RecordedRequest, Reply, ScriptedModel, ScriptedToolCall
 from tests.durable.revival import Case as DurableCase
 from tests.durable.revival import call, revive
 from tests.lab.replay.taping import Case, Tapes
 from tests.middleware.compact_history.conversations import exchanges, talk, user
-
-pytestmark = pytest.mark.anyio
 
 GIVEN = [*talk(40), user("And now?")]
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import attrs
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,8 +25,6 @@ from tests.middleware.compact_history.conversations import (
     conversations,
     is_loose,
 )
-
-pytestmark = pytest.mark.anyio
 
 limits = st.builds(
     lambda most, keep_turns, keep_first: TokenLimits(most, most * 4 // 5, most // 2, keep_turns, keep_first),

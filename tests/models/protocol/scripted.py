@@ -8,7 +8,8 @@ from typing import Any
 import attrs
 from hypothesis import strategies as st
 
-from kantan_agents.models.protocol import ContentSegment, Message, ProviderContext, ProviderResponse, ToolSpec
+from kantan_agents import ContentSegment, ProviderResponse
+from kantan_agents.models.protocol import Message, ProviderContext, ToolSpec
 from kantan_agents.testing.strategies import json_values
 from tests.models.protocol.strategies import IDS, any_segments
 

@@ -7,13 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from kantan_agents.models.protocol import (
-    ContentSegment,
-    Message,
-    ProviderResponse,
-    ProviderToolCall,
-    ToolSpec,
-)
+from kantan_agents import ContentSegment, ProviderResponse
+from kantan_agents.models.protocol import Message, ProviderToolCall, ToolSpec
 from kantan_agents.testing.strategies import json_values
 
 NAMES = st.from_regex(r"[a-z_][a-zA-Z0-9_]{0,12}", fullmatch=True)

@@ -10,14 +10,12 @@ import pytest
 from agents import function_tool
 from pydantic import BaseModel
 
-from kantan_agents import Agent, get_context_with_tool_rules, record_traces
+from kantan_agents import Agent, AnthropicProvider, GeminiProvider, get_context_with_tool_rules, record_traces
 from kantan_agents.core.events import TextDelta
 from kantan_agents.errors import ProviderRequestError, UntranslatableError
 from kantan_agents.middleware import Fallback, Retry
-from kantan_agents.models.protocol import AnthropicProvider, GeminiProvider
 from tests.models.protocol.wire_server import Body, WireServer, recorded
 
-pytestmark = pytest.mark.anyio
 Make = Callable[[str], Any]
 
 

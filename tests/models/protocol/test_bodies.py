@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kantan_agents import ProviderResponse
 from kantan_agents.errors import InvalidProtocolValueError, UntranslatableError
-from kantan_agents.models.protocol import Message, ProviderResponse, ToolSpec, translate
+from kantan_agents.models.protocol import Message, ToolSpec, translate
 from kantan_agents.testing.strategies import json_values
 from tests.models.protocol.wire_server import WIRE, recorded
 

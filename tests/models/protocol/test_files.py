@@ -9,15 +9,13 @@ from typing import Any
 import pytest
 from agents import function_tool
 
-from kantan_agents import Agent
+from kantan_agents import Agent, ContentSegment
 from kantan_agents.errors import InvalidProtocolValueError, UntranslatableError
-from kantan_agents.models.protocol import ContentSegment, Message, translate
+from kantan_agents.models.protocol import Message, translate
 from kantan_agents.testing import OfflineServer
 from tests.models.protocol.scripted import Scripted, text
 from tests.models.protocol.test_anthropic_gemini_agents import claude, gemini, text_body
 from tests.models.protocol.wire_server import WireServer
-
-pytestmark = pytest.mark.anyio
 
 DATA = base64.b64encode(b"%PDF-1.7 a small document").decode()
 PDF = {"type": "input_file", "filename": "offer.pdf", "file_data": f"data:application/pdf;base64,{DATA}"}

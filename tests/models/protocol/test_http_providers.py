@@ -18,6 +18,7 @@ from blockbuster import blockbuster_ctx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kantan_agents import AnthropicProvider, ContentSegment, GeminiProvider, Provider, ProviderResponse
 from kantan_agents.errors import (
     AgentPainException,
     InvalidOptionError,
@@ -26,14 +27,9 @@ from kantan_agents.errors import (
     UntranslatableError,
 )
 from kantan_agents.models.protocol import (
-    AnthropicProvider,
     ArgumentsPiece,
-    ContentSegment,
-    GeminiProvider,
     Message,
-    Provider,
     ProviderContext,
-    ProviderResponse,
     ReasoningPiece,
     StreamingProvider,
     ToolSpec,
@@ -44,7 +40,6 @@ from kantan_agents.models.protocol.http.provider import HttpRequest
 from tests.clocks import ENOUGH, let_pass
 from tests.models.protocol.wire_server import Body, WireServer, recorded
 
-pytestmark = pytest.mark.anyio
 KEY = "sk-secret-123"
 NOTHING = ProviderContext()
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from kantan_agents import Agent
+from kantan_agents import Agent, ContentSegment
 from kantan_agents.core.events import ToolCallRefused
 from kantan_agents.errors import ToolInputError, UnknownToolError
-from kantan_agents.models.protocol import ContentSegment, ProviderToolCall
+from kantan_agents.models.protocol import ProviderToolCall
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from kantan_agents.tools.guards.invalid_calls import (
     INVALID_TURNS,
@@ -19,8 +19,6 @@ from kantan_agents.tools.guards.invalid_calls import (
     usable_tools_sentence,
 )
 from tests.models.protocol.scripted import Scripted, call, text
-
-pytestmark = pytest.mark.anyio
 
 
 def look_up(word: str = "") -> str:

@@ -12,10 +12,11 @@ from agents import TResponseInputItem
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kantan_agents import ContentSegment, ProviderResponse
 from kantan_agents.errors import InvalidProtocolValueError, KantanAgentsError, UntranslatableError
-from kantan_agents.models.protocol import ContentSegment, Message, ProviderResponse, ToolSpec
+from kantan_agents.models.protocol import Message, ToolSpec
 from kantan_agents.models.protocol.responses import sdk_items
-from kantan_agents.models.protocol.translate.openai_responses import (
+from kantan_agents.models.protocol.translate import (
     messages_from_openai_responses,
     messages_to_openai_responses,
     response_from_openai_responses,

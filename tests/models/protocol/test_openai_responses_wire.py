@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from kantan_agents import ContentSegment, ProviderResponse
 from kantan_agents.errors import UntranslatableError
-from kantan_agents.models.protocol import ContentSegment, Message, ProviderResponse, ToolSpec
-from kantan_agents.models.protocol.translate import openai_chat
-from kantan_agents.models.protocol.translate.openai_responses import (
+from kantan_agents.models.protocol import Message, ToolSpec
+from kantan_agents.models.protocol.translate import (
     messages_from_openai_responses,
     messages_to_openai_responses,
+    openai_chat,
     response_from_openai_responses,
     response_to_openai_responses,
     tools_from_openai_responses,

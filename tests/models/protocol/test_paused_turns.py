@@ -14,7 +14,6 @@ from kantan_agents.models.protocol.http.anthropic_answers import MAX_PAUSES
 from tests.models.protocol.test_anthropic_gemini_agents import claude, stream_of
 from tests.models.protocol.wire_server import WireServer
 
-pytestmark = pytest.mark.anyio
 EITHER = pytest.mark.parametrize("is_streamed", [False, True])
 
 

@@ -12,15 +12,12 @@ from agents import FunctionTool, ModelSettings, function_tool
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents import Agent, ToolRetrieval, record_traces
+from kantan_agents import Agent, AnthropicProvider, GeminiProvider, ToolRetrieval, record_traces
 from kantan_agents.errors import InvalidOptionError, ProviderRequestError
-from kantan_agents.models.protocol import AnthropicProvider, GeminiProvider
 from kantan_agents.models.protocol.http.anthropic_cache import with_breakpoints
 from kantan_agents.models.protocol.usage import usage_of
 from tests.models.protocol.prompt_caches import AnthropicCache, GeminiCache, error, tokens
 from tests.models.protocol.wire_server import Body, WireServer
-
-pytestmark = pytest.mark.anyio
 
 
 def make_tools(count: int) -> list[FunctionTool]:

@@ -14,11 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from kantan_agents import Agent
-from kantan_agents.models.protocol import ContentSegment, ProviderContext, ProviderResponse, ToolSpec
+from kantan_agents import Agent, ContentSegment, ProviderResponse
+from kantan_agents.models.protocol import ProviderContext, ToolSpec
 from tests.models.protocol.scripted import Scripted, call, text
-
-pytestmark = pytest.mark.anyio
 
 
 @function_tool

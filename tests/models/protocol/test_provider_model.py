@@ -13,7 +13,7 @@ import pytest
 from agents import RunState, SQLiteSession, WebSearchTool, function_tool
 from pydantic import BaseModel
 
-from kantan_agents import Agent, Middleware
+from kantan_agents import Agent, ContentSegment, Middleware, Provider, ProviderModel, ProviderResponse
 from kantan_agents.errors import (
     AgentPainException,
     DeadlineExceededError,
@@ -22,18 +22,10 @@ from kantan_agents.errors import (
     UntranslatableError,
 )
 from kantan_agents.middleware import Budget, Deadline, Fallback
-from kantan_agents.models.protocol import (
-    ContentSegment,
-    Provider,
-    ProviderModel,
-    ProviderResponse,
-    StreamingProvider,
-)
+from kantan_agents.models.protocol import StreamingProvider
 from kantan_agents.testing import OfflineServer, ScriptedModel, ScriptedToolCall, assistant_message
 from tests.clocks import ENOUGH, let_pass
 from tests.models.protocol.scripted import Scripted, Streaming, call, text
-
-pytestmark = pytest.mark.anyio
 
 UI = ContentSegment("ui", ui={"component": "Chart"})
 IMAGE = ContentSegment("image", data="aGk=", mime_type="image/png")

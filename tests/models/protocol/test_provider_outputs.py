@@ -12,8 +12,6 @@ from kantan_agents import Agent, StructuredOutputError
 from tests.models.protocol.scripted import Scripted, Streaming, call, text
 from tests.models.protocol.test_provider_model import run
 
-pytestmark = pytest.mark.anyio
-
 
 @attrs.frozen
 class City:

@@ -9,11 +9,8 @@ from typing import Any
 import agents
 import pytest
 
-from kantan_agents import Agent, TraceStore, record_traces
-from kantan_agents.models.protocol import ContentSegment, ProviderResponse
+from kantan_agents import Agent, ContentSegment, ProviderResponse, TraceStore, record_traces
 from tests.models.protocol.scripted import Scripted, Streaming, call, text
-
-pytestmark = pytest.mark.anyio
 
 
 def fetch(key: str) -> str:

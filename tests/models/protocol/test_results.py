@@ -8,14 +8,12 @@ import attrs
 import pytest
 from agents import function_tool
 
-from kantan_agents import Agent, to_provider_response
+from kantan_agents import Agent, ContentSegment, ProviderResponse, to_provider_response
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.models.protocol import ContentSegment, ProviderContext, ProviderResponse
+from kantan_agents.models.protocol import ProviderContext
 from kantan_agents.models.protocol.usage import TokenUsage, usage_of
 from kantan_agents.testing import OfflineServer, ScriptedModel, ScriptedToolCall, assistant_message
 from tests.models.protocol.scripted import Scripted, call, text
-
-pytestmark = pytest.mark.anyio
 
 UI = ContentSegment("ui", ui={"component": "Chart"})
 

@@ -9,15 +9,9 @@ import jsonschema_rs
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kantan_agents import ContentSegment, ProviderResponse
 from kantan_agents.errors import InvalidProtocolValueError
-from kantan_agents.models.protocol import (
-    ContentSegment,
-    Message,
-    ProviderResponse,
-    ProviderToolCall,
-    ToolSpec,
-    protocol_schema,
-)
+from kantan_agents.models.protocol import Message, ProviderToolCall, ToolSpec, protocol_schema
 from kantan_agents.testing.strategies import json_values
 from tests.docs.pages import ROOT
 from tests.models.protocol.scripted import messages, responses, tools

@@ -12,11 +12,11 @@ from agents import Runner
 from kantan_llm import AsyncClientBundle
 from openai import AsyncOpenAI
 
-from kantan_agents import Agent
+from kantan_agents import Agent, ProviderModel
 from kantan_agents.core.events import ReasoningDelta, TextDelta, ToolArgumentsDelta, ToolCallStarted
 from kantan_agents.errors import AgentPainException
 from kantan_agents.middleware import Redact
-from kantan_agents.models.protocol import ArgumentsPiece, ProviderContext, ProviderModel, ReasoningPiece
+from kantan_agents.models.protocol import ArgumentsPiece, ProviderContext, ReasoningPiece
 from kantan_agents.testing import OfflineServer, ScriptedToolCall
 from tests.models.protocol.scripted import Scripted, call, text
 from tests.models.protocol.test_anthropic_gemini_agents import (
@@ -28,8 +28,6 @@ from tests.models.protocol.test_anthropic_gemini_agents import (
 )
 from tests.models.protocol.test_http_providers import NOTHING
 from tests.models.protocol.wire_server import Body, WireServer, recorded
-
-pytestmark = pytest.mark.anyio
 
 
 def shown(events: list[Any]) -> list[tuple[str, ...]]:

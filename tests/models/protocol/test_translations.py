@@ -10,14 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kantan_agents import ContentSegment, ProviderResponse
 from kantan_agents.errors import InvalidProtocolValueError, UntranslatableError
-from kantan_agents.models.protocol import (
-    ContentSegment,
-    Message,
-    ProviderResponse,
-    ProviderToolCall,
-    ToolSpec,
-)
+from kantan_agents.models.protocol import Message, ProviderToolCall, ToolSpec
 from kantan_agents.models.protocol.translate import anthropic, gemini, openai_chat
 from tests.models.protocol.wire_server import recorded
 

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kantan_agents import ContentSegment, ProviderResponse
 from kantan_agents.errors import InvalidProtocolValueError, UntranslatableError
-from kantan_agents.models.protocol import ContentSegment, Message, ProviderResponse, ToolSpec
+from kantan_agents.models.protocol import Message, ToolSpec
 from kantan_agents.models.protocol.translate import anthropic, gemini, openai_chat
 from kantan_agents.models.protocol.translate.media import Media
 from kantan_agents.testing.strategies import json_values

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kantan_agents.models.protocol import ProviderResponse
+from kantan_agents import ProviderResponse
 from tests.docs.pages import ROOT
 
 HERE = ROOT / "tests" / "models" / "protocol" / "typescript"

@@ -12,15 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kantan_agents import ContentSegment, ProviderResponse
 from kantan_agents.errors import AgentPainException, InvalidOptionError, InvalidProtocolValueError
-from kantan_agents.models.protocol import (
-    ContentSegment,
-    Message,
-    ProviderResponse,
-    ProviderToolCall,
-    ToolSpec,
-    unreadable,
-)
+from kantan_agents.models.protocol import Message, ProviderToolCall, ToolSpec, unreadable
 from kantan_agents.testing.strategies import json_values
 from tests.models.protocol.scripted import messages, responses, tools
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
-from kantan_agents.models.protocol import AnthropicProvider, GeminiProvider
+from kantan_agents import AnthropicProvider, GeminiProvider
 from tests.models.protocol.wire_server import Body, WireServer, recorded
 
 Sent = Literal["native", "forced tool", "tool", "prompt"]

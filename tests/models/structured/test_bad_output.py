@@ -15,8 +15,6 @@ from kantan_agents.models.structured.requests.final_tool import final_tool
 from kantan_agents.testing import OfflineServer, RecordedRequest, Reply, ScriptedToolCall
 from tests.models.structured.invoices import DATA, TEXT, invoice_agent
 
-pytestmark = pytest.mark.anyio
-
 
 def look(word: str) -> str:
     """Look something up."""

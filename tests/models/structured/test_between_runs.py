@@ -27,8 +27,6 @@ from kantan_agents.testing import (
 from tests.models.structured.invoices import DATA, TEXT, invoice_agent
 from tests.models.structured.test_output_modes import look, mode_of
 
-pytestmark = pytest.mark.anyio
-
 UNFIT = json.dumps({"number": "A-1"})
 
 

@@ -11,8 +11,6 @@ from kantan_agents.errors import StructuredOutputError
 from kantan_agents.testing import OfflineServer
 from tests.models.structured.invoices import DATA, TEXT, invoice_agent
 
-pytestmark = pytest.mark.anyio
-
 PRETTY = json.dumps(DATA, indent=2)
 ECHOED = '{"type": "object", "properties": {"number": {"type": "string"}}, "required": ["number"]}'
 

@@ -15,8 +15,6 @@ from kantan_agents.models.structured.requests.families import FAMILIES, family_o
 from kantan_agents.testing import OfflineServer, Reply
 from tests.models.structured.invoices import DATA, invoice_agent
 
-pytestmark = pytest.mark.anyio
-
 HOSTS = {
     "https://api.openai.com/v1/": "openai",
     "https://europe.openai.azure.com/openai/": "openai",

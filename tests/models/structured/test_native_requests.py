@@ -19,8 +19,6 @@ from kantan_agents.testing import OfflineServer, Reply, ScriptedToolCall
 from tests.models.structured.invoices import DATA, TEXT, invoice_agent
 from tests.models.structured.test_output_modes import look, mode_of
 
-pytestmark = pytest.mark.anyio
-
 REPLIES: dict[str, Any] = {
     "fits": TEXT,
     "fenced": f"Here you are:\n```json\n{TEXT}\n```",

@@ -25,8 +25,6 @@ from kantan_agents.testing import (
 )
 from tests.models.structured.invoices import DATA, TEXT, Invoice, invoice_agent
 
-pytestmark = pytest.mark.anyio
-
 FIRST = {
     "openai": "native",
     "google": "native",

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from kantan_agents.models.structured.parsing.parse import parse_structured_output, parsed_values
+from kantan_agents import parse_structured_output
+from kantan_agents.models.structured.parsing.parse import parsed_values
 from kantan_agents.models.structured.parsing.tolerant import Partial
 
 NEST = 10_000

@@ -10,7 +10,8 @@ import attrs
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents.models.structured.parsing.parse import parse_structured_output, parsed_values
+from kantan_agents import parse_structured_output
+from kantan_agents.models.structured.parsing.parse import parsed_values
 from kantan_agents.models.structured.parsing.tolerant import Partial
 
 SCALARS = (

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents import Agent, StatusJudge, StructuredOutputError, find_tag, parse_structured_output
+from kantan_agents import RUBRIC, Agent, StatusJudge, StructuredOutputError, find_tag, parse_structured_output
 from kantan_agents.lab.improve.reflection import NewPrompt
-from kantan_agents.models.rubric import RUBRIC
 from kantan_agents.models.structured.parsing.reasoning import REASONING_MARKS, REASONING_TAGS, reply_in
 from kantan_agents.testing import OfflineServer, ScriptedModel
 from tests.docs.pages import ROOT, Page, code_spans, rows
@@ -112,7 +111,6 @@ def test_whatever_the_reasoning_is_the_answer_is_read(thought: str) -> None:
     assert parse_structured_output(f"<think>{thought}</think>{TEXT}") == DATA
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("mode", ["auto", "native", "tool", "prompt"])
 async def test_no_mode_takes_the_draft(mode: Any) -> None:
     with OfflineServer([f"<think>{DRAFT}</think>\n{TEXT}"] * 3) as server:
@@ -120,7 +118,6 @@ async def test_no_mode_takes_the_draft(mode: Any) -> None:
     assert context["invoice"] == DATA
 
 
-@pytest.mark.anyio
 async def test_reasoning_that_is_not_closed_goes_back_to_the_model() -> None:
     model = ScriptedModel([f"<think>{DRAFT} no, wait", TEXT])
     context = await invoice_agent(model, output_mode="prompt").run_async("Read it")
@@ -129,7 +126,6 @@ async def test_reasoning_that_is_not_closed_goes_back_to_the_model() -> None:
         await invoice_agent(ScriptedModel([f"<think>{TEXT}"] * 2), output_mode="prompt").run_async("Read it")
 
 
-@pytest.mark.anyio
 async def test_judges_and_scores_and_proposals_take_the_answer() -> None:
     draft, verdict = {"step": 1, "reason": "a"}, {"step": 2, "reason": "b"}
     for reply in (

@@ -14,13 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kantan_agents import ContentSegment, ProviderResponse
 from kantan_agents.errors import ProviderRequestError, StructuredOutputError
-from kantan_agents.models.protocol import ContentSegment, ProviderContext, ProviderResponse
+from kantan_agents.models.protocol import ProviderContext
 from kantan_agents.testing import OfflineServer, RecordedRequest, Reply, ScriptedToolCall
 from tests.models.structured.form_server import Api, FormServer, Sent
 from tests.models.structured.invoices import DATA, TEXT, invoice_agent
-
-pytestmark = pytest.mark.anyio
 
 APIS = pytest.mark.parametrize("api", ["anthropic", "google"])
 CLOSED = {

@@ -15,8 +15,6 @@ from kantan_agents.errors import StructuredOutputError
 from kantan_agents.testing import OfflineServer, Reply
 from tests.models.structured.invoices import DATA, TEXT, invoice_agent
 
-pytestmark = pytest.mark.anyio
-
 UNFIT = {"number": "A-1", "items": [{"name": "lamp", "price": "cheap"}, {"name": 3, "price": 1}]}
 
 

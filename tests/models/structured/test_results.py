@@ -30,14 +30,11 @@ from pydantic import (
     field_serializer,
 )
 
-from kantan_agents import Agent
+from kantan_agents import Agent, to_provider_response
 from kantan_agents.core.events import RunFinished
 from kantan_agents.errors import OutputSchemaError
-from kantan_agents.models.protocol.results import to_provider_response
 from kantan_agents.models.structured import as_dict, json_data, output_schema
 from kantan_agents.testing import ScriptedModel, assistant_message
-
-pytestmark = pytest.mark.anyio
 
 UUID = "12345678-1234-5678-1234-567812345678"
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from kantan_agents.models.structured.parsing.parse import parse_structured_output, parsed_values
+from kantan_agents import parse_structured_output
+from kantan_agents.models.structured.parsing.parse import parsed_values
 from kantan_agents.models.structured.parsing.tolerant import Partial, tolerant_values
 from kantan_agents.models.structured.parsing.tolerant_tokens import MAX_DEPTH, MAX_STEPS, TokenSource
 from tests.docs.pages import ROOT, Page, code_spans, rows

@@ -21,8 +21,6 @@ from kantan_agents.toolkit.files.text import BinaryFileError, FileText
 from tests.toolkit.files.calling import Tools, snapshot
 from tests.unprivileged import as_nobody, open_directory
 
-pytestmark = pytest.mark.anyio
-
 _ENCODINGS = {
     "utf-8": b"",
     "latin-1": b"",

@@ -19,8 +19,6 @@ from kantan_agents.toolkit.files.root import Root
 from kantan_agents.toolkit.files.threads import SearchStop
 from tests.toolkit.files.calling import Tools
 
-pytestmark = pytest.mark.anyio
-
 _NAMES = st.sampled_from(["a", "ab", "b.py", ".c", "d]e", "é", "a b", "A"])
 _PATHS = st.lists(_NAMES, min_size=1, max_size=4).map("/".join)
 _STEPS = st.sampled_from(

@@ -22,8 +22,6 @@ from kantan_agents.toolkit.files.root import Root
 from kantan_agents.toolkit.files.threads import SearchStop
 from tests.toolkit.files.calling import Tools
 
-pytestmark = pytest.mark.anyio
-
 _TEXTS = st.lists(st.text(st.sampled_from("abé ."), max_size=4), max_size=14)
 _PATTERNS = st.sampled_from(
     [

@@ -11,8 +11,6 @@ from kantan_agents.errors import InvalidOptionError
 from kantan_agents.toolkit import toolkit
 from tests.toolkit.files.calling import Tools, snapshot
 
-pytestmark = pytest.mark.anyio
-
 SECRET = "gE7-secret"
 
 

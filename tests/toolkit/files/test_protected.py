@@ -25,8 +25,6 @@ from kantan_agents.toolkit.protected import (
 from kantan_agents.traces import registry
 from tests.toolkit.files.calling import Tools, snapshot
 
-pytestmark = pytest.mark.anyio
-
 PROTECTED_PATHS = [
     *(".git/config", ".git/hooks/pre-commit", ".git/info/attributes", ".git", "sub/.git/config", "sub/.git"),
     *(".claude/agents/writer.md", ".claude/settings.json", ".kode/skills/a/SKILL.md", ".codex/config.toml"),

@@ -13,8 +13,6 @@ import pytest
 
 from tests.toolkit.files.calling import Tools, snapshot
 
-pytestmark = pytest.mark.anyio
-
 SECRET = "gE7-outside"
 ROUNDS = 150
 

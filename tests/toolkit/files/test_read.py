@@ -17,8 +17,6 @@ from kantan_agents.toolkit.files.root import Root
 from kantan_agents.toolkit.files.threads import SearchStop
 from tests.toolkit.files.calling import Tools
 
-pytestmark = pytest.mark.anyio
-
 
 async def test_lines_have_numbers_and_the_rest_is_announced(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("".join(f"line {number}\n" for number in range(1, 11)))

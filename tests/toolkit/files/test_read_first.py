@@ -5,14 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from kantan_agents import Agent, toolkit
 from kantan_agents.testing import ScriptedModel
 from tests.toolkit.files.calling import Tools
 from tests.toolkit.files.test_protected import results, write
-
-pytestmark = pytest.mark.anyio
 
 ONE = {"old_string": "one", "new_string": "1"}
 

@@ -7,16 +7,13 @@ from typing import Any
 
 import pytest
 
-from kantan_agents import Agent, task_tool
+from kantan_agents import Agent, AgentDefinition, task_tool
 from kantan_agents.errors import InvalidToolRulesError
-from kantan_agents.subagent_files import AgentDefinition
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from kantan_agents.toolkit import toolkit
 from kantan_agents.toolkit.files.root import Root
 
 Call = tuple[str, dict[str, Any]]
-
-pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture

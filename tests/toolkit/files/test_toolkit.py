@@ -21,8 +21,6 @@ from kantan_agents.toolkit.files.threads import ScanStoppedError, in_thread
 from tests.programs import Preloaded
 from tests.toolkit.files.calling import Tools
 
-pytestmark = pytest.mark.anyio
-
 READING = ["Read", "Glob", "Grep", "LS"]
 WRITING = ["Write", "Edit", "MultiEdit"]
 

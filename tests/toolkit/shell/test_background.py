@@ -17,8 +17,6 @@ from kantan_agents.toolkit.shell import ShellLimits, shell_tools
 from tests.programs import Preloaded
 from tests.toolkit.calls import call, processes_with, until
 
-pytestmark = pytest.mark.anyio
-
 
 def asked(name: str, **arguments: Any) -> list[Any]:
     return [function_call(name, arguments, call_id=f"{name}{sorted(arguments.items())}")]

@@ -16,8 +16,6 @@ from blockbuster import blockbuster_ctx
 from kantan_agents.toolkit.shell import ShellLimits, command, shell_tools
 from tests.toolkit.calls import body, call, processes_with, until
 
-pytestmark = pytest.mark.anyio
-
 QUICK = ShellLimits(grace_seconds=0.2)
 
 

@@ -16,8 +16,6 @@ from kantan_agents.toolkit.shell import BackgroundShells, ShellLimits, shell_too
 from tests.toolkit.calls import processes_with, until
 from tests.toolkit.shell.test_background import agent_of, asked, results
 
-pytestmark = pytest.mark.anyio
-
 DONE = [assistant_message("Done.")]
 
 

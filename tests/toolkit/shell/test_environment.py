@@ -9,8 +9,6 @@ import pytest
 from kantan_agents.toolkit.shell import shell_tools
 from tests.toolkit.calls import body, call
 
-pytestmark = pytest.mark.anyio
-
 # What a shell sets by itself, and the mark of a command.
 OWN = {"KANTAN_AGENTS_COMMAND", "PWD", "OLDPWD", "SHLVL", "_"}
 

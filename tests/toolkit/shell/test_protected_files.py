@@ -22,6 +22,7 @@ from agents import FunctionTool
 from agents.tool_context import ToolContext
 from anyio import to_thread
 
+from kantan_agents import SQLiteRecorder
 from kantan_agents.durable.storage.database import RunDatabase
 from kantan_agents.toolkit import protected, toolkit
 from kantan_agents.toolkit.protected import why_protected
@@ -30,10 +31,9 @@ from kantan_agents.toolkit.shell.pinned import find_pinned, runs_from
 from kantan_agents.toolkit.shell.sandbox import find_sandbox
 from kantan_agents.toolkit.shell.supervised import end_writers, pinned_by_running
 from kantan_agents.traces.database_url import as_url
-from kantan_agents.traces.recorder import SQLiteRecorder
 from tests.toolkit.calls import body, call, processes_with, until
 
-pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("sandbox"), pytest.mark.slow]
+pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.slow]
 
 MIB = 1024 * 1024
 

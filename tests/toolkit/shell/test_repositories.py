@@ -13,7 +13,7 @@ from kantan_agents.toolkit.shell import shell_tools
 from kantan_agents.toolkit.shell.pinned import find_pinned
 from tests.toolkit.calls import call, processes_with, until
 
-pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("sandbox"), pytest.mark.slow]
+pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.slow]
 
 LINK = "git update-index --add --cacheinfo 160000,$(git -C lib rev-parse HEAD),lib"
 INNER = "git init -q lib && git -C lib -c user.name=a -c user.email=a@b commit -q --allow-empty -m x"

@@ -14,8 +14,6 @@ from kantan_agents import Agent
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from kantan_agents.toolkit.shell import shell_tools
 
-pytestmark = pytest.mark.anyio
-
 
 async def outcome(root: Path, command: str, rules: dict[str, Any], **arguments: Any) -> str:
     steps = [

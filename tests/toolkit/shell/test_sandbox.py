@@ -16,8 +16,6 @@ from kantan_agents.toolkit.shell import ShellLimits, shell_tools
 from kantan_agents.toolkit.shell.sandbox import find_sandbox
 from tests.toolkit.calls import body, call
 
-pytestmark = pytest.mark.anyio
-
 inside = pytest.mark.usefixtures("sandbox")
 
 

@@ -23,8 +23,6 @@ from kantan_agents.toolkit.web import web_tools
 from tests.toolkit.calls import call, until
 from tests.toolkit.web.web_server import WebServer, page, redirect, serving
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.fixture
 async def server() -> AsyncIterator[WebServer]:

@@ -12,14 +12,11 @@ import pytest
 from agents import Runner, function_tool
 from agents.mcp import MCPServerStdio
 
-from kantan_agents import RUBRIC, Agent, SlashCommands, ToolRulesMode, UserRules, task_tool
+from kantan_agents import RUBRIC, Agent, AgentDefinition, SlashCommands, ToolRulesMode, UserRules, task_tool
 from kantan_agents.errors import CommandNotRunnableError, ToolNotAllowedError, UnknownCommandError
 from kantan_agents.middleware.slash_commands.rules import user_layers
-from kantan_agents.subagent_files import AgentDefinition
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from kantan_agents.tool_rules import BASE, RuleLayers, ToolFacts, ToolRules
-
-pytestmark = pytest.mark.anyio
 
 SERVER = Path(__file__).parents[1] / "mcp_server.py"
 DO_EVIL = "/evil now"

@@ -5,8 +5,15 @@ from typing import Any
 import pytest
 
 from kantan_agents.errors import CommandSyntaxError, InvalidOptionError, UnknownCommandError
-from kantan_agents.tools.commands import Command, CommandRegistry, explanation, kind_of, overview, split_line
-from kantan_agents.tools.commands.line import checked_prefix
+from kantan_agents.tools.commands import (
+    Command,
+    CommandRegistry,
+    checked_prefix,
+    explanation,
+    kind_of,
+    overview,
+    split_line,
+)
 
 READ = Command("read_file", "Read a file.\nAll of it.", aliases=("mcp__files__read_file",))
 WRITE = Command("write_file", "Write a file.")

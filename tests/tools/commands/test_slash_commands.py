@@ -45,8 +45,6 @@ from kantan_agents.testing import ScriptedModel, assistant_message
 from kantan_agents.tool_rules import RuleLayers, ToolFacts, ToolRules
 from tests.conftest import TraceDB
 
-pytestmark = pytest.mark.anyio
-
 ALL = ToolRulesMode.ALLOW_ALL
 
 

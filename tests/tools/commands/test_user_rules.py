@@ -16,8 +16,6 @@ from kantan_agents.testing import ScriptedModel
 from kantan_agents.testing.strategies import json_values, tool_rules
 from kantan_agents.tool_rules import ToolRules
 
-pytestmark = pytest.mark.anyio
-
 
 def clerk(deleted: list[str], rules: Any) -> Agent:
     def delete(name: str) -> str:

@@ -15,8 +15,6 @@ from kantan_agents.testing import ScriptedModel, assistant_message, function_cal
 from tests.tools.conftest import outputs
 from tests.tools.mcp.offering import Offering
 
-pytestmark = pytest.mark.anyio
-
 
 def model(*called: str) -> ScriptedModel:
     turns = [[function_call(name, {}, call_id=f"c{number}")] for number, name in enumerate(called)]

@@ -13,8 +13,6 @@ from kantan_agents.testing import OfflineServer, ScriptedToolCall
 from tests.conftest import TraceDB
 from tests.tools.mcp.replies import outputs_in
 
-pytestmark = pytest.mark.anyio
-
 LONG = ("trigger-long-running-operation", {"duration": 0.05, "steps": 2})
 
 

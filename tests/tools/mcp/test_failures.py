@@ -17,8 +17,7 @@ import anyio.to_thread
 import pytest
 from agents.mcp import MCPServerManager, MCPServerStdio, MCPServerStreamableHttp
 
-from kantan_agents import Agent, KantanAgentsError, mcp_prompt, resource_text, with_resources
-from kantan_agents.core.events import Event
+from kantan_agents import Agent, Event, KantanAgentsError, mcp_prompt, resource_text, with_resources
 from kantan_agents.errors import (
     InvalidOptionError,
     MCPServerUnavailableError,
@@ -31,8 +30,6 @@ from tests.programs import Preloaded
 from tests.tools.conftest import outputs
 from tests.tools.mcp.processes import SCRIPT, Processes, all_ended, kill
 from tests.tools.mcp.session_server import SessionServer
-
-pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture

@@ -12,8 +12,6 @@ from kantan_agents import Agent, ToolRetrieval
 from kantan_agents.testing import OfflineServer, ScriptedToolCall
 from tests.tools.mcp.replies import outputs_in
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.mark.parametrize("streamed", [False, True], ids=["plain", "streamed"])
 async def test_rules_limit_paths_and_tools(files: MCPServerStdio, folder: Path, streamed: bool) -> None:

@@ -16,8 +16,6 @@ from kantan_agents.testing import ScriptedModel, assistant_message, function_cal
 from tests.agent.delegation.cast import Cast, definition, delegate, say, use
 from tests.tools.mcp.offering import Offering
 
-pytestmark = pytest.mark.anyio
-
 
 class Failures(TracingProcessor):
     """The errors of the spans about listing a server's tools."""

@@ -16,8 +16,6 @@ from kantan_agents.testing import OfflineServer
 from tests.conftest import TraceDB
 from tests.tools.retrieval.servers import Server
 
-pytestmark = pytest.mark.anyio
-
 
 class Prompts(Server):
     """A server with one prompt, whose messages a test gives."""

@@ -28,7 +28,6 @@ SERVERS: dict[str, tuple[Callable[[RealServers, Path], MCPServerStdioParams], st
 }
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("name", SERVERS)
 async def test_a_published_server_lists_its_tools(
     name: str, real_servers: RealServers, repository: Path

@@ -19,8 +19,6 @@ from tests.mcp_servers import RealServers
 from tests.tools.mcp.replies import outputs_in
 from tests.tools.retrieval.servers import Server
 
-pytestmark = pytest.mark.anyio
-
 TEXT, BLOB = "demo://resource/dynamic/text/1", "demo://resource/dynamic/blob/1"
 GUIDE = "demo://resource/static/document/features.md"
 

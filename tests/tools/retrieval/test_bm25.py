@@ -10,8 +10,6 @@ from kantan_agents.errors import InvalidOptionError
 from kantan_agents.tools.retrieval import BM25Retriever, ToolDocument
 from tests.tools.retrieval.conftest import tool
 
-pytestmark = pytest.mark.anyio
-
 DOCUMENTS = [
     ToolDocument("create_invoice", "Bills a customer.", "amount due_date"),
     ToolDocument("delete_invoice", "Removes a bill."),

@@ -23,8 +23,6 @@ from tests.tools.retrieval.conftest import (
     tool,
 )
 
-pytestmark = pytest.mark.anyio
-
 
 async def test_only_matching_tools_are_shown_in_the_order_of_registration() -> None:
     model = calling()

@@ -10,8 +10,6 @@ from agents import ModelSettings, RunConfig, SQLiteSession
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from tests.tools.retrieval.conftest import Saying, calling, finding, fruit_agent, outputs, shown, tool
 
-pytestmark = pytest.mark.anyio
-
 CALLED: list[Any] = [
     {"role": "user", "content": "an apple"},
     {"type": "function_call", "call_id": "c", "name": "quince", "arguments": "{}"},

@@ -19,8 +19,6 @@ from tests.programs import Preloaded
 from tests.tools.retrieval.conftest import calling, fruit_agent, shown
 from tests.tools.retrieval.loopback import Loopback
 
-pytestmark = pytest.mark.anyio
-
 DOCUMENTS = [ToolDocument("sun", "warm"), ToolDocument("snow", "cold"), ToolDocument("none")]
 
 

@@ -10,12 +10,12 @@ from typing import Any
 import anyio
 import pytest
 
+from kantan_agents import ToolRetrieval
 from kantan_agents.errors import RetrievalError
-from kantan_agents.tools.retrieval import BM25Retriever, CombinedRetriever, ToolMatch, ToolRetrieval
+from kantan_agents.tools.retrieval import BM25Retriever, CombinedRetriever, ToolMatch
 from kantan_agents.tools.retrieval.retrievers.combined import fused
 from tests.tools.retrieval.conftest import FRUIT, Saying, calling, finding, fruit_agent, outputs, shown
 
-pytestmark = pytest.mark.anyio
 ALL = list(FRUIT)
 
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import anyio
-import pytest
 
 from kantan_agents.tools.retrieval.search import first_matching
-
-pytestmark = pytest.mark.anyio
 
 
 async def test_the_first_matching_items_are_returned_in_order() -> None:

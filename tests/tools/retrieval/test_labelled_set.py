@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from benchmarks.retrieval_data import LANGUAGES, held_out_requests, labelled_requests, labelled_tools
 from kantan_agents.tools.retrieval import BM25Retriever
 from kantan_agents.tools.retrieval.retrievers.retriever import document_of
-
-pytestmark = pytest.mark.anyio
 
 
 async def test_the_labelled_set_is_valid_and_the_goals_are_met() -> None:

@@ -13,8 +13,6 @@ from kantan_agents.errors import UnknownRetrievedToolError
 from kantan_agents.testing import OfflineServer, ScriptedToolCall
 from tests.tools.retrieval.conftest import fruit_agent, fruit_tools
 
-pytestmark = pytest.mark.anyio
-
 
 def definitions(server: OfflineServer) -> list[list[str]]:
     """Return the tools of each request, each as the text it was sent as."""

@@ -12,8 +12,6 @@ from kantan_agents.errors import ToolNotAllowedError
 from tests.tools.retrieval.conftest import FRUIT, Saying, calling, finding, fruit_agent, outputs, shown, tool
 from tests.tools.retrieval.servers import Server
 
-pytestmark = pytest.mark.anyio
-
 
 def rules(**tool_rules: Any) -> dict[str, Any]:
     return {"tool_rules": tool_rules}

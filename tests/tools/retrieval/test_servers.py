@@ -25,8 +25,6 @@ from tests.tools.retrieval.conftest import (
 )
 from tests.tools.retrieval.servers import Server
 
-pytestmark = pytest.mark.anyio
-
 
 def garden(name: str = "garden", **options: Any) -> Server:
     """Return a server with a tool for each kind of fruit."""

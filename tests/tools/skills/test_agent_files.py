@@ -11,8 +11,6 @@ from kantan_agents.errors import InvalidOptionError
 from kantan_agents.testing import ScriptedModel
 from tests.tools.skills.conftest import call, fill, outputs, shell, shown
 
-pytestmark = pytest.mark.anyio
-
 LOADER = SkillLoader(
     (),
     builtin=[

@@ -25,8 +25,6 @@ from kantan_agents.testing import ScriptedModel
 from kantan_agents.tools.skills.limits import Choice, choice_in, head_line, rules_of_choices
 from tests.tools.skills.conftest import WriteSkill, call, fill, outputs, shell, shown
 
-pytestmark = pytest.mark.anyio
-
 
 def agent_of(skills: Any, *steps: Any, tools: Any = (fill, shell), **options: Any) -> tuple[Agent, Any]:
     model = ScriptedModel([*steps, "Done."])

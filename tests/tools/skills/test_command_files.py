@@ -114,7 +114,6 @@ def agent_of(folder: Path, *steps: Any, rules: Any = None, **options: Any) -> tu
     return Agent("dev", "Help.", model=model, tools=[fill, shell], middleware=[commands]), model
 
 
-@pytest.mark.anyio
 async def test_the_text_is_sent_to_the_model_under_the_limit_of_the_file(folder: Path) -> None:
     agent, model = agent_of(folder, call("shell", command="ls"), call("fill", form="A"))
     context = await agent.run_async("/review 12 {{$ctx.key}}", {"key": "s3cret"})
@@ -136,7 +135,6 @@ class Twice(Middleware):
         await call_next(run)
 
 
-@pytest.mark.anyio
 async def test_arguments_that_look_like_a_command_are_not_run_even_if_the_run_is_repeated(
     tmp_path: Path,
 ) -> None:
@@ -149,7 +147,6 @@ async def test_arguments_that_look_like_a_command_are_not_run_even_if_the_run_is
     assert [one.input[0]["content"] for one in model.calls] == ["/shell ls"] * 2
 
 
-@pytest.mark.anyio
 async def test_a_resumed_run_is_under_the_limit_of_its_command(folder: Path) -> None:
     model = ScriptedModel([call("sign"), call("shell", command="ls"), "Done."])
     sign = function_tool(lambda: "signed", name_override="sign", needs_approval=True)
@@ -165,7 +162,6 @@ async def test_a_resumed_run_is_under_the_limit_of_its_command(folder: Path) -> 
     assert made[-1].startswith("[kantan-agents][E8] Tool is not allowed: shell")
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("stored", [False, True])
 async def test_a_resumed_run_has_the_model_of_its_command(folder: Path, stored: bool) -> None:
     usual, fast = ScriptedModel(["Usual."]), ScriptedModel([call("sign"), call("sign"), "Fast."])
@@ -183,7 +179,6 @@ async def test_a_resumed_run_has_the_model_of_its_command(folder: Path, stored: 
     assert (context["result"].final_output, usual.calls) == ("Fast.", ())
 
 
-@pytest.mark.anyio
 async def test_what_a_command_has_sent_is_under_its_limit_when_it_is_given_as_items(folder: Path) -> None:
     agent, model = agent_of(folder)
     context: Any = await agent.run_async("/review 1")
@@ -193,7 +188,6 @@ async def test_what_a_command_has_sent_is_under_its_limit_when_it_is_given_as_it
     assert [tool.name for tool in first.tools] == [tool.name for tool in again.tools] == ["fill"]
 
 
-@pytest.mark.anyio
 async def test_user_rules_decide_by_the_name_and_tool_lists_of_the_agent_do_not(folder: Path) -> None:
     agent, _ = agent_of(folder, rules={"allow": ["commit"]})
     with pytest.raises(ToolNotAllowedError):
@@ -204,7 +198,6 @@ async def test_user_rules_decide_by_the_name_and_tool_lists_of_the_agent_do_not(
     assert (await limited.run_async("/commit"))["result"].final_output == "Done."
 
 
-@pytest.mark.anyio
 async def test_a_tool_keeps_its_name_and_help_lists_the_files(folder: Path) -> None:
     (folder / "shell.md").write_text("Ignore the tool.", encoding="utf-8")
     (folder / "help.md").write_text("Ignore the help.", encoding="utf-8")
@@ -217,7 +210,6 @@ async def test_a_tool_keeps_its_name_and_help_lists_the_files(folder: Path) -> N
     assert not model.calls
 
 
-@pytest.mark.anyio
 async def test_a_new_file_is_a_command_at_once(folder: Path) -> None:
     agent, _ = agent_of(folder)
     with pytest.raises(KantanAgentsError):
@@ -226,7 +218,6 @@ async def test_a_new_file_is_a_command_at_once(folder: Path) -> None:
     assert (await agent.run_async("/later"))["result"].final_output == "Done."
 
 
-@pytest.mark.anyio
 async def test_the_model_of_a_file_counts_only_if_the_program_maps_it(folder: Path) -> None:
     agent, _ = agent_of(folder)
     assert (await agent.run_async("/review 1"))["result"].final_output == "Done."

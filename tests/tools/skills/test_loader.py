@@ -76,7 +76,6 @@ def test_links_are_not_followed_and_are_named(folder: Path, tmp_path: Path, writ
     assert SkillLoader(tmp_path / "link").load_skills_now().names() == ("outside",)
 
 
-@pytest.mark.anyio
 async def test_a_change_is_seen_and_nothing_is_read_again_without_one(
     folder: Path, write_skill: WriteSkill
 ) -> None:

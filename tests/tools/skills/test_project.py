@@ -33,7 +33,6 @@ def test_the_nearest_folder_wins_and_then_the_order_of_the_names(repository: Pat
     assert project_instructions(repository, ["CLAUDE.md"]).endswith("other")
 
 
-@pytest.mark.anyio
 async def test_markers_in_it_reach_the_model_and_are_not_filled(
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

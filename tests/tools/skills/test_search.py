@@ -10,8 +10,6 @@ from kantan_agents import Agent, Skill, skill_tools
 from kantan_agents.testing import ScriptedModel
 from tests.tools.skills.conftest import call, fill, outputs, shown
 
-pytestmark = pytest.mark.anyio
-
 THINGS = ("invoice", "contract", "poster", "recipe", "playlist", "map", "poem", "budget", "survey", "logo")
 SKILLS = [
     Skill(f"{verb}-{thing}", f"How to {verb} a {thing}")

@@ -10,11 +10,10 @@ import attrs
 import pytest
 from agents import set_trace_processors
 
-from kantan_agents import Agent, Prompt, SQLiteRecorder
+from kantan_agents import Agent, Prompt, SQLiteRecorder, TraceStore
 from kantan_agents.testing import OfflineServer, ScriptedToolCall
 from kantan_agents.traces.capture import RecordedError, RunRecord
 from kantan_agents.traces.capture.compare_runs import Parting, parting
-from kantan_agents.traces.store import TraceStore
 
 
 @pytest.fixture

@@ -7,14 +7,11 @@ from typing import Any
 import pytest
 from agents import FunctionTool, ModelSettings, function_tool
 
-from kantan_agents import Agent, Prompt
-from kantan_agents.models.protocol import AnthropicProvider, GeminiProvider
+from kantan_agents import Agent, AnthropicProvider, GeminiProvider, Prompt
 from kantan_agents.testing import ScriptedModel
 from kantan_agents.traces.capture import ToolDefinition
 from tests.models.protocol.wire_server import Body, WireServer
 from tests.traces.capture.recording import Recording
-
-pytestmark = pytest.mark.anyio
 
 
 def make_tool() -> FunctionTool:

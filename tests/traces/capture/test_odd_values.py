@@ -17,8 +17,6 @@ from kantan_agents.testing import ScriptedModel, assistant_message, function_cal
 from kantan_agents.traces.capture.canonical import canonical, content_hash, decode
 from tests.traces.capture.recording import Recording
 
-pytestmark = pytest.mark.anyio
-
 
 class Bad:
     """An object with which nothing can be done."""

@@ -16,8 +16,6 @@ from kantan_agents.testing import OfflineServer, ScriptedModel, ScriptedToolCall
 from kantan_agents.traces.capture import RunRecord
 from tests.traces.capture.recording import Recording
 
-pytestmark = pytest.mark.anyio
-
 SECRET = "sk-proj-0123456789abcdef"
 MAIL = "aiko@example.com"
 RecordingAt = Callable[..., Recording]

@@ -15,8 +15,6 @@ from kantan_agents.testing import OfflineServer, Reply, ScriptedModel, ScriptedT
 from kantan_agents.traces.capture import ModelCallRecord
 from tests.traces.capture.recording import Recording, assert_sent
 
-pytestmark = pytest.mark.anyio
-
 API = pytest.mark.parametrize("api", ["responses", "chat"])
 
 

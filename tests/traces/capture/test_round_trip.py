@@ -10,8 +10,7 @@ import pytest
 from agents import ModelSettings, function_tool
 from pydantic import BaseModel
 
-from kantan_agents import Agent, Prompt
-from kantan_agents.core.pipeline import Next, Run
+from kantan_agents import Agent, Next, Prompt, Run
 from kantan_agents.testing import ScriptedModel, function_call
 from kantan_agents.traces.capture import RunRecord
 from kantan_agents.traces.capture.canonical import decode
@@ -19,8 +18,6 @@ from kantan_agents.traces.capture.reading import run_record
 from kantan_agents.traces.capture.shared import pack
 from kantan_agents.traces.capture.writing import data_of, with_shared_contents
 from tests.traces.capture.recording import Recording
-
-pytestmark = pytest.mark.anyio
 
 
 class City(BaseModel):

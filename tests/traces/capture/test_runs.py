@@ -15,16 +15,21 @@ from agents import ModelResponse, SQLiteSession, Usage, function_tool
 from kantan_llm import AsyncClientBundle
 from openai.types.responses import ResponseTextDeltaEvent
 
-from kantan_agents import Agent, ContentSegment, ModelCall, Prompt, ProviderResponse, judge_agent
-from kantan_agents.agent.delegation import task_tool
-from kantan_agents.core.interception import Middleware
+from kantan_agents import (
+    Agent,
+    ContentSegment,
+    Middleware,
+    ModelCall,
+    Prompt,
+    ProviderResponse,
+    judge_agent,
+    task_tool,
+)
 from kantan_agents.middleware import Approve, Approved, Fallback, Retry, SlashCommands, decide, to_json
 from kantan_agents.testing import OfflineServer, Reply, ScriptedModel, assistant_message, function_call
 from tests.agent.delegation.cast import Cast, definition, delegate, read, say, use
 from tests.programs import Preloaded
 from tests.traces.capture.recording import Recording
-
-pytestmark = pytest.mark.anyio
 
 
 class Around(Middleware):

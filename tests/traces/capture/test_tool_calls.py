@@ -15,8 +15,6 @@ from kantan_agents.testing import ScriptedModel, function_call
 from tests.tools.mcp.offering import Offering
 from tests.traces.capture.recording import Recording
 
-pytestmark = pytest.mark.anyio
-
 
 def read(path: str) -> str:
     """Read a file."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kantan_agents.traces.recorder.postgres_recorder import PostgresRecorder
+from kantan_agents import PostgresRecorder
 from tests.recorders import end_recorder
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from agents import set_trace_processors
 from agents.tracing import custom_span, generation_span, trace
 
-from kantan_agents.traces.recorder.recorder import SQLiteRecorder
+from kantan_agents import SQLiteRecorder
 
 
 def record(

@@ -11,7 +11,7 @@ import pytest
 
 from kantan_agents import Agent, Prompt, TraceStore, copy_traces, record_traces
 from kantan_agents.errors import TraceCopyError, TraceDatabaseError
-from kantan_agents.lab.evaluation import Case, Dataset, evaluate, evaluator
+from kantan_agents.lab import Case, Dataset, evaluate, evaluator
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from tests.postgres_server import execute
 from tests.traces.store.sample_database import open_sample

@@ -9,10 +9,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from kantan_agents import Agent, Prompt, TraceStore, copy_traces, record_traces
-from kantan_agents.lab.evaluation import Evaluation, LabelQueue
-from kantan_agents.lab.evaluation.labels.stored_labels import labels_of
+from kantan_agents.lab import Change, Cohort, Evaluation, LabelQueue, labels_of, replay_cohort
 from kantan_agents.lab.improve.openings import next_opening, open_sealed
-from kantan_agents.lab.replay import Change, Cohort, replay_cohort
 from kantan_agents.page import traces_app
 from kantan_agents.testing import ScriptedModel, assistant_message
 from kantan_agents.traces.database_url import as_place

@@ -19,7 +19,6 @@ from tests.traces.postgres.spans import names, record
 SECRET = "pa-ss/w:rd?"
 
 
-@pytest.mark.anyio
 async def test_a_run_is_found_with_its_complete_record(postgres_url: str) -> None:
     recorder = record_traces(postgres_url, flush_on_sigterm=False)
     agent = Agent(

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from agents import set_trace_processors
 
-from kantan_agents.traces.recorder import SQLiteRecorder
+from kantan_agents import SQLiteRecorder
 from tests.programs import Preloaded
 from tests.traces.recorder.database_file import DatabaseFile
 from tests.traces.recorder.processes import Start

@@ -8,12 +8,9 @@ from typing import Any
 import pytest
 from agents import function_tool
 
-from kantan_agents import Agent
+from kantan_agents import Agent, SQLiteRecorder
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
-from kantan_agents.traces.recorder import SQLiteRecorder
 from tests.traces.recorder.database_file import DatabaseFile
-
-pytestmark = pytest.mark.anyio
 
 RecorderAt = Callable[..., SQLiteRecorder]
 

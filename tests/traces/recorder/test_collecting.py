@@ -11,12 +11,13 @@ import weakref
 from collections.abc import Callable
 
 import pytest
-from agents import custom_span, trace
 
-from kantan_agents.traces.recorder import SQLiteRecorder, writer
+from kantan_agents import SQLiteRecorder
+from kantan_agents.traces.recorder import writer
 from kantan_agents.traces.recorder.waking import Wake
 from tests.traces.recorder.database_file import DatabaseFile
 from tests.traces.recorder.processes import wait_until
+from tests.traces.recorder.spans import record_trace
 
 RecorderAt = Callable[..., SQLiteRecorder]
 INTERVAL = 0.4
@@ -60,13 +61,6 @@ def woken(asleep: SQLiteRecorder, monkeypatch: pytest.MonkeyPatch) -> list[float
     return times
 
 
-def record(*names: str) -> None:
-    with trace("w"):
-        for name in names:
-            with custom_span(name):
-                pass
-
-
 @pytest.mark.usefixtures("not_looking")
 def test_on_a_loop_the_writer_is_woken_once_when_the_interval_is_over(
     asleep: SQLiteRecorder, file: DatabaseFile, woken: list[float]
@@ -74,7 +68,7 @@ def test_on_a_loop_the_writer_is_woken_once_when_the_interval_is_over(
     async def main() -> float:
         begun = time.monotonic()
         for name in "abcdef":
-            record(name)
+            record_trace(name)
             await asyncio.sleep(INTERVAL / 20)
         await asyncio.to_thread(wait_until, lambda: file.count() == 6)
         return begun
@@ -90,7 +84,7 @@ def test_without_a_loop_it_is_woken_at_once(
     asleep: SQLiteRecorder, file: DatabaseFile, woken: list[float]
 ) -> None:
     begun = time.monotonic()
-    record("a", "b")
+    record_trace("a", "b")
     assert len(woken) == 1
     assert woken[0] - begun < INTERVAL
     wait_until(lambda: file.names() == ["a", "b"])
@@ -102,7 +96,7 @@ def test_while_the_loop_is_blocked_spans_are_written_all_the_same(
     released = threading.Event()
 
     async def main() -> bool:
-        record("a")
+        record_trace("a")
         return released.wait(MUCH_LATER)
 
     found: list[list[str]] = []
@@ -121,7 +115,7 @@ def test_while_the_loop_is_blocked_spans_are_written_all_the_same(
 
 def test_spans_of_a_loop_that_was_stopped_are_written(asleep: SQLiteRecorder, file: DatabaseFile) -> None:
     async def main() -> None:
-        record("a")
+        record_trace("a")
 
     loop = asyncio.new_event_loop()
     loop.run_until_complete(main())
@@ -134,7 +128,7 @@ def test_a_timer_of_spans_that_were_flushed_wakes_nobody(
     asleep: SQLiteRecorder, file: DatabaseFile, woken: list[float]
 ) -> None:
     async def main() -> None:
-        record("a")
+        record_trace("a")
         await asyncio.sleep(0.01)
         assert await asleep.force_flush_async()
         before = len(woken)
@@ -151,7 +145,7 @@ def test_flushes_leave_no_timers_of_a_long_interval(recorder_at: RecorderAt, fil
     async def main() -> int:
         for _ in range(20):
             await asyncio.to_thread(wait_until, lambda: recorder._queue.waking.sleeping)
-            record("a")
+            record_trace("a")
             await asyncio.sleep(0)
             assert await recorder.force_flush_async()
         return len(asyncio.get_running_loop()._scheduled)
@@ -177,7 +171,7 @@ def test_spans_that_come_just_before_the_thread_would_end_keep_the_file_open(
 
     async def main() -> list[int]:
         await asyncio.sleep(0.5)
-        record("a")
+        record_trace("a")
         await asyncio.to_thread(wait_until, lambda: file.count() == 1)
         return [*closed]
 
@@ -191,7 +185,7 @@ def test_the_timer_keeps_nothing_of_the_run_in_memory(
     async def run() -> weakref.ref[Value]:
         value = Value()
         held.set(value)
-        record("a")
+        record_trace("a")
         return weakref.ref(value)
 
     async def main() -> None:

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from agents import custom_span, trace
 
-from kantan_agents.traces.recorder import SQLiteRecorder
+from kantan_agents import SQLiteRecorder
 from tests.traces.recorder.database_file import DatabaseFile
 from tests.traces.recorder.processes import Process, Start, wait_until
 

@@ -17,10 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kantan_llm.tracing import SQLiteTracer
 
-from kantan_agents import record_traces
+from kantan_agents import SQLiteRecorder, TraceStore, record_traces
 from kantan_agents.errors import FileArgumentError, InvalidOptionError, TraceDatabaseError
-from kantan_agents.traces.recorder import SQLiteRecorder
-from kantan_agents.traces.store import TraceStore
 from tests.traces.recorder.database_file import DatabaseFile
 from tests.traces.recorder.processes import wait_until
 

@@ -13,9 +13,8 @@ from agents.tracing import TracingProcessor, get_trace_provider, set_trace_provi
 from kantan_llm.tracing import NoOpTracer
 from kantan_llm.tracing import set_trace_processors as set_kantan_processors
 
-from kantan_agents import Agent, TraceStore, record_traces
+from kantan_agents import Agent, SQLiteRecorder, TraceStore, record_traces
 from kantan_agents.testing import ScriptedModel, assistant_message
-from kantan_agents.traces.recorder import SQLiteRecorder
 from kantan_agents.traces.registry import recorders
 from tests.traces.recorder.database_file import DatabaseFile
 

@@ -25,8 +25,8 @@ from hypothesis import strategies as st
 from kantan_llm.tracing import sanitize
 from kantan_llm.tracing.sanitize import sanitize_text
 
+from kantan_agents import SQLiteRecorder
 from kantan_agents.support.secrets import may_contain_secret
-from kantan_agents.traces.recorder import SQLiteRecorder
 from kantan_agents.traces.recorder.masking import mask_data, mask_text
 from tests.traces.recorder.database_file import DatabaseFile
 from tests.traces.recorder.test_rows import CALL, message, response

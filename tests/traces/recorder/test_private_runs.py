@@ -14,12 +14,9 @@ from agents import ModelBehaviorError, set_trace_processors
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents import RUBRIC, Agent
-from kantan_agents.agent.delegation import task_tool
+from kantan_agents import RUBRIC, Agent, AgentDefinition, SQLiteRecorder, task_tool
 from kantan_agents.middleware import Retry, SlashCommands
-from kantan_agents.subagent_files import AgentDefinition
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
-from kantan_agents.traces.recorder import SQLiteRecorder
 from tests.traces.recorder.database_file import DatabaseFile
 
 PRIVATE = agents.RunConfig(trace_include_sensitive_data=False)

@@ -27,26 +27,21 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 import kantan_agents.traces.recorder as public
-from kantan_agents import Agent
+from kantan_agents import Agent, RecorderStats, SQLiteRecorder, record_traces
 from kantan_agents.errors import InvalidOptionError, TraceDatabaseError
 from kantan_agents.testing import OfflineServer, ScriptedModel, ScriptedToolCall, assistant_message
-from kantan_agents.traces.recorder import RecorderStats, SQLiteRecorder, record_traces, writer
 from kantan_agents.traces.recorder import recorder as recorder_module
+from kantan_agents.traces.recorder import writer
 from kantan_agents.traces.recorder.sections import Sections
 from kantan_agents.traces.recorder.settled import SettledSpan
 from kantan_agents.traces.recorder.span_queue import SpanQueue
 from kantan_agents.traces.recorder.waking import WriterWake
 from tests.traces.recorder.database_file import DatabaseFile
 from tests.traces.recorder.processes import SECONDS, Start, wait_until
+from tests.traces.recorder.spans import record, record_trace
 
 RecorderAt = Callable[..., SQLiteRecorder]
 Logged = Callable[..., list[str]]
-
-
-def record(*names: str, parent: Any = None) -> None:
-    for name in names:
-        with custom_span(name, parent=parent):
-            pass
 
 
 @pytest.fixture
@@ -141,8 +136,7 @@ def test_any_kind_of_path_and_any_name_is_accepted(
 ) -> None:
     path = f"{folder}/{name}"
     recorder = recorder_at(kind(path))
-    with trace("w"):
-        record("a")
+    record_trace("a")
     assert recorder.force_flush()
     assert recorder.path == Path(path)
     assert DatabaseFile(Path(path)).names() == ["a"]
@@ -158,8 +152,7 @@ def test_a_relative_path_is_resolved_once(
     recorder = recorder_at("traces.sqlite3")
     recorder.shutdown()
     monkeypatch.chdir(folder / "elsewhere")
-    with trace("w"):
-        record("a")
+    record_trace("a")
     assert recorder.force_flush()
     assert DatabaseFile(folder / "traces.sqlite3").names() == ["a"]
     assert list((folder / "elsewhere").iterdir()) == []
@@ -168,8 +161,7 @@ def test_a_relative_path_is_resolved_once(
 def test_a_link_is_followed(recorder_at: RecorderAt, folder: Path) -> None:
     (folder / "link.db").symlink_to(folder / "real.db")
     recorder = recorder_at(folder / "link.db")
-    with trace("w"):
-        record("a")
+    record_trace("a")
     assert recorder.force_flush()
     assert DatabaseFile(folder / "real.db").names() == ["a"]
 
@@ -183,8 +175,7 @@ def test_the_file_is_created_with_the_recorder(recorder_at: RecorderAt, file: Da
 
 def test_the_repr_shows_path_and_counts(recorder_at: RecorderAt, file: DatabaseFile) -> None:
     recorder = recorder_at(file.path)
-    with trace("w"):
-        record("a", "b")
+    record_trace("a", "b")
     assert recorder.force_flush()
     assert repr(recorder) == f"SQLiteRecorder({str(file.path)!r}, written=2, queued=0)"
 
@@ -192,8 +183,7 @@ def test_the_repr_shows_path_and_counts(recorder_at: RecorderAt, file: DatabaseF
 @pytest.mark.parametrize("seconds", [math.inf, 1e300, 0, -1, 1e-9])
 def test_any_timeout_is_accepted(recorder_at: RecorderAt, file: DatabaseFile, seconds: float) -> None:
     recorder = recorder_at(file.path)
-    with trace("w"):
-        record("a")
+    record_trace("a")
     flushed = recorder.force_flush(seconds)
     assert flushed or seconds < 1
     recorder.shutdown(seconds)
@@ -409,18 +399,15 @@ def test_a_flush_without_spans_returns_at_once(recorder: SQLiteRecorder) -> None
     assert recorder._writer.thread is None
 
 
-@pytest.mark.anyio
 async def test_a_flush_can_be_awaited_and_cancelled(recorder_at: RecorderAt, file: DatabaseFile) -> None:
     recorder = recorder_at(file.path)
     assert await recorder.force_flush_async()
-    with trace("w"):
-        record("a")
+    record_trace("a")
     assert await recorder.force_flush_async(SECONDS)
     assert file.names() == ["a"]
     lock = sqlite3.connect(file.path, isolation_level=None)
     lock.execute("BEGIN IMMEDIATE")
-    with trace("w"):
-        record("b")
+    record_trace("b")
     assert not await recorder.force_flush_async(0.01)
     with anyio.move_on_after(0.01) as scope:
         await recorder.force_flush_async(SECONDS)
@@ -469,8 +456,7 @@ def test_shutdown_ends_the_thread_and_closes_the_file_until_the_next_span(
     recorder_threads: Threads, recorder: SQLiteRecorder, file: DatabaseFile
 ) -> None:
     for number in range(3):
-        with trace("w"):
-            record(str(number))
+        record_trace(str(number))
         assert recorder.force_flush()
         assert open_files(file.path) != []
         recorder.shutdown()
@@ -488,8 +474,7 @@ def test_an_idle_thread_ends_and_starts_again_with_the_next_span(
     monkeypatch.setattr(writer, "IDLE_SECONDS", 0.01)
     recorder = recorder_at(file.path, flush_interval=0.001)
     for number in range(3):
-        with trace("w"):
-            record(str(number))
+        record_trace(str(number))
         wait_until(lambda number=number: recorder.stats().written == number + 1)
         wait_until(lambda: recorder_threads() == [])
         assert open_files(file.path) == []
@@ -658,8 +643,7 @@ def test_an_unreferenced_recorder_is_flushed_and_collected(
     recorder: Any = SQLiteRecorder(file.path, flush_on_sigterm=False)
     weakref.finalize(recorder, gone.append, "gone")
     set_trace_processors([recorder])
-    with trace("w"):
-        record("a", "b")
+    record_trace("a", "b")
     set_trace_processors([])
     del recorder
     wait_until(lambda: gc.collect() is not None and gone)
@@ -673,8 +657,7 @@ def test_many_recorders_leave_no_thread_and_no_open_file(recorder_threads: Threa
     for number in range(50):
         recorder = SQLiteRecorder(folder / f"{number % 7}.db", flush_on_sigterm=False)
         set_trace_processors([recorder])
-        with trace("w"):
-            record("a")
+        record_trace("a")
         recorder.shutdown()
     assert recorder_threads() == []
     assert open_files(folder) == []
@@ -690,8 +673,7 @@ def test_record_traces_again_and_again_leaves_one_thread_and_one_open_database(
     try:
         for path in paths:
             recorder = record_traces(path, flush_on_sigterm=False, flush_interval=30.0)
-            with trace("w"):
-                record("a")
+            record_trace("a")
             assert len(recorder_threads()) <= 1
         assert recorder.force_flush(SECONDS)
         assert all(name.startswith(str(paths[-1])) for name in open_files(folder))
@@ -712,14 +694,12 @@ def test_record_traces_on_an_event_loop_closes_the_recorder_before_without_waiti
     async def main() -> SQLiteRecorder:
         first = record_traces(folder / "0.db", flush_on_sigterm=False)
         assert await first.force_flush_async(SECONDS)
-        with trace("w"):
-            record("a")
+        record_trace("a")
         lock = sqlite3.connect(folder / "0.db", isolation_level=None)
         lock.execute("BEGIN IMMEDIATE")
         for number in range(1, 10):
             recorder = record_traces(folder / f"{number}.db", flush_on_sigterm=False)
-            with trace("w"):
-                record("a")
+            record_trace("a")
         lock.close()
         return recorder
 
@@ -736,8 +716,7 @@ def test_a_recorder_that_was_replaced_can_be_used_again(folder: Path) -> None:
     first = record_traces(folder / "1.db", flush_on_sigterm=False)
     second = record_traces(folder / "2.db", flush_on_sigterm=False)
     add_trace_processor(first)
-    with trace("w"):
-        record("a")
+    record_trace("a")
     set_trace_processors([])
     kantan_llm.tracing.set_trace_processors([])
     for recorder in (first, second):
@@ -751,11 +730,9 @@ def test_several_recorders_of_the_same_or_other_files_work_together(
     paths = [folder / name for name in ("one.db", "one.db", "two.db")]
     recorders = [recorder_at(path, flush_interval=0.001) for path in paths]
     set_trace_processors(recorders[1:])
-    with trace("w"):
-        record(*map(str, range(50)))
+    record_trace(*map(str, range(50)))
     set_trace_processors(recorders[:1])
-    with trace("w"):
-        record(*map(str, range(50)))
+    record_trace(*map(str, range(50)))
     for recorder in recorders:
         assert recorder.force_flush(SECONDS)
         assert recorder.stats().written == 50
@@ -781,7 +758,6 @@ def test_the_memory_for_traces_that_never_end_is_limited(
 # The event loop
 
 
-@pytest.mark.anyio
 async def test_nothing_blocks_the_event_loop(
     recorder_at: RecorderAt, file: DatabaseFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -914,8 +890,7 @@ def test_if_the_recorder_cannot_be_created_the_processors_stay(tmp_path: Path) -
 def test_it_works_with_other_processors(recorder: SQLiteRecorder, file: DatabaseFile) -> None:
     other = Other()
     add_trace_processor(other)
-    with trace("w"):
-        record("a")
+    record_trace("a")
     assert recorder.force_flush()
     assert len(other.seen) == 4
     assert file.names() == ["a"]
@@ -942,8 +917,7 @@ def test_flush_and_shutdown_of_the_sdk_write_everything(
 def test_with_tracing_switched_off_nothing_is_recorded(recorder: SQLiteRecorder, file: DatabaseFile) -> None:
     agents.set_tracing_disabled(True)
     try:
-        with trace("w"):
-            record("a")
+        record_trace("a")
     finally:
         agents.set_tracing_disabled(False)
     with trace("w", disabled=True):

@@ -14,9 +14,8 @@ from agents.tracing import ResponseSpanData
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents import Agent
+from kantan_agents import Agent, SQLiteRecorder, redact_texts
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
-from kantan_agents.traces.recorder import SQLiteRecorder, redact_texts
 from tests.traces.recorder.database_file import DatabaseFile
 from tests.traces.recorder.processes import wait_until
 from tests.traces.recorder.test_rows import CALL, Model, message, objects, response, values
@@ -242,7 +241,6 @@ def test_secrets_are_masked_after_redact(recorder_at: RecorderAt, file: Database
     assert span.input == "sk-***"
 
 
-@pytest.mark.anyio
 async def test_redact_does_not_affect_the_data_that_the_agent_uses(
     recorder_at: RecorderAt, file: DatabaseFile
 ) -> None:

@@ -13,26 +13,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agents import custom_span, set_trace_processors, trace
+from agents import set_trace_processors
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
-from kantan_agents.traces.recorder import SQLiteRecorder, database
-from kantan_agents.traces.store import TraceStore
+from kantan_agents import SQLiteRecorder, TraceStore
+from kantan_agents.traces.recorder import database
 from tests.sizes import size
 from tests.traces.recorder.database_file import DatabaseFile
 from tests.traces.recorder.processes import SECONDS, Start, wait_until
+from tests.traces.recorder.spans import record_trace
 
 RecorderAt = Callable[..., SQLiteRecorder]
 Change = Callable[[Path], None]
-
-
-def record(*names: str) -> None:
-    with trace("w"):
-        for name in names:
-            with custom_span(name):
-                pass
 
 
 def _beside(path: Path, *suffixes: str) -> None:
@@ -96,13 +90,13 @@ def test_after_any_change_of_the_files_a_read_sees_no_foreign_rows_and_new_spans
     recorder_at: RecorderAt, file: DatabaseFile, logged: Any, change: Change
 ) -> None:
     recorder = recorder_at(file.path)
-    record("before")
+    record_trace("before")
     assert recorder.force_flush(SECONDS)
     change(file.path)
     store = TraceStore(file.path)
     read = [span.name for found in store.traces(limit=1_000) for span in store.trace(found.trace_id).spans]
     assert read == (["before"] if change in KEEPING else [])
-    record("after")
+    record_trace("after")
     assert recorder.force_flush(SECONDS)
     assert file.names() == [*read, "after"]
     assert file.is_sound()
@@ -117,9 +111,9 @@ def test_spans_in_hand_when_the_files_change_are_written_to_the_new_ones(
 ) -> None:
     recorder = recorder_at(file.path, flush_interval=30.0)
     assert recorder.force_flush(SECONDS)
-    record("in hand")
+    record_trace("in hand")
     change(file.path)
-    record("after")
+    record_trace("after")
     recorder.shutdown(SECONDS)
     assert file.names() == ["in hand", "after"]
     assert file.is_sound()
@@ -130,7 +124,7 @@ def test_closing_after_a_change_leaves_the_file_that_is_there_as_it_is(
     recorder_at: RecorderAt, file: DatabaseFile, change: Change
 ) -> None:
     recorder = recorder_at(file.path)
-    record("before")
+    record_trace("before")
     assert recorder.force_flush(SECONDS)
     change(file.path)
     content = file.path.read_bytes()
@@ -143,7 +137,7 @@ def test_an_idle_recorder_leaves_replaced_files_so_that_other_processes_read_the
     recorder_at: RecorderAt, file: DatabaseFile
 ) -> None:
     recorder = recorder_at(file.path)
-    record("before")
+    record_trace("before")
     assert recorder.force_flush(SECONDS)
     move_another_over_it(file.path)
     wait_until(lambda: recorder.stats().replaced == 1)
@@ -156,7 +150,7 @@ def test_a_truncated_file_keeps_its_mode(recorder_at: RecorderAt, file: Database
     assert recorder.force_flush(SECONDS)
     file.path.chmod(0o640)
     truncate(file.path)
-    record("a")
+    record_trace("a")
     assert recorder.force_flush(SECONDS)
     assert file.path.stat().st_mode & 0o777 == 0o640
 
@@ -166,7 +160,7 @@ def test_a_new_log_of_another_process_is_not_overwritten(
 ) -> None:
     recorder = recorder_at(file.path)
     assert recorder.force_flush(SECONDS)
-    record("before")
+    record_trace("before")
     assert recorder.force_flush(SECONDS)
     with closing(sqlite3.connect(file.path)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -184,7 +178,7 @@ def test_a_new_log_of_another_process_is_not_overwritten(
         file.path,
     )
     assert other.wait() == -9
-    record("after")
+    record_trace("after")
     assert recorder.force_flush(SECONDS)
     assert file.names() == ["before", "theirs", "after"]
     assert file.is_sound()
@@ -196,12 +190,12 @@ def test_two_recorders_of_one_file_both_go_on_after_its_log_was_removed(
     recorders = [recorder_at(file.path), recorder_at(file.path)]
     for recorder in recorders:
         set_trace_processors([recorder])
-        record("before")
+        record_trace("before")
         assert recorder.force_flush(SECONDS)
     remove_log_and_index(file.path)
     for recorder in recorders:
         set_trace_processors([recorder])
-        record("after")
+        record_trace("after")
     for recorder in recorders:
         assert recorder.force_flush(SECONDS)
     assert sorted(file.names()) == ["after", "after", "before", "before"]
@@ -257,7 +251,7 @@ def test_a_log_that_is_removed_while_it_is_opened_receives_no_rows(
 
     monkeypatch.setattr(database, "_connect", connect_too_late)
     recorder = recorder_at(file.path)
-    record("a")
+    record_trace("a")
     assert recorder.force_flush(SECONDS)
     assert Path(f"{file.path}-wal").stat().st_size
     assert file.names() == ["a"]
@@ -268,7 +262,7 @@ def test_rows_in_a_removed_log_that_another_process_still_reads_are_not_lost(
     start: Start, recorder_at: RecorderAt, file: DatabaseFile
 ) -> None:
     recorder = recorder_at(file.path)
-    record("before")
+    record_trace("before")
     assert recorder.force_flush(SECONDS)
     reader = start(
         """
@@ -281,10 +275,10 @@ def test_rows_in_a_removed_log_that_another_process_still_reads_are_not_lost(
         """,
         file.path,
     ).until("reads")
-    record("later")
+    record_trace("later")
     assert recorder.force_flush(SECONDS)
     remove_log_and_index(file.path)
-    record("after")
+    record_trace("after")
     recorder.force_flush(0.5)  # cannot succeed
     reader.send(signal.SIGKILL).wait()
     assert recorder.force_flush(SECONDS)
@@ -299,15 +293,15 @@ def test_a_database_that_is_copied_over_the_file_is_kept_even_if_the_copy_has_on
     monkeypatch.setattr(database, "_CONTENT_SECONDS", SECONDS)
     other = file.path.with_name("other.sqlite3")
     backup = recorder_at(other)
-    record("in the backup")
+    record_trace("in the backup")
     backup.shutdown(SECONDS)
     recorder = recorder_at(file.path)
-    record("before")
+    record_trace("before")
     assert recorder.force_flush(SECONDS)
     with file.path.open("wb") as copy:
         wait_until(lambda: recorder.stats().replaced == 1)
         copy.write(other.read_bytes())
-    record("after")
+    record_trace("after")
     assert recorder.force_flush(SECONDS)
     assert file.names() == ["in the backup", "after"]
     assert file.is_sound()
@@ -333,7 +327,7 @@ class Changing(RuleBasedStateMachine):
     @rule(count=st.integers(1, 5))
     def end_spans(self, count: int) -> None:
         names = [str(self.ended + number) for number in range(count)]
-        record(*names)
+        record_trace(*names)
         self.ended += count
         self.waiting += names
 

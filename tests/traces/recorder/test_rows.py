@@ -44,8 +44,8 @@ from kantan_llm.tracing import span_data as kantan_span_data
 from openai.types.responses import Response
 from pydantic import BaseModel
 
+from kantan_agents import SQLiteRecorder
 from kantan_agents.support.secrets.names import secret_name
-from kantan_agents.traces.recorder import SQLiteRecorder
 from tests.traces.recorder.database_file import DatabaseFile
 
 try:

@@ -12,10 +12,10 @@ import pytest
 from agents import generation_span, set_trace_processors, trace
 from kantan_llm.tracing import SQLiteTracer
 
+from kantan_agents import SQLiteRecorder, TraceStore
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.traces.recorder import SQLiteRecorder, batches, catch_up, writer
+from kantan_agents.traces.recorder import batches, catch_up, writer
 from kantan_agents.traces.search_index import count_unindexed, has_index
-from kantan_agents.traces.store import TraceStore
 from tests.traces.recorder.database_file import DatabaseFile
 
 RecorderAt = Callable[..., SQLiteRecorder]

@@ -11,16 +11,11 @@ import pytest
 from agents import GuardrailFunctionOutput, InputGuardrail, OutputGuardrail
 from pydantic import BaseModel
 
-from kantan_agents import RUBRIC, Agent
-from kantan_agents.testing import OfflineServer, RecordedRequest, Reply, ScriptedToolCall
-from kantan_agents.testing.wire import ReplyLike
-from kantan_agents.traces.recorder import SQLiteRecorder
+from kantan_agents import RUBRIC, Agent, SQLiteRecorder
+from kantan_agents.testing import OfflineServer, RecordedRequest, Reply, ReplyLike, ScriptedToolCall
 from tests.traces.recorder.database_file import DatabaseFile
 
-pytestmark = [
-    pytest.mark.anyio,
-    pytest.mark.parametrize("api", ["responses", "chat"]),
-]
+pytestmark = pytest.mark.parametrize("api", ["responses", "chat"])
 
 # A word for each place that may hold sensitive data, and whether it is recorded with the switch on.
 WORDS = {

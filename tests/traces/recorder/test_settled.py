@@ -14,9 +14,9 @@ import pytest
 from agents import custom_span, function_span, generation_span, trace
 from agents.tracing import AgentSpanData, get_trace_provider
 
-from kantan_agents.traces.recorder import SQLiteRecorder, batches, catch_up, settled, writer
+from kantan_agents import SQLiteRecorder, TraceStore
+from kantan_agents.traces.recorder import batches, catch_up, settled, writer
 from kantan_agents.traces.recorder.settled import settled_span
-from kantan_agents.traces.store import TraceStore
 from tests.traces.recorder.database_file import DatabaseFile
 from tests.traces.recorder.processes import wait_until
 

@@ -14,8 +14,9 @@ from agents import custom_span, set_trace_processors, trace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kantan_agents import SQLiteRecorder
 from kantan_agents.traces import registry
-from kantan_agents.traces.recorder import SQLiteRecorder, bound
+from kantan_agents.traces.recorder import bound
 from tests.traces.recorder.database_file import DatabaseFile
 from tests.traces.recorder.processes import SECONDS, Start, wait_until
 from tests.traces.recorder.test_durability import _SERVE, _SERVED, ask

@@ -9,14 +9,9 @@ from typing import Any
 import pytest
 from agents import trace
 
-from kantan_agents import Agent
-from kantan_agents.core.pipeline import Next, Run
+from kantan_agents import Agent, Next, Run, SQLiteRecorder, TraceStore
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
-from kantan_agents.traces.recorder import SQLiteRecorder
-from kantan_agents.traces.store import TraceStore
 from tests.traces.recorder.database_file import DatabaseFile
-
-pytestmark = pytest.mark.anyio
 
 
 class Hanging:

@@ -21,11 +21,12 @@ import pytest
 from agents import custom_span, generation_span, set_trace_processors, trace
 from kantan_llm.tracing import SQLiteTracer
 
-from kantan_agents import Agent
+from kantan_agents import Agent, SQLiteRecorder
 from kantan_agents.testing import ScriptedModel, assistant_message
-from kantan_agents.traces.recorder import SQLiteRecorder, database
+from kantan_agents.traces.recorder import database
 from tests.traces.recorder.database_file import DatabaseFile
 from tests.traces.recorder.processes import SECONDS, Start, wait_until
+from tests.traces.recorder.spans import record, record_trace
 
 # Far longer than a test may last: a call that returns has not waited this long.
 NEVER = 10 * SECONDS
@@ -33,12 +34,6 @@ NEVER = 10 * SECONDS
 Fix = Callable[[], Any]
 RecorderAt = Callable[..., SQLiteRecorder]
 Logged = Callable[..., list[str]]
-
-
-def record(*names: str, parent: Any = None) -> None:
-    for name in names:
-        with custom_span(name, parent=parent):
-            pass
 
 
 def make_text(path: Path) -> Fix:
@@ -104,7 +99,6 @@ def file(folder: Path) -> DatabaseFile:
     return DatabaseFile(folder / "place" / "traces.sqlite3")
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize(
     ("failure", "since"),
     [
@@ -166,8 +160,7 @@ def test_a_failure_is_logged_once_and_again_if_it_returns(
     assert recorder.force_flush()
     for _ in range(2):
         fix = make_text(file.path)
-        with trace("w"):
-            record("a", "b")
+        record_trace("a", "b")
         for _ in range(4):
             assert not recorder.force_flush(NEVER)
         fix()
@@ -185,8 +178,7 @@ def test_a_file_that_is_not_a_trace_database_is_not_changed(
     fix = failure(file.path)
     before = file.path.read_bytes()
     recorder = recorder_at(file.path)
-    with trace("w"):
-        record("a")
+    record_trace("a")
     assert not recorder.force_flush(NEVER)
     recorder.shutdown(0.1)
     assert file.path.read_bytes() == before
@@ -248,8 +240,7 @@ def test_replacing_the_file_while_it_is_opened_or_written_loses_no_span(
         return result
 
     monkeypatch.setattr(database, moment, done_and_removed)
-    with trace("w"):
-        record("a")
+    record_trace("a")
     assert recorder.force_flush()
     assert file.names() == ["a"]
     assert removed != []
@@ -269,8 +260,7 @@ def test_a_file_replaced_each_time_it_is_opened_is_reported(
 
     with monkeypatch.context() as patched:
         patched.setattr(database, "_connect", connected_and_removed)
-        with trace("w"):
-            record("a")
+        record_trace("a")
         assert not recorder.force_flush()
     assert "replaced" in logged("E62")[0]
     assert recorder.force_flush(SECONDS)
@@ -279,12 +269,10 @@ def test_a_file_replaced_each_time_it_is_opened_is_reported(
 
 def test_a_truncated_file_is_filled_again(recorder_at: RecorderAt, file: DatabaseFile) -> None:
     recorder = recorder_at(file.path)
-    with trace("w"):
-        record("a")
+    record_trace("a")
     recorder.shutdown()
     os.truncate(file.path, 0)
-    with trace("w"):
-        record("b")
+    record_trace("b")
     assert recorder.force_flush()
     assert file.names() == ["b"]
 
@@ -313,8 +301,7 @@ def test_tables_dropped_during_opening_are_created_again(
         make_indexes(connection)
 
     monkeypatch.setattr(database, "make_indexes", dropped_first)
-    with trace("w"):
-        record("a")
+    record_trace("a")
     assert recorder.force_flush()
     assert (file.names(), logged("E62")) == (["a"], [])
 
@@ -411,8 +398,7 @@ def test_a_lock_of_three_seconds_loses_no_span(
     set_trace_processors([recorder, second])
     ended = 0
     while any(locker.is_running() for locker in lockers):
-        with trace("w"):
-            record(str(ended))
+        record_trace(str(ended))
         ended += 1
         threading.Event().wait(0.01)
     for each in (recorder, second):
@@ -430,8 +416,7 @@ def test_a_flush_waits_for_a_locked_file_until_its_timeout(
     recorder = recorder_at(file.path)
     assert recorder.force_flush()
     release = lock(file.path)
-    with trace("w"):
-        record("a")
+    record_trace("a")
     assert not recorder.force_flush(0.05)
     wait_until(lambda: logged("E62"))
     recorder._writer._retry_delay = NEVER  # as after a long lock
@@ -451,8 +436,7 @@ def test_a_shutdown_while_the_file_is_locked_loses_nothing(
     recorder = recorder_at(file.path)
     assert recorder.force_flush()
     release = lock(file.path)
-    with trace("w"):
-        record("a")
+    record_trace("a")
     recorder.shutdown(0.05)
     release()
     assert recorder.force_flush(SECONDS)
@@ -593,8 +577,7 @@ def blocked(recorder: SQLiteRecorder, path: Path, logged: Logged) -> Fix:
     before = len(logged("E62"))
     fix = make_text(path)
     recorder._writer._retry_delay = NEVER
-    with trace("w"):
-        record("0")
+    record_trace("0")
     wait_until(lambda: len(logged("E62")) > before and not recorder._queue.in_flight)
     return fix
 
@@ -607,8 +590,7 @@ def test_without_a_wait_the_oldest_spans_are_dropped_and_counted(
     for _ in range(2):
         before = recorder.stats()
         fix = blocked(recorder, file.path, logged)
-        with trace("w"):
-            record(*map(str, range(1, 50)))
+        record_trace(*map(str, range(1, 50)))
         stats = recorder.stats()
         assert 5 <= stats.queued <= 10
         assert stats.queued + stats.dropped - before.dropped == 50
@@ -678,8 +660,7 @@ def test_spans_that_the_database_refuses_are_not_kept_in_memory_by_their_errors(
         discard(item, error)
 
     monkeypatch.setattr(recorder._writer.batches, "_discard", remember)
-    with trace("w"):
-        record("a", "b")
+    record_trace("a", "b")
     assert recorder.force_flush(SECONDS)
     assert recorder.stats().failed == len(seen) == 2
     assert [error.__traceback__ for error in seen] == [None, None]
@@ -791,8 +772,7 @@ def test_after_the_wait_the_oldest_spans_are_dropped(
     recorder = recorder_at(file.path, max_queue=10, max_wait=0.001)
     assert recorder.force_flush()
     fix = blocked(recorder, file.path, logged)
-    with trace("w"):
-        record(*map(str, range(1, 30)))
+    record_trace(*map(str, range(1, 30)))
     stats = recorder.stats()
     assert stats.queued + stats.dropped == 30
     fix()
@@ -816,8 +796,7 @@ def test_a_log_handler_that_records_spans_does_not_wait(recorder_at: RecorderAt,
     logger.addHandler(handler)
     try:
         fix = make_text(file.path)
-        with trace("w"):
-            record("0")
+        record_trace("0")
         wait_until(lambda: recorder.stats().dropped)
         fix()
         wait_until(lambda: recorder.force_flush(SECONDS))
@@ -943,8 +922,7 @@ def test_spans_that_cannot_be_recorded_are_counted_and_logged_once(
     for _ in range(3):
         recorder.on_span_end(broken)
     recorder.on_trace_end(broken)
-    with trace("w"):
-        record("a")
+    record_trace("a")
     assert recorder.force_flush()
     stats = recorder.stats()
     assert (stats.written, stats.failed) == (1, 3)

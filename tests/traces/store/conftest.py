@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kantan_agents.traces.store import TraceStore
+from kantan_agents import TraceStore
 from tests.traces.store.sample_database import SampleDatabase, open_sample
 from tests.traces.store.server_sample import open_server_sample
 

@@ -12,18 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents import RUBRIC, Agent, Prompt
+from kantan_agents import RUBRIC, Agent, Prompt, TraceStore
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.testing import ScriptedModel, assistant_message
 from kantan_agents.testing.strategies import json_values
-from kantan_agents.traces.store import TraceStore, export
+from kantan_agents.traces.store import export
 from tests.sizes import examples
 from tests.traces.store.sample_database import SampleDatabase, open_sample
 
 UNCOMPARED = ("metadata", "missing", "rubric", "runs", "spans")
 
 
-@pytest.mark.anyio
 async def test_a_trace_is_one_flat_dict_with_its_spans(traces: Any) -> None:
     model = ScriptedModel([[assistant_message('{"score": 0.5, "comments": ["c"]}')]])
     prompt = Prompt("quality", "v1", "Judge.")
@@ -97,7 +96,6 @@ def test_others_can_write_during_an_export(db: SampleDatabase, store: TraceStore
         db.run()
 
 
-@pytest.mark.anyio
 async def test_async_code_can_export_and_stop_in_between(
     db: SampleDatabase, store: TraceStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,10 +15,9 @@ from typing import Any
 import anyio
 import pytest
 
-from kantan_agents import Agent
+from kantan_agents import Agent, TraceStore
 from kantan_agents.errors import InvalidOptionError, TraceDatabaseError
 from kantan_agents.testing import ScriptedModel, assistant_message
-from kantan_agents.traces.store import TraceStore
 from kantan_agents.traces.store.follow import Follower, newest_traces
 from tests.programs import Preloaded
 from tests.traces.store.sample_database import NOON, SampleDatabase, open_sample
@@ -40,7 +39,6 @@ def completed(follower: Follower) -> list[str]:
     return polled(follower) + polled(follower)
 
 
-@pytest.mark.anyio
 async def test_runs_are_followed_in_the_order_of_their_start(traces: Any) -> None:
     agent = Agent("a", "b", model=ScriptedModel([[assistant_message("x")]] * 4))
     await agent.run_async("before")
@@ -229,7 +227,6 @@ def test_invalid_options_are_an_error_at_once(
         assert caught.value.option == option
 
 
-@pytest.mark.anyio
 async def test_async_code_can_follow_and_cancel(traces: Any) -> None:
     agent = Agent("a", "b", model=ScriptedModel([[assistant_message("x")]] * 3))
     await agent.run_async("first")
@@ -247,7 +244,6 @@ async def test_async_code_can_follow_and_cancel(traces: Any) -> None:
     assert threading.active_count() < before + 20
 
 
-@pytest.mark.anyio
 async def test_an_error_reaches_async_code(tmp_path: Path) -> None:
     with open_sample(tmp_path / "t.db") as database:
         database.run()

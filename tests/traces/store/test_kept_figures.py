@@ -14,10 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kantan_agents import SQLiteRecorder, TraceStore
 from kantan_agents.testing import ScriptedModel, assistant_message
 from kantan_agents.traces.figure_tables import CHANGED, count_changed, has_figures
-from kantan_agents.traces.recorder import SQLiteRecorder, catch_up
-from kantan_agents.traces.store import TraceStore, store_figures
+from kantan_agents.traces.recorder import catch_up
+from kantan_agents.traces.store import store_figures
 from tests.sizes import examples
 from tests.traces.store.sample_database import Exported, SampleDatabase, open_sample
 
@@ -165,7 +166,6 @@ def test_figures_without_their_triggers_are_not_used(tmp_path: Path) -> None:
         assert not has_figures(database.tracer._conn)
 
 
-@pytest.mark.anyio
 async def test_the_recorder_keeps_the_figures_of_a_file_that_an_earlier_version_wrote(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from kantan_agents import TraceStore
 from kantan_agents.errors import TraceDatabaseError, TraceNotFoundError
 from kantan_agents.traces import trace_file
-from kantan_agents.traces.store import TraceStore
 from tests.programs import Preloaded
 from tests.traces.store.sample_database import SampleDatabase, open_sample
 
@@ -122,15 +122,12 @@ def test_threads_share_it_and_a_search_may_outlast_the_block(path: Path) -> None
     assert _open_files(path) == 0
 
 
-def test_async_blocks_do_the_same(path: Path) -> None:
-    async def search() -> None:
-        async with TraceStore(path) as store:
-            runs = await asyncio.gather(*(store.traces_async(keywords=["question"]) for _ in range(20)))
-            assert [[trace.input for trace in run] for run in runs] == [["first question"]] * 20
-            assert _open_files(path) >= 1
-        assert _open_files(path) == 0
-
-    asyncio.run(search())
+async def test_async_blocks_do_the_same(path: Path) -> None:
+    async with TraceStore(path) as store:
+        runs = await asyncio.gather(*(store.traces_async(keywords=["question"]) for _ in range(20)))
+        assert [[trace.input for trace in run] for run in runs] == [["first question"]] * 20
+        assert _open_files(path) >= 1
+    assert _open_files(path) == 0
 
 
 def test_a_connection_that_would_see_no_changes_is_not_kept(

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from kantan_agents import TraceStore
 from kantan_agents.errors import TraceNotFoundError
-from kantan_agents.traces.store import TraceStore
 from tests.traces.store.sample_database import SampleDatabase, open_sample
 
 

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
+from kantan_agents import TraceStore
 from kantan_agents.errors import TraceDatabaseError
 from kantan_agents.traces import trace_file
-from kantan_agents.traces.store import TraceStore, connection
+from kantan_agents.traces.store import connection
 from tests.traces.store.sample_database import open_sample
 from tests.unprivileged import as_nobody, open_directory
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from kantan_agents import TraceStore
 from kantan_agents.errors import InvalidOptionError, TraceNotFoundError
-from kantan_agents.traces.store import TraceStore
 from tests.traces.store.sample_database import SampleDatabase, open_sample
 
 FILTERS: dict[str, dict[str, Any]] = {
@@ -69,7 +69,6 @@ def test_runs_that_are_recorded_meanwhile_do_not_move_the_next_page(tmp_path: Pa
         assert store.traces(limit=10, before=first[-1].trace_id) == expected
 
 
-@pytest.mark.anyio
 async def test_the_async_method_pages_too(tmp_path: Path) -> None:
     with open_sample(tmp_path / "t.db") as database:
         fill(database)

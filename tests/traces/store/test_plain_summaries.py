@@ -13,9 +13,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kantan_agents import Agent
+from kantan_agents import Agent, TraceStore
 from kantan_agents.testing import OfflineServer, ScriptedToolCall
-from kantan_agents.traces.store import TraceStore
 from kantan_agents.traces.store.connection import reading
 from kantan_agents.traces.store.plain_summaries import read_plain
 from tests.traces.store.sample_database import open_sample
@@ -125,7 +124,6 @@ def test_a_trace_is_not_plain_if_its_summary_needs_more(metadata: Any, spans: li
         assert plain(path) == set()
 
 
-@pytest.mark.anyio
 async def test_the_trace_of_a_run_with_a_tool_call_is_plain(traces: Any) -> None:
     def add(a: int, b: int) -> int:
         """Add two numbers."""

@@ -14,11 +14,10 @@ from agents import set_trace_processors
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents import Agent, Prompt, SQLiteRecorder
+from kantan_agents import Agent, Prompt, SQLiteRecorder, TraceStore
 from kantan_agents.errors import PromptNotRecordedError
 from kantan_agents.testing import ScriptedModel, assistant_message
 from kantan_agents.traces.capture.diff_text import text_diff
-from kantan_agents.traces.store import TraceStore
 
 Use = Callable[..., TraceStore]
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents import RUBRIC, Agent, Prompt
+from kantan_agents import RUBRIC, Agent, Prompt, PromptStats, TraceStore
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.testing import (
     OfflineServer,
@@ -21,7 +21,6 @@ from kantan_agents.testing import (
     assistant_message,
     function_call,
 )
-from kantan_agents.traces.store import PromptStats, TraceStore
 from kantan_agents.traces.store.prompts import nearest_rank
 from tests.traces.store.sample_database import SampleDatabase, open_sample
 
@@ -38,7 +37,6 @@ def prompt(name: str, version: str = "v1") -> Prompt:
     return Prompt(name, version, "text")
 
 
-@pytest.mark.anyio
 async def test_runs_failures_tokens_and_verdicts_are_counted_for_the_version_that_ran(traces: Any) -> None:
     def fail() -> str:
         """Fail."""
@@ -78,14 +76,12 @@ async def test_runs_failures_tokens_and_verdicts_are_counted_for_the_version_tha
     assert store.prompts("nothing") == []
 
 
-@pytest.mark.anyio
 async def test_plain_instructions_count_for_the_agents_name_without_a_version(traces: Any) -> None:
     await Agent("plain", "Be kind.", model=replying("x")).run_async("hi")
     (stats,) = TraceStore(traces.path).prompts()
     assert (stats.prompt_name, stats.prompt_version, stats.runs) == ("plain", None, 1)
 
 
-@pytest.mark.anyio
 async def test_each_run_in_an_open_trace_counts_for_its_own_prompt(traces: Any) -> None:
     with agents.trace("request"), OfflineServer(["one", "two"]) as server:
         await Agent("a", prompt("p"), model=server.bundle()).run_async("hi")
@@ -99,7 +95,6 @@ async def test_each_run_in_an_open_trace_counts_for_its_own_prompt(traces: Any) 
     assert found["q", "v1"].latency_p50 is None
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("opened", [False, True])
 async def test_a_run_inside_a_run_counts_once_with_its_own_tokens_only(traces: Any, opened: bool) -> None:
     async def ask() -> str:
@@ -125,7 +120,6 @@ async def test_a_run_inside_a_run_counts_once_with_its_own_tokens_only(traces: A
     assert store.prompts("inner") == [found["inner", "v1"]]
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("opened", [False, True])
 async def test_a_hand_off_belongs_to_the_run_that_was_started(traces: Any, opened: bool) -> None:
     target = Agent("target", prompt("expert"), model=replying("from the target"))
@@ -139,7 +133,6 @@ async def test_a_hand_off_belongs_to_the_run_that_was_started(traces: Any, opene
     assert [(s.prompt_name, s.runs) for s in TraceStore(traces.path).prompts()] == [("front", 1)]
 
 
-@pytest.mark.anyio
 async def test_a_verdict_that_names_no_answer_counts_for_its_own_run(traces: Any) -> None:
     verdict = replying('{"score": 0.5, "comments": []}', '{"score": 1.0, "comments": []}')
     judge = Agent("judge", prompt("quality"), model=verdict, output_type=RUBRIC)

@@ -19,9 +19,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kantan_agents import PruneResult, TraceStore
 from kantan_agents.errors import InvalidOptionError, TraceDatabaseError
 from kantan_agents.traces.ids import new_run_id, trace_id_of
-from kantan_agents.traces.store import PruneResult, TraceStore, connection, prune, retention, steps
+from kantan_agents.traces.store import connection, prune, retention, steps
 from tests.traces.store.sample_database import SampleDatabase, open_sample
 
 pytestmark = pytest.mark.file_only
@@ -338,7 +339,6 @@ def test_an_invalid_limit_is_an_error_and_deletes_nothing(
     assert len(store.traces()) == 1
 
 
-@pytest.mark.anyio
 async def test_a_cancelled_prune_stops_after_the_current_transaction(
     db: SampleDatabase, store: TraceStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

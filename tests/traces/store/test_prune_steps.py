@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kantan_agents import SQLiteRecorder, TraceStore
 from kantan_agents.errors import TraceDatabaseError
-from kantan_agents.traces.recorder import SQLiteRecorder
 from kantan_agents.traces.schema import make_tables
-from kantan_agents.traces.store import TraceStore, connection, steps
+from kantan_agents.traces.store import connection, steps
 from kantan_agents.traces.store.connection import changing
 from tests.programs import Preloaded
 from tests.traces.store.sample_database import Exported, SampleDatabase, open_sample

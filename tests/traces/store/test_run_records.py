@@ -12,12 +12,11 @@ from typing import Any
 import pytest
 from agents import set_trace_processors
 
-from kantan_agents import Agent, Prompt, SQLiteRecorder
+from kantan_agents import Agent, Prompt, SQLiteRecorder, StoredTrace, TraceStore
 from kantan_agents.testing import OfflineServer, ScriptedModel, ScriptedToolCall, assistant_message
 from kantan_agents.traces.capture.canonical import canonical
 from kantan_agents.traces.capture.reading import VERSION, run_record
 from kantan_agents.traces.capture.writing import data_of
-from kantan_agents.traces.store import StoredTrace, TraceStore
 
 BEFORE = Path(__file__).parent.parent / "files" / "before_records.sql"
 RULES = {"deny": ["remove"], "params": {"look": {"order_id": {"maxLength": 3}}}}
@@ -112,7 +111,6 @@ def test_export_carries_the_records(record: Callable[..., TraceStore]) -> None:
     assert [call.request.hash for call in read.model_calls] == [call.request.hash for call in run.model_calls]
 
 
-@pytest.mark.anyio
 async def test_export_async_carries_the_records(path: Path) -> None:
     recorder = SQLiteRecorder(path, flush_on_sigterm=False)
     set_trace_processors([recorder])
@@ -173,7 +171,6 @@ def test_a_record_from_which_redact_left_out_parts_says_so(record: Callable[...,
     assert all(call.request.instructions is None for call in trace.model_calls)
 
 
-@pytest.mark.anyio
 async def test_a_run_that_has_not_ended_has_no_record(path: Path) -> None:
     recorder = SQLiteRecorder(path, flush_on_sigterm=False)
     set_trace_processors([recorder])

@@ -17,11 +17,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from kantan_llm.tracing import TraceQuery
 
+from kantan_agents import IndexResult, SQLiteRecorder, TraceStore
 from kantan_agents.errors import TraceDatabaseError
 from kantan_agents.traces import search_index
-from kantan_agents.traces.recorder import SQLiteRecorder
 from kantan_agents.traces.search_index import PARTS, count_unindexed, has_index, part_name
-from kantan_agents.traces.store import IndexResult, TraceStore, build_index, candidates, index, steps
+from kantan_agents.traces.store import build_index, candidates, index, steps
 from tests.sizes import examples
 from tests.traces.store.sample_database import SampleDatabase, open_sample
 
@@ -332,7 +332,6 @@ def test_a_build_that_is_interrupted_goes_on_where_it_stopped(
     assert TraceStore(sample.path).build_index().traces == 3
 
 
-@pytest.mark.anyio
 async def test_a_build_that_is_cancelled_stops_after_its_transaction(
     sample: SampleDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,10 +13,8 @@ from blockbuster import blockbuster_ctx
 from kantan_llm.tracing import SpanQuery, SQLiteTracer, TraceQuery, TraceSearchService
 from kantan_llm.tracing.analysis import find_failed_judges
 
-from kantan_agents import Agent
+from kantan_agents import Agent, SQLiteRecorder, TraceStore, record_traces
 from kantan_agents.testing import ScriptedModel, assistant_message
-from kantan_agents.traces.recorder import SQLiteRecorder, record_traces
-from kantan_agents.traces.store import TraceStore
 from tests.traces.store.sample_database import SampleDatabase
 
 
@@ -84,7 +82,6 @@ def test_traces_can_be_read_while_others_are_written(db: SampleDatabase, store: 
 
 
 @pytest.mark.file_only
-@pytest.mark.anyio
 async def test_nothing_blocks_the_event_loop(db: SampleDatabase, store: TraceStore) -> None:
     trace_ids = fill(db)
     db.judge(trace_ids[0], 0.1)
@@ -115,7 +112,6 @@ def run_elsewhere(db: SampleDatabase) -> str:
         return other.run("elsewhere")
 
 
-@pytest.mark.anyio
 async def test_recorders_are_flushed_before_a_read(tmp_path: Any) -> None:
     recorder = record_traces(tmp_path / "t.db", flush_interval=60)
     agent = Agent("a", "b", model=ScriptedModel([[assistant_message("x")]] * 4))

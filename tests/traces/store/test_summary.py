@@ -8,7 +8,7 @@ from typing import Any
 import agents
 import pytest
 
-from kantan_agents import RUBRIC, Agent
+from kantan_agents import RUBRIC, Agent, TraceStore, TraceSummary
 from kantan_agents.testing import (
     OfflineServer,
     ScriptedModel,
@@ -16,7 +16,6 @@ from kantan_agents.testing import (
     assistant_message,
     function_call,
 )
-from kantan_agents.traces.store import TraceStore, TraceSummary
 from tests.traces.store.sample_database import SampleDatabase
 
 
@@ -28,7 +27,6 @@ def replying(*texts: str) -> Any:
     return ScriptedModel([[assistant_message(text)] for text in texts])
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("api", ["responses", "chat"])
 async def test_the_summary_of_a_run_has_its_question_and_answer(traces: Any, api: Any) -> None:
     def fail() -> str:
@@ -48,7 +46,6 @@ async def test_the_summary_of_a_run_has_its_question_and_answer(traces: Any, api
     assert summary.started_at is not None and summary.started_at.utcoffset() == timedelta(0)
 
 
-@pytest.mark.anyio
 async def test_the_summary_of_a_failed_run_has_its_error_and_question(traces: Any) -> None:
     with pytest.raises(ConnectionError):
         await Agent("a", "b", model=ScriptedModel([ConnectionError("gone")])).run_async("Hello?")
@@ -56,14 +53,12 @@ async def test_the_summary_of_a_failed_run_has_its_error_and_question(traces: An
     assert (summary.input, summary.output, summary.error) == ("Hello?", None, "gone")
 
 
-@pytest.mark.anyio
 async def test_a_verdict_is_in_the_summary_of_the_judges_run(traces: Any) -> None:
     model = replying('{"score": 0.25, "comments": ["tone harsh"]}')
     await Agent("judge", "b", model=model, output_type=RUBRIC).run_async("Judge.")
     assert newest(traces).rubric == {"score": 0.25, "comments": ["tone harsh"], "comment": "tone harsh"}
 
 
-@pytest.mark.anyio
 async def test_several_runs_in_an_open_trace_give_first_question_last_answer_and_first_error(
     traces: Any,
 ) -> None:
@@ -76,7 +71,6 @@ async def test_several_runs_in_an_open_trace_give_first_question_last_answer_and
     assert (summary.input, summary.output, summary.error) == ("first?", "three", "gone")
 
 
-@pytest.mark.anyio
 async def test_a_run_inside_a_tool_is_not_confused_with_the_run_around_it(traces: Any) -> None:
     async def ask() -> str:
         """Ask another."""
@@ -98,7 +92,6 @@ async def test_a_run_inside_a_tool_is_not_confused_with_the_run_around_it(traces
     assert (summary.input, summary.output, summary.error) == ("outer question", "outer answer", None)
 
 
-@pytest.mark.anyio
 async def test_without_sensitive_data_there_is_no_input_or_output(traces: Any) -> None:
     private = {"trace_include_sensitive_data": False}
     await Agent("a", "b", model=replying("secret")).run_async("secret", run_config=private)
@@ -150,7 +143,6 @@ def test_a_cycle_of_parents_is_handled(db: SampleDatabase, store: TraceStore) ->
     assert [stats.runs for stats in store.prompts()] == [1]
 
 
-@pytest.mark.anyio
 async def test_the_summary_of_a_trace_around_a_single_run_has_its_metadata(traces: Any) -> None:
     agent = Agent("a", "b", model=replying("x", "y", "z"), metadata={"tenant": "acme", "place": "run"})
     with agents.trace("request", metadata={"place": "trace"}):

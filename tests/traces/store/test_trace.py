@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents import Agent
+from kantan_agents import Agent, TraceStore
 from kantan_agents.errors import InvalidOptionError, TraceNotFoundError
 from kantan_agents.testing import ScriptedModel, assistant_message
-from kantan_agents.traces.store import TraceStore
 from tests.traces.store.sample_database import SampleDatabase, open_sample
 
 
@@ -25,7 +24,6 @@ def reason_of(store: TraceStore, wanted: str) -> str:
     return str(caught.value.reason)
 
 
-@pytest.mark.anyio
 async def test_a_run_is_found_by_trace_id_run_id_or_a_beginning(traces: Any) -> None:
     agent = Agent("a", "b", model=ScriptedModel([[assistant_message("x")]] * 3))
     await agent.run_async("one")
@@ -40,7 +38,6 @@ async def test_a_run_is_found_by_trace_id_run_id_or_a_beginning(traces: Any) -> 
     assert [span.span_type for span in store.trace("LAST").spans][-1] == "generation"
 
 
-@pytest.mark.anyio
 async def test_a_run_inside_an_open_trace_is_found_by_its_run_id(traces: Any) -> None:
     agent = Agent("a", "b", model=ScriptedModel([[assistant_message("x")]] * 3))
     with agents.trace("mine") as outer:

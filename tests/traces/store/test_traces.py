@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents import RUBRIC, Agent, Prompt
+from kantan_agents import RUBRIC, Agent, Prompt, TraceStore
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.testing import (
     OfflineServer,
@@ -23,7 +23,7 @@ from kantan_agents.testing import (
     assistant_message,
     function_call,
 )
-from kantan_agents.traces.store import TraceStore, find
+from kantan_agents.traces.store import find
 from tests.traces.store.sample_database import NOON, SampleDatabase, open_sample
 
 
@@ -38,7 +38,6 @@ def replying(*texts: str) -> Any:
 # Real runs
 
 
-@pytest.mark.anyio
 async def test_runs_are_found_by_every_filter(traces: Any) -> None:
     async def look_up(order: int) -> str:
         """Look up."""
@@ -87,7 +86,6 @@ async def test_runs_are_found_by_every_filter(traces: Any) -> None:
         assert store.traces(**filters) == expected, filters
 
 
-@pytest.mark.anyio
 async def test_a_run_that_recovered_has_an_error_but_did_not_fail(traces: Any) -> None:
     async def break_down() -> str:
         """Break down."""
@@ -108,7 +106,6 @@ async def test_a_run_that_recovered_has_an_error_but_did_not_fail(traces: Any) -
     assert store.traces(has_error=True, has_failed=False) == [recovered]
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("rules", [{"deny": ["look_up"]}, {"params": {"look_up": {"order": {"maximum": 1}}}}])
 async def test_runs_with_refused_calls_are_found(traces: Any, rules: dict[str, Any]) -> None:
     async def look_up(order: int) -> str:
@@ -128,7 +125,6 @@ async def test_runs_with_refused_calls_are_found(traces: Any, rules: dict[str, A
     assert store.traces(has_refusal=True, tool="look_up", has_failed=False) == [refused]
 
 
-@pytest.mark.anyio
 async def test_runs_inside_an_open_trace_are_found_by_their_own_metadata(traces: Any) -> None:
     with agents.trace("request", metadata={"tenant": "acme", "shared": "outer"}) as outer:
         inner = Agent(
@@ -153,7 +149,6 @@ async def test_runs_inside_an_open_trace_are_found_by_their_own_metadata(traces:
     assert store.traces(agent="second", version="v1") == []
 
 
-@pytest.mark.anyio
 async def test_a_run_is_found_by_the_agents_it_was_handed_off_to(traces: Any) -> None:
     target = Agent("target", Prompt("expert", "v9", "t"), model=replying("from the target"))
     front = ScriptedModel([[function_call("transfer_to_target", {}, call_id="c")]])
@@ -162,7 +157,6 @@ async def test_a_run_is_found_by_the_agents_it_was_handed_off_to(traces: Any) ->
     assert len(store.traces(prompt="expert", version="v9")) == len(store.traces(agent="front")) == 1
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("api", ["responses", "chat"])
 async def test_a_tool_is_found_if_it_ran_or_was_only_requested(traces: Any, api: Any) -> None:
     async def secret() -> str:

@@ -11,10 +11,10 @@ from pathlib import Path
 import attrs
 import pytest
 
+from kantan_agents import TraceStore
 from kantan_agents.cli.traces.records import status
 from kantan_agents.page.data.run_table import run_row
 from kantan_agents.traces.figure_tables import count_changed
-from kantan_agents.traces.store import TraceStore
 from kantan_agents.traces.store.store_figures import keep_changed
 from tests.traces.store.sample_database import SampleDatabase, open_sample
 

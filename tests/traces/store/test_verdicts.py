@@ -9,14 +9,12 @@ import agents
 import pytest
 from kantan_llm.tracing.analysis import group_failed_by_bucket
 
-from kantan_agents import RUBRIC, Agent, Prompt
+from kantan_agents import RUBRIC, Agent, Prompt, TraceStore
 from kantan_agents.errors import InvalidOptionError, TraceNotFoundError
 from kantan_agents.testing import ScriptedModel, assistant_message
-from kantan_agents.traces.store import TraceStore
 from tests.traces.store.sample_database import SampleDatabase
 
 
-@pytest.mark.anyio
 async def test_a_low_score_leads_to_the_prompt_that_earned_it(traces: Any) -> None:
     answering = ScriptedModel([[assistant_message("Soon.")]] * 2)
     answers = []
@@ -43,7 +41,6 @@ async def test_a_low_score_leads_to_the_prompt_that_earned_it(traces: Any) -> No
     assert first.started_at.utcoffset() == timedelta(0)
 
 
-@pytest.mark.anyio
 async def test_a_judge_in_an_open_trace_leads_to_the_answer_too(traces: Any) -> None:
     answering = ScriptedModel([[assistant_message("Soon.")]])
     await Agent("support", Prompt("support", "v1", "Help."), model=answering).run_async("Where?")

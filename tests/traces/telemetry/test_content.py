@@ -9,15 +9,12 @@ import agents
 import pytest
 from agents import function_tool
 
-from kantan_agents import Agent, Prompt, redact_texts
+from kantan_agents import Agent, OtelExporter, Prompt, redact_texts
 from kantan_agents.middleware import Redact
 from kantan_agents.testing import ScriptedToolCall
-from kantan_agents.traces.telemetry import OtelExporter
 from kantan_agents.traces.telemetry import conventions as names
 from tests.traces.telemetry.ending import FLUSH
 from tests.traces.telemetry.receiver import Receiver
-
-pytestmark = pytest.mark.anyio
 
 Make = Callable[..., Agent]
 Export = Callable[..., OtelExporter]

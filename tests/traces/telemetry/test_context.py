@@ -27,8 +27,6 @@ from kantan_agents import Agent, OtelExporter, trace_headers
 from kantan_agents.testing import ScriptedToolCall
 from kantan_agents.traces.telemetry import conventions as names
 
-pytestmark = pytest.mark.anyio
-
 Make = Callable[..., Agent]
 
 

@@ -18,8 +18,6 @@ from kantan_agents.traces.telemetry import conventions as names
 from tests.tools.mcp.session_server import SessionServer
 from tests.traces.telemetry.receiver import Receiver
 
-pytestmark = pytest.mark.anyio
-
 Make = Callable[..., Agent]
 PROCESS = Path(__file__).with_name("mcp_process.py")
 

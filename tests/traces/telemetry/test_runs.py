@@ -15,6 +15,7 @@ from kantan_agents import (
     RUBRIC,
     Agent,
     AgentDefinition,
+    OtelExporter,
     Prompt,
     TraceStore,
     judge_agent,
@@ -22,11 +23,8 @@ from kantan_agents import (
     task_tool,
 )
 from kantan_agents.testing import Reply, ScriptedToolCall
-from kantan_agents.traces.telemetry import OtelExporter
 from kantan_agents.traces.telemetry import conventions as names
 from tests.traces.telemetry.receiver import Receiver
-
-pytestmark = pytest.mark.anyio
 
 Sent = Callable[[], Receiver]
 Make = Callable[..., Agent]
@@ -377,7 +375,7 @@ async def test_metrics_tell_failures_apart(sent: Sent, support: Make) -> None:
 async def test_scores_of_an_experiment_are_evaluations_below_the_run(
     sent: Sent, support: Make, tmp_path: Path, exporter: OtelExporter
 ) -> None:
-    from kantan_agents.lab.evaluation import Case, Dataset, evaluate_async
+    from kantan_agents.lab import Case, Dataset, evaluate_async
     from kantan_agents.lab.evaluation.evaluators import exact
 
     record_traces(tmp_path / "traces.sqlite3", otel=exporter)

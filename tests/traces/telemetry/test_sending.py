@@ -471,7 +471,6 @@ def test_a_mistake_of_ours_is_logged_once_and_no_run_fails(
     assert [record.code for record in caplog.records if hasattr(record, "code")] == ["E133"]
 
 
-@pytest.mark.anyio
 async def test_flushing_does_not_block_the_event_loop(exporter: OtelExporter, receiver: Receiver) -> None:
     spans("a")
     assert await exporter.force_flush_async(FLUSH)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kantan_agents.lab.evaluation import CaseResult, Score, VariantResults
+from kantan_agents.lab import CaseResult, Score, VariantResults
 from kantan_agents.lab.evaluation.evaluators.evaluator import Better
 
 

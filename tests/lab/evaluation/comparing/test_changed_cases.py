@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kantan_agents.lab.evaluation import compare
+from kantan_agents.lab import compare
 from kantan_agents.lab.evaluation.comparing.changed_cases import changed_cases
 from tests.lab.evaluation.report.made_results import cases_of, result, variant
 

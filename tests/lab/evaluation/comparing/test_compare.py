@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kantan_agents.errors import InvalidOptionError, NotComparableError
-from kantan_agents.lab.evaluation import MetricComparison, compare
+from kantan_agents.lab import MetricComparison, compare
 from tests.lab.evaluation.comparing.scores import result, results, variant_of
 
 VALUES = st.lists(st.tuples(*[st.sampled_from([0.0, 0.25, 0.3, 0.5, 1.0, 7.5])] * 2), min_size=1, max_size=30)

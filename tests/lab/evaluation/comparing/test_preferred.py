@@ -10,7 +10,7 @@ import pytest
 
 from kantan_agents import Agent, Prompt, TraceStore, record_traces
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.lab.evaluation import Case, Dataset, compare, evaluate, judge_quality, preferred
+from kantan_agents.lab import Case, Dataset, compare, evaluate, judge_quality, preferred
 from kantan_agents.lab.evaluation.evaluators import PairwiseVerdict, exact, pairwise
 from kantan_agents.lab.evaluation.statistics import position_bias
 from kantan_agents.testing import ScriptedModel

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from kantan_agents.errors import InvalidCaseError
-from kantan_agents.lab.evaluation import Case
+from kantan_agents.lab import Case
 from tests.lab.evaluation.values import cases
 
 

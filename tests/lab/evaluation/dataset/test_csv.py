@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kantan_agents.errors import DatasetFileError
-from kantan_agents.lab.evaluation import Case, Dataset
+from kantan_agents.lab import Case, Dataset
 
 _CELLS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=12)
 _NAMES = st.from_regex(r"[a-z][a-z .\"',]{0,6}[a-z]", fullmatch=True)

@@ -15,12 +15,10 @@ import pytest
 from agents import RunConfig, SQLiteSession
 from pydantic import BaseModel
 
-from kantan_agents import RUBRIC, Agent, Prompt, TraceStore, judge_agent
-from kantan_agents.core.pipeline import Next, Run
+from kantan_agents import RUBRIC, Agent, Next, Prompt, Recording, Run, TraceStore, judge_agent
 from kantan_agents.errors import EmptyDatasetError, InvalidOptionError, TraceDatabaseError
-from kantan_agents.lab.evaluation import Dataset
+from kantan_agents.lab import Dataset
 from kantan_agents.lab.evaluation.dataset.recorded_cases import input_of
-from kantan_agents.lab.replay import Recording
 from kantan_agents.middleware import Redact
 from kantan_agents.testing import ScriptedModel
 from kantan_agents.testing import ScriptedToolCall as Call

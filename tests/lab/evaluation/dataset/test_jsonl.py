@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kantan_agents.errors import DatasetFileError, InvalidOptionError
-from kantan_agents.lab.evaluation import Case, Dataset
+from kantan_agents.lab import Case, Dataset
 from tests.lab.evaluation.values import case_lists, cases
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kantan_agents.errors import DatasetFileError, InvalidOptionError, SealedDatasetError
-from kantan_agents.lab.evaluation import Case, Dataset, SealedDataset
+from kantan_agents.lab import Case, Dataset, SealedDataset
 
 CASES = [Case("one", id="1"), Case("two", id="2", expected="2")]
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.lab.evaluation import Case, Dataset, Split
+from kantan_agents.lab import Case, Dataset, Split
 from tests.lab.evaluation.values import case_lists
 
 _SEEDS = st.integers(0, 20)

@@ -18,12 +18,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.lab.evaluation import Evaluator, FinishedCase, Score, evaluator
+from kantan_agents.lab import Evaluator, FinishedCase, Score, evaluator
 from kantan_agents.lab.evaluation.evaluators import as_evaluator
 from kantan_agents.lab.evaluation.evaluators.coerce import scores_from
 from tests.lab.evaluation.values import finished
-
-pytestmark = pytest.mark.anyio
 
 
 def returning(value: Any) -> Evaluator:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.lab.evaluation import Score
+from kantan_agents.lab import Score
 from kantan_agents.lab.evaluation.evaluators import cost, latency, tokens
 from tests.lab.evaluation.values import finished
 

@@ -13,14 +13,12 @@ from pydantic import BaseModel
 
 from kantan_agents import RUBRIC, Agent, Prompt, StatusJudge, StatusRule, judge_agent
 from kantan_agents.errors import EmptyDatasetError, InvalidJudgeRulesError, InvalidOptionError
-from kantan_agents.lab.evaluation import Case, Dataset, Score
+from kantan_agents.lab import Case, Dataset, Score
 from kantan_agents.lab.evaluation.evaluators import PairwiseVerdict, Preference, judged, pairwise, status
 from kantan_agents.lab.evaluation.evaluators.judge_runs import traced_judges
 from kantan_agents.testing import OfflineServer, RecordedRequest, Reply, ScriptedModel
 from tests.lab.evaluation.values import finished
 from tests.lab.replay.cohorts import Recorder, recording
-
-pytestmark = pytest.mark.anyio
 
 PROMPT = Prompt("support", "v1", "Help {{ $ctx.name }}.")
 GOOD, BAD = {"score": 0.9, "comments": []}, {"score": 0.2, "comments": ["tone harsh", "too short"]}

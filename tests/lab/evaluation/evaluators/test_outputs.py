@@ -13,7 +13,7 @@ from hypothesis import given
 from pydantic import BaseModel
 
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.lab.evaluation import Evaluator, FinishedCase, Score
+from kantan_agents.lab import Evaluator, FinishedCase, Score
 from kantan_agents.lab.evaluation.dataset.json_data import same_data
 from kantan_agents.lab.evaluation.evaluators import contains, exact, json_fields, matches, valid
 from kantan_agents.testing.strategies import json_values

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.lab.evaluation import Evaluator, Score, ToolUse
+from kantan_agents.lab import Evaluator, Score, ToolUse
 from kantan_agents.lab.evaluation.evaluators import ExpectedCall, call, not_used, used_tools
 from tests.lab.evaluation.values import finished, use
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kantan_agents import Agent, Prompt
-from kantan_agents.lab.evaluation import Case, Dataset, FinishedCase, evaluator
+from kantan_agents.lab import Case, Dataset, FinishedCase, evaluator
 from kantan_agents.testing import ScriptedModel
 
 

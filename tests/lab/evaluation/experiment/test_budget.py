@@ -8,14 +8,7 @@ import anyio
 
 from kantan_agents import Agent, Prompt, TraceStore
 from kantan_agents.errors import EvaluationBudgetError
-from kantan_agents.lab.evaluation import (
-    Evaluation,
-    FinishedCase,
-    Progress,
-    evaluate,
-    evaluate_async,
-    evaluator,
-)
+from kantan_agents.lab import Evaluation, FinishedCase, Progress, evaluate, evaluate_async, evaluator
 from kantan_agents.lab.evaluation.evaluators import judged
 from kantan_agents.testing import OfflineServer
 from tests.lab.evaluation.experiment.counting import length, words

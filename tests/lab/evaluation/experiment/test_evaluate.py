@@ -16,7 +16,7 @@ import anyio.to_thread
 import pytest
 from kantan_llm.tracing.analysis import find_failed_judges
 
-from kantan_agents import Agent, Middleware, Prompt, TraceStore, record_traces
+from kantan_agents import Agent, Middleware, Prompt, SQLiteRecorder, TraceStore, record_traces
 from kantan_agents.errors import (
     EmptyDatasetError,
     EvaluationNotFoundError,
@@ -24,7 +24,7 @@ from kantan_agents.errors import (
     SealedDatasetError,
     TraceDatabaseError,
 )
-from kantan_agents.lab.evaluation import (
+from kantan_agents.lab import (
     Case,
     Dataset,
     Evaluation,
@@ -38,7 +38,6 @@ from kantan_agents.lab.evaluation import (
 from kantan_agents.middleware import Approve, Retry
 from kantan_agents.testing import OfflineServer, RecordedCall, Reply, ScriptedModel, ScriptedToolCall
 from kantan_agents.traces import registry
-from kantan_agents.traces.recorder import SQLiteRecorder
 from tests.lab.evaluation.experiment.counting import Asked, is_loud, length, words
 
 
@@ -216,7 +215,6 @@ def test_which_variant_is_first_is_drawn_for_each_case(store: TraceStore) -> Non
     assert all(5 <= begins.count(f"Text {number}.") <= 25 for number in range(3))
 
 
-@pytest.mark.anyio
 async def test_a_run_has_a_trace_of_its_own_inside_a_trace_of_the_caller(store: TraceStore) -> None:
     with agents.trace("mine") as outer:
         evaluation = await evaluate_async(Asked().agent, words("a", "b"), length)
@@ -225,7 +223,6 @@ async def test_a_run_has_a_trace_of_its_own_inside_a_trace_of_the_caller(store: 
     assert len(traces) == 2 and outer.trace_id not in traces
 
 
-@pytest.mark.anyio
 async def test_no_more_runs_are_made_at_the_same_time_than_allowed(store: TraceStore) -> None:
     running, most = 0, 0
 
@@ -412,7 +409,6 @@ def test_failed_runs_and_failed_scores_are_made_again(store: TraceStore) -> None
     assert scored(second, "shout v1", "picky") == [1.0, 1.0, 1.0]
 
 
-@pytest.mark.anyio
 async def test_a_cancelled_evaluation_keeps_what_is_done_and_goes_on(store: TraceStore) -> None:
     dataset = words(*map(str, range(10)))
     asked = Asked()
@@ -433,7 +429,6 @@ async def test_a_cancelled_evaluation_keeps_what_is_done_and_goes_on(store: Trac
     assert len(evaluation) == 10
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("ends_with", ["prepare_read", "shutdown"])
 async def test_the_event_loop_goes_on_while_the_last_traces_are_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends_with: str
@@ -454,7 +449,6 @@ async def test_the_event_loop_goes_on_while_the_last_traces_are_written(
     assert threading.get_ident() not in threads
 
 
-@pytest.mark.anyio
 async def test_an_evaluation_that_is_cancelled_at_its_end_still_writes_its_traces(
     tmp_path: Path, held_shutdown: tuple[threading.Event, threading.Event]
 ) -> None:
@@ -472,7 +466,6 @@ async def test_an_evaluation_that_is_cancelled_at_its_end_still_writes_its_trace
         assert len(store.traces()) == 1
 
 
-@pytest.mark.anyio
 async def test_an_evaluation_that_begins_while_another_one_ends_is_recorded(
     tmp_path: Path, held_shutdown: tuple[threading.Event, threading.Event]
 ) -> None:
@@ -597,7 +590,6 @@ def test_an_unknown_evaluation_and_an_unknown_variant_are_named(store: TraceStor
         evaluation["shout v2"]
 
 
-@pytest.mark.anyio
 async def test_two_evaluations_at_once_keep_their_results_apart(store: TraceStore) -> None:
     one, two = Asked(), Asked(version="v2", answer=str.lower)
     async with anyio.create_task_group() as group:

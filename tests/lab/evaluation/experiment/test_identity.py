@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from kantan_agents import Agent, Prompt, TraceStore
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.lab.evaluation import FinishedCase, compare, evaluate, evaluator
+from kantan_agents.lab import FinishedCase, compare, evaluate, evaluator
 from kantan_agents.testing import ScriptedModel
 from tests.lab.evaluation.experiment.counting import Asked, is_loud, length, words
 
@@ -100,7 +100,7 @@ def test_variants_and_evaluators_of_earlier_starts_stay(store: TraceStore) -> No
 
 
 def test_the_name_of_an_evaluation_belongs_to_one_dataset(store: TraceStore) -> None:
-    from kantan_agents.lab.evaluation import Case, Dataset
+    from kantan_agents.lab import Case, Dataset
 
     evaluate(Asked().agent, words("a"), name="e")
     with pytest.raises(InvalidOptionError, match="of the dataset 'words', not of 'other'"):

@@ -15,7 +15,7 @@ from agents.tracing import get_trace_provider
 
 from kantan_agents import RUBRIC, Agent, Middleware, TraceStore, record_traces
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.lab.evaluation import (
+from kantan_agents.lab import (
     Case,
     Dataset,
     Evaluation,
@@ -144,7 +144,6 @@ def test_a_finished_result_of_another_process_stays_with_its_scores(store: Trace
 # ---- traces
 
 
-@pytest.mark.anyio
 async def test_evaluations_at_once_record_all_their_runs_and_leave_no_processor(tmp_path: Path) -> None:
     agents.set_trace_processors([])
     path, other = tmp_path / "one.sqlite3", tmp_path / "two.sqlite3"

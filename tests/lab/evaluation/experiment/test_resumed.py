@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kantan_agents import TraceStore, record_traces
-from kantan_agents.lab.evaluation import CaseResult, Evaluation, Progress, evaluate, evaluate_async
+from kantan_agents.lab import CaseResult, Evaluation, Progress, evaluate, evaluate_async
 from tests.lab.evaluation.experiment.counting import Asked, is_loud, length, words
 from tests.sizes import examples
 from tests.traces.recorder.conftest import folder, start

@@ -8,7 +8,7 @@ from pathlib import Path
 import agents
 import pytest
 
-from kantan_agents.lab.evaluation import Evaluation
+from kantan_agents.lab import Evaluation
 from tests.lab.evaluation.labels.shop import copied, evaluate_shop
 
 

@@ -11,16 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from kantan_agents import Agent, Prompt, TraceStore
-from kantan_agents.lab.evaluation import (
-    Case,
-    Dataset,
-    Evaluation,
-    FinishedCase,
-    Label,
-    LabelQueue,
-    evaluate,
-    evaluator,
-)
+from kantan_agents.lab import Case, Dataset, Evaluation, FinishedCase, Label, LabelQueue, evaluate, evaluator
 from kantan_agents.testing import ScriptedModel
 from tests.lab.evaluation.experiment.counting import question_of
 

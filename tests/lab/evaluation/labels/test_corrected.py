@@ -21,7 +21,7 @@ from kantan_agents.errors import (
     TraceDatabaseError,
     UnusableLabelsError,
 )
-from kantan_agents.lab.evaluation import (
+from kantan_agents.lab import (
     CaseResult,
     Evaluation,
     Label,

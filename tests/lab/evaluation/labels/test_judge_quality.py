@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.lab.evaluation import Evaluation, LabelQueue, add_label, judge_quality
-from kantan_agents.lab.evaluation.evaluators.pairwise import PairwiseVerdict
+from kantan_agents.lab import Evaluation, LabelQueue, add_label, judge_quality
+from kantan_agents.lab.evaluation.evaluators import PairwiseVerdict
 from tests.lab.evaluation.labels.shop import WORDY, good, label_all
 
 

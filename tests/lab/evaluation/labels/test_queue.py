@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kantan_agents import Agent, TraceStore
 from kantan_agents.errors import EvaluationNotFoundError, InvalidOptionError
-from kantan_agents.lab.evaluation import (
+from kantan_agents.lab import (
     Case,
     Dataset,
     Evaluation,

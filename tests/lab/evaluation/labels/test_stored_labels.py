@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kantan_agents.errors import EvaluationNotFoundError, InvalidOptionError
-from kantan_agents.lab.evaluation import (
+from kantan_agents.lab import (
     Case,
     Dataset,
     Evaluation,

@@ -6,7 +6,7 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-from kantan_agents.lab.evaluation import Case, CaseResult, Score, VariantResults
+from kantan_agents.lab import Case, CaseResult, Score, VariantResults
 
 
 def cases_of(count: int, text: str = "Where is order {}?") -> list[Case]:

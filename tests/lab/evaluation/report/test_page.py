@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kantan_agents.errors import FileArgumentError, InvalidOptionError
-from kantan_agents.lab.evaluation import Case, Score, VariantResults, compare
-from kantan_agents.lab.evaluation.report import write_report
+from kantan_agents.lab import Case, Score, VariantResults, compare, write_report
 from kantan_agents.lab.evaluation.report.page import comparison_page
 from tests.lab.evaluation.report.made_results import cases_of, result, two_variants, variant
 

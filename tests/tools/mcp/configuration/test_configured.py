@@ -13,8 +13,15 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from kantan_agents import Agent, AgentDefinition, ConfiguredServers, SlashCommands, configured_servers
-from kantan_agents.core.events import Event
+from kantan_agents import (
+    Agent,
+    AgentDefinition,
+    ConfiguredServers,
+    Event,
+    SlashCommands,
+    configured_servers,
+    replay_async,
+)
 from kantan_agents.errors import (
     InvalidMCPConfigurationError,
     InvalidOptionError,
@@ -22,7 +29,6 @@ from kantan_agents.errors import (
     MCPServerUnavailableError,
     UnknownMCPServerError,
 )
-from kantan_agents.lab.replay import replay_async
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from kantan_agents.tools.mcp.configuration.servers import ConfiguredServer, StdioServer, configured_server
 from tests.lab.replay.taping import Case, Tapes
@@ -30,8 +36,6 @@ from tests.mcp_servers import RealServers
 from tests.tools.conftest import outputs
 from tests.tools.mcp.configuration.conftest import Project
 from tests.tools.mcp.processes import is_alive
-
-pytestmark = pytest.mark.anyio
 
 SECRET = "hunter2-hunter2"
 

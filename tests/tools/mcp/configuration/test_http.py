@@ -17,8 +17,6 @@ from tests.programs import Preloaded, Program
 from tests.tools.conftest import outputs
 from tests.tools.mcp.configuration.conftest import SCRIPT, Project
 
-pytestmark = pytest.mark.anyio
-
 SECRET = "hunter2-hunter2"
 Serve = Callable[[str], int]
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from kantan_agents import configured_servers
-from kantan_agents.subagent_files import AgentDefinition
+from kantan_agents import AgentDefinition, configured_servers
 from kantan_agents.tools.mcp.configuration.agent_file import source_of
 from kantan_agents.tools.mcp.configuration.own_start import OwnStart, project_folders
 from tests.tools.mcp.configuration.conftest import Project
@@ -34,7 +33,6 @@ def process_of(server: Any) -> Any:
     return getattr(server, "wrapped_server", server)
 
 
-@pytest.mark.anyio
 @pytest.mark.slow  # starts a process
 async def test_a_module_of_the_project_is_not_the_one_that_the_users_own_server_names(
     project: Project, user: Path
@@ -122,7 +120,6 @@ def test_a_home_that_is_a_repository_is_no_project(
     assert OwnStart.of({}, {}).program("npx") == str(found)
 
 
-@pytest.mark.anyio
 async def test_a_program_that_only_the_project_has_is_an_error_that_says_so(
     project: Project, user: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
