@@ -11,7 +11,15 @@ require_extra("lab")
 
 if TYPE_CHECKING:
     from kantan_agents.lab.evaluation.comparing import Comparison, MetricComparison, compare, preferred
-    from kantan_agents.lab.evaluation.dataset import Case, Dataset, SealedDataset, Split
+    from kantan_agents.lab.evaluation.dataset import (
+        Case,
+        ChangedCase,
+        Dataset,
+        DatasetDiff,
+        SealedDataset,
+        Split,
+        import_dataset,
+    )
     from kantan_agents.lab.evaluation.evaluators import Evaluator, evaluator
     from kantan_agents.lab.evaluation.experiment import (
         CaseResult,
@@ -47,10 +55,12 @@ if TYPE_CHECKING:
 __all__ = [
     "Case",
     "CaseResult",
+    "ChangedCase",
     "Comparison",
     "CorrectedComparison",
     "CorrectedScore",
     "Dataset",
+    "DatasetDiff",
     "Evaluation",
     "Evaluator",
     "FinishedCase",
@@ -77,6 +87,7 @@ __all__ = [
     "evaluate",
     "evaluate_async",
     "evaluator",
+    "import_dataset",
     "judge_quality",
     "labels_of",
     "preferred",
@@ -88,7 +99,15 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "kantan_agents.lab.evaluation.comparing": ("Comparison", "MetricComparison", "compare", "preferred"),
-        "kantan_agents.lab.evaluation.dataset": ("Case", "Dataset", "SealedDataset", "Split"),
+        "kantan_agents.lab.evaluation.dataset": (
+            "Case",
+            "ChangedCase",
+            "Dataset",
+            "DatasetDiff",
+            "SealedDataset",
+            "Split",
+            "import_dataset",
+        ),
         "kantan_agents.lab.evaluation.evaluators": ("Evaluator", "evaluator"),
         "kantan_agents.lab.evaluation.experiment": (
             "CaseResult",

@@ -28,7 +28,7 @@ _USE_JSONL: Final = "save it as .jsonl"
 _SEPARATORS: Final = {".csv": (",", ";", "\t"), ".tsv": ("\t",)}
 SUFFIXES: Final = tuple(_SEPARATORS)
 # Excel reads and writes it as the first line.
-_SEP_LINE: Final = re.compile(r'"?sep=(.)"?\r?\n')
+SEP_LINE: Final = re.compile(r'"?sep=(.)"?\r?\n')
 _limit_of_cells: Final = Lock()
 
 
@@ -43,17 +43,17 @@ def read_csv(path: Path, text: str) -> list[Case]:
         DatasetFileError: E100, the header or a row is not as described.
     """
     found = LocatedCases(path)
-    said = _SEP_LINE.match(text)
+    said = SEP_LINE.match(text)
     if said is not None:
         text = f"\n{text[said.end() :]}"  # a blank line, so that lines keep their numbers
     separator = _separator_of(path, text) if said is None else said[1]
-    with _cells_up_to(len(text)):
+    with cells_up_to(len(text)):
         _read_rows(found, csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator))
     return found.cases
 
 
 @contextmanager
-def _cells_up_to(length: int) -> Iterator[None]:
+def cells_up_to(length: int) -> Iterator[None]:
     """Let cells be as long as a file; the limit is one of the process."""
     with _limit_of_cells:
         before = csv.field_size_limit()
