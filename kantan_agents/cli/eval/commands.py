@@ -6,6 +6,7 @@ from typing import Annotated, Optional
 
 import typer
 
+from kantan_agents.cli.eval.diff_datasets import diff
 from kantan_agents.cli.eval.options import (
     AArgument,
     BArgument,
@@ -72,6 +73,7 @@ def dataset(
     write_dataset(db, output, filters, force=force, as_json=as_json)
 
 
+app.command("diff")(diff)
 app.command("run")(run)
 
 
