@@ -10,7 +10,14 @@ from kantan_agents.support.package_names import lazy_names
 require_extra("lab")
 
 if TYPE_CHECKING:
-    from kantan_agents.lab.evaluation.comparing import Comparison, MetricComparison, compare, preferred
+    from kantan_agents.lab.evaluation.comparing import (
+        Comparison,
+        MetricComparison,
+        PassesAll,
+        compare,
+        passes_all,
+        preferred,
+    )
     from kantan_agents.lab.evaluation.dataset import (
         Case,
         ChangedCase,
@@ -51,6 +58,7 @@ if TYPE_CHECKING:
     )
     from kantan_agents.lab.evaluation.report import write_report
     from kantan_agents.lab.evaluation.scores import Score
+    from kantan_agents.lab.evaluation.simulation import SimulatedUser, goal_met, simulated
 
 __all__ = [
     "Case",
@@ -73,9 +81,11 @@ __all__ = [
     "LabelledItem",
     "Measure",
     "MetricComparison",
+    "PassesAll",
     "Progress",
     "Score",
     "SealedDataset",
+    "SimulatedUser",
     "Split",
     "ToolUse",
     "VariantResults",
@@ -87,18 +97,28 @@ __all__ = [
     "evaluate",
     "evaluate_async",
     "evaluator",
+    "goal_met",
     "import_dataset",
     "judge_quality",
     "labels_of",
+    "passes_all",
     "preferred",
     "remove_label",
+    "simulated",
     "write_report",
 ]
 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "kantan_agents.lab.evaluation.comparing": ("Comparison", "MetricComparison", "compare", "preferred"),
+        "kantan_agents.lab.evaluation.comparing": (
+            "Comparison",
+            "MetricComparison",
+            "PassesAll",
+            "compare",
+            "passes_all",
+            "preferred",
+        ),
         "kantan_agents.lab.evaluation.dataset": (
             "Case",
             "ChangedCase",
@@ -139,5 +159,6 @@ __getattr__, __dir__ = lazy_names(
         ),
         "kantan_agents.lab.evaluation.report": ("write_report",),
         "kantan_agents.lab.evaluation.scores": ("Score",),
+        "kantan_agents.lab.evaluation.simulation": ("SimulatedUser", "goal_met", "simulated"),
     },
 )
