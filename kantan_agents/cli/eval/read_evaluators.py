@@ -123,7 +123,7 @@ def _judges(agent: Agent[Any], model: str | None) -> Mapping[str, _Kind]:
     own = agent.model if model is None else model
 
     def kind(one: judges.Criterion) -> _Kind:
-        options = {"tools": agent.tools} if "tools" in one.shows else {}
+        options: dict[str, Any] = {"tools": agent.tools} if "tools" in one.shows else {}
         if "sources" not in one.shows:
             return _Kind(None, None, lambda: one(model=own, **options))
         return _Kind(

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from kantan_agents.support.package_names import lazy_names
 
 if TYPE_CHECKING:
+    from kantan_agents.lab.evaluation.comparing.all_of_k import PassesAll, passes_all
     from kantan_agents.lab.evaluation.comparing.compare_variants import compare
     from kantan_agents.lab.evaluation.comparing.comparison import Comparison, MetricComparison
-    from kantan_agents.lab.evaluation.comparing.passes_all import PassesAll, passes_all
     from kantan_agents.lab.evaluation.comparing.preference import preferred
 
 __all__ = [
@@ -26,7 +26,7 @@ __getattr__, __dir__ = lazy_names(
     {
         "kantan_agents.lab.evaluation.comparing.compare_variants": ("compare",),
         "kantan_agents.lab.evaluation.comparing.comparison": ("Comparison", "MetricComparison"),
-        "kantan_agents.lab.evaluation.comparing.passes_all": ("PassesAll", "passes_all"),
+        "kantan_agents.lab.evaluation.comparing.all_of_k": ("PassesAll", "passes_all"),
         "kantan_agents.lab.evaluation.comparing.preference": ("preferred",),
     },
 )

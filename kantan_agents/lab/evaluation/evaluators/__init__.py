@@ -1,6 +1,5 @@
 """Evaluators: what gives scores to the run of a case."""
 
-from kantan_agents.lab.evaluation.evaluators import judges
 from kantan_agents.lab.evaluation.evaluators.evaluator import Evaluator, as_evaluator, evaluator
 from kantan_agents.lab.evaluation.evaluators.figures import cost, latency, tokens
 from kantan_agents.lab.evaluation.evaluators.judged import judged
@@ -31,7 +30,6 @@ __all__ = [
     "exact",
     "json_fields",
     "judged",
-    "judges",
     "latency",
     "matches",
     "normalized",

@@ -116,10 +116,11 @@ def simulated(agent: Agent[Any], user: SimulatedUser) -> Agent[Any]:
 
     The user writes the first message. The conversation ends when the user says that the goal is met or gives
     up, after ``max_turns`` answers, or when a run waits for an approval. The output of the run has
-    ``"ended"``, which of these it was, ``"turns"``, the number of answers, and ``"conversation"``, the messages
-    with ``"role"`` and ``"content"``. The turns share a session and a context, and the agent's middleware is
-    around each of them. All of them are in one trace, whose metadata have the prompt of the user as ``simulated_user``. Tokens and
-    cost include those of the user. A change of the user is not noticed by ``evaluate``: use another name.
+    ``"ended"``, which of these it was, ``"turns"``, the number of answers, and ``"conversation"``, the
+    messages with ``"role"`` and ``"content"``. The turns share a session and a context, and the agent's
+    middleware is around each of them. All of them are in one trace, whose metadata have the prompt of the
+    user as ``simulated_user``. Tokens and cost include those of the user. A change of the user is not
+    noticed by ``evaluate``: use another name.
 
     Args:
         agent: The agent under test.
@@ -171,7 +172,7 @@ class _Talk(Middleware):
 
     async def run(self, run: Run, call_next: Next) -> None:
         """Hold the conversation, and give it to the stages as the result of the run."""
-        run.result = await self._conversation(run)  # type: ignore[assignment]  # any value may be a result
+        run.result = await self._conversation(run)
         await call_next(run)
 
     async def _conversation(self, run: Run) -> Any:
@@ -207,7 +208,7 @@ class _Talk(Middleware):
         text = shown_to_judge(*texts) if said else "The conversation has not begun. Write the first message."
         config = RunConfig(trace_include_sensitive_data=run.records_sensitive_data)
         context = await self._person.run_async(text, dict(part), run_config=config)
-        return run_result(context).final_output  # type: ignore[no-any-return]  # a UserTurn
+        return run_result(context).final_output
 
 
 def _is_written(key: str) -> bool:

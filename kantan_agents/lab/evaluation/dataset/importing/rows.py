@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime, time
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -65,7 +66,7 @@ def rows_of_parquet(found: LocatedCases, path: Path) -> list[Row]:
         DatasetFileError: E100, it is not, or the file cannot be read.
     """
     try:
-        from pyarrow import parquet
+        parquet: Any = import_module("pyarrow.parquet")
     except ImportError as error:
         reason = "a Parquet file needs pyarrow: python -m pip install pyarrow; or save it as .jsonl"
         raise found.error(None, reason) from error
@@ -90,10 +91,9 @@ def rows_of_frame(source: Any) -> list[Row]:
         rows = source.to_dict(orient="records")
     else:
         rows = source
-    listed = (
-        list(rows) if isinstance(rows, Iterable) and not isinstance(rows, (str, bytes, Mapping)) else [None]
-    )
-    if not all(isinstance(row, Mapping) for row in listed):
+    is_listed = isinstance(rows, Iterable) and not isinstance(rows, (str, bytes, Mapping))
+    listed: list[Any] = list(rows) if is_listed else [rows]
+    if not is_listed or not all(isinstance(row, Mapping) for row in listed):
         reason = f"must be a file, a data frame or rows as dicts, not {shown(source)}"
         raise InvalidOptionError(option="source", reason=reason)
     return list(enumerate(map(plain_row, listed), 1))
