@@ -86,7 +86,7 @@ def test_a_table_with_one_column_and_one_that_names_its_separator_are_read(tmp_p
         (
             "question;answer\na;b;c\n",
             {"columns": FAQ},
-            "line 2: separated by ';', it has 3 cells, and the header has 2",
+            "line 2: it has 3 cells, and the header has 2",
         ),
         (
             "question;answer\na;b\n",
@@ -109,7 +109,7 @@ def test_a_table_with_one_column_and_one_that_names_its_separator_are_read(tmp_p
         ("input;id\na;1\nb;1\n", {}, "line 3: the id '1' is also in line 2"),
         ("", {}, "it has no rows"),
         ("input;x\n", {}, "it has no rows"),
-        ('input;x\n"a;b\n', {}, "it is not a table that can be read"),
+        ('input;x\n"a;b\n', {}, "it is not CSV that can be read"),
     ],
 )
 def test_a_table_that_is_wrong_is_refused_with_its_line(

@@ -25,8 +25,8 @@ from kantan_agents.lab.evaluation.dataset.importing.rows import (
     rows_of_json,
     rows_of_parquet,
 )
-from kantan_agents.lab.evaluation.dataset.importing.separated import read_separated
 from kantan_agents.lab.evaluation.dataset.located_cases import LocatedCases
+from kantan_agents.lab.evaluation.dataset.separated import read_table
 from kantan_agents.support.arguments import shown
 
 Format = Literal["rows", "langfuse", "promptfoo"]
@@ -105,7 +105,8 @@ def _rows(
         return rows_of_parquet(found, path)
     if suffix in TABLES:
         inputs = inputs_of(columns) if format == "rows" else ()
-        return read_separated(found, read_text(path), separator, inputs)
+        table = read_table(found, read_text(path), inputs, separator)
+        return () if table is None else table.rows
     if suffix in (".json", ".jsonl"):
         return listed_rows(found, rows_of_json(found, path, read_text(path)), *_KEYS[format])
     raise found.error(None, f"its name must end in {', '.join((*TABLES, '.jsonl', '.json'))} or .parquet")
