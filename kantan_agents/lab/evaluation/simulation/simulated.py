@@ -61,7 +61,7 @@ class UserTurn(BaseModel):
     """What a simulated user says.
 
     Attributes:
-        thought: What the person makes of the last answer.
+        thought: What the person thinks of the last answer.
         message: The next message.
         status: Whether the conversation goes on.
     """

@@ -26,7 +26,7 @@ def file(folder: Path, name: str, content: str | bytes) -> Path:
     return path
 
 
-def told(path: Any, **options: Any) -> str:
+def reason_for(path: Any, **options: Any) -> str:
     """Return what is said about a file that cannot be imported."""
     with pytest.raises(DatasetFileError) as caught:
         import_dataset(path, **options)
@@ -68,7 +68,7 @@ def test_a_separator_is_not_guessed(tmp_path: Path) -> None:
     (case,) = import_dataset(path)  # only one separator gives a column input
     assert case.metadata == {"x,y": "2,3"}
     path = file(tmp_path, "t.csv", "input,x;input\n1,2;3\n")
-    assert "',' and ';' both give a table; say which separates the cells: separator=','" in told(path)
+    assert "',' and ';' both give a table; say which separates the cells: separator=','" in reason_for(path)
     assert import_dataset(path, separator=";").cases[0].input == "3"
 
 
@@ -115,7 +115,7 @@ def test_a_table_with_one_column_and_one_that_names_its_separator_are_read(tmp_p
 def test_a_table_that_is_wrong_is_refused_with_its_line(
     text: str, options: Mapping[str, Any], says: str, tmp_path: Path
 ) -> None:
-    assert says in told(file(tmp_path, "t.csv", text), **options)
+    assert says in reason_for(file(tmp_path, "t.csv", text), **options)
 
 
 def test_columns_are_parts_of_cases_and_others_are_metadata(tmp_path: Path) -> None:
@@ -132,19 +132,24 @@ def test_columns_are_parts_of_cases_and_others_are_metadata(tmp_path: Path) -> N
 @pytest.mark.parametrize("content", ['[{"input": "a"}]', '{"data": [{"input": "a"}]}', '{"input": "a"}'])
 def test_json_has_rows_in_a_list(content: str, tmp_path: Path) -> None:
     assert [case.input for case in import_dataset(file(tmp_path, "t.json", content))] == ["a"]
-    assert "row 1 is 7, and not an object" in told(file(tmp_path, "t.json", "[7]"))
-    assert "it is not JSON" in told(file(tmp_path, "t.jsonl", "{"))
+    assert "row 1: it is 7, and not an object" in reason_for(file(tmp_path, "t.json", "[7]"))
+    row = {"input": "a", "data": {"x": [1]}, "rows": [{"input": "b"}]}
+    for name in ("t.json", "t.jsonl"):
+        assert import_dataset(file(tmp_path, name, json.dumps(row))).cases[0].metadata["data"] == {"x": [1]}
+    assert "it is not JSON" in reason_for(file(tmp_path, "t.jsonl", "{"))
 
 
 def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
-    assert "its name must end in .csv, .tsv, .txt, .jsonl, .json or .parquet" in told(tmp_path / "t.xlsx")
-    assert "No such file" in told(tmp_path / "t.csv")
-    assert "it is UTF-16" in told(file(tmp_path, "t.csv", "input\na\n".encode("utf-16")))
+    assert "its name must end in .csv, .tsv, .txt, .jsonl, .json or .parquet" in reason_for(
+        tmp_path / "t.xlsx"
+    )
+    assert "No such file" in reason_for(tmp_path / "t.csv")
+    assert "it is UTF-16" in reason_for(file(tmp_path, "t.csv", "input\na\n".encode("utf-16")))
 
 
 def test_parquet_needs_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    assert "a Parquet file needs pyarrow: python -m pip install pyarrow" in told(
+    assert "a Parquet file needs pyarrow: python -m pip install pyarrow" in reason_for(
         file(tmp_path, "t.parquet", "x")
     )
 
@@ -221,7 +226,7 @@ def test_items_of_langfuse_are_read_from_its_api_and_from_its_csv(tmp_path: Path
     row = ",".join('"' + cell.replace('"', '""') + '"' for cell in cells)
     path = file(tmp_path, "items.csv", f"id,input,expected_output,metadata,source_trace_id\n{row}\n")
     assert import_dataset(path, format="langfuse", columns=columns).cases == (wanted,)
-    assert "say which of 'question', 'lang' is the input" in told(path, format="langfuse")
+    assert "say which of 'question', 'lang' is the input" in reason_for(path, format="langfuse")
 
 
 @pytest.mark.parametrize(
@@ -236,7 +241,7 @@ def test_each_kind_of_input_of_langfuse_becomes_one(given: Any, becomes: Any, tm
     path = file(tmp_path, "i.jsonl", json.dumps({**ITEM, "input": given, "metadata": "note"}))
     (case,) = import_dataset(path, format="langfuse")
     assert case.input == becomes and case.metadata["langfuse"] == "note"
-    assert "not an item of a Langfuse dataset" in told(
+    assert "not an item of a Langfuse dataset" in reason_for(
         file(tmp_path, "j.jsonl", '{"a": 1}'), format="langfuse"
     )
 

@@ -172,7 +172,7 @@ async def test_a_judge_of_tools_sees_the_tools_and_the_calls() -> None:
         (lambda: judges.tool_choice(tools=[1]), "tools: 1 is not a tool"),
         (
             lambda: judges.Criterion(Prompt("p", "1", "x"), ("anser",)),
-            "'anser' is none of question, reference",
+            "'anser' must be one of question, reference",
         ),
     ],
 )

@@ -20,7 +20,6 @@ from kantan_agents.lab.evaluation.dataset.importing.columns import (
 from kantan_agents.lab.evaluation.dataset.importing.rows import (
     TABLES,
     Row,
-    listed_rows,
     rows_of_frame,
     rows_of_json,
     rows_of_parquet,
@@ -108,7 +107,7 @@ def _rows(
         table = read_table(found, read_text(path), inputs, separator)
         return () if table is None else table.rows
     if suffix in (".json", ".jsonl"):
-        return listed_rows(found, rows_of_json(found, path, read_text(path)), *_KEYS[format])
+        return rows_of_json(found, path, read_text(path), _KEYS[format])
     raise found.error(None, f"its name must end in {', '.join((*TABLES, '.jsonl', '.json'))} or .parquet")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, time
 from importlib import import_module
 from pathlib import Path
@@ -16,47 +16,40 @@ from kantan_agents.support.arguments import shown
 
 Row: TypeAlias = tuple[int, Mapping[str, Any]]
 TABLES: Final = (".csv", ".tsv", ".txt")
+_OF_A_ROW: Final = ("input", "vars")
 _MISSING: Final = ("NAType", "NaTType")
 
 
-def rows_of_json(found: LocatedCases, path: Path, text: str) -> list[tuple[int, Any]]:
-    """Return what is in a file of JSON or JSON Lines: each line, or the one value of the file, as line 1.
-
-    Raises:
-        DatasetFileError: E100, it is not JSON.
-    """
-    if path.suffix.lower() == ".json":
-        return [(1, _read(found, 1, text))]
-    lines = enumerate(text.split("\n"), 1)
-    return [(number, _read(found, number, line)) for number, line in lines if line.strip()]
-
-
-def listed_rows(found: LocatedCases, values: Iterable[tuple[int, Any]], *keys: str) -> list[Row]:
-    """Return rows, those of a list in place of the list, each of which must be a dict.
+def rows_of_json(found: LocatedCases, path: Path, text: str, keys: Sequence[str]) -> list[Row]:
+    """Return the rows in a file of JSON Lines, or of JSON: a list of rows, one row, or a dict around them.
 
     Args:
         found: Makes the errors.
-        values: Rows, lists of rows, or dicts with such a list.
-        *keys: Names that such a list may have.
+        path: The file.
+        text: What is in it.
+        keys: Names of what is inside such a dict.
 
     Raises:
-        DatasetFileError: E100, something is no dict.
+        DatasetFileError: E100, it is not JSON, or a row is not a dict.
     """
-    rows: list[Row] = []
-    for line, value in values:
-        inner = value
-        while isinstance(inner, Mapping) and (key := next((one for one in keys if _holds(inner, one)), None)):
-            inner = inner[key]
-        several = inner if isinstance(inner, list) else [inner]
-        for place, row in enumerate(several, 1):
-            if not isinstance(row, Mapping):
-                raise found.error(line, f"row {place} is {shown(row)}, and not an object with columns")
-            rows.append((place if isinstance(inner, list) else line, row))
+    if path.suffix.lower() == ".json":
+        rows = list(enumerate(_unwrapped(_read(found, 1, text), keys), 1))
+    else:
+        lines = enumerate(text.split("\n"), 1)
+        rows = [(number, _read(found, number, line)) for number, line in lines if line.strip()]
+    for number, row in rows:
+        if not isinstance(row, Mapping):
+            raise found.error(number, f"it is {shown(row)}, and not an object with columns")
     return rows
 
 
-def _holds(value: Mapping[str, Any], key: str) -> bool:
-    return isinstance(value.get(key), (list, dict))
+def _unwrapped(value: Any, keys: Sequence[str]) -> list[Any]:
+    while isinstance(value, Mapping) and not any(name in value for name in _OF_A_ROW):
+        inner = [value[key] for key in keys if isinstance(value.get(key), (list, dict))]
+        if not inner:
+            break
+        value = inner[0]
+    return value if isinstance(value, list) else [value]
 
 
 def rows_of_parquet(found: LocatedCases, path: Path) -> list[Row]:

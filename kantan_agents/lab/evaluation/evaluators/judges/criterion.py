@@ -35,7 +35,7 @@ from kantan_agents.models.rubric import rubric_of
 def _are_parts(_: object, __: object, names: tuple[str, ...]) -> None:
     for name in names:
         if name not in PARTS:
-            raise InvalidOptionError(option="shows", reason=f"{name!r} is none of {', '.join(PARTS)}")
+            raise InvalidOptionError(option="shows", reason=f"{name!r} must be one of {', '.join(PARTS)}")
 
 
 @attrs.frozen
