@@ -61,7 +61,7 @@ class PassesAll:
         low, high = self.interval
         first = f", and 1 of 1 in {self.rates[0]:.1%}" if self.k > 1 else ""
         passes = f"{self.variant} passes {self.k} of {self.k} on {self.metric} in {self.rate:.1%}"
-        return f"{passes} of {self.cases} cases (95% interval {low:.1%} to {high:.1%}){first}"
+        return f"{passes} of {_counted(self.cases, 'case')} (95% interval {low:.1%} to {high:.1%}){first}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON data, with the text."""
@@ -109,7 +109,8 @@ def passes_all(
     fewest = min(n for _, n in counts)
     wanted = fewest if k is None else checked_int("k", k, 1)
     if wanted > fewest:
-        reason = f"is {wanted}, and a case has {fewest} runs with a score; evaluate with repeats={wanted}"
+        found = f"a case has {_counted(fewest, 'run')} with a score"
+        reason = f"is {wanted}, and {found}; evaluate with repeats={wanted}"
         raise InvalidOptionError(option="k", reason=reason)
     rates = tuple(
         math.fsum(math.comb(c, each) / math.comb(n, each) for c, n in counts) / len(counts)
@@ -118,6 +119,10 @@ def passes_all(
     # Kish's effective number: cases of one conversation are taken as one.
     independent = int(len(counts) ** 2 / sum(size**2 for size in units.values()) + _ROUNDING)
     return PassesAll(results.variant, metric, rates, len(counts), independent)
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _passes(run: CaseResult, metric: str, threshold: float) -> bool | None:

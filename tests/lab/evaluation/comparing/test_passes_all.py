@@ -73,7 +73,10 @@ def test_cases_of_one_conversation_count_as_one() -> None:
     ("ask", "says"),
     [
         (lambda: passes_all(results([1.0]), "okay"), "metric: no run has a score of 'okay'; there are ok"),
-        (lambda: passes_all(results([1.0, 1.0], [1.0]), "ok", 2), "k: is 2, and a case has 1 runs"),
+        (
+            lambda: passes_all(results([1.0, 1.0], [1.0]), "ok", 2),
+            "k: is 2, and a case has 1 run with a score",
+        ),
         (lambda: passes_all(results([1.0]), "ok", 0), "k: must be"),
         (lambda: passes_all([], "ok"), "results: must be the results of a variant"),  # type: ignore[arg-type]
         (lambda: passes_all(results([1.0]), "ok", threshold=-1), "threshold: must be"),

@@ -101,4 +101,4 @@ if __name__ == "__main__":
         record_traces(database)
         for each in sys.argv[2:] or judges.CRITERIA:
             found = measure(each, sys.argv[1], TraceStore(database))
-            print(found.true_positive.text, found.true_negative.text, sep="\n", end="\n\n")
+            print(each, found.true_positive.text, found.true_negative.text, sep="\n", end="\n\n")
