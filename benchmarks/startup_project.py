@@ -114,6 +114,7 @@ def commands(folder: Path) -> dict[str, list[str]]:
         "eval report": ["v1", "v2", "--output", "comparison.html"],
         "eval label": ["LAST", "--metric", "length", "--by", "mia"],
         "eval dataset": ["questions.jsonl"],
+        "eval diff": ["questions.jsonl", "questions.jsonl"],
         "rollout status": [],
         "rollout history": ["support"],
         "rollout promote": ["support"],

@@ -35,6 +35,7 @@ from kantan_agents.errors.durable import (
     UnknownDurableAgentError,
 )
 from kantan_agents.errors.evaluation import (
+    CriterionError,
     DatasetFileError,
     EmptyDatasetError,
     EvaluationBudgetError,
@@ -239,6 +240,7 @@ __all__ = [
     "ContextTypeError",
     "ConversationNotFoundError",
     "ConversationsFileError",
+    "CriterionError",
     "DatasetFileError",
     "DeadlineExceededError",
     "DelegatedAgentError",

@@ -120,3 +120,19 @@ class UnusableLabelsError(KantanAgentsError):
     template = "The labels for {metric!r} cannot be used: {reason}"
     metric: str
     reason: str
+
+
+class CriterionError(KantanAgentsError):
+    """A ready-made judge gives no score: the case lacks what it needs, or the verdict is not usable.
+
+    Attributes:
+        judge: Name of the judge.
+        case: Id of the case.
+        reason: What is missing, and what to do.
+    """
+
+    code = "E205"
+    template = "The judge {judge!r} gives no score for the case {case!r}: {reason}"
+    judge: str
+    case: str
+    reason: str

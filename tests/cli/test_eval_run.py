@@ -113,6 +113,7 @@ def test_failed_scores_and_failed_runs_are_shown(
         ("tokens:14", "tokens_limit", 0.0),
         ("cost:1", "cost_limit", None),
         ("sorry=contains:a=b", "sorry", 0.0),
+        ("rouge_l", "rouge_l", None),
     ],
 )
 def test_ready_made_evaluators_are_named_in_words(
@@ -314,6 +315,9 @@ def test_after_ctrl_c_the_same_command_goes_on(
         ),
         (["--evaluator", "valid:no_schema.json"], "valid:no_schema.json: "),
         (["--evaluator", "judged:5"], "judged takes no value"),
+        (["--evaluator", "correctness:5"], "correctness takes no value"),
+        (["--evaluator", "groundedness:a,,b"], "groundedness:a,,b: must be names of tools"),
+        (["--evaluator", "similar"], "similar needs the name of an embedding model"),
         (["--judge-model", "gpt-5"], "--judge-model: is for --evaluator judged; add it"),
         (["--unseal", "final"], "[E75] Invalid option --unseal: orders.jsonl is not sealed"),
         (["--unseal", " "], "[E75] Invalid option --unseal: must say why"),

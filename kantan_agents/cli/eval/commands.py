@@ -6,6 +6,7 @@ from typing import Annotated, Optional
 
 import typer
 
+from kantan_agents.cli.eval.diff_datasets import diff
 from kantan_agents.cli.eval.run import run
 from kantan_agents.cli.replay.cohort import LastOption, SampleOption, SeedOption
 from kantan_agents.cli.replay.cohort import LimitOption as CohortLimitOption
@@ -109,6 +110,7 @@ def dataset(
     write_dataset(db, output, filters, force=force, as_json=as_json)
 
 
+app.command("diff")(diff)
 app.command("run")(run)
 
 

@@ -16,7 +16,7 @@ from kantan_agents.cli.terminal.load_object import load_object
 from kantan_agents.core.prompt import Prompt
 from kantan_agents.errors import FileArgumentError, InvalidOptionError
 from kantan_agents.lab.evaluation import Evaluator, evaluator, evaluators
-from kantan_agents.lab.evaluation.evaluators import as_evaluator
+from kantan_agents.lab.evaluation.evaluators import as_evaluator, judges
 from kantan_agents.support.nearest import nearest
 
 _OPTION: Final = "--evaluator"
@@ -73,6 +73,10 @@ _KINDS: Final = {
     "latency": _Kind(lambda text: evaluators.latency(_number(text)), "seconds", evaluators.latency),
     "tokens": _Kind(lambda text: evaluators.tokens(_number(text)), "a number", evaluators.tokens),
     "cost": _Kind(lambda text: evaluators.cost(_number(text)), "an amount", evaluators.cost),
+    "normalized": _Kind(None, None, evaluators.normalized),
+    "rouge_l": _Kind(None, None, evaluators.rouge_l),
+    "chrf": _Kind(None, None, evaluators.chrf),
+    "similar": _Kind(evaluators.similar, "the name of an embedding model"),
 }
 
 
@@ -83,8 +87,8 @@ def read_evaluators(
 
     Args:
         entries: The descriptions.
-        agent: The agent whose prompt ``judged`` judges by.
-        judge_model: The model of ``judged``; None for that of the agent.
+        agent: The agent whose prompt ``judged`` judges by, and whose tools ``tool_choice`` does.
+        judge_model: The model of the judges; None for that of the agent.
 
     Raises:
         InvalidOptionError: E75, there is no such evaluator, its value is invalid, two have one name, or there
@@ -92,22 +96,42 @@ def read_evaluators(
         FileArgumentError: E79, a file cannot be read.
         ModelNotFoundError: E19, there is no such model for the judge.
     """
-    kinds = {**_KINDS, _JUDGED: _Kind(None, None, lambda: _judged(agent, judge_model))}
+    asking = _judges(agent, judge_model)
+    kinds = {**_KINDS, **asking}
     found: dict[str, Evaluator] = {}
     is_judged = False
     for entry in entries:
         named = _NAMED.fullmatch(entry)
         metric, what = (None, entry) if named is None else (named["metric"], named["what"])
         one = _read(what, kinds)
-        is_judged = is_judged or what == _JUDGED
+        is_judged = is_judged or what.partition(":")[0] in asking
         one = one if metric is None else attrs.evolve(one, name=metric)
         if one.name in found:
             reason = f"two are named {one.name!r}; name one of them, such as other={what}"
             raise InvalidOptionError(option=_OPTION, reason=reason)
         found[one.name] = one
     if judge_model is not None and not is_judged:
-        raise InvalidOptionError(option=_JUDGE_OPTION, reason=f"is for {_OPTION} {_JUDGED}; add it")
+        raise InvalidOptionError(
+            option=_JUDGE_OPTION,
+            reason=f"is for {_OPTION} {_JUDGED}; add it, or {', '.join(judges.CRITERIA)}",
+        )
     return list(found.values())
+
+
+def _judges(agent: Agent[Any], model: str | None) -> Mapping[str, _Kind]:
+    """Return the judges by name; those of sources take the names of tools."""
+    own = agent.model if model is None else model
+
+    def kind(one: judges.Criterion) -> _Kind:
+        options: dict[str, Any] = {"tools": agent.tools} if "tools" in one.shows else {}
+        if "sources" not in one.shows:
+            return _Kind(None, None, lambda: one(model=own, **options))
+        return _Kind(
+            lambda text: one(model=own, sources=_listed(text)), "names of tools", lambda: one(model=own)
+        )
+
+    found = {name: kind(one) for name, one in judges.CRITERIA.items()}
+    return {**found, _JUDGED: _Kind(None, None, lambda: _judged(agent, model))}
 
 
 def _judged(agent: Agent[Any], model: str | None) -> Evaluator:

@@ -47,8 +47,8 @@ EvaluatorOption = Annotated[
         metavar="WHAT",
         help="What gives a score: exact, contains:TEXT, matches:REGEX, json_fields:PATH,PATH, "
         "valid:SCHEMA.json, used_tools:TOOL,TOOL, not_used:TOOL, latency:SECONDS, tokens:N, cost:AMOUNT, "
-        "judged, or MODULE:NAME for one in a Python module; may be repeated. METRIC=WHAT gives it another "
-        "name.",
+        "normalized, rouge_l, chrf, similar:MODEL, judged, correctness or another ready-made judge, or "
+        "MODULE:NAME for one in a Python module; may be repeated. METRIC=WHAT gives it another name.",
         show_default=False,
     ),
 ]
@@ -57,7 +57,7 @@ JudgeModelOption = Annotated[
     typer.Option(
         "--judge-model",
         metavar="NAME",
-        help="The model of the evaluator judged; by default that of the agent.",
+        help="The model of the judges; by default that of the agent.",
         show_default=False,
     ),
 ]

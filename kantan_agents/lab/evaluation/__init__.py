@@ -10,8 +10,23 @@ from kantan_agents.support.package_names import lazy_names
 require_extra("lab")
 
 if TYPE_CHECKING:
-    from kantan_agents.lab.evaluation.comparing import Comparison, MetricComparison, compare, preferred
-    from kantan_agents.lab.evaluation.dataset import Case, Dataset, SealedDataset, Split
+    from kantan_agents.lab.evaluation.comparing import (
+        Comparison,
+        MetricComparison,
+        PassesAll,
+        compare,
+        passes_all,
+        preferred,
+    )
+    from kantan_agents.lab.evaluation.dataset import (
+        Case,
+        ChangedCase,
+        Dataset,
+        DatasetDiff,
+        SealedDataset,
+        Split,
+        import_dataset,
+    )
     from kantan_agents.lab.evaluation.evaluators import Evaluator, evaluator
     from kantan_agents.lab.evaluation.experiment.evaluating import evaluate, evaluate_async
     from kantan_agents.lab.evaluation.experiment.evaluation import Evaluation
@@ -39,15 +54,18 @@ if TYPE_CHECKING:
     )
     from kantan_agents.lab.evaluation.report import write_report
     from kantan_agents.lab.evaluation.scores import Score
+    from kantan_agents.lab.evaluation.simulation import SimulatedUser, goal_met, simulated
     from kantan_agents.lab.experiment.watching import ToolUse
 
 __all__ = [
     "Case",
     "CaseResult",
+    "ChangedCase",
     "Comparison",
     "CorrectedComparison",
     "CorrectedScore",
     "Dataset",
+    "DatasetDiff",
     "Evaluation",
     "Evaluator",
     "FinishedCase",
@@ -60,9 +78,11 @@ __all__ = [
     "LabelledItem",
     "Measure",
     "MetricComparison",
+    "PassesAll",
     "Progress",
     "Score",
     "SealedDataset",
+    "SimulatedUser",
     "Split",
     "ToolUse",
     "VariantResults",
@@ -74,18 +94,37 @@ __all__ = [
     "evaluate",
     "evaluate_async",
     "evaluator",
+    "goal_met",
+    "import_dataset",
     "judge_quality",
     "labels_of",
+    "passes_all",
     "preferred",
     "remove_label",
+    "simulated",
     "write_report",
 ]
 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "kantan_agents.lab.evaluation.comparing": ("Comparison", "MetricComparison", "compare", "preferred"),
-        "kantan_agents.lab.evaluation.dataset": ("Case", "Dataset", "SealedDataset", "Split"),
+        "kantan_agents.lab.evaluation.comparing": (
+            "Comparison",
+            "MetricComparison",
+            "PassesAll",
+            "compare",
+            "passes_all",
+            "preferred",
+        ),
+        "kantan_agents.lab.evaluation.dataset": (
+            "Case",
+            "ChangedCase",
+            "Dataset",
+            "DatasetDiff",
+            "SealedDataset",
+            "Split",
+            "import_dataset",
+        ),
         "kantan_agents.lab.evaluation.evaluators": ("Evaluator", "evaluator"),
         "kantan_agents.lab.evaluation.experiment.evaluating": ("evaluate", "evaluate_async"),
         "kantan_agents.lab.evaluation.experiment.evaluation": ("Evaluation",),
@@ -114,5 +153,6 @@ __getattr__, __dir__ = lazy_names(
         "kantan_agents.lab.evaluation.report": ("write_report",),
         "kantan_agents.lab.evaluation.scores": ("Score",),
         "kantan_agents.lab.experiment.watching": ("ToolUse",),
+        "kantan_agents.lab.evaluation.simulation": ("SimulatedUser", "goal_met", "simulated"),
     },
 )

@@ -14,6 +14,17 @@ from kantan_agents.toolkit.shell.shells import BackgroundShell, Shells
 _used: ContextVar[BackgroundShells | None] = ContextVar("kantan_agents_background_shells", default=None)
 
 
+class _Numbers(Iterator[int]):
+    """The numbers in ids, from 1. They do not hold their owner, which ends its commands when it is collected."""
+
+    def __init__(self) -> None:
+        self.last = 0
+
+    def __next__(self) -> int:
+        self.last += 1
+        return self.last
+
+
 class BackgroundShells:
     """What runs have in the background for longer than a run, until ``end()``.
 
@@ -30,7 +41,7 @@ class BackgroundShells:
     """
 
     def __init__(self) -> None:
-        self._last = 0
+        self._numbers = _Numbers()
         self._of: dict[Hashable, Shells] = {}
         weakref.finalize(self, _kill, self._of)
 
@@ -76,17 +87,12 @@ class BackgroundShells:
             root: Their directory.
         """
         if tools not in self._of:
-            self._of[tools] = Shells(most, root, numbers=self._numbers())
+            self._of[tools] = Shells(most, root, numbers=self._numbers)
         return self._of[tools]
 
     def skip(self, number: int) -> None:
         """Give no command an id with a number up to this one: an earlier process has used them."""
-        self._last = max(self._last, number)
-
-    def _numbers(self) -> Iterator[int]:
-        while True:
-            self._last += 1
-            yield self._last
+        self._numbers.last = max(self._numbers.last, number)
 
 
 def used_by(run: Run | None) -> BackgroundShells | None:

@@ -237,8 +237,9 @@ async def test_a_new_repository_is_left_and_one_that_runs_programs_is_not(root: 
     result = await run(root, "git init -q . && git config core.fsmonitor 'touch pwned'")
     assert ".git/config is now .git/config.set-aside" in result
     shutil.rmtree(root / ".git")
-    result = await run(root, "mkdir away && git init -q --separate-git-dir away/x . ; git init -q --bare")
+    result = await run(root, "mkdir away && git init -q --separate-git-dir away/x .")
     assert ".git is now .git.set-aside" in result
+    result = await run(root, "git init -q --bare")
     assert "HEAD is now HEAD.set-aside" in result
 
 

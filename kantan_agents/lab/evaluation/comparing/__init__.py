@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from kantan_agents.support.package_names import lazy_names
 
 if TYPE_CHECKING:
+    from kantan_agents.lab.evaluation.comparing.all_of_k import PassesAll, passes_all
     from kantan_agents.lab.evaluation.comparing.compare_variants import compare
     from kantan_agents.lab.evaluation.comparing.comparison import Comparison, MetricComparison
     from kantan_agents.lab.evaluation.comparing.preference import preferred
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
 __all__ = [
     "Comparison",
     "MetricComparison",
+    "PassesAll",
     "compare",
+    "passes_all",
     "preferred",
 ]
 
@@ -23,6 +26,7 @@ __getattr__, __dir__ = lazy_names(
     {
         "kantan_agents.lab.evaluation.comparing.compare_variants": ("compare",),
         "kantan_agents.lab.evaluation.comparing.comparison": ("Comparison", "MetricComparison"),
+        "kantan_agents.lab.evaluation.comparing.all_of_k": ("PassesAll", "passes_all"),
         "kantan_agents.lab.evaluation.comparing.preference": ("preferred",),
     },
 )

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import csv
 import io
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from threading import Lock
 from typing import Any, Final, Literal
 
 from kantan_agents.errors import DatasetFileError
 from kantan_agents.lab.evaluation.dataset.case import Case
 from kantan_agents.lab.evaluation.dataset.located_cases import REFERENCES, LocatedCases
+from kantan_agents.lab.evaluation.dataset.separated import Table, read_table
 from kantan_agents.support.nearest import nearest
 
 _PLAIN: Final = ("id", "input", "expected", "conversation")
@@ -27,9 +25,6 @@ _LISTED: Final = "input, expected, id, conversation, context.NAME and metadata.N
 _USE_JSONL: Final = "save it as .jsonl"
 _SEPARATORS: Final = {".csv": (",", ";", "\t"), ".tsv": ("\t",)}
 SUFFIXES: Final = tuple(_SEPARATORS)
-# Excel reads and writes it as the first line.
-_SEP_LINE: Final = re.compile(r'"?sep=(.)"?\r?\n')
-_limit_of_cells: Final = Lock()
 
 
 def read_csv(path: Path, text: str) -> list[Case]:
@@ -43,87 +38,36 @@ def read_csv(path: Path, text: str) -> list[Case]:
         DatasetFileError: E100, the header or a row is not as described.
     """
     found = LocatedCases(path)
-    said = _SEP_LINE.match(text)
-    if said is not None:
-        text = f"\n{text[said.end() :]}"  # a blank line, so that lines keep their numbers
-    separator = _separator_of(path, text) if said is None else said[1]
-    with _cells_up_to(len(text)):
-        _read_rows(found, csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator))
+    table = read_table(found, text, ("input",), separators=_SEPARATORS[path.suffix.lower()])
+    if table is None:
+        raise found.error(None, f"it has no header; its columns are {_LISTED}")
+    columns = _checked_columns(found, table)
+    for line, row in table.rows:
+        found.add(line, _values(found, line, columns, row))
     return found.cases
 
 
-@contextmanager
-def _cells_up_to(length: int) -> Iterator[None]:
-    """Let cells be as long as a file; the limit is one of the process."""
-    with _limit_of_cells:
-        before = csv.field_size_limit()
-        csv.field_size_limit(max(before, length))
-        try:
-            yield
-        finally:
-            csv.field_size_limit(before)
-
-
-def _separator_of(path: Path, text: str) -> str:
-    """Return what separates the columns of the header: the first that gives a column ``input``."""
-    header = next((line for line in io.StringIO(text, newline=None) if line.strip()), "")
-    separators = _SEPARATORS[path.suffix.lower()]
-    columns = {each: _columns(next(csv.reader([header], delimiter=each), [])) for each in separators}
-    with_input = (each for each in separators if "input" in columns[each])
-    return next(with_input, max(separators, key=lambda each: len(columns[each])))
-
-
-def _columns(row: Sequence[str]) -> list[str]:
-    columns = [cell.strip() for cell in row]
-    while columns and not columns[-1]:
-        columns.pop()
-    return ["expected" if column in REFERENCES else column for column in columns]
-
-
-def _read_rows(found: LocatedCases, reader: Any) -> None:
-    header: Sequence[str] | None = None
-    before = 0
-    try:
-        for row in reader:
-            first_line, before = before + 1, reader.line_num
-            if not any(cell.strip() for cell in row):
-                continue
-            if header is None:
-                header = _checked_header(found, first_line, row)
-            else:
-                found.add(first_line, _values(found, first_line, header, row))
-    except csv.Error as error:
-        raise found.error(reader.line_num, f"it is not CSV that can be read: {error}") from error
-    if header is None:
-        raise found.error(None, f"it has no header; its columns are {_LISTED}")
-
-
-def _checked_header(found: LocatedCases, line: int, row: Sequence[str]) -> Sequence[str]:
-    columns = _columns(row)
+def _checked_columns(found: LocatedCases, table: Table) -> list[str]:
+    columns = ["expected" if column in REFERENCES else column for column in table.columns]
     for column in columns:
         group, _, name = column.partition(".")
         if column not in _PLAIN and not (group in _GROUPS and name):
-            near = nearest(column, _PLAIN) if column else None
+            near = nearest(column, _PLAIN)
             hint = f"the columns are {_LISTED}" if near is None else f"did you mean {near!r}?"
-            raise found.error(line, f"the column {column!r} is unknown; {hint}")
+            raise found.error(table.line, f"the column {column!r} is unknown; {hint}")
         if columns.count(column) > 1:
-            raise found.error(line, f"the column {column!r} occurs twice")
+            raise found.error(table.line, f"the column {column!r} occurs twice")
     if "input" not in columns:
-        raise found.error(line, f"it has no column input; the first line names the columns: {_LISTED}")
+        reason = f"it has no column input; the first line names the columns: {_LISTED}"
+        raise found.error(table.line, reason)
     return columns
 
 
-def _values(found: LocatedCases, line: int, header: Sequence[str], row: Sequence[str]) -> dict[str, Any]:
-    cells = len(row)
-    while cells > len(header) and not row[cells - 1].strip():
-        cells -= 1
-    if cells != len(header):
-        reason = (
-            f"it has {cells} cells, and the header has {len(header)}; put a cell with separators in quotes"
-        )
-        raise found.error(line, reason)
+def _values(
+    found: LocatedCases, line: int, columns: Sequence[str], row: Mapping[str, str | None]
+) -> dict[str, Any]:
     values: dict[str, Any] = {group: {} for group in _GROUPS}
-    for column, cell in zip(header, row, strict=False):
+    for column, cell in zip(columns, row.values(), strict=True):
         group, _, name = column.partition(".")
         if cell and name:
             values[group][name] = cell

@@ -15,6 +15,7 @@ from typing_extensions import Self, Unpack
 from kantan_agents.errors import DatasetFileError, InvalidOptionError, SealedDatasetError
 from kantan_agents.lab.evaluation.dataset.assignment import Fractions, checked_seed, part_of
 from kantan_agents.lab.evaluation.dataset.case import Case, checked_cases
+from kantan_agents.lab.evaluation.dataset.diff import diff as diff_of_cases
 from kantan_agents.lab.evaluation.dataset.files import dataset_path, load_cases, save_cases
 from kantan_agents.lab.evaluation.dataset.jsonl import checked_seal
 from kantan_agents.lab.evaluation.dataset.recorded_cases import WantedCases, recorded_cases
@@ -144,6 +145,8 @@ class Dataset:
     def hash(self) -> str:
         """SHA-256 of the ids and hashes of the cases, as 64 hex digits; their order does not matter."""
         return content_hash(sorted([case.id, case.hash] for case in self.cases))
+
+    diff = diff_of_cases
 
     def filter(self, predicate: Callable[[Case], object]) -> Self:
         """Return a dataset with the cases for which ``predicate`` returns something true."""

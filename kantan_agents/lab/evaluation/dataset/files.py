@@ -40,7 +40,7 @@ def load_cases(place: Path) -> tuple[list[Case], Mapping[str, Any] | None]:
     Raises:
         DatasetFileError: E100, the file cannot be read, or is not a dataset.
     """
-    text = _read_text(place)
+    text = read_text(place)
     return (read_csv(place, text), None) if _is_csv(place) else read_jsonl(place, text)
 
 
@@ -61,7 +61,7 @@ def _is_csv(place: Path) -> bool:
     return place.suffix.lower() in SUFFIXES
 
 
-def _read_text(path: Path) -> str:
+def read_text(path: Path) -> str:
     """Return the text of a file in UTF-8, without a byte order mark.
 
     Raises:

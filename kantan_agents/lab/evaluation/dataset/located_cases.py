@@ -18,10 +18,12 @@ class LocatedCases:
 
     Args:
         path: The file, for errors.
+        unit: What a number is called in them.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, unit: str = "line") -> None:
         self._path = path
+        self._unit = unit
         self._lines: dict[str, int] = {}
         self.cases: list[Case] = []
 
@@ -41,14 +43,13 @@ class LocatedCases:
             raise self.error(line, error.reason) from error
         first = self._lines.setdefault(case.id, line)
         if first != line:
-            raise self.error(line, f"the id {case.id!r} is also in line {first}; {_advice(values)}")
+            raise self.error(line, f"the id {case.id!r} is also in {self._unit} {first}; {_advice(values)}")
         self.cases.append(case)
 
     def error(self, line: int | None, reason: str) -> DatasetFileError:
         """Return the error about a line; None for the whole file."""
-        return DatasetFileError(
-            path=str(self._path), reason=reason if line is None else f"line {line}: {reason}"
-        )
+        located = reason if line is None else f"{self._unit} {line}: {reason}"
+        return DatasetFileError(path=str(self._path), reason=located)
 
 
 def _advice(values: Mapping[str, Any]) -> str:

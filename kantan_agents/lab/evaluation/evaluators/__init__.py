@@ -12,6 +12,7 @@ from kantan_agents.lab.evaluation.evaluators.pairwise import (
 )
 from kantan_agents.lab.evaluation.evaluators.schemas import valid
 from kantan_agents.lab.evaluation.evaluators.status import status
+from kantan_agents.lab.evaluation.evaluators.texts import chrf, normalized, rouge_l, similar
 from kantan_agents.lab.evaluation.evaluators.tool_use import ExpectedCall, call, not_used, used_tools
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "Preference",
     "as_evaluator",
     "call",
+    "chrf",
     "contains",
     "cost",
     "evaluator",
@@ -30,8 +32,11 @@ __all__ = [
     "judged",
     "latency",
     "matches",
+    "normalized",
     "not_used",
     "pairwise",
+    "rouge_l",
+    "similar",
     "status",
     "tokens",
     "used_tools",

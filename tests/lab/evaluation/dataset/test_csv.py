@@ -85,7 +85,7 @@ BAD: dict[str, tuple[str, str]] = {
     "no input": ("expected,id\nx,1\n", "line 1: it has no column input; the first line names the columns"),
     "unknown column": ("input,expectd\n", "line 1: the column 'expectd' is unknown; did you mean 'expected'"),
     "foreign column": ("input,zzz\n", "line 1: the column 'zzz' is unknown; the columns are"),
-    "a column without a name": ("input,,id\n", "line 1: the column '' is unknown"),
+    "a column without a name": ("input,,id\n", "line 1: a column has no name"),
     "semicolons without input": ("expected;id\nx;1\n", "line 1: it has no column input"),
     "two references": ("input,expected,ideal\n", "line 1: the column 'expected' occurs twice"),
     "a group without a name": ("input,context.\n", "line 1: the column 'context.' is unknown"),

@@ -1,0 +1,135 @@
+"""``passes_all``: how often all of k runs of a case pass."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any, Final
+
+import attrs
+
+from kantan_agents.errors import InvalidOptionError
+from kantan_agents.lab.evaluation.comparing.paired_values import runs_of_cases
+from kantan_agents.lab.evaluation.experiment.results import CaseResult, VariantResults
+from kantan_agents.lab.evaluation.statistics import Interval, clopper_pearson
+from kantan_agents.support.arguments import checked_int, checked_number, shown
+
+_ROUNDING: Final = 1e-9
+
+
+@attrs.frozen
+class PassesAll:
+    """How often all of k runs of a case pass.
+
+    Attributes:
+        variant: Name of the variant.
+        metric: The metric.
+        rates: The share of cases of which 1, 2, ..., k runs all pass.
+        cases: Number of cases.
+        independent: How many independent cases they are worth: fewer, if some are of one conversation.
+    """
+
+    variant: str
+    metric: str
+    rates: tuple[float, ...]
+    cases: int
+    independent: int
+
+    @property
+    def k(self) -> int:
+        """How many runs must all pass."""
+        return len(self.rates)
+
+    @property
+    def rate(self) -> float:
+        """The share of cases of which all k runs pass."""
+        return self.rates[-1]
+
+    @property
+    def interval(self) -> Interval:
+        """The interval of that share, at a level of 95 %, for other cases of the same kind.
+
+        It is Clopper and Pearson's, with parts of cases rounded outwards.
+        """
+        passed = self.rate * self.independent
+        low = clopper_pearson(math.floor(passed + _ROUNDING), self.independent).low
+        return Interval(low, clopper_pearson(math.ceil(passed - _ROUNDING), self.independent).high)
+
+    @property
+    def text(self) -> str:
+        """One sentence with the interval."""
+        low, high = self.interval
+        first = f", and 1 of 1 in {self.rates[0]:.1%}" if self.k > 1 else ""
+        passes = f"{self.variant} passes {self.k} of {self.k} on {self.metric} in {self.rate:.1%}"
+        return f"{passes} of {_counted(self.cases, 'case')} (95% interval {low:.1%} to {high:.1%}){first}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON data, with the text."""
+        return {**attrs.asdict(self), "interval": [*self.interval], "text": self.text}
+
+
+def passes_all(
+    results: VariantResults, metric: str, k: int | None = None, *, threshold: float = 0.5
+) -> PassesAll:
+    """Return how often all of k runs of a case pass: what a user gets who comes k times.
+
+    An agent that passes 80 % of its runs passes four times in a row in 41 % of the cases if chance decides,
+    and in 80 % if the case decides. Of a case with c passing runs out of n, the share is C(c, k) / C(n, k).
+    This is the unbiased estimate of pass^k of Yao et al. (2024), "tau-bench: A Benchmark for Tool-Agent-User
+    Interaction in Real-World Domains" (arXiv 2406.12045).
+
+    A run that has failed, or whose score has failed, does not pass. One that the metric does not apply to is
+    left out.
+
+    Args:
+        results: The results of a variant, of an evaluation with ``repeats``.
+        metric: The metric.
+        k: How many runs must pass; by default as many as each case has.
+        threshold: From which score on a run passes, 0 or more.
+
+    Raises:
+        InvalidOptionError: E75, no run has such a score, a case has fewer than k, or an argument is invalid.
+    """
+    if not isinstance(results, VariantResults):
+        reason = f'must be the results of a variant, such as evaluation["v1"], not {shown(results)}'
+        raise InvalidOptionError(option="results", reason=reason)
+    passing = checked_number("threshold", threshold)
+    counts: list[tuple[int, int]] = []
+    units: Counter[str] = Counter()
+    for (case_id, _), runs in runs_of_cases(results).items():
+        passed = [one for one in (_passes(run, metric, passing) for run in runs) if one is not None]
+        if passed:
+            counts.append((sum(passed), len(passed)))
+            units[runs[0].conversation or f"case {case_id}"] += 1
+    if metric not in results.metrics:
+        known = ", ".join(results.metrics) or "no scores at all"
+        raise InvalidOptionError(
+            option="metric", reason=f"no run has a score of {metric!r}; there are {known}"
+        )
+    fewest = min(n for _, n in counts)
+    wanted = fewest if k is None else checked_int("k", k, 1)
+    if wanted > fewest:
+        found = f"a case has {_counted(fewest, 'run')} with a score"
+        reason = f"is {wanted}, and {found}; evaluate with repeats={wanted}"
+        raise InvalidOptionError(option="k", reason=reason)
+    rates = tuple(
+        math.fsum(math.comb(c, each) / math.comb(n, each) for c, n in counts) / len(counts)
+        for each in range(1, wanted + 1)
+    )
+    # Kish's effective number: cases of one conversation are taken as one.
+    independent = int(len(counts) ** 2 / sum(size**2 for size in units.values()) + _ROUNDING)
+    return PassesAll(results.variant, metric, rates, len(counts), independent)
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _passes(run: CaseResult, metric: str, threshold: float) -> bool | None:
+    """Return whether a run passes; None if the metric does not apply to it."""
+    if run.status == "failed":
+        return False
+    score = run.scores.get(metric)
+    if score is None:
+        return None
+    return score.value is not None and score.value >= threshold

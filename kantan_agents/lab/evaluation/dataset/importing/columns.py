@@ -1,0 +1,119 @@
+"""Which column of a table is which part of a case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from kantan_agents.errors import InvalidOptionError
+from kantan_agents.lab.evaluation.dataset.located_cases import REFERENCES, LocatedCases
+from kantan_agents.support.arguments import shown
+from kantan_agents.support.nearest import nearest
+
+_PLAIN: Final = ("input", "expected", "id", "conversation", "earlier")
+_GROUPS: Final = ("context", "metadata")
+_OWN: Final = {**{name: name for name in (*_PLAIN, *_GROUPS)}, **dict.fromkeys(REFERENCES, "expected")}
+
+
+def checked_columns(columns: Any) -> Mapping[str, str | None]:
+    """Return a map of columns to parts of a case; E75 unless it is one."""
+    given = {} if columns is None else columns
+    if not isinstance(given, Mapping):
+        reason = f'must be a dict, such as {{"question": "input"}}, not {shown(columns)}'
+        raise InvalidOptionError(option="columns", reason=reason)
+    for column, part in given.items():
+        if part is not None and part not in _PLAIN and not _is_named(part):
+            reason = (
+                f"{column!r} must be {', '.join(_PLAIN)}, context.NAME or metadata.NAME, or None to leave it "
+                f"out, not {shown(part)}"
+            )
+            raise InvalidOptionError(option="columns", reason=reason)
+    return dict(given)
+
+
+def _is_named(part: Any) -> bool:
+    group, _, name = part.partition(".") if isinstance(part, str) else ("", "", "")
+    return group in _GROUPS and bool(name)
+
+
+def inputs_of(columns: Mapping[str, str | None]) -> set[str]:
+    """Return the columns that may be the input."""
+    return {column for column, part in columns.items() if part == "input"} or {"input"}
+
+
+def check_header(found: LocatedCases, names: Iterable[str], columns: Mapping[str, str | None]) -> None:
+    """Check that the columns of a map are there, and that one is the input.
+
+    Raises:
+        DatasetFileError: E100, they are not.
+    """
+    there = list(dict.fromkeys(names))
+    if not there:
+        raise found.error(None, "it has no rows")
+    for column in columns:
+        if column not in there:
+            near = nearest(column, there)
+            hint = f"there are {', '.join(map(repr, there))}" if near is None else f"did you mean {near!r}?"
+            raise found.error(None, f"it has no column {column!r}; {hint}")
+    if not inputs_of(columns) & {*there}:
+        listed = ", ".join(map(repr, there))
+        reason = f'say which column is the input, such as columns={{"{there[0]}": "input"}}; it has {listed}'
+        raise found.error(None, reason)
+
+
+def values_of(
+    found: LocatedCases, line: int, row: Mapping[str, Any], columns: Mapping[str, str | None]
+) -> dict[str, Any]:
+    """Return the arguments of ``Case`` for a row. What no part names is metadata.
+
+    Raises:
+        DatasetFileError: E100, two columns are one part, or there is no input.
+    """
+    values: dict[str, Any] = {group: {} for group in _GROUPS}
+    for column, value in row.items():
+        part = columns[column] if column in columns else _OWN.get(column, column)
+        if part is None or value is None:
+            continue
+        group, _, name = part.partition(".")
+        if part in _GROUPS and isinstance(value, Mapping):
+            values[part] |= value
+        elif group in _GROUPS and name:
+            values[group][name] = value
+        elif part not in _PLAIN:
+            values["metadata"][column] = value
+        elif part in values:
+            raise found.error(line, f"two columns are {part}; leave one out: columns={{{column!r}: None}}")
+        else:
+            values[part] = value
+    if values.get("input") in (None, ""):
+        raise found.error(line, "the input is empty")
+    for part in ("input", "id", "conversation"):
+        if part in values:
+            values[part] = _as_text(values[part])
+    return values
+
+
+def split_input(
+    found: LocatedCases, line: int, fields: Mapping[str, Any], columns: Mapping[str, str | None]
+) -> dict[str, Any]:
+    """Return the input, and the other fields as context, of a dict that another tool has as input.
+
+    Raises:
+        DatasetFileError: E100, it is not known which field is the input.
+    """
+    wanted = inputs_of(columns) & {*fields} or ({*fields} if len(fields) == 1 else set())
+    if len(wanted) != 1:
+        listed = ", ".join(map(repr, fields))
+        example = next(iter(fields), "question")
+        reason = f'say which of {listed} is the input, such as columns={{"{example}": "input"}}'
+        raise found.error(line, reason)
+    (name,) = wanted
+    context = {key: value for key, value in fields.items() if key != name and value is not None}
+    return {"input": _as_text(fields[name]), "context": context}
+
+
+def _as_text(value: Any) -> Any:
+    """Return numbers as texts: an id 7, also where missing values have made it 7.0."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return value
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

@@ -1,0 +1,131 @@
+"""``import_dataset``: a dataset of a table with any columns, a data frame, or an export of another tool."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from kantan_agents.errors import InvalidOptionError
+from kantan_agents.lab.evaluation.dataset.dataset import Dataset
+from kantan_agents.lab.evaluation.dataset.files import read_text
+from kantan_agents.lab.evaluation.dataset.importing import langfuse, promptfoo
+from kantan_agents.lab.evaluation.dataset.importing.columns import (
+    check_header,
+    checked_columns,
+    inputs_of,
+    values_of,
+)
+from kantan_agents.lab.evaluation.dataset.importing.rows import (
+    TABLES,
+    Row,
+    rows_of_frame,
+    rows_of_json,
+    rows_of_parquet,
+)
+from kantan_agents.lab.evaluation.dataset.located_cases import LocatedCases
+from kantan_agents.lab.evaluation.dataset.separated import read_table
+from kantan_agents.support.arguments import shown
+
+Format = Literal["rows", "langfuse", "promptfoo"]
+
+_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
+    "rows": ("data", "rows"),
+    "langfuse": langfuse.KEYS,
+    "promptfoo": promptfoo.KEYS,
+}
+
+
+def import_dataset(
+    source: Any,
+    *,
+    format: Format = "rows",
+    columns: Mapping[str, str | None] | None = None,
+    separator: str | None = None,
+    name: str | None = None,
+) -> Dataset:
+    """Return a dataset of a table with any columns, a data frame, or an export of Langfuse or promptfoo.
+
+        import_dataset("faq.csv", columns={"question": "input", "answer": "expected"})
+        import_dataset(frame, columns={"question": "input"})
+        import_dataset("items.json", format="langfuse")
+
+    Save it afterwards, in the format that ``Dataset.load`` and the commands read. Nothing is downloaded,
+    executed or used as a path.
+
+    Args:
+        source: A file with rows: ``.csv``, ``.tsv`` or ``.txt``, ``.jsonl``, ``.json``, or ``.parquet`` if
+            pyarrow is installed. Or a data frame of pandas or polars, an Arrow table, or dicts.
+        format: ``"rows"``; ``"langfuse"`` for items of a dataset, of which archived ones are left out; or
+            ``"promptfoo"`` for results or test cases, each test once.
+        columns: What a column is: ``"input"``, ``"expected"``, ``"id"``, ``"conversation"``, ``"earlier"``,
+            ``"context.NAME"`` or ``"metadata.NAME"``; None leaves it out. Columns of the same name need no
+            entry, and all others are metadata. In an export, it names the field of the input or the variable
+            that is the input, and the others are context.
+        separator: What separates the cells of a text file. By default the one of comma, semicolon, tab and
+            ``|`` that divides the header and gives each row as many cells; an error if two of them do.
+        name: Name of the dataset; by default that of the file.
+
+    Raises:
+        DatasetFileError: E100, the file cannot be read or is not such a table, a column is not there, or the
+            input is not known. The error names the line or row.
+        InvalidOptionError: E75, an argument is invalid.
+    """
+    if format not in _KEYS:
+        reason = f"must be one of {', '.join(_KEYS)}, not {shown(format)}"
+        raise InvalidOptionError(option="format", reason=reason)
+    if separator is not None and (not isinstance(separator, str) or len(separator) != 1):
+        reason = f"must be one character, not {shown(separator)}"
+        raise InvalidOptionError(option="separator", reason=reason)
+    parts = checked_columns(columns)
+    is_file = isinstance(source, (str, os.PathLike))
+    path = Path(source) if is_file else Path("the data frame")
+    is_text = is_file and path.suffix.lower() in (*TABLES, ".jsonl")
+    found = LocatedCases(path, "line" if is_text else "row")
+    rows = _rows(found, path, format, parts, separator) if is_file else rows_of_frame(source)
+    if format == "rows":
+        check_header(found, (column for _, row in rows for column in row), parts)
+    seen: set[str] = set()
+    for line, row in rows:
+        if format == "promptfoo" and _is_repeated(row, seen):
+            continue
+        values = _values(found, line, row, format, parts)
+        if values is not None:
+            found.add(line, values)
+    return Dataset(name or path.stem, found.cases)
+
+
+def _rows(
+    found: LocatedCases, path: Path, format: Format, columns: Mapping[str, str | None], separator: str | None
+) -> Iterable[Row]:
+    suffix = path.suffix.lower()
+    if suffix == ".parquet":
+        return rows_of_parquet(found, path)
+    if suffix in TABLES:
+        inputs = inputs_of(columns) if format == "rows" else ()
+        table = read_table(found, read_text(path), inputs, separator)
+        return () if table is None else table.rows
+    if suffix in (".json", ".jsonl"):
+        return rows_of_json(found, path, read_text(path), _KEYS[format])
+    raise found.error(None, f"its name must end in {', '.join((*TABLES, '.jsonl', '.json'))} or .parquet")
+
+
+def _values(
+    found: LocatedCases, line: int, row: Mapping[str, Any], format: Format, columns: Mapping[str, str | None]
+) -> dict[str, Any] | None:
+    if format == "langfuse":
+        return langfuse.langfuse_values(found, line, row, columns)
+    if format == "promptfoo":
+        return promptfoo.promptfoo_values(found, line, row, columns)
+    return values_of(found, line, row, columns)
+
+
+def _is_repeated(row: Mapping[str, Any], seen: set[str]) -> bool:
+    """Return whether a result is about a test that another prompt or provider was given before."""
+    if "response" not in row and "testIdx" not in row:
+        return False
+    key = str(row.get("testIdx", row.get("vars")))
+    is_repeated = key in seen
+    seen.add(key)
+    return is_repeated

@@ -1,0 +1,60 @@
+"""Items of a Langfuse dataset: what its API, its SDKs and its export as CSV, JSON or JSON Lines give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kantan_agents.lab.evaluation.dataset.importing.columns import split_input
+from kantan_agents.lab.evaluation.dataset.json_data import NotJSONDataError, read_json
+from kantan_agents.lab.evaluation.dataset.located_cases import LocatedCases
+
+KEYS: Final = ("data", "items")
+"""Names of the list of items in the answers of its API."""
+_ARCHIVED: Final = "ARCHIVED"
+
+
+def langfuse_values(
+    found: LocatedCases, line: int, row: Mapping[str, Any], columns: Mapping[str, str | None]
+) -> dict[str, Any] | None:
+    """Return the arguments of ``Case`` for an item; None for one that is archived.
+
+    Raises:
+        DatasetFileError: E100, it is not an item, or it is not known what of it is the input.
+    """
+    if "input" not in row:
+        raise found.error(line, "it is not an item of a Langfuse dataset, which has an input")
+    if row.get("status") == _ARCHIVED:
+        return None
+    metadata = _data(row.get("metadata"))
+    values: dict[str, Any] = {
+        "id": row.get("id") or "",
+        "expected": _data(_either(row, "expectedOutput", "expected_output")),
+        "metadata": metadata if isinstance(metadata, Mapping) else {"langfuse": metadata} if metadata else {},
+    }
+    for one, other in (
+        ("sourceTraceId", "source_trace_id"),
+        ("sourceObservationId", "source_observation_id"),
+    ):
+        if source := _either(row, one, other):
+            values["metadata"] = {**values["metadata"], other: source}
+    given = _data(row["input"])
+    if isinstance(given, Mapping):
+        return {**values, **split_input(found, line, given, columns)}
+    if given in (None, ""):
+        raise found.error(line, "the input is empty")
+    return {**values, "input": given if isinstance(given, (str, list)) else row["input"]}
+
+
+def _either(row: Mapping[str, Any], one: str, other: str) -> Any:
+    return row.get(one, row.get(other))
+
+
+def _data(value: Any) -> Any:
+    """Return objects and lists in a cell of a CSV file as such; a text, also one such as 7, stays a text."""
+    if not isinstance(value, str) or value[:1] not in ("{", "["):
+        return value
+    try:
+        return read_json(value)
+    except NotJSONDataError:
+        return value

@@ -1,0 +1,153 @@
+"""What a judge is shown of a finished case, each part under a heading of its own."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+import attrs
+
+from kantan_agents.errors import InvalidOptionError
+from kantan_agents.lab.evaluation.dataset.json_data import data_in
+from kantan_agents.lab.evaluation.evaluators.versions import version_of_function
+from kantan_agents.lab.evaluation.finished_case import FinishedCase
+from kantan_agents.support.arguments import shown
+
+Texts: TypeAlias = list[tuple[str, Any]]
+"""Headings, each with its content: a text, or JSON data."""
+Sources: TypeAlias = str | Sequence[str] | Callable[[FinishedCase], Iterable[str]] | None
+"""Where the sources of an answer are: names of tools, or a function; None for the results of all tools."""
+
+
+@attrs.frozen
+class Given:
+    """What a judge is given beside the finished case.
+
+    Attributes:
+        sources: Where the sources are.
+        tools: Names and descriptions of the tools that there were to choose from.
+    """
+
+    sources: Sources = None
+    tools: Mapping[str, str] = attrs.field(factory=dict)
+
+    def version(self) -> Mapping[str, Any]:
+        """Return what identifies it, as JSON data."""
+        given = self.sources
+        named = version_of_function(given, "sources") if callable(given) else given
+        return {"sources": named, "tools": dict(self.tools)}
+
+
+@attrs.frozen
+class Part:
+    """One thing that a judge is shown.
+
+    Attributes:
+        read: Returns it with its headings; nothing if the case has none.
+        missing: What the case lacks then, and what to do.
+        option: The option of a judge that it depends on.
+    """
+
+    read: Callable[[FinishedCase, Given], Texts]
+    missing: str = ""
+    option: str | None = None
+
+
+def _reference(finished: FinishedCase, _given: Given) -> Texts:
+    return [] if finished.expected is None else [("The reference", finished.expected)]
+
+
+def _sources(finished: FinishedCase, given: Given) -> Texts:
+    wanted = given.sources
+    if callable(wanted):
+        texts = list(wanted(finished))
+    else:
+        names = None if wanted is None else {wanted} if isinstance(wanted, str) else {*wanted}
+        uses = [use for use in finished.tool_calls if names is None or use.name in names]
+        texts = [one for use in uses if use.output for one in _passages(use.output)]
+    return [(f"Source {number}", text) for number, text in enumerate(texts, 1)]
+
+
+def _passages(output: str) -> list[Any]:
+    """Return the passages that a tool has returned: the items of a JSON list, or its whole result."""
+    data = data_in(output)
+    return data if isinstance(data, list) else [output]
+
+
+def _calls(finished: FinishedCase, _given: Given) -> Texts:
+    calls = [
+        {
+            "tool": use.name,
+            "arguments": use.arguments,
+            "result": "(refused)" if use.is_refused else use.output,
+        }
+        for use in finished.tool_calls
+    ]
+    return [("The tool calls, in order", calls or "(no tool was called)")]
+
+
+PARTS: Final[Mapping[str, Part]] = {
+    "question": Part(lambda finished, _: [("The input of the agent", finished.case.whole_input)]),
+    "reference": Part(
+        _reference,
+        "it has no reference output; add expected to the case, or leave this judge out for this dataset",
+    ),
+    "sources": Part(
+        _sources,
+        "no sources are recorded; let the agent fetch them with a tool, or say with sources=... which tools "
+        "return them, or give a function of the finished case",
+        "sources",
+    ),
+    "tools": Part(
+        lambda _, given: [("The tools there were", dict(given.tools))] * bool(given.tools), "", "tools"
+    ),
+    "calls": Part(_calls),
+    "answer": Part(lambda finished, _: [("The answer to judge", finished.text)]),
+}
+"""All parts by name."""
+
+
+def checked_sources(value: Any) -> Sources:
+    """Return where sources are; E75 unless it says so."""
+    listed = [value] if isinstance(value, str) else value
+    if value is None or (callable(value) and not isinstance(value, type)):
+        return value
+    if (
+        isinstance(listed, Sequence)
+        and listed
+        and all(isinstance(one, str) and one.strip() for one in listed)
+    ):
+        return tuple(listed)
+    reason = f"must be names of tools, or a function of the finished case, not {shown(value)}"
+    raise InvalidOptionError(option="sources", reason=reason)
+
+
+def described_tools(tools: Any) -> Mapping[str, str]:
+    """Return tools as names with descriptions.
+
+    Args:
+        tools: Tools of an agent, plain functions, or a dict of names and descriptions.
+
+    Raises:
+        InvalidOptionError: E75, it is something else, or empty.
+    """
+    if isinstance(tools, Mapping):
+        found = {str(name): str(text) for name, text in tools.items()}
+    elif isinstance(tools, Iterable) and not isinstance(tools, str):
+        found = dict(map(_described, tools))
+    else:
+        found = {}
+    if not found:
+        reason = (
+            f"must be the tools that the agent could choose from, such as agent.tools, not {shown(tools)}"
+        )
+        raise InvalidOptionError(option="tools", reason=reason)
+    return found
+
+
+def _described(tool: Any) -> tuple[str, str]:
+    name = getattr(tool, "name", None) or getattr(tool, "__name__", None)
+    if not isinstance(name, str):
+        raise InvalidOptionError(option="tools", reason=f"{shown(tool)} is not a tool")
+    return name, str(getattr(tool, "description", None) or inspect.getdoc(tool) or "")

@@ -1,0 +1,5 @@
+"""Simulated users: an agent that plays a person with a goal, in a whole conversation with another agent."""
+
+from kantan_agents.lab.evaluation.simulation.simulated import SimulatedUser, goal_met, simulated
+
+__all__ = ["SimulatedUser", "goal_met", "simulated"]
