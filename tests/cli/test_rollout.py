@@ -44,7 +44,7 @@ def test_the_status_shows_arms_guards_and_the_verdict(kantan_agents: Invoke, db:
     assert (outcome.code, outcome.stderr) == (0, "")
     lines = outcome.stdout.splitlines()
     assert lines[0] == "support:v1-v2 of agent support: running"
-    assert lines[1] == "ramp 50% > 100%, now 50%"
+    assert lines[1] == "ramp 50% > 100%, now 50%, step 0"
     assert lines[3].split()[:3] == ["arm", "share", "units"]
     rows = {line.split()[0]: line.split() for line in lines[4:6]}
     assert rows.keys() == {"v1", "v2"}

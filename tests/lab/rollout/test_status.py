@@ -364,7 +364,7 @@ async def test_an_arm_that_loses_the_scores_of_unhappy_users_is_not_promoted(
         if is_happy or not is_new:
             record_score(context, "thumb", is_happy)
     later = time.time() + 7_200  # no score can come in time any more
-    monkeypatch.setattr("kantan_agents.lab.rollout.observed.units_in_order.time.time", lambda: later)
+    monkeypatch.setattr("kantan_agents.lab.rollout.observed.runs.time.time", lambda: later)
     found = status("support")
     assert found.metric[0].is_better, "to those who look at scores alone"
     assert found.verdict == "continue"
@@ -402,7 +402,7 @@ async def test_runs_under_way_hold_up_those_after_them_so_that_a_slow_arm_does_n
     assert early.verdict == "continue"
     later = time.time() + 601
     with monkeypatch.context() as patched:
-        patched.setattr("kantan_agents.lab.rollout.observed.units_in_order.time.time", lambda: later)
+        patched.setattr("kantan_agents.lab.rollout.observed.runs.time.time", lambda: later)
         assert (await status_async("support")).verdict == "stop", "they hang"
     goes_on.set()
     await asyncio.gather(*running)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import attrs
 
@@ -49,6 +49,7 @@ class ObservedRun:
         seconds: Its duration; None if an error ended it, or if the clock has jumped back.
         tokens: Its input and output tokens; None if they are not known.
         cost: What its model calls have cost; None if it is not known.
+        ended: When it ended, in seconds since 1970; not before it began.
     """
 
     drawn: Drawn
@@ -56,11 +57,18 @@ class ObservedRun:
     seconds: float | None
     tokens: int | None
     cost: float | None
+    ended: float
 
     @classmethod
-    def hanging(cls, drawn: Drawn, seconds: float) -> ObservedRun:
-        """Return what is known about a run that has not ended after so many seconds."""
-        return cls(drawn, failed=True, seconds=seconds, tokens=None, cost=None)
+    def hanging(cls, drawn: Drawn, now: float) -> ObservedRun:
+        """Return what is known about a run that has not ended by now."""
+        return cls(drawn, failed=True, seconds=now - drawn.began, tokens=None, cost=None, ended=now)
+
+    def measured(self, kind: Literal["error", "cost", "tokens", "latency"]) -> float | None:
+        """Return one of its values; None if it has none."""
+        if kind == "error":
+            return float(self.failed)
+        return self.cost if kind == "cost" else self.tokens if kind == "tokens" else self.seconds
 
     @property
     def id(self) -> str:
