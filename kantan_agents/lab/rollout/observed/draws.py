@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Final
 
 import attrs
@@ -39,6 +40,10 @@ class _Unit:
     Attributes:
         low: The number is at least this: the unit had the control at such a share.
         high: The number is below this: the unit had a new arm at such a share.
+        own: Number of its new arm; 0 if not known.
+        steps: Its draws by share; None where its arm was certain.
+        runs: Its runs, in the order in which they began.
+        arms: The arms that it has had.
     """
 
     low: float = 0.0
@@ -46,6 +51,7 @@ class _Unit:
     own: int = 0
     steps: dict[float, Draw | None] = attrs.Factory(dict)
     runs: list[Drawn] = attrs.Factory(list)
+    arms: set[int] = attrs.Factory(set)
 
 
 class Draws:
@@ -56,12 +62,16 @@ class Draws:
     a new arm has the probability (p - low) / (high - low), whatever has happened. At any other share the arm
     is certain, and the runs say nothing about the arms: those of units that had a new arm before the share
     grew, for example.
+
+    Attributes:
+        units: How many units have had each arm, by its number.
     """
 
     def __init__(self) -> None:
         self._units: dict[str, _Unit] = {}
         self._of_run: dict[str, Draw | None] = {}
         self._order: list[Draw] | None = None
+        self.units: Counter[int] = Counter()
 
     def add(self, drawn: Drawn) -> None:
         """Add a run, whether it has ended or not, in any order."""
@@ -72,9 +82,12 @@ class Draws:
         # Ids of runs are in the order in which the runs began.
         if unit.runs and drawn.run_id < unit.runs[-1].run_id:
             runs = sorted((*unit.runs, drawn), key=lambda run: run.run_id)
-            unit = self._units[drawn.unit] = _Unit()
+            unit = self._units[drawn.unit] = _Unit(arms=unit.arms)
         else:
             runs = [drawn]
+        if drawn.arm not in unit.arms:
+            unit.arms.add(drawn.arm)
+            self.units[drawn.arm] += 1
         for run in runs:
             unit.runs.append(run)
             self._of_run[run.run_id] = _added(unit, run)
@@ -89,18 +102,6 @@ class Draws:
             found = (draw for unit in self._units.values() for draw in unit.steps.values() if draw)
             self._order = sorted(found, key=lambda draw: draw.first.run_id)
         return self._order
-
-    def units(self, arms: int) -> list[int]:
-        """Return how many units each arm has had.
-
-        Args:
-            arms: Number of arms.
-        """
-        counts = [0] * arms
-        for unit in self._units.values():
-            for arm in {run.arm for run in unit.runs}:
-                counts[arm] += 1
-        return counts
 
 
 def _added(unit: _Unit, run: Drawn) -> Draw | None:

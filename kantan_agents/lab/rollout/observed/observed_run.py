@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import attrs
 
@@ -55,20 +55,9 @@ class ObservedRun:
     drawn: Drawn
     failed: bool
     seconds: float | None
-    tokens: int | None
+    tokens: float | None
     cost: float | None
     ended: float
-
-    @classmethod
-    def hanging(cls, drawn: Drawn, now: float) -> ObservedRun:
-        """Return what is known about a run that has not ended by now."""
-        return cls(drawn, failed=True, seconds=now - drawn.began, tokens=None, cost=None, ended=now)
-
-    def measured(self, kind: Literal["error", "cost", "tokens", "latency"]) -> float | None:
-        """Return one of its values; None if it has none."""
-        if kind == "error":
-            return float(self.failed)
-        return self.cost if kind == "cost" else self.tokens if kind == "tokens" else self.seconds
 
     @property
     def id(self) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
-from typing import Final, Literal, NamedTuple
+from collections.abc import Iterable
+from typing import Final
 
 from kantan_agents.lab.rollout.observed.draws import Draws
 from kantan_agents.lab.rollout.observed.observed_run import Drawn, ObservedRun
@@ -14,20 +14,6 @@ PATIENCE_SECONDS: Final = 600.0
 """A run that has not ended after so long hangs, or its process was killed."""
 
 _MOST: Final = 1e300
-
-Kind = Literal["error", "cost", "tokens", "latency"]
-
-
-class Value(NamedTuple):
-    """A value of a run.
-
-    Attributes:
-        value: The value; NaN if the run has none.
-        known: When it became known, in seconds since 1970; infinity if it is not known yet.
-    """
-
-    value: float
-    known: float
 
 
 class Runs:
@@ -70,35 +56,26 @@ class Runs:
 
     def under_way(self) -> set[str]:
         """Return the ids of the runs that may still end."""
-        now = self._now()
+        now = self.now
         return {run_id for run_id, one in self._open.items() if now - one.began < PATIENCE_SECONDS}
 
-    def later(self) -> Iterator[tuple[str, int]]:
-        """Yield each run of a draw but the first, with the place of its draw, in the order of beginning."""
-        pairs = ((run, place) for place, one in enumerate(self.draws.in_order()) for run in one.runs[1:])
-        return iter(sorted(pairs))
+    def observed(self, run_ids: Iterable[str]) -> list[ObservedRun]:
+        """Return runs by their ids; those that have not ended as they count so far.
 
-    def value(self, run_id: str, kind: Kind, now: float) -> Value:
-        """Return a value of a run.
-
-        Args:
-            run_id: Id of the run.
-            kind: What to measure.
-            now: The time, in seconds since 1970.
+        The end of a run under way is infinity.
         """
-        run = self.ended.get(run_id)
-        if run is not None:
-            value = run.measured(kind)
-            return Value(math.nan, math.inf) if value is None else Value(value, run.ended)
-        drawn = self._open[run_id]
-        if now - drawn.began < PATIENCE_SECONDS:
-            # An error may still end it, and then it has no duration at all.
-            return Value(0.0 if drawn.arm else 1.0 if kind == "error" else _MOST, math.inf)
-        value = ObservedRun.hanging(drawn, now).measured(kind)
-        return Value(math.nan if value is None else value, drawn.began + PATIENCE_SECONDS)
+        now, ended = self.now, self.ended
+        return [ended.get(run_id) or self._so_far(self._open[run_id], now) for run_id in run_ids]
 
-    def _now(self) -> float:
+    def _so_far(self, drawn: Drawn, now: float) -> ObservedRun:
+        if now - drawn.began >= PATIENCE_SECONDS:
+            return ObservedRun(drawn, True, now - drawn.began, None, None, drawn.began + PATIENCE_SECONDS)
+        # Not how long it takes already: an error may still end it, and then it has no duration at all.
+        most = 0.0 if drawn.arm else _MOST
+        return ObservedRun(drawn, drawn.arm == 0, most, most, most, math.inf)
+
+    @property
+    def now(self) -> float:
+        """The time, in seconds since 1970."""
         # A clock that was set back must not reopen what was settled.
         return max(self._latest, time.time())
-
-    now = property(_now, doc="The time, in seconds since 1970.")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
+from typing import Final, Literal
 
 import attrs
 import numpy as np
@@ -17,12 +19,20 @@ from kantan_agents.lab.rollout.observed.draws import Draw
 from kantan_agents.lab.rollout.observed.observed_run import ObservedRun
 from kantan_agents.lab.rollout.observed.read_runs import begun_runs, ended_runs
 from kantan_agents.lab.rollout.observed.read_scores import new_scores
-from kantan_agents.lab.rollout.observed.runs import Kind, Runs
+from kantan_agents.lab.rollout.observed.runs import Runs
 from kantan_agents.lab.rollout.observed.scores import Scored, Scores
 from kantan_agents.lab.rollout.plan import RolloutPlan
 from kantan_agents.traces.store.connection import reading
 
 Floats = npt.NDArray[np.float64]
+Kind = Literal["error", "cost", "tokens", "latency"]
+
+_VALUES: Final = {
+    "error": attrgetter("failed"),
+    "cost": attrgetter("cost"),
+    "tokens": attrgetter("tokens"),
+    "latency": attrgetter("seconds"),
+}
 
 
 @attrs.frozen(eq=False)
@@ -124,26 +134,36 @@ class Samples:
         draws = self._runs.draws.in_order()
         return _sample(draws, np.zeros(len(draws)))
 
-    def units(self) -> list[int]:
-        """Return how many units each arm has had."""
-        return self._runs.draws.units(len(self._plan.arms))
+    def units(self) -> Mapping[int, int]:
+        """Return how many units each arm has had, by its number."""
+        return self._runs.draws.units
 
-    def measure(self, kind: Kind) -> Sample:
+    def measure(self, kinds: Iterable[Kind]) -> dict[Kind, Sample]:
         """Return the values of the runs; those under way count as the least reason for suspicion.
 
         Args:
-            kind: What to measure.
+            kinds: What to measure.
         """
-        now, draws = self._runs.now, self._runs.draws.in_order()
-        first = np.array([self._runs.value(draw.runs[0], kind, now) for draw in draws]).reshape(-1, 2)
-        began = np.array([draw.first.began for draw in draws], dtype=np.float64)
-        under_way = self._runs.under_way()
-        first_open = next((n for n, draw in enumerate(draws) if draw.runs[0] in under_way), len(draws))
-        fixed = max(first_open + 1, int(np.searchsorted(began, now - GRACE_SECONDS)))
-        later = list(self._runs.later())
-        values = (self._runs.value(run, kind, now).value for run, _ in later)
-        found = _sample(draws, first[:, 0], (began, first[:, 1]), (place for _, place in later), values)
-        return attrs.evolve(found, chances=np.where(np.arange(len(draws)) < fixed, found.chances, 0.0))
+        runs, draws = self._runs, self._runs.draws.in_order()
+        first = runs.observed(draw.runs[0] for draw in draws)
+        began = np.array([run.began for run in first], dtype=np.float64)
+        ended = np.array([run.ended for run in first], dtype=np.float64)
+        first_open = int(np.argmax(np.isinf(ended))) if np.isinf(ended).any() else len(draws)
+        fixed = max(first_open + 1, int(np.searchsorted(began, runs.now - GRACE_SECONDS)))
+        later = sorted((run, place) for place, draw in enumerate(draws) for run in draw.runs[1:])
+        later_runs = runs.observed(run for run, _ in later)
+        whole = _sample(draws, began, None, [place for _, place in later])
+        whole.chances[fixed:] = 0.0
+        found = {}
+        for kind in kinds:
+            values = values_of(first, kind)
+            found[kind] = attrs.evolve(
+                whole,
+                values=values,
+                times=(began, np.where(np.isnan(values), np.inf, ended)),
+                later=attrs.evolve(whole.later, values=values_of(later_runs, kind)),
+            )
+        return found
 
     def scores(self) -> Sample:
         """Return the first score of each draw within the range of the metric, settled, and later ones."""
@@ -176,23 +196,24 @@ class Samples:
         return self._scores.outside
 
 
+def values_of(runs: Iterable[ObservedRun], kind: Kind) -> Floats:
+    """Return a value of each run; NaN for a run that has none."""
+    return np.array([*map(_VALUES[kind], runs)], dtype=np.float64)  # None becomes NaN
+
+
 def _of_scores(scored: Sequence[Scored]) -> Sample:
     later = sorted((place, draw, value) for draw, one in enumerate(scored) for place, value in one.later)
-    return _sample(
-        [one.draw for one in scored],
-        np.array([one.value for one in scored], dtype=np.float64),
-        None,
-        (draw for _, draw, _ in later),
-        (value for _, _, value in later),
-    )
+    values = np.array([one.value for one in scored], dtype=np.float64)
+    found = _sample([one.draw for one in scored], values, None, [draw for _, draw, _ in later])
+    of_later = np.array([value for _, _, value in later], dtype=np.float64)
+    return attrs.evolve(found, later=attrs.evolve(found.later, values=of_later))
 
 
 def _sample(
     draws: Sequence[Draw],
     values: Floats,
     times: tuple[Floats, Floats] | None = None,
-    later_draws: Iterable[int] = (),
-    later_values: Iterable[float] = (),
+    later: Sequence[int] = (),
 ) -> Sample:
     return Sample(
         values,
@@ -201,8 +222,8 @@ def _sample(
         np.array([draw.own for draw in draws], dtype=np.int64),
         times,
         Later(
-            np.fromiter(later_draws, dtype=np.intp),
-            np.fromiter(later_values, dtype=np.float64),
+            np.array(later, dtype=np.intp),
+            np.full(len(later), np.nan),
             np.array([draw.step for draw in draws], dtype=np.float64),
         ),
     )

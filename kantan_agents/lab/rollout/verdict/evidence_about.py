@@ -23,8 +23,7 @@ from kantan_agents.lab.rollout.evidence.differences import difference_bets
 from kantan_agents.lab.rollout.evidence.relative import relative_bets
 from kantan_agents.lab.rollout.evidence.tail import tail_bets
 from kantan_agents.lab.rollout.guard_limits import RolloutGuard
-from kantan_agents.lab.rollout.observed.observed_run import ObservedRun
-from kantan_agents.lab.rollout.observed.samples import Sample, Samples
+from kantan_agents.lab.rollout.observed.samples import Sample, Samples, values_of
 from kantan_agents.lab.rollout.plan import RolloutPlan
 from kantan_agents.lab.rollout.verdict.status import ArmFigures, GuardEvidence, MetricEvidence
 
@@ -52,29 +51,26 @@ def figures(samples: Samples, plan: RolloutPlan, shares: Mapping[str, float]) ->
         shares: The share of each arm now.
     """
     units, scores = samples.units(), samples.all_scores()
-    runs: list[list[ObservedRun]] = [[] for _ in plan.arms]
-    for run in samples.runs:
-        runs[run.arm].append(run)
+    arms = np.array([run.arm for run in samples.runs], dtype=np.int64)
+    failed, costs, tokens, seconds = (
+        values_of(samples.runs, kind) for kind in ("error", "cost", "tokens", "latency")
+    )
     found = []
     for number, name in enumerate(plan.arms):
-        failed, costs, tokens, seconds = (
-            np.array([value for run in runs[number] if (value := run.measured(kind)) is not None])
-            for kind in ("error", "cost", "tokens", "latency")
-        )
-        scored = scores.values[scores.arms == number]
+        own, scored = arms == number, scores.values[scores.arms == number]
         found.append(
             ArmFigures(
                 name,
                 shares[name],
-                len(runs[number]),
+                int(own.sum()),
                 units[number],
                 len(scored),
                 _mean(scored),
-                _mean(failed),
-                _mean(costs),
-                _mean(tokens),
-                _quantile(seconds, 0.5),
-                _quantile(seconds, 0.95),
+                _mean(failed[own]),
+                _mean(costs[own]),
+                _mean(tokens[own]),
+                _quantile(seconds[own], 0.5),
+                _quantile(seconds[own], 0.95),
             )
         )
     return found
@@ -130,16 +126,15 @@ def _difference(values: Any, is_new: Any, share: Any, low: float, high: float) -
     return float(min(max(difference, low), high)) if low <= high else float(difference)
 
 
-def guard_evidence(samples: Samples, plan: RolloutPlan, guard: RolloutGuard, number: int) -> GuardEvidence:
+def guard_evidence(sample: Sample, plan: RolloutPlan, guard: RolloutGuard, number: int) -> GuardEvidence:
     """Return what the runs say about a guard of a new arm.
 
     Args:
-        samples: What was observed.
+        sample: The values of what it is about.
         plan: The plan.
         guard: The guard.
         number: Number of the arm.
     """
-    sample = samples.measure(guard.kind)
     chosen, share = sample.against_control(number, plan.weights[number - 1])
     values, is_new = sample.values[chosen], sample.arms[chosen] == number
     counts = ~np.isnan(values)
@@ -165,8 +160,10 @@ def ratio_evidence(units: Sample) -> Evidence:
 
 
 def _mean(values: npt.NDArray[np.float64]) -> float | None:
-    return float(values.mean()) if len(values) else None
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else None
 
 
 def _quantile(values: npt.NDArray[np.float64], quantile: float) -> float | None:
-    return float(np.quantile(values, quantile, method="inverted_cdf")) if len(values) else None
+    known = values[~np.isnan(values)]
+    return float(np.quantile(known, quantile, method="inverted_cdf")) if len(known) else None

@@ -40,7 +40,12 @@ def judge_rollout(state: RolloutState, samples: Samples) -> RolloutStatus:
     numbers = range(1, len(plan.arms))
     arms = figures(samples, plan, shares_of(state))
     metric = [metric_evidence(samples, plan, number) for number in numbers] if plan.metric is not None else []
-    guards = [guard_evidence(samples, plan, guard, number) for number in numbers for guard in plan.guards]
+    measured = samples.measure({guard.kind for guard in plan.guards})
+    guards = [
+        guard_evidence(measured[guard.kind], plan, guard, number)
+        for number in numbers
+        for guard in plan.guards
+    ]
     level = alarm_level(plan)
     ratio = ratio_evidence(samples.assigned())
     is_lopsided = ratio_evidence(samples.scores()).rejects(level)
