@@ -90,8 +90,8 @@ class Scores:
 
     def _scored(self, draw: Draw) -> Scored | None:
         low, high = self._plan.metric_range
-        known = ((score, run) for run in draw.runs for score in self._of_run.get(run, ()))
-        scores = sorted((one for one, _ in known), key=lambda one: one.place)
+        known = (score for run in draw.runs for score in self._of_run.get(run, ()))
+        scores = sorted(known, key=lambda one: one.place)
         last = draw.first.began + self._plan.score_within
         first = next((one for one in scores if one.at <= last), None)
         if first is None:
@@ -104,6 +104,8 @@ class Scores:
         horizon = max(self._latest, time.time()) - self._plan.score_within
         open_runs = self._runs.under_way()
         for place, draw in enumerate(draws):
+            if draw.chance in (0.0, 1.0):  # no test counts it
+                continue
             if draw.first.run_id in open_runs:
                 return place
             if draw.first.began <= horizon or self._scored(draw) is not None:
