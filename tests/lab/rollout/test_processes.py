@@ -163,8 +163,9 @@ def end(services: Sequence[Popen[str]]) -> None:
     for one in services:
         one.kill()
         one.wait()
-        if one.stdout is not None:
-            one.stdout.close()
+        for stream in (one.stdout, one.stderr):
+            if stream is not None:
+                stream.close()
 
 
 @pytest.mark.slow  # real processes, which serve users for seconds
