@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -93,13 +93,7 @@ class Guard(NamedTuple):
 
     name: str
     value: Callable[[Run], float]
-    bets: _MakesBets
-
-
-class _MakesBets(Protocol):
-    def __call__(
-        self, values: Floats, is_new: Floats, share: Floats, times: tuple[Floats, Floats]
-    ) -> Bets: ...
+    bets: Callable[..., Bets]
 
 
 GUARDS = (
