@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.situations import Floats, Random
+from benchmarks.situations import Random
 from kantan_agents.lab.rollout.evidence.bets import Bets, Later, strongest
 from kantan_agents.lab.rollout.evidence.differences import difference_bets
 from kantan_agents.lab.rollout.evidence.relative import relative_bets

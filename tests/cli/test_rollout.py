@@ -75,6 +75,12 @@ def test_a_database_without_rollouts_says_so(kantan_agents: Invoke, empty: str) 
     assert json.loads(kantan_agents("rollout", "status", "--db", empty, "--json").stdout) == []
 
 
+def test_a_promotion_from_another_step_is_refused(kantan_agents: Invoke, db: str) -> None:
+    refused = kantan_agents("rollout", "promote", "support", "--db", db, "--expect-step", "1")
+    assert (refused.code, "it is at step 0 of its ramp, not at 1" in refused.stderr) == (1, True)
+    assert kantan_agents("rollout", "promote", "support", "--db", db, "--expect-step", "0").code == 0
+
+
 def test_a_promotion_and_a_stop_say_what_all_units_get(kantan_agents: Invoke, db: str) -> None:
     promoted = kantan_agents("rollout", "promote", "support", "--db", db, "--by", "Mia", "--reason", "fine")
     assert (promoted.code, promoted.stdout) == (0, "support:v1-v2: all units get v2\n")
