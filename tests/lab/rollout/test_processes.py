@@ -8,7 +8,6 @@ import threading
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from subprocess import Popen
 from typing import Any
 
 import pytest
@@ -17,7 +16,7 @@ from kantan_agents.errors import RolloutStepError
 from kantan_agents.lab.evaluation.experiment.database import prepare_database
 from kantan_agents.lab.rollout import history, promote, rollouts, stop
 from tests.lab.rollout.trial import rollout, support
-from tests.programs import Preloaded
+from tests.programs import Preloaded, Program
 
 # Each process draws all the time in 8 threads, until all units have the new arm. It reports what it has seen.
 _WORKER = """
@@ -140,7 +139,7 @@ print(json.dumps({"status": agent._choose._shared.state.status, "failed": failed
 """
 
 
-def services(preloaded: Preloaded, path: Path, skews: Sequence[float]) -> list[Popen[str]]:
+def services(preloaded: Preloaded, path: Path, skews: Sequence[float]) -> list[Program]:
     """Start processes that serve users, each with its own error of the clock in seconds."""
     found = [
         preloaded.popen(["-c", _SERVICE, path, str(1_000 * n), str(skew)], encoding="utf-8")
@@ -152,13 +151,13 @@ def services(preloaded: Preloaded, path: Path, skews: Sequence[float]) -> list[P
     return found
 
 
-def ended(services: Sequence[Popen[str]]) -> list[dict[str, Any]]:
+def ended(services: Sequence[Program]) -> list[dict[str, Any]]:
     """Return what the processes report at their end."""
     outputs = [one.communicate(timeout=90)[0] for one in services]
     return [json.loads(output.splitlines()[-1]) for output in outputs]
 
 
-def end(services: Sequence[Popen[str]]) -> None:
+def end(services: Sequence[Program]) -> None:
     """End the processes that have not ended."""
     for one in services:
         one.kill()
@@ -218,7 +217,8 @@ def test_two_people_who_promote_at_once_take_one_step(tmp_path: Path) -> None:
     prepare_database(path)
     agent = support(rollout(store=path, ramp=(0.1, 0.5, 1)))
     assert agent is not None
-    start, results = threading.Barrier(2), []
+    start = threading.Barrier(2)
+    results: list[float | str] = []
 
     def press() -> None:
         start.wait()
