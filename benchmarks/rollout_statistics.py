@@ -41,6 +41,7 @@ from benchmarks.rollout_situations import (
     drawn,
     slower,
 )
+from benchmarks.rollout_users import BEHAVIORS, alarms
 from benchmarks.situations import Floats
 from kantan_agents.lab.evaluation.statistics.distributions import t_quantile
 from kantan_agents.lab.rollout.evidence import (
@@ -263,6 +264,21 @@ def alarm_table(repeats: int, workers: int) -> tuple[Table, list[str]]:
     return table, [" ".join(key) for key, alarms in found.items() if alarms.evidence > most]
 
 
+def users_table(repeats: int, workers: int) -> tuple[Table, list[str]]:
+    """Return the table of false alarms with users who come again, and which promises are missed."""
+    rows = [(number, at_edge) for number in range(len(BEHAVIORS)) for at_edge in (False, True)]
+    jobs = [partial(alarms, number, at_edge=at_edge, repeats=repeats) for number, at_edge in rows]
+    title = f"False alarms with users who come again, {repeats:,} rollouts each, %"
+    table = Table("users", "new arm", "error", "cost", "latency", title=title)
+    missed = []
+    most = ALPHA + 2.0 * math.sqrt(ALPHA * (1.0 - ALPHA) / repeats)
+    for (number, at_edge), found in zip(rows, _computed(jobs, workers), strict=True):
+        name, arm = BEHAVIORS[number].name, "as bad as allowed" if at_edge else "equal"
+        table.add_row(name, arm, *(f"{100 * one:.1f}" for one in found))
+        missed += [f"{name}, {arm}"] if max(found) > most else []
+    return table, missed
+
+
 def price_table(repeats: int, workers: int) -> Table:
     """Return the table of sample sizes."""
     title = f"Sample size, {repeats:,} rollouts each"
@@ -292,6 +308,9 @@ def report(console: Console, repeats: int, workers: int) -> list[str]:
     seconds = speed()
     table, missed = alarm_table(repeats, workers)
     console.print(table)
+    table, of_users = users_table(max(1, repeats // 10), workers)
+    console.print(table)
+    missed += of_users
     console.print(price_table(max(1, repeats // 4), workers))
     console.print(f"100,000 observations, all tests, an interval and a forecast: {seconds:.2f} s")
     missed += [f"{seconds:.2f} s, promised {SECONDS}"] if seconds > SECONDS else []
@@ -306,7 +325,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--repeats", type=int, help="rollouts of each kind (4,000; quick: 100)")
+    parser.add_argument(
+        "--repeats",
+        type=int,
+        help="rollouts of each kind (4,000; quick: 100), a tenth where users come again",
+    )
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args(arguments)
     console = Console(width=None if sys.stdout.isatty() else 120)

@@ -44,7 +44,7 @@ def test_the_status_shows_arms_guards_and_the_verdict(kantan_agents: Invoke, db:
     assert (outcome.code, outcome.stderr) == (0, "")
     lines = outcome.stdout.splitlines()
     assert lines[0] == "support:v1-v2 of agent support: running"
-    assert lines[1] == "ramp 50% > 100%, now 50%"
+    assert lines[1] == "ramp 50% > 100%, now 50%, step 0"
     assert lines[3].split()[:3] == ["arm", "share", "units"]
     rows = {line.split()[0]: line.split() for line in lines[4:6]}
     assert rows.keys() == {"v1", "v2"}
@@ -73,6 +73,12 @@ def test_a_database_without_rollouts_says_so(kantan_agents: Invoke, empty: str) 
     outcome = kantan_agents("rollout", "status", "--db", empty)
     assert (outcome.code, outcome.stdout) == (0, "The database holds no rollouts.\n")
     assert json.loads(kantan_agents("rollout", "status", "--db", empty, "--json").stdout) == []
+
+
+def test_a_promotion_from_another_step_is_refused(kantan_agents: Invoke, db: str) -> None:
+    refused = kantan_agents("rollout", "promote", "support", "--db", db, "--expect-step", "1")
+    assert (refused.code, "it is at step 0 of its ramp, not at 1" in refused.stderr) == (1, True)
+    assert kantan_agents("rollout", "promote", "support", "--db", db, "--expect-step", "0").code == 0
 
 
 def test_a_promotion_and_a_stop_say_what_all_units_get(kantan_agents: Invoke, db: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,8 +12,8 @@ from kantan_agents.cli.terminal.plain import json_text, one_line
 
 
 def diff(
-    old: Annotated[Path, typer.Argument(metavar="OLD", help="The dataset before, a .jsonl or .csv file.")],
-    new: Annotated[Path, typer.Argument(metavar="NEW", help="The dataset now.")],
+    old: Annotated[str, typer.Argument(metavar="OLD", help="The dataset before, a .jsonl or .csv file.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="The dataset now.")],
     as_json: JsonOption = False,
 ) -> None:
     """Show which cases of a dataset were added, removed and changed.

@@ -75,6 +75,15 @@ def promote(
     ] = None,
     by: ByOption = None,
     reason: ReasonOption = "",
+    expect_step: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(
+            "--expect-step",
+            metavar="STEP",
+            help="Promote only from this step, from 0, so that two people take one step.",
+            show_default=False,
+        ),
+    ] = None,
     db: DatabaseOption = DATABASE,
     as_json: JsonOption = False,
 ) -> None:
@@ -82,12 +91,12 @@ def promote(
 
     Every process that shares the database follows within a second.
 
-    Exit codes: 0 promoted, 1 the rollout is over, or cannot be found or
-    changed.
+    Exit codes: 0 promoted, 1 the rollout is over, at another step, or cannot
+    be found or changed.
     """
     from kantan_agents.cli.rollout.steer import promote_rollout
 
-    promote_rollout(db, name, arm=arm, by=author(by), reason=reason, as_json=as_json)
+    promote_rollout(db, name, arm=arm, by=author(by), reason=reason, expect_step=expect_step, as_json=as_json)
 
 
 @app.command()

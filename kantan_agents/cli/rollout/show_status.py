@@ -66,7 +66,9 @@ def _lines(found: RolloutStatus, width: int | None) -> Iterator[Text]:
         cell(state.name, ACCENT), (" of agent ", LABEL), cell(state.plan.agent), ": ", cell(standing)
     )
     ramp = " > ".join(map(share_text, state.plan.ramp))
-    yield Text.assemble(("ramp ", LABEL), ramp, (f", now {share_text(state.share)}", LABEL))
+    yield Text.assemble(
+        ("ramp ", LABEL), ramp, (f", now {share_text(state.share)}, step {state.step}", LABEL)
+    )
     yield Text()
     yield from row_lines(_ARMS, [_arm(arm) for arm in found.arms], width)
     if found.metric:

@@ -12,15 +12,18 @@ from kantan_agents.cli.traces.open_store import open_store
 from kantan_agents.lab.rollout import RolloutState, promote, stop
 
 
-def promote_rollout(path: Path, name: str, *, arm: str | None, by: str, reason: str, as_json: bool) -> None:
+def promote_rollout(
+    path: Path, name: str, *, arm: str | None, by: str, reason: str, expect_step: int | None, as_json: bool
+) -> None:
     """Promote a rollout, and print what all units get now.
 
     Raises:
         RolloutNotFoundError: E112, there is no such rollout.
-        RolloutStepError: E113, it is not running, or has no such arm.
+        RolloutStepError: E113, it is not running, has no such arm, or is at another step.
         TraceDatabaseError: E60, the database cannot be changed.
     """
-    _print(promote(name, open_store(path), arm=arm, by=by, reason=reason), as_json=as_json)
+    state = promote(name, open_store(path), arm=arm, by=by, reason=reason, expect_step=expect_step)
+    _print(state, as_json=as_json)
 
 
 def stop_rollout(path: Path, name: str, *, by: str, reason: str, as_json: bool) -> None:

@@ -37,7 +37,8 @@ def record_score(
         ...
         record_score(context, "thumb", 1)
 
-    It may come any time after the run. Of several scores of a unit, the rollout counts the first.
+    It may come any time after the run. The first score of a unit decides whether an arm is better; later ones
+    may show that it is worse.
 
     Args:
         run: The context that the run has returned, or the id of the run.

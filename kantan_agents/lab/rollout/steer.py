@@ -46,7 +46,13 @@ async def status_async(name: str, store: Store = None) -> RolloutStatus:
 
 
 def promote(
-    name: str, store: Store = None, *, arm: str | None = None, by: str = "code", reason: str = ""
+    name: str,
+    store: Store = None,
+    *,
+    arm: str | None = None,
+    by: str = "code",
+    reason: str = "",
+    expect_step: int | None = None,
 ) -> RolloutState:
     """Give the new arms the next share of the ramp; at its end, give all units the new arm.
 
@@ -56,11 +62,13 @@ def promote(
         arm: The arm that all units get at once; None for the next step.
         by: Who does it, for the history.
         reason: Why, for the history.
+        expect_step: The step of the ramp that you have seen, from 0 (``RolloutState.step``). With it, two
+            people who promote at once take one step.
 
     Raises:
         InvalidOptionError: E75, there is no database.
         RolloutNotFoundError: E112, there is no such rollout.
-        RolloutStepError: E113, it is not running, or has no such arm.
+        RolloutStepError: E113, it is not running, has no such arm, or is at another step.
         TraceDatabaseError: E60, the file cannot be changed.
 
     Returns:
@@ -75,16 +83,25 @@ def promote(
         author=mask(checked_text("by", by)),
         reason=mask(checked_text("reason", reason)) or now.reason,
         evidence=evidence_of(now),
+        expect_step=expect_step,
     )
     follow(path, state)
     return state
 
 
 async def promote_async(
-    name: str, store: Store = None, *, arm: str | None = None, by: str = "code", reason: str = ""
+    name: str,
+    store: Store = None,
+    *,
+    arm: str | None = None,
+    by: str = "code",
+    reason: str = "",
+    expect_step: int | None = None,
 ) -> RolloutState:
     """Do the same as ``promote`` without blocking the event loop."""
-    return await to_thread.run_sync(lambda: promote(name, store, arm=arm, by=by, reason=reason))
+    return await to_thread.run_sync(
+        lambda: promote(name, store, arm=arm, by=by, reason=reason, expect_step=expect_step)
+    )
 
 
 def stop(name: str, store: Store = None, *, by: str = "code", reason: str = "") -> RolloutState:

@@ -15,7 +15,7 @@ _used: ContextVar[BackgroundShells | None] = ContextVar("kantan_agents_backgroun
 
 
 class _Numbers(Iterator[int]):
-    """The numbers in ids, from 1. They do not hold their owner, which ends its commands when it is collected."""
+    """The numbers in ids, from 1, without a reference to their owner, which has to be collected."""
 
     def __init__(self) -> None:
         self.last = 0

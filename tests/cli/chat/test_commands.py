@@ -85,7 +85,7 @@ def test_cost_counts_the_tokens_of_subagents_too(chat: Any, shop: str) -> None:
     assert "together: 0.0600" in shown
 
 
-def test_a_cost_that_is_not_zero_is_not_shown_as_zero(chat: Any, command: Any) -> None:
+def test_a_cost_that_is_not_zero_is_not_shown_as_zero(chat: Any) -> None:
     with OfflineServer(["Hi."]) as server:
         terminal = chat(server, "--model", "gpt-6.1-terra", "--price", "gpt-6.1-terra=1,2")
         terminal.ask("Hello", "Hi.")

@@ -1,9 +1,9 @@
 """Evidence for and against a new version while it is rolled out: pure functions of arrays.
 
 All tests are anytime-valid: one may look after every observation and stop whenever one likes. Observations
-are in the order in which units were assigned, one for each unit. Each docstring names its source.
-``benchmarks/rollout_statistics.py`` measures false alarms and the price in sample size. Misuse is a
-ValueError; what cannot be known is None.
+are in the order in which arms were drawn, one for each draw; `bets.strongest` adds those of later runs. Each
+docstring names its source. ``benchmarks/rollout_statistics.py`` measures false alarms and the price in
+sample size. Misuse is a ValueError; what cannot be known is None.
 """
 
 from kantan_agents.lab.rollout.evidence.betting import Evidence, log_e_process

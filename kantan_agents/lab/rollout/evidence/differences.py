@@ -7,10 +7,11 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from kantan_agents.lab.rollout.evidence.betting import Evidence, log_e_process, with_skipped
+from kantan_agents.lab.rollout.evidence.bets import Bets
+from kantan_agents.lab.rollout.evidence.betting import Evidence
 from kantan_agents.lab.rollout.evidence.observations import Observations, drawn
-from kantan_agents.lab.rollout.evidence.running import running_mean
-from kantan_agents.lab.rollout.evidence.weighting import Weighted, weighted
+from kantan_agents.lab.rollout.evidence.running import Floats, Times, running_mean
+from kantan_agents.lab.rollout.evidence.weighting import Weighted, running_spread, weighted
 
 
 def mean_difference(
@@ -46,10 +47,26 @@ def mean_difference(
 
     Source: as for `weighted` and `log_e_process`.
     """
+    bets = difference_bets(values, is_new, share, lowest=lowest, highest=highest, margin=margin)
+    return bets.evidence(values)
+
+
+def difference_bets(
+    values: npt.ArrayLike,
+    is_new: npt.ArrayLike,
+    share: npt.ArrayLike,
+    *,
+    lowest: float,
+    highest: float,
+    margin: float = 0.0,
+    times: Times | None = None,
+) -> Bets:
+    """Return the bets of `mean_difference`, whose arguments it has; ``times`` are those of `drawn`."""
     check_margin(margin, lowest, highest)
-    seen = drawn(values, is_new, share)
-    gains, least, scale = weighted_differences(seen, lowest, highest)
-    return with_skipped(log_e_process(gains - margin, least - margin, scale), seen.used)
+    seen = drawn(values, is_new, share, times)
+    baseline, spread = _baseline(seen, lowest, highest)
+    places = np.arange(len(seen.values))
+    return Bets(seen, places, baseline, spread, lowest, highest, margin, lambda given, _: given)
 
 
 def weighted_differences(seen: Observations, lowest: float, highest: float) -> Weighted:
@@ -60,15 +77,20 @@ def weighted_differences(seen: Observations, lowest: float, highest: float) -> W
     Raises:
         ValueError: A value is out of range, or ``lowest`` is not below ``highest``.
     """
+    baseline, spread = _baseline(seen, lowest, highest)
+    return weighted(
+        seen.values, seen.is_new, seen.share, baseline, spread, lowest_new=lowest, highest_control=highest
+    )
+
+
+def _baseline(seen: Observations, lowest: float, highest: float) -> tuple[Floats, Floats]:
     if not (math.isfinite(lowest) and math.isfinite(highest) and lowest < highest):
         raise ValueError(f"lowest must be below highest, and both finite: {lowest}, {highest}")
     if not ((seen.values >= lowest) & (seen.values <= highest)).all():
         raise ValueError(f"a value is not from {lowest} to {highest}")
     middle = lowest + (highest - lowest) / 2.0
-    baseline = np.clip(running_mean(seen.values, middle), lowest, highest)
-    return weighted(
-        seen.values, seen.is_new, seen.share, baseline, lowest_new=lowest, highest_control=highest
-    )
+    baseline = np.clip(running_mean(seen.values, middle, seen.earlier), lowest, highest)
+    return baseline, running_spread(seen.values, baseline, highest - lowest, seen.earlier)
 
 
 def check_margin(margin: float, lowest: float, highest: float) -> None:

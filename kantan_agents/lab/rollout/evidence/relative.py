@@ -8,10 +8,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from kantan_agents.lab.rollout.evidence.betting import Evidence, log_e_process, with_skipped
+from kantan_agents.lab.rollout.evidence.bets import Bets
+from kantan_agents.lab.rollout.evidence.betting import Evidence
 from kantan_agents.lab.rollout.evidence.observations import drawn
-from kantan_agents.lab.rollout.evidence.running import running_mean, running_quantile
-from kantan_agents.lab.rollout.evidence.weighting import weighted
+from kantan_agents.lab.rollout.evidence.running import Floats, Times, running_mean, running_quantile
+from kantan_agents.lab.rollout.evidence.weighting import running_spread
 
 CAP_QUANTILE: Final = 0.95
 CAP_MULTIPLE: Final = 2.0
@@ -45,37 +46,44 @@ def relative_increase(
     Source: as for `weighted` and `log_e_process`; capping is winsorizing, Tukey, The Future of Data Analysis,
     Annals of Mathematical Statistics 33 (1962).
     """
+    return relative_bets(values, is_new, share, factor=factor).evidence(values)
+
+
+def relative_bets(
+    values: npt.ArrayLike,
+    is_new: npt.ArrayLike,
+    share: npt.ArrayLike,
+    *,
+    factor: float,
+    times: Times | None = None,
+) -> Bets:
+    """Return the bets of `relative_increase`, whose arguments it has; ``times`` are those of `drawn`."""
     check_factor(factor)
-    seen = drawn(values, is_new, share)
+    seen = drawn(values, is_new, share, times)
     if (seen.values < 0.0).any():
         raise ValueError("values must be at least 0")
     everyone = np.ones(len(seen.values), dtype=np.bool_)
-    cap = CAP_MULTIPLE * running_quantile(seen.values, everyone, CAP_QUANTILE, _FEWEST)
-    bets = cap > 0.0  # not while it is NaN
-    used = seen.used.copy()
-    used[seen.used] = bets
-    if not bets.any():
-        return with_skipped(log_e_process([], []), used)
+    cap = CAP_MULTIPLE * running_quantile(seen.values, everyone, CAP_QUANTILE, _FEWEST, seen.earlier)
+    places = np.flatnonzero(cap > 0.0)  # not while it is NaN
     # In parts of the cap. What was seen before the first cap counts in the baseline, and the first cap is
     # known when it does.
-    parts = np.minimum(seen.values / np.where(bets, cap, cap[bets][0]), 1.0)
+    cap = np.where(cap > 0.0, cap, cap[places[0]] if len(places) else 1.0)
+
     # Let x be the part of the cap, p the share and m the conditional means of x. The outcome u is x for the
     # new arm and factor * x for the control, so that `weighted` estimates m_new - factor * m_control. That is
     # at most 0 under the hypothesis, whatever the baseline k, because both arms have the same cap. Written
     # out, the estimate is (x - k) / p or -(factor * x - k) / (1 - p). The best k is (1 - p) * m_new + p *
     # factor * m_control. If both means are about b, that is b * (1 - p + p * factor), and b is the mean of
     # earlier x.
-    outcomes = np.where(seen.is_new, parts, factor * parts)
-    baseline = np.minimum(running_mean(parts, 0.0) * (1.0 + seen.share * (factor - 1.0)), factor)
-    gains, least, scale = weighted(
-        outcomes[bets],
-        seen.is_new[bets],
-        seen.share[bets],
-        baseline[bets],
-        lowest_new=0.0,
-        highest_control=factor,
-    )
-    return with_skipped(log_e_process(gains, least, scale), used)
+    def outcomes(given: Floats, at: npt.NDArray[np.intp]) -> Floats:
+        parts = np.minimum(given, cap[at]) / cap[at]
+        return np.where(seen.is_new[at], parts, factor * parts)
+
+    parts = np.minimum(seen.values, cap) / cap
+    mean = running_mean(parts, 0.0, seen.earlier)
+    baseline = np.minimum(mean * (1.0 + seen.share * (factor - 1.0)), factor)
+    spread = running_spread(np.where(seen.is_new, parts, factor * parts), baseline, factor, seen.earlier)
+    return Bets(seen, places, baseline, spread, 0.0, factor, 0.0, outcomes)
 
 
 def check_factor(factor: float) -> None:

@@ -1,27 +1,65 @@
-"""Means and quantiles of what has been seen so far, so that bets depend on nothing later."""
+"""Means and quantiles of what was known when an arm was drawn, so that bets depend on nothing later."""
 
 from __future__ import annotations
 
 from typing import Final, TypeAlias
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Flags: TypeAlias = npt.NDArray[np.bool_]
+Times: TypeAlias = tuple[npt.ArrayLike, npt.ArrayLike]
+"""When each arm was drawn and when each value became known (infinity: not yet), in seconds; two lists."""
 
+GRACE_SECONDS: Final = 2.0
+"""For so long, a bet waits for the values of earlier draws; without them it is made on what is known."""
 _GROWTH: Final = 1.1
 
 
-def running_mean(values: Floats, start: float) -> Floats:
-    """Return the mean of all earlier values at each place, where ``start`` counts as one more of them."""
-    before = np.concatenate(([0.0], np.cumsum(values)[:-1])) if len(values) else values
-    result: Floats = (start + before) / (1.0 + np.arange(len(values)))
+@attrs.frozen(eq=False)
+class Earlier:
+    """Which values are known at each draw.
+
+    Attributes:
+        order: Shape (observations,): the places of the values in the order in which they became known.
+        known: Shape (observations,): how many of them, from the first in this order, are known at each draw.
+    """
+
+    order: npt.NDArray[np.intp]
+    known: npt.NDArray[np.intp]
+
+    @classmethod
+    def of(cls, size: int, times: tuple[Floats, Floats] | None = None) -> Earlier:
+        """Return which values are known.
+
+        Args:
+            size: Number of observations.
+            times: When each arm was drawn, in order, and when each value became known; None if each value
+                was known before the next arm was drawn.
+        """
+        if times is None:
+            return cls(np.arange(size), np.arange(size))
+        began, ended = times
+        first = np.searchsorted(began, ended - GRACE_SECONDS, side="right")
+        first = np.maximum(first, np.arange(1, size + 1))  # the first draw that knows the value
+        order = np.argsort(first, kind="stable")
+        return cls(order, np.searchsorted(first[order], np.arange(size), side="right"))
+
+
+def running_mean(values: Floats, start: float, earlier: Earlier | None = None) -> Floats:
+    """Return the mean of all values known at each draw, where ``start`` counts as one more of them."""
+    earlier = earlier or Earlier.of(len(values))
+    sums = np.concatenate(([0.0], np.cumsum(values[earlier.order])))
+    result: Floats = (start + sums[earlier.known]) / (1.0 + earlier.known)
     return result
 
 
-def running_quantile(values: Floats, counts: Flags, quantile: float, fewest: int) -> Floats:
-    """Return at each place a quantile of the earlier values that count; NaN until enough are known.
+def running_quantile(
+    values: Floats, counts: Flags, quantile: float, fewest: int, earlier: Earlier | None = None
+) -> Floats:
+    """Return at each draw a quantile of the known values that count; NaN until enough are known.
 
     It is computed anew whenever a tenth more values are known. That keeps the time linear, and when it
     happens depends on earlier observations only.
@@ -31,14 +69,18 @@ def running_quantile(values: Floats, counts: Flags, quantile: float, fewest: int
         counts: Shape (observations,): whose values count.
         quantile: Between 0 and 1.
         fewest: How many values must be known.
+        earlier: Which values are known at each draw; None for all those before it.
     """
-    counted = values[counts]
+    earlier = earlier or Earlier.of(len(values))
+    counted_in_order = counts[earlier.order]
+    counted = values[earlier.order][counted_in_order]
+    known = np.concatenate(([0], np.cumsum(counted_in_order)))[earlier.known]
+    most = int(known.max()) if len(known) else 0
     times: list[int] = []
-    known = fewest
-    while known <= len(counted):
-        times.append(known)
-        known = max(known + 1, int(known * _GROWTH))
+    time = fewest
+    while time <= most:
+        times.append(time)
+        time = max(time + 1, int(time * _GROWTH))
     found = [np.nan, *(float(np.quantile(counted[:time], quantile)) for time in times)]
-    known_before: npt.NDArray[np.int_] = np.cumsum(counts) - counts
-    result: Floats = np.array(found)[np.searchsorted(times, known_before, side="right")]
+    result: Floats = np.array(found)[np.searchsorted(times, known, side="right")]
     return result

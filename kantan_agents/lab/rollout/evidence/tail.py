@@ -7,11 +7,12 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from kantan_agents.lab.rollout.evidence.betting import Evidence, log_e_process, with_skipped
+from kantan_agents.lab.rollout.evidence.bets import Bets
+from kantan_agents.lab.rollout.evidence.betting import Evidence
 from kantan_agents.lab.rollout.evidence.observations import drawn
 from kantan_agents.lab.rollout.evidence.relative import check_factor
-from kantan_agents.lab.rollout.evidence.running import running_mean, running_quantile
-from kantan_agents.lab.rollout.evidence.weighting import weighted
+from kantan_agents.lab.rollout.evidence.running import Floats, Times, running_mean, running_quantile
+from kantan_agents.lab.rollout.evidence.weighting import running_spread
 
 
 def tail_increase(
@@ -48,19 +49,35 @@ def tail_increase(
     Source: as for `weighted` and `log_e_process`; a quantile as a proportion of exceedances is the sign test,
     Conover, Practical Nonparametric Statistics (3rd edition, 1999), section 3.2.
     """
+    return tail_bets(values, is_new, share, factor=factor, quantile=quantile).evidence(values)
+
+
+def tail_bets(
+    values: npt.ArrayLike,
+    is_new: npt.ArrayLike,
+    share: npt.ArrayLike,
+    *,
+    factor: float,
+    quantile: float = 0.95,
+    times: Times | None = None,
+) -> Bets:
+    """Return the bets of `tail_increase`, whose arguments it has; ``times`` are those of `drawn`."""
     check_factor(factor)
     if not 0.0 < quantile < 1.0:
         raise ValueError(f"quantile must be between 0 and 1, not {quantile}")
-    seen = drawn(values, is_new, share)
+    seen = drawn(values, is_new, share, times)
     if (seen.values < 0.0).any():
         raise ValueError("values must be at least 0")
     fewest = math.ceil(1.0 / (1.0 - quantile) - 1e-9)
-    limit = running_quantile(seen.values, ~seen.is_new, quantile, fewest)
+    limit = running_quantile(seen.values, ~seen.is_new, quantile, fewest, seen.earlier)
     bets = ~np.isnan(limit)
-    arms, shares, limit = seen.is_new[bets], seen.share[bets], limit[bets]
-    exceeds = (seen.values[bets] > np.where(arms, factor * limit, limit)).astype(np.float64)
-    baseline = running_mean(exceeds, 1.0 - quantile)
-    gains, least, scale = weighted(exceeds, arms, shares, baseline, lowest_new=0.0, highest_control=1.0)
-    used = seen.used.copy()
-    used[seen.used] = bets
-    return with_skipped(log_e_process(gains, least, scale), used)
+    longest = np.where(seen.is_new, factor * limit, limit)
+
+    def outcomes(given: Floats, at: npt.NDArray[np.intp]) -> Floats:
+        return (given > longest[at]).astype(np.float64)
+
+    # What was seen before the first limit is about 1 - quantile by definition.
+    exceeds = np.where(bets, seen.values > longest, 1.0 - quantile)
+    baseline = running_mean(exceeds, 1.0 - quantile, seen.earlier)
+    spread = running_spread(exceeds, baseline, 1.0, seen.earlier)
+    return Bets(seen, np.flatnonzero(bets), baseline, spread, 0.0, 1.0, 0.0, outcomes)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kantan_agents.lab.rollout.evidence.running import Flags, Floats, running_mean
+from kantan_agents.lab.rollout.evidence.running import Earlier, Flags, Floats, running_mean
 
 
 class Weighted(NamedTuple):
@@ -28,6 +28,7 @@ def weighted(
     is_new: Flags,
     share: Floats,
     baseline: Floats,
+    spread: Floats,
     *,
     lowest_new: float,
     highest_control: float,
@@ -50,6 +51,7 @@ def weighted(
         is_new: Shape (observations,): True for the new arm.
         share: Shape (observations,): probability of the new arm, above 0 and below 1.
         baseline: Shape (observations,): from earlier observations only.
+        spread: Shape (observations,): as from `running_spread`.
         lowest_new: The least outcome that the new arm can have.
         highest_control: The largest outcome that the control can have.
 
@@ -61,5 +63,16 @@ def weighted(
     centred = outcomes - baseline
     values = np.where(is_new, centred / share, -centred / (1.0 - share))
     lowest = np.minimum((lowest_new - baseline) / share, -(highest_control - baseline) / (1.0 - share))
-    spread = np.sqrt(running_mean(centred**2, (highest_control - lowest_new) ** 2 / 4.0))
     return Weighted(values, lowest, spread / np.sqrt(share * (1.0 - share)))
+
+
+def running_spread(outcomes: Floats, baseline: Floats, extent: float, earlier: Earlier) -> Floats:
+    """Return about the standard deviation of the outcomes around the baseline, from those known.
+
+    Args:
+        outcomes: Shape (observations,).
+        baseline: Shape (observations,): as for `weighted`.
+        extent: The distance of the largest and the least outcome.
+        earlier: Which outcomes are known at each draw.
+    """
+    return np.sqrt(running_mean((outcomes - baseline) ** 2, extent**2 / 4.0, earlier))

@@ -49,18 +49,15 @@ class ObservedRun:
         seconds: Its duration; None if an error ended it, or if the clock has jumped back.
         tokens: Its input and output tokens; None if they are not known.
         cost: What its model calls have cost; None if it is not known.
+        ended: When it ended, in seconds since 1970; not before it began.
     """
 
     drawn: Drawn
     failed: bool
     seconds: float | None
-    tokens: int | None
+    tokens: float | None
     cost: float | None
-
-    @classmethod
-    def hanging(cls, drawn: Drawn, seconds: float) -> ObservedRun:
-        """Return what is known about a run that has not ended after so many seconds."""
-        return cls(drawn, failed=True, seconds=seconds, tokens=None, cost=None)
+    ended: float
 
     @property
     def id(self) -> str:

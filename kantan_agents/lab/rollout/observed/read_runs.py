@@ -110,6 +110,7 @@ def _run(
         seconds if is_long and seconds is not None and seconds >= 0 else None,
         None if used is None else used.tokens,
         None if used is None else used.cost,
+        max(drawn.began, drawn.began if end is None else end.timestamp()),
     )
 
 

@@ -1,81 +1,77 @@
-"""``Samples``: what the runs of a rollout say, as a ``Sample`` of one value for each unit."""
+"""``Samples``: what the runs of a rollout say, as a ``Sample`` of values for each draw."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Final, Literal
 
 import attrs
 import numpy as np
 import numpy.typing as npt
 
-from kantan_agents.lab.rollout.observed.observed_run import Drawn, ObservedRun
+from kantan_agents.lab.rollout.evidence.bets import Later
+from kantan_agents.lab.rollout.evidence.running import GRACE_SECONDS
+from kantan_agents.lab.rollout.observed.draws import Draw
+from kantan_agents.lab.rollout.observed.observed_run import ObservedRun
 from kantan_agents.lab.rollout.observed.read_runs import begun_runs, ended_runs
 from kantan_agents.lab.rollout.observed.read_scores import new_scores
-from kantan_agents.lab.rollout.observed.units_in_order import UnitRuns, UnitScores
+from kantan_agents.lab.rollout.observed.runs import Runs
+from kantan_agents.lab.rollout.observed.scores import Scored, Scores
 from kantan_agents.lab.rollout.plan import RolloutPlan
 from kantan_agents.traces.store.connection import reading
 
-Measure = Callable[[ObservedRun], "float | None"]
-"""Returns a value of a run; None if it has none."""
+Floats = npt.NDArray[np.float64]
+Kind = Literal["error", "cost", "tokens", "latency"]
+
+_VALUES: Final = {
+    "error": attrgetter("failed"),
+    "cost": attrgetter("cost"),
+    "tokens": attrgetter("tokens"),
+    "latency": attrgetter("seconds"),
+}
 
 
 @attrs.frozen(eq=False)
 class Sample:
-    """Values of one measure, one for each unit, in the order in which they became known.
+    """Values of one measure for each draw, in the order of the draws.
 
     Attributes:
-        values: Shape (units,).
-        arms: Shape (units,): number of the arm; 0 is the control.
-        shares: Shape (units,): the share of all new arms together when the arm was drawn.
+        values: Shape (draws,): those of the first runs; NaN without a value.
+        arms: Shape (draws,): number of the arm; 0 is the control.
+        chances: Shape (draws,): probability of any new arm; 0 also while the bet on the draw is not fixed.
+        own: Shape (draws,): number of the only new arm that the unit could get; 0 if any.
+        times: When each arm was drawn, and when its value became known.
+        later: The values of later runs.
     """
 
-    values: npt.NDArray[np.float64]
+    values: Floats
     arms: npt.NDArray[np.int64]
-    shares: npt.NDArray[np.float64]
+    chances: Floats
+    own: npt.NDArray[np.int64]
+    times: tuple[Floats, Floats] | None
+    later: Later
 
-    def of_arm(self, arm: int) -> npt.NDArray[np.float64]:
-        """Return the values of one arm."""
-        chosen: npt.NDArray[np.float64] = self.values[self.arms == arm]
-        return chosen
-
-    def against_control(self, arm: int, weight: float) -> tuple[Any, Any, Any]:
-        """Return the values of an arm and the control, which are of the arm, and with which probability.
+    def against_control(self, arm: int, weight: float) -> tuple[npt.NDArray[np.bool_], Floats]:
+        """Return which draws are of an arm or the control, and with which probability they got the arm.
 
         Args:
             arm: Number of the arm.
             weight: Its proportion among the new arms.
         """
         chosen = (self.arms == arm) | (self.arms == 0)
-        of_arm = self.shares[chosen] * weight
-        of_both = of_arm + (1.0 - self.shares[chosen])
+        own = self.own[chosen]
+        of_arm = self.chances[chosen] * np.where(own == 0, weight, own == arm)
+        of_both = of_arm + (1.0 - self.chances[chosen])
         share = np.divide(of_arm, of_both, out=np.zeros_like(of_arm), where=of_both > 0)
-        return self.values[chosen], self.arms[chosen] == arm, np.clip(share, 0.0, 1.0)
-
-
-def _sample_of(pairs: Iterable[tuple[Drawn, float]]) -> Sample:
-    """Return the sample of values.
-
-    Args:
-        pairs: For each unit how it got its arm, and its value, in order.
-    """
-    kept = list(pairs)
-    return Sample(
-        np.array([value for _, value in kept], dtype=np.float64),
-        np.array([drawn.arm for drawn, _ in kept], dtype=np.int64),
-        np.array([drawn.share for drawn, _ in kept], dtype=np.float64),
-    )
+        return chosen, np.clip(share, 0.0, 1.0)
 
 
 class Samples:
-    """Reads the runs and the scores of a rollout, each once; keeps the first run of each unit.
-
-    A unit keeps its arm, so its later runs say nothing more about the arms: they are not drawn anew. All
-    samples are in the order in which the units got their arms. Those for tests are settled: they end before
-    the first unit whose value may still come.
+    """Reads the runs and the scores of a rollout, each once.
 
     Args:
         path: The trace database.
@@ -94,14 +90,14 @@ class Samples:
         self._newest = 0
         self._newest_trace = 0
         self._newest_score = 0
-        self._units = UnitRuns()
-        self._scores = UnitScores(self._plan)
+        self._runs = Runs()
+        self._scores = Scores(self._plan, self._runs)
         self.not_drawn: Counter[str] = Counter()
 
     @property
     def runs(self) -> Collection[ObservedRun]:
         """The runs that have ended."""
-        return self._units.runs.values()
+        return self._runs.ended.values()
 
     def update(self) -> bool:
         """Read what is new; return whether anything is.
@@ -120,47 +116,114 @@ class Samples:
             if self._plan.metric is not None:
                 for score in new_scores(connection, self._newest_score, self._plan.metric):
                     self._newest_score = max(self._newest_score, score.place)
-                    self._scores.add_score(score)
+                    self._scores.add(score)
         return before != (len(self.runs), self._scores.count)
 
     def _read_runs(self, connection: sqlite3.Connection) -> None:
         for place, drawn in begun_runs(connection, self._newest_trace, self._name, self._plan):
             self._newest_trace = max(self._newest_trace, place)
-            self._units.add_drawn(drawn)
+            self._runs.add_drawn(drawn)
         runs, not_drawn = ended_runs(connection, self._newest, self._name, self._plan)
         for run in runs:
-            if self._units.add_run(run):
+            if self._runs.add_run(run):
                 self._scores.add_run(run)
         self.not_drawn += not_drawn
 
     def assigned(self) -> Sample:
         """Return which arm each unit got, also if its run is under way; the values say nothing."""
-        return _sample_of((drawn, 0.0) for drawn in self._units.assigned())
+        draws = self._runs.draws.in_order()
+        return _sample(draws, np.zeros(len(draws)))
 
-    def measure(self, value_of: Measure, *, settled: bool = True) -> Sample:
-        """Return one value for each unit.
+    def units(self) -> Mapping[int, int]:
+        """Return how many units each arm has had, by its number."""
+        return self._runs.draws.units
+
+    def measure(self, kinds: Iterable[Kind]) -> dict[Kind, Sample]:
+        """Return the values of the runs; those under way count as the least reason for suspicion.
 
         Args:
-            value_of: Returns the value of a run; None if it has none.
-            settled: Whether to end before the first unit whose run is under way.
+            kinds: What to measure.
         """
-        runs = self._units.settled() if settled else self._units.ended()
-        pairs = ((run.drawn, value_of(run)) for run in runs)
-        return _sample_of((drawn, value) for drawn, value in pairs if value is not None)
+        runs, draws = self._runs, self._runs.draws.in_order()
+        first = runs.observed(draw.runs[0] for draw in draws)
+        began = np.array([run.began for run in first], dtype=np.float64)
+        ended = np.array([run.ended for run in first], dtype=np.float64)
+        first_open = int(np.argmax(np.isinf(ended))) if np.isinf(ended).any() else len(draws)
+        fixed = max(first_open + 1, int(np.searchsorted(began, runs.now - GRACE_SECONDS)))
+        later = sorted((run, place) for place, draw in enumerate(draws) for run in draw.runs[1:])
+        later_runs = runs.observed(run for run, _ in later)
+        whole = _sample(draws, began, None, [place for _, place in later])
+        whole.chances[fixed:] = 0.0
+        found = {}
+        for kind in kinds:
+            values = values_of(first, kind)
+            found[kind] = attrs.evolve(
+                whole,
+                values=values,
+                times=(began, np.where(np.isnan(values), np.inf, ended)),
+                later=attrs.evolve(whole.later, values=values_of(later_runs, kind)),
+            )
+        return found
 
     def scores(self) -> Sample:
-        """Return the first score of each unit within the range of the metric, settled."""
-        return _sample_of(self._scores.settled(self._units.first_under_way()))
+        """Return the first score of each draw within the range of the metric, settled, and later ones."""
+        return _of_scores(self._scores.settled())
 
     def all_scores(self) -> Sample:
-        """Return the first score of each unit that has one."""
-        return _sample_of(self._scores.known())
+        """Return the first score of each draw that has one."""
+        return _of_scores(self._scores.known())
 
     def held_up(self) -> tuple[int, float]:
         """Return how many units with a score wait for that of an earlier unit, and until when at most."""
         return self._scores.held_up()
 
+    def under_way(self) -> int:
+        """Return how many runs may still end."""
+        return len(self._runs.under_way())
+
+    def not_compared(self) -> tuple[int, int]:
+        """Return how many runs, of how many units, have an arm in which chance had no part."""
+        found = [run for run in self.runs if self._is_certain(run)]
+        return len(found), len({run.unit for run in found})
+
+    def _is_certain(self, run: ObservedRun) -> bool:
+        draw = self._runs.draws.of_run(run.id)
+        return draw is None or draw.chance in (0.0, 1.0)
+
     @property
     def outside(self) -> int:
         """How many scores are outside of the range of the metric; they count as its nearest end."""
         return self._scores.outside
+
+
+def values_of(runs: Iterable[ObservedRun], kind: Kind) -> Floats:
+    """Return a value of each run; NaN for a run that has none."""
+    return np.array([*map(_VALUES[kind], runs)], dtype=np.float64)  # None becomes NaN
+
+
+def _of_scores(scored: Sequence[Scored]) -> Sample:
+    later = sorted((place, draw, value) for draw, one in enumerate(scored) for place, value in one.later)
+    values = np.array([one.value for one in scored], dtype=np.float64)
+    found = _sample([one.draw for one in scored], values, None, [draw for _, draw, _ in later])
+    of_later = np.array([value for _, _, value in later], dtype=np.float64)
+    return attrs.evolve(found, later=attrs.evolve(found.later, values=of_later))
+
+
+def _sample(
+    draws: Sequence[Draw],
+    values: Floats,
+    times: tuple[Floats, Floats] | None = None,
+    later: Sequence[int] = (),
+) -> Sample:
+    return Sample(
+        values,
+        np.array([draw.first.arm for draw in draws], dtype=np.int64),
+        np.array([draw.chance for draw in draws], dtype=np.float64),
+        np.array([draw.own for draw in draws], dtype=np.int64),
+        times,
+        Later(
+            np.array(later, dtype=np.intp),
+            np.full(len(later), np.nan),
+            np.array([draw.step for draw in draws], dtype=np.float64),
+        ),
+    )

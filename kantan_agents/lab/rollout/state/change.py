@@ -90,6 +90,7 @@ def promote(
     reason: str,
     evidence: Mapping[str, Any] | None = None,
     revision: int | None = None,
+    expect_step: int | None = None,
 ) -> RolloutState:
     """Give the new arms the next share of their ramp, and all units one arm at the last step.
 
@@ -101,16 +102,20 @@ def promote(
         reason: Why.
         evidence: The figures at this moment, as JSON data.
         revision: The revision that was decided about; None for any.
+        expect_step: The step of the ramp that was decided about, from 0; None for any.
 
     Raises:
         RolloutNotFoundError: E112, there is no such rollout.
         RolloutStepError: E113, it is not running, there is no such arm, the last step needs an arm, or it has
-            changed since ``revision``.
+            changed since ``revision`` or ``expect_step``.
         TraceDatabaseError: E60, the file cannot be changed.
     """
 
     def next_step(state: RolloutState) -> RolloutState:
         _check_running(state)
+        if expect_step not in (None, state.step):
+            reason = f"it is at step {state.step} of its ramp, not at {expect_step}; look at its status again"
+            raise RolloutStepError(rollout=name, reason=reason)
         new = state.plan.new_arms
         if arm is not None and arm not in state.plan.arms:
             listed = ", ".join(map(repr, state.plan.arms))

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import Any, Final, Literal
+from typing import Any
 
+import attrs
 import numpy as np
+import numpy.typing as npt
 
 from kantan_agents.lab.rollout.evidence import (
     Evidence,
     difference_interval,
     mean_difference,
     more_observations,
-    relative_increase,
     sample_ratio,
-    tail_increase,
 )
+from kantan_agents.lab.rollout.evidence.bets import strongest
+from kantan_agents.lab.rollout.evidence.betting import threshold
+from kantan_agents.lab.rollout.evidence.differences import difference_bets
+from kantan_agents.lab.rollout.evidence.relative import relative_bets
+from kantan_agents.lab.rollout.evidence.tail import tail_bets
 from kantan_agents.lab.rollout.guard_limits import RolloutGuard
-from kantan_agents.lab.rollout.observed.samples import Measure, Sample, Samples
+from kantan_agents.lab.rollout.observed.samples import Sample, Samples, values_of
 from kantan_agents.lab.rollout.plan import RolloutPlan
 from kantan_agents.lab.rollout.verdict.status import ArmFigures, GuardEvidence, MetricEvidence
-
-_MEASURES: Final[Mapping[Literal["error", "cost", "tokens", "latency"], Measure]] = {
-    "error": lambda run: float(run.failed),
-    "cost": lambda run: run.cost,
-    "tokens": lambda run: run.tokens,
-    "latency": lambda run: run.seconds,
-}
 
 
 def alarm_level(plan: RolloutPlan) -> float:
@@ -51,27 +50,30 @@ def figures(samples: Samples, plan: RolloutPlan, shares: Mapping[str, float]) ->
         plan: The plan.
         shares: The share of each arm now.
     """
-    units, scores = samples.assigned(), samples.all_scores()
-    errors, costs, tokens, seconds = (
-        samples.measure(_MEASURES[kind], settled=False) for kind in ("error", "cost", "tokens", "latency")
+    units, scores = samples.units(), samples.all_scores()
+    arms = np.array([run.arm for run in samples.runs], dtype=np.int64)
+    failed, costs, tokens, seconds = (
+        values_of(samples.runs, kind) for kind in ("error", "cost", "tokens", "latency")
     )
-    runs = np.bincount([run.arm for run in samples.runs], minlength=len(plan.arms))
-    return [
-        ArmFigures(
-            name,
-            shares[name],
-            int(runs[number]),
-            len(units.of_arm(number)),
-            len(scores.of_arm(number)),
-            _mean(scores, number),
-            _mean(errors, number),
-            _mean(costs, number),
-            _mean(tokens, number),
-            _quantile(seconds, number, 0.5),
-            _quantile(seconds, number, 0.95),
+    found = []
+    for number, name in enumerate(plan.arms):
+        own, scored = arms == number, scores.values[scores.arms == number]
+        found.append(
+            ArmFigures(
+                name,
+                shares[name],
+                int(own.sum()),
+                units[number],
+                len(scored),
+                _mean(scored),
+                _mean(failed[own]),
+                _mean(costs[own]),
+                _mean(tokens[own]),
+                _quantile(seconds[own], 0.5),
+                _quantile(seconds[own], 0.95),
+            )
         )
-        for number, name in enumerate(plan.arms)
-    ]
+    return found
 
 
 def metric_evidence(samples: Samples, plan: RolloutPlan, number: int) -> MetricEvidence:
@@ -83,9 +85,13 @@ def metric_evidence(samples: Samples, plan: RolloutPlan, number: int) -> MetricE
         number: Number of the arm.
     """
     low, high = plan.metric_range
-    values, is_new, share = samples.scores().against_control(number, plan.weights[number - 1])
+    sample = samples.scores()
+    chosen, share = sample.against_control(number, plan.weights[number - 1])
+    values, is_new = sample.values[chosen], sample.arms[chosen] == number
     better = mean_difference(values, is_new, share, lowest=low, highest=high)
-    worse = mean_difference(-values, is_new, share, lowest=-high, highest=-low)
+    mirrored = attrs.evolve(sample.later, values=-sample.later.values)
+    bets = difference_bets(-values, is_new, share, lowest=-high, highest=-low)
+    worse = strongest(bets, -values, np.ones(len(values), dtype=np.bool_), mirrored, chosen)
     level = promotion_level(plan)
     interval = difference_interval(values, is_new, share, lowest=low, highest=high, alpha=level)
     more = more_observations(values, is_new, share, lowest=low, highest=high, alpha=level)
@@ -95,9 +101,9 @@ def metric_evidence(samples: Samples, plan: RolloutPlan, number: int) -> MetricE
         None if interval is None else interval.low,
         None if interval is None else interval.high,
         better.p,
-        worse.p,
+        math.exp(-worse),
         better.rejects(level),
-        worse.rejects(alarm_level(plan)),
+        worse >= threshold(alarm_level(plan)),
         more,
         len(values),
     )
@@ -120,38 +126,44 @@ def _difference(values: Any, is_new: Any, share: Any, low: float, high: float) -
     return float(min(max(difference, low), high)) if low <= high else float(difference)
 
 
-def guard_evidence(samples: Samples, plan: RolloutPlan, guard: RolloutGuard, number: int) -> GuardEvidence:
+def guard_evidence(sample: Sample, plan: RolloutPlan, guard: RolloutGuard, number: int) -> GuardEvidence:
     """Return what the runs say about a guard of a new arm.
 
     Args:
-        samples: What was observed.
+        sample: The values of what it is about.
         plan: The plan.
         guard: The guard.
         number: Number of the arm.
     """
-    sample = samples.measure(_MEASURES[guard.kind])
-    values, is_new, share = sample.against_control(number, plan.weights[number - 1])
-    evidence: Evidence
+    chosen, share = sample.against_control(number, plan.weights[number - 1])
+    values, is_new = sample.values[chosen], sample.arms[chosen] == number
+    counts = ~np.isnan(values)
+    values = np.where(counts, values, 0.0)
+    times = None if sample.times is None else (sample.times[0][chosen], sample.times[1][chosen])
     if guard.kind == "error":
-        evidence = mean_difference(values, is_new, share, lowest=0.0, highest=1.0, margin=guard.margin)
+        bets = difference_bets(
+            values, is_new, share, lowest=0.0, highest=1.0, margin=guard.margin, times=times
+        )
     elif guard.kind == "latency":
-        evidence = tail_increase(values, is_new, share, factor=guard.factor, quantile=guard.quantile)
+        bets = tail_bets(values, is_new, share, factor=guard.factor, quantile=guard.quantile, times=times)
     else:
-        evidence = relative_increase(values, is_new, share, factor=guard.factor)
-    fired = evidence.rejects(alarm_level(plan))
-    return GuardEvidence(plan.new_arms[number - 1], guard.name, guard.limit, evidence.p, fired, len(values))
+        bets = relative_bets(values, is_new, share, factor=guard.factor, times=times)
+    found = strongest(bets, values, counts, sample.later, chosen)
+    fired = found >= threshold(alarm_level(plan))
+    units = int((counts & bets.seen.used).sum())
+    return GuardEvidence(plan.new_arms[number - 1], guard.name, guard.limit, math.exp(-found), fired, units)
 
 
 def ratio_evidence(units: Sample) -> Evidence:
     """Return whether units got new arms with the recorded shares."""
-    return sample_ratio(units.arms > 0, units.shares)
+    return sample_ratio(units.arms > 0, units.chances)
 
 
-def _mean(sample: Sample, arm: int) -> float | None:
-    values = sample.of_arm(arm)
-    return float(values.mean()) if len(values) else None
+def _mean(values: npt.NDArray[np.float64]) -> float | None:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else None
 
 
-def _quantile(sample: Sample, arm: int, quantile: float) -> float | None:
-    values = sample.of_arm(arm)
-    return float(np.quantile(values, quantile, method="inverted_cdf")) if len(values) else None
+def _quantile(values: npt.NDArray[np.float64], quantile: float) -> float | None:
+    known = values[~np.isnan(values)]
+    return float(np.quantile(known, quantile, method="inverted_cdf")) if len(known) else None

@@ -40,7 +40,12 @@ def judge_rollout(state: RolloutState, samples: Samples) -> RolloutStatus:
     numbers = range(1, len(plan.arms))
     arms = figures(samples, plan, shares_of(state))
     metric = [metric_evidence(samples, plan, number) for number in numbers] if plan.metric is not None else []
-    guards = [guard_evidence(samples, plan, guard, number) for number in numbers for guard in plan.guards]
+    measured = samples.measure({guard.kind for guard in plan.guards})
+    guards = [
+        guard_evidence(measured[guard.kind], plan, guard, number)
+        for number in numbers
+        for guard in plan.guards
+    ]
     level = alarm_level(plan)
     ratio = ratio_evidence(samples.assigned())
     is_lopsided = ratio_evidence(samples.scores()).rejects(level)
@@ -132,6 +137,27 @@ def _warnings(
     for reason, count in samples.not_drawn.most_common():
         if reason != "resumed":
             yield f"{count:,} runs got the control without being drawn: {reason}"
+    yield from _not_counted(plan, samples)
+    kinds = {guard.kind for guard in plan.guards}
+    if units >= _ENOUGH_RUNS and "cost" in kinds and all(arm.mean_cost is None for arm in arms):
+        yield "no run has a known cost, so this guard is blind; give prices, and record requests"
+    if units >= _ENOUGH_RUNS and "tokens" in kinds and all(arm.mean_tokens is None for arm in arms):
+        yield "no run has a known number of tokens, so this guard is blind; record requests"
+
+
+def _not_counted(plan: RolloutPlan, samples: Samples) -> Iterator[str]:
+    under_way = samples.under_way()
+    if under_way:
+        yield (
+            f"{under_way:,} runs are under way: until they end, for ten minutes at most, those of new arms "
+            f"count as good and those of {plan.control} as bad"
+        )
+    certain, of_units = samples.not_compared()
+    if certain:
+        yield (
+            f"{certain:,} runs of {of_units:,} units are not compared, as their arm was certain: all units "
+            "had the same, or the unit had a new arm before the share grew"
+        )
     waiting, until = samples.held_up()
     if waiting:
         moment = datetime.fromtimestamp(until, timezone.utc)
@@ -142,11 +168,6 @@ def _warnings(
     if samples.outside:
         low, high = plan.metric_range
         yield f"{samples.outside:,} scores are outside of {low:g} to {high:g} and count as the nearest end"
-    kinds = {guard.kind for guard in plan.guards}
-    if units >= _ENOUGH_RUNS and "cost" in kinds and all(arm.mean_cost is None for arm in arms):
-        yield "no run has a known cost, so this guard is blind; give prices, and record requests"
-    if units >= _ENOUGH_RUNS and "tokens" in kinds and all(arm.mean_tokens is None for arm in arms):
-        yield "no run has a known number of tokens, so this guard is blind; record requests"
 
 
 def _limit(guard: GuardEvidence) -> str:

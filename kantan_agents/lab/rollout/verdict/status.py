@@ -14,16 +14,16 @@ Verdict = Literal["continue", "promote", "stop"]
 
 @attrs.frozen
 class ArmFigures:
-    """What is known about the runs of one arm. A unit counts once, with its first value of each figure.
+    """What is known about the runs of one arm: of all that have ended.
 
     Attributes:
         name: Name of the arm.
         share: Its share now, 0 to 1.
         runs: Runs that have ended.
-        units: Units that got this arm, also if their run is under way.
-        scored: Units with a score of the metric.
-        mean_score: Mean of these scores; None without any.
-        failed: The share of units whose first run has failed or was cancelled; None without any.
+        units: Units that got this arm, also if their run is under way; a unit may have had several.
+        scored: Units with a score of the metric, each time that their arm was drawn.
+        mean_score: Mean of their first scores; None without any.
+        failed: The share of runs that have failed or were cancelled; None without any.
         mean_cost: Mean cost of a run; None if no cost is known.
         mean_tokens: Mean number of tokens of a run; None if none is known.
         latency_p50: Median duration of a run that no error has ended, in seconds.
@@ -83,7 +83,7 @@ class GuardEvidence:
         limit: Its limit, as it was given.
         p: Anytime-valid p-value against "within the limit".
         has_fired: Whether the limit is exceeded.
-        units: Units with a value, of both arms.
+        units: Units of both arms whose first run has a value, each time that their arm was drawn.
     """
 
     arm: str
@@ -138,6 +138,7 @@ class RolloutStatus:
             "rollout": state.name,
             "agent": state.plan.agent,
             "status": state.status,
+            "step": state.step,
             "share": state.share,
             "promoted_arm": state.arm,
             "verdict": self.verdict,

@@ -1,0 +1,125 @@
+"""``Draws``: when a unit got its arm at random, and with which probability."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+import attrs
+
+from kantan_agents.lab.rollout.observed.observed_run import Drawn
+
+_DIGITS: Final = 12
+"""A share that was divided by a weight and multiplied by it again differs in its last digit."""
+
+
+@attrs.define(eq=False)
+class Draw:
+    """A moment in which chance decided about the arm of a unit, and the runs of the unit that followed.
+
+    Attributes:
+        first: The first run with this arm.
+        step: The share of all new arms together, which was the same for all of the runs.
+        chance: The probability of any new arm, given all earlier arms of the unit; 0 or 1 if nothing was left
+            to chance.
+        own: Number of the only new arm that the unit could get; 0 if any.
+        runs: Ids of the runs, in the order in which they began.
+    """
+
+    first: Drawn
+    step: float
+    chance: float
+    own: int
+    runs: list[str]
+
+
+@attrs.define
+class _Unit:
+    """What the arms of a unit have shown about its first number, which decides about all of them.
+
+    Attributes:
+        low: The number is at least this: the unit had the control at such a share.
+        high: The number is below this: the unit had a new arm at such a share.
+        own: Number of its new arm; 0 if not known.
+        steps: Its draws by share; None where its arm was certain.
+        runs: Its runs, in the order in which they began.
+        arms: The arms that it has had.
+    """
+
+    low: float = 0.0
+    high: float = 1.0
+    own: int = 0
+    steps: dict[float, Draw | None] = attrs.Factory(dict)
+    runs: list[Drawn] = attrs.Factory(list)
+    arms: set[int] = attrs.Factory(set)
+
+
+class Draws:
+    """Finds the draws of a rollout among its runs.
+
+    A unit has one fixed number in [0, 1), and a new arm if it is below the share. So each arm says between
+    which shares the number is, and where exactly in between is still random. At another share p between them,
+    a new arm has the probability (p - low) / (high - low), whatever has happened. At any other share the arm
+    is certain, and the runs say nothing about the arms: those of units that had a new arm before the share
+    grew, for example.
+
+    Attributes:
+        units: How many units have had each arm, by its number.
+    """
+
+    def __init__(self) -> None:
+        self._units: dict[str, _Unit] = {}
+        self._of_run: dict[str, Draw | None] = {}
+        self._order: list[Draw] | None = None
+        self.units: Counter[int] = Counter()
+
+    def add(self, drawn: Drawn) -> None:
+        """Add a run, whether it has ended or not, in any order."""
+        if drawn.run_id in self._of_run:
+            return
+        self._order = None
+        unit = self._units.setdefault(drawn.unit, _Unit())
+        # Ids of runs are in the order in which the runs began.
+        if unit.runs and drawn.run_id < unit.runs[-1].run_id:
+            runs = sorted((*unit.runs, drawn), key=lambda run: run.run_id)
+            unit = self._units[drawn.unit] = _Unit(arms=unit.arms)
+        else:
+            runs = [drawn]
+        if drawn.arm not in unit.arms:
+            unit.arms.add(drawn.arm)
+            self.units[drawn.arm] += 1
+        for run in runs:
+            unit.runs.append(run)
+            self._of_run[run.run_id] = _added(unit, run)
+
+    def of_run(self, run_id: str) -> Draw | None:
+        """Return the draw that a run follows; None if chance had no part in its arm."""
+        return self._of_run.get(run_id)
+
+    def in_order(self) -> list[Draw]:
+        """Return all draws, in the order of their first runs."""
+        if self._order is None:
+            found = (draw for unit in self._units.values() for draw in unit.steps.values() if draw)
+            self._order = sorted(found, key=lambda draw: draw.first.run_id)
+        return self._order
+
+
+def _added(unit: _Unit, run: Drawn) -> Draw | None:
+    share = round(run.share, _DIGITS)
+    if share in unit.steps:
+        draw = unit.steps[share]
+        if draw is None or draw.first.arm != run.arm:
+            return None
+        draw.runs.append(run.run_id)
+        return draw
+    draw = None
+    if unit.low < share < unit.high:
+        draw = Draw(run, share, (share - unit.low) / (unit.high - unit.low), unit.own, [run.run_id])
+    elif share in (0.0, 1.0):
+        draw = Draw(run, share, share, unit.own, [run.run_id])
+    unit.steps[share] = draw
+    if run.arm == 0:
+        unit.low = max(unit.low, share)
+    elif share < 1.0:  # at 1, a promoted arm replaces that of the unit
+        unit.high, unit.own = min(unit.high, share), run.arm
+    return draw

@@ -1,0 +1,81 @@
+"""``Runs``: the runs of a rollout, those under way included, and their values."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable
+from typing import Final
+
+from kantan_agents.lab.rollout.observed.draws import Draws
+from kantan_agents.lab.rollout.observed.observed_run import Drawn, ObservedRun
+
+PATIENCE_SECONDS: Final = 600.0
+"""A run that has not ended after so long hangs, or its process was killed."""
+
+_MOST: Final = 1e300
+
+
+class Runs:
+    """Collects the runs of a rollout.
+
+    Runs that fail may end sooner than those that succeed: in the order of their ends, the slower arm would
+    look like one that fails. So a run counts from its beginning. As long as it is under way, it counts as
+    the least reason for suspicion that it can still become: one of a new arm as a success that costs
+    nothing, one of the control as a failure of the largest cost. A run that does not end has failed.
+
+    Attributes:
+        ended: The runs that have ended, by id.
+        draws: The draws.
+    """
+
+    def __init__(self) -> None:
+        self.ended: dict[str, ObservedRun] = {}
+        self.draws = Draws()
+        self._open: dict[str, Drawn] = {}
+        self._latest = 0.0
+
+    def add_drawn(self, drawn: Drawn) -> None:
+        """Add a run that has begun."""
+        if drawn.run_id not in self.ended:
+            self._open[drawn.run_id] = drawn
+            self._add(drawn, drawn.began)
+
+    def add_run(self, run: ObservedRun) -> bool:
+        """Add a run that has ended; return whether it is new."""
+        if run.id in self.ended:
+            return False
+        self.ended[run.id] = run
+        self._open.pop(run.id, None)
+        self._add(run.drawn, run.ended)
+        return True
+
+    def _add(self, drawn: Drawn, at: float) -> None:
+        self._latest = max(self._latest, at)
+        self.draws.add(drawn)
+
+    def under_way(self) -> set[str]:
+        """Return the ids of the runs that may still end."""
+        now = self.now
+        return {run_id for run_id, one in self._open.items() if now - one.began < PATIENCE_SECONDS}
+
+    def observed(self, run_ids: Iterable[str]) -> list[ObservedRun]:
+        """Return runs by their ids; those that have not ended as they count so far.
+
+        The end of a run under way is infinity.
+        """
+        now, ended = self.now, self.ended
+        return [ended.get(run_id) or self._so_far(self._open[run_id], now) for run_id in run_ids]
+
+    def _so_far(self, drawn: Drawn, now: float) -> ObservedRun:
+        if now - drawn.began >= PATIENCE_SECONDS:
+            return ObservedRun(drawn, True, now - drawn.began, None, None, drawn.began + PATIENCE_SECONDS)
+        # Not how long it takes already: an error may still end it, and then it has no duration at all.
+        most = 0.0 if drawn.arm else _MOST
+        return ObservedRun(drawn, drawn.arm == 0, most, most, most, math.inf)
+
+    @property
+    def now(self) -> float:
+        """The time, in seconds since 1970."""
+        # A clock that was set back must not reopen what was settled.
+        return max(self._latest, time.time())

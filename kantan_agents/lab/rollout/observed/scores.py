@@ -1,0 +1,116 @@
+"""``Scores``: the scores of a metric, by the draws that they follow."""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+from kantan_agents.lab.rollout.observed.draws import Draw
+from kantan_agents.lab.rollout.observed.observed_run import ObservedRun
+from kantan_agents.lab.rollout.observed.read_scores import RecordedScore
+from kantan_agents.lab.rollout.observed.runs import Runs
+from kantan_agents.lab.rollout.plan import RolloutPlan
+
+
+class Scored(NamedTuple):
+    """A draw with a score.
+
+    Attributes:
+        draw: The draw.
+        value: The first score that came in time.
+        later: The places of all other scores of the draw, and their values.
+    """
+
+    draw: Draw
+    value: float
+    later: list[tuple[int, float]]
+
+
+class Scores:
+    """Collects the scores of a metric.
+
+    The tests need the draws in their order, whenever the scores come. If the scores of one arm come later,
+    and all scores rise from day to day, the order of arrival would favour that arm. So a draw without a score
+    holds up those after it, until no score can come in time any more.
+
+    Args:
+        plan: The plan.
+        runs: The runs.
+
+    Attributes:
+        count: How many scores of runs that have ended are known.
+        outside: How many of them are outside of the range of the metric.
+    """
+
+    def __init__(self, plan: RolloutPlan, runs: Runs) -> None:
+        self._plan, self._runs = plan, runs
+        self._of_run: dict[str, list[RecordedScore]] = {}
+        self._early: dict[str, list[RecordedScore]] = {}
+        self._latest = 0.0
+        self.count = 0
+        self.outside = 0
+
+    def add_run(self, run: ObservedRun) -> None:
+        """Add a run that has ended."""
+        self._latest = max(self._latest, run.began)
+        for score in self._early.pop(run.id, ()):
+            self.add(score)
+
+    def add(self, score: RecordedScore) -> None:
+        """Add a score; one by a judge inside a run comes before the end of the run."""
+        self._latest = max(self._latest, score.at)
+        if score.run_id not in self._runs.ended:
+            self._early.setdefault(score.run_id, []).append(score)
+            return
+        low, high = self._plan.metric_range
+        self.count += 1
+        self.outside += not low <= score.value <= high
+        self._of_run.setdefault(score.run_id, []).append(score)
+
+    def known(self) -> list[Scored]:
+        """Return all draws with a score, in order."""
+        found = (self._scored(draw) for draw in self._runs.draws.in_order())
+        return [one for one in found if one is not None]
+
+    def settled(self) -> list[Scored]:
+        """Return the draws with a score, up to the first draw whose score may still come."""
+        draws = self._runs.draws.in_order()
+        found = (self._scored(draw) for draw in draws[: self._first_open(draws)])
+        return [one for one in found if one is not None]
+
+    def held_up(self) -> tuple[int, float]:
+        """Return how many draws with a score wait for that of an earlier draw, and until when at most.
+
+        The time is in seconds since 1970.
+        """
+        draws = self._runs.draws.in_order()
+        place = self._first_open(draws)
+        waiting = sum(self._scored(draw) is not None for draw in draws[place:])
+        return waiting, draws[place].first.began + self._plan.score_within if waiting else 0.0
+
+    def _scored(self, draw: Draw) -> Scored | None:
+        low, high = self._plan.metric_range
+        known = (score for run in draw.runs for score in self._of_run.get(run, ()))
+        scores = sorted(known, key=lambda one: one.place)
+        last = draw.first.began + self._plan.score_within
+        first = next((one for one in scores if one.at <= last), None)
+        if first is None:
+            return None
+        later = [(one.place, min(high, max(low, one.value))) for one in scores if one is not first]
+        return Scored(draw, min(high, max(low, first.value)), later)
+
+    def _first_open(self, draws: list[Draw]) -> int:
+        # A clock that was set back must not reopen what was settled.
+        horizon = max(self._latest, time.time()) - self._plan.score_within
+        open_runs = self._runs.under_way()
+        for place, draw in enumerate(draws):
+            if draw.chance in (0.0, 1.0):  # no test counts it
+                continue
+            if draw.first.run_id in open_runs:
+                return place
+            if draw.first.began <= horizon or self._scored(draw) is not None:
+                continue
+            run = self._runs.ended.get(draw.first.run_id)
+            if run is not None and not run.failed:
+                return place
+        return len(draws)
