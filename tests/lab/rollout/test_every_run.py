@@ -11,11 +11,9 @@ import pytest
 
 from benchmarks.overhead import FakeModel
 from kantan_agents import Agent, record_traces
-from kantan_agents.lab.rollout import promote, record_score, status_async
+from kantan_agents.lab import promote, record_score, status_async
 from kantan_agents.traces.registry import flush_all
 from tests.lab.rollout.trial import V2, rollout, support, user
-
-pytestmark = pytest.mark.anyio
 
 
 class Breakable(FakeModel):

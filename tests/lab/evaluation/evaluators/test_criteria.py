@@ -10,8 +10,7 @@ from typing import Any
 import attrs
 import pytest
 
-from kantan_agents import Agent, Prompt
-from kantan_agents.core.pipeline import Next, Run
+from kantan_agents import Agent, Next, Prompt, Run
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.lab import Case, Dataset, FinishedCase, Score, ToolUse, evaluate
 from kantan_agents.lab.evaluation.evaluators import judges
@@ -19,8 +18,6 @@ from kantan_agents.testing import OfflineServer, RecordedRequest, ScriptedModel
 from tests.lab.evaluation.evaluators.measure_judges import measure, rows_of
 from tests.lab.evaluation.values import finished
 from tests.lab.replay.cohorts import Recorder, recording
-
-pytestmark = pytest.mark.anyio
 
 PASSES = {"reason": "It is right.", "passes": True}
 FAILS = {"reason": "It is wrong.", "passes": False}

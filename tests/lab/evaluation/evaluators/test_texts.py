@@ -13,8 +13,6 @@ from kantan_agents.errors import InvalidOptionError
 from kantan_agents.lab.evaluation.evaluators import chrf, normalized, overlap, rouge_l, similar
 from tests.lab.evaluation.values import expecting, finished
 
-pytestmark = pytest.mark.anyio
-
 REFERENCE_NUMBERS: list[tuple[str, str, float, float]] = [
     ("The order arrives on Monday.", "The order will arrive on Monday morning.", 0.6666666667, 0.4883118180),
     ("the cat sat on the mat", "the mat sat on the cat", 0.6666666667, 0.8801892552),

@@ -17,8 +17,6 @@ from kantan_agents.testing import OfflineServer, RecordedRequest
 from tests.lab.evaluation.values import finished
 from tests.lab.replay.cohorts import Recorder, recording
 
-pytestmark = pytest.mark.anyio
-
 GOAL = "Get order 7 refunded."
 
 
