@@ -92,7 +92,7 @@ def test_always_is_for_a_folder_and_never_for_a_protected_file(chat: Any, folder
         assert "docs/.mcp.json is protected: it decides which programs are started" in shown
         assert not (folder / "docs/.mcp.json").exists()
         terminal.enter("a", until="Type y for this call, or n to refuse it.")
-        terminal.wait_for("[y]es, [n]o:", 2)  # what is typed before a question is no answer to it
+        terminal.wait_for("[y]es, [n]o:", 2)  # what is typed before a question does not answer it
         assert not (folder / "docs/.mcp.json").exists()
         terminal.enter("y", until="Done.")
     assert (folder / "docs/.mcp.json").exists()
