@@ -19,7 +19,9 @@ def anyio_backend() -> str:
 @pytest.fixture(scope="module")
 async def everything(real_servers: RealServers) -> AsyncIterator[MCPServerStdio]:
     """The server with an example of each feature, connected."""
-    async with MCPServerStdio(real_servers.everything(), name="everything", cache_tools_list=True) as server:
+    async with MCPServerStdio(
+        real_servers.everything(), name="everything", cache_tools_list=True, client_session_timeout_seconds=60
+    ) as server:
         yield server
 
 
@@ -32,5 +34,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 async def files(real_servers: RealServers, folder: Path) -> AsyncIterator[MCPServerStdio]:
     """The server that reads and writes files, connected."""
-    async with MCPServerStdio(real_servers.filesystem(folder), name="files", cache_tools_list=True) as server:
+    async with MCPServerStdio(
+        real_servers.filesystem(folder),
+        name="files",
+        cache_tools_list=True,
+        client_session_timeout_seconds=60,
+    ) as server:
         yield server

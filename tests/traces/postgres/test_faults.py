@@ -121,7 +121,7 @@ def test_a_batch_whose_commit_was_not_answered_is_counted_once(postgres_url: str
 
 
 WRITER = """
-import os, signal, sys
+import os, signal, sys, time
 from kantan_agents import record_traces
 from tests.traces.postgres.spans import record
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])  # in all threads that follow
@@ -130,8 +130,8 @@ record(recorder, "written")
 assert recorder.force_flush(10)
 record(recorder, "waiting")
 print("ready", flush=True)
-if sys.argv[3] == "wait":
-    signal.pause()
+while sys.argv[3] == "wait":  # signal.pause() would overlook a signal that comes just before it
+    time.sleep(0.01)
 if sys.argv[3] == "usr1":
     signal.sigwait([signal.SIGUSR1])
 """

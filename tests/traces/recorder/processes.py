@@ -34,6 +34,12 @@ def lazy():
     return recorder
 
 
+# Not signal.pause(): a signal that comes just before it is handled only after the next one.
+def until_signal():
+    while True:
+        time.sleep(0.01)
+
+
 def say(text):
     os.write(1, f"{text}\\n".encode())
 

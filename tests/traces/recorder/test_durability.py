@@ -91,7 +91,7 @@ def test_the_end_leaves_no_log_file_and_no_error_output(start: Start, file: Data
 def test_sigterm_without_a_handler_writes_everything_and_ends_the_process(
     start: Start, file: DatabaseFile
 ) -> None:
-    script = start("lazy()\nwith trace('w'): record('a', 'b')\nsay('ready')\nsignal.pause()", file.path)
+    script = start("lazy()\nwith trace('w'): record('a', 'b')\nsay('ready')\nuntil_signal()", file.path)
     assert script.until("ready").send(signal.SIGTERM).wait() == -signal.SIGTERM
     assert file.names() == ["a", "b"]
     assert script.err == ""
@@ -200,7 +200,7 @@ def test_a_user_defined_handler_stays_in_place(start: Start, file: DatabaseFile,
     mine = "signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))"
     first, second = (mine, "lazy()") if when == "before" else ("lazy()", mine)
     script = start(
-        f"{first}\n{second}\nwith trace('w'): record('a')\nsay('ready')\nsignal.pause()", file.path
+        f"{first}\n{second}\nwith trace('w'): record('a')\nsay('ready')\nuntil_signal()", file.path
     )
     assert script.until("ready").send(signal.SIGTERM).wait() == 7
     assert file.names() == ["a"]
@@ -529,7 +529,7 @@ def test_a_trace_from_before_a_fork_keeps_its_metadata_if_the_child_writes_first
         connection = sqlite3.connect(path, isolation_level=None)
         connection.execute("BEGIN IMMEDIATE")
         say("locked")
-        signal.pause()
+        until_signal()
         """,
         file.path,
     ).until("locked")

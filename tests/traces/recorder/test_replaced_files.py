@@ -271,7 +271,7 @@ def test_rows_in_a_removed_log_that_another_process_still_reads_are_not_lost(
         connection.execute("BEGIN")
         connection.execute("SELECT COUNT(*) FROM spans").fetchone()
         say("reads")
-        signal.pause()
+        until_signal()
         """,
         file.path,
     ).until("reads")

@@ -31,11 +31,18 @@ def version_of_function(function: Any, name: str) -> str:
         InvalidOptionError: E75, its source is not available.
     """
     try:
-        source = textwrap.dedent(inspect.getsource(function))
+        source = textwrap.dedent(_source_of(function))
     except (OSError, TypeError) as error:
         reason = f'the source of {name!r} is not available, so give a version, such as version="1"'
         raise InvalidOptionError(option="version", reason=reason) from error
     return content_hash({"source": source, "values": dict(_values(inspect.unwrap(function)))})[:_LENGTH]
+
+
+def _source_of(function: Any) -> str:
+    if inspect.getfile(inspect.unwrap(function)) == "<string>":
+        # Python 3.13 keeps the program of ``python -c`` under this name, which all ``exec`` share.
+        raise OSError("it was not read from a file")
+    return inspect.getsource(function)
 
 
 def _values(function: Any) -> Iterator[tuple[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import linecache
 import re
 import threading
 from collections.abc import Callable
@@ -247,8 +248,11 @@ def test_a_method_has_a_version_too() -> None:
     assert evaluator(Checks().polite).name == "polite"
 
 
-def test_a_function_without_a_source_needs_a_version() -> None:
+def test_a_function_without_a_source_needs_a_version(monkeypatch: pytest.MonkeyPatch) -> None:
     made: dict[str, Any] = {}
+    # As in ``python -c`` since 3.13. The program is not the source of what it passes to ``exec``.
+    program = ["def from_a_text(finished): return 2\n"]
+    monkeypatch.setitem(linecache.cache, "<string>", (len(program[0]), None, program, "<string>"))
     exec("def from_a_text(finished): return 1", made)
     for function in (made["from_a_text"], functools.partial(at_least, 1)):
         with pytest.raises(InvalidOptionError, match="the source of 'm' is not available, so give a version"):
