@@ -118,7 +118,12 @@ def translated(sql: str) -> str:
     if text.startswith(("CREATE TABLE", "CREATE TEMP TABLE")):
         for pattern, replacement in _TYPES:
             text = pattern.sub(replacement, text)
-    text = _ORDER.sub(_ordered, text).replace("sqlite_master", _MASTER).replace("%", "%%")
+    orders = text.count("ORDER BY")
+    text, ordered = _ORDER.subn(_ordered, text)
+    if ordered < orders:
+        reason = f"its keys are nested too deeply to say where NULL is sorted, in {sql!r}"
+        raise NotInPostgresError(what="ORDER BY", reason=reason)
+    text = text.replace("sqlite_master", _MASTER).replace("%", "%%")
     text = _PARAMETER.sub(lambda found: f"%({found[1]})s" if found[1] else "%s", text)
     return _KEPT.sub(lambda found: literals[int(found[1])], text)
 

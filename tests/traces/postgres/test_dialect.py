@@ -66,6 +66,8 @@ def test_every_statement_for_both_databases_is_understood() -> None:
         "SELECT id FROM spans WHERE typeof(name) = 'integer'",
         "SELECT id FROM spans CROSS\nJOIN traces",
         "SELECT substr(id, 0, 3) FROM spans",
+        "SELECT id FROM spans ORDER BY COALESCE(name, (SELECT MAX(id) FROM traces)) DESC",
+        "SELECT id FROM spans ORDER BY lower(name)",
         "SELECT random(), date('now') FROM spans",
         "INSERT OR REPLACE INTO traces(id) VALUES (?)",
         "CREATE TRIGGER one BEFORE INSERT ON traces BEGIN DELETE FROM spans; END",
