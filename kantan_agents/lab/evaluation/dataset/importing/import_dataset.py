@@ -75,10 +75,15 @@ def import_dataset(
     if format not in _KEYS:
         reason = f"must be one of {', '.join(_KEYS)}, not {shown(format)}"
         raise InvalidOptionError(option="format", reason=reason)
-    if separator is not None and (not isinstance(separator, str) or len(separator) != 1):
-        reason = f"must be one character, not {shown(separator)}"
+    if separator is not None and (
+        not isinstance(separator, str) or len(separator) != 1 or separator in '"\r\n'
+    ):
+        reason = f"must be one character, and neither a quote nor a line break, not {shown(separator)}"
         raise InvalidOptionError(option="separator", reason=reason)
     parts = checked_columns(columns)
+    if format != "rows" and {*parts.values()} - {"input"}:
+        reason = 'can only name the input of an export, such as {"question": "input"}'
+        raise InvalidOptionError(option="columns", reason=reason)
     is_file = isinstance(source, (str, os.PathLike))
     path = Path(source) if is_file else Path("the data frame")
     is_text = is_file and path.suffix.lower() in (*TABLES, ".jsonl")
