@@ -182,9 +182,8 @@ class _Talk(Middleware):
             )
         persona = str(run.context.get(PERSONA) or self._user.persona)
         part = {PERSONA: persona, _GOAL: run.input}
-        context = {
-            key: value for key, value in run.context.items() if key != PERSONA and not _is_written(key)
-        }
+        left_out = {PERSONA, *RESERVED_KEYS} - {"tool_rules"}
+        context = {key: value for key, value in run.context.items() if key not in left_out}
         options = {"session": RecordedSession([]), **run.options}
         said: list[dict[str, str]] = []
         for turn in range(self._user.max_turns + 1):
@@ -209,10 +208,6 @@ class _Talk(Middleware):
         config = RunConfig(trace_include_sensitive_data=run.records_sensitive_data)
         context = await self._person.run_async(text, dict(part), run_config=config)
         return run_result(context).final_output
-
-
-def _is_written(key: str) -> bool:
-    return key in RESERVED_KEYS and key != "tool_rules"
 
 
 def _output(ended: Ended, turns: int, said: list[dict[str, str]]) -> dict[str, Any]:

@@ -49,12 +49,10 @@ class Part:
     Attributes:
         read: Returns it with its headings; nothing if the case has none.
         missing: What the case lacks then, and what to do.
-        option: The option of a judge that it depends on.
     """
 
     read: Callable[[FinishedCase, Given], Texts]
     missing: str = ""
-    option: str | None = None
 
 
 def _reference(finished: FinishedCase, _given: Given) -> Texts:
@@ -114,11 +112,8 @@ PARTS: Final[Mapping[str, Part]] = {
         _sources,
         "no sources are recorded; let the agent fetch them with a tool, or say with sources=... which tools "
         "return them, or give a function of the finished case",
-        "sources",
     ),
-    "tools": Part(
-        lambda _, given: [("The tools there were", dict(given.tools))] * bool(given.tools), "", "tools"
-    ),
+    "tools": Part(lambda _, given: [("The tools there were", dict(given.tools))]),
     "calls": Part(_calls),
     "answer": Part(lambda finished, _: [("The answer to judge", finished.text)]),
 }
