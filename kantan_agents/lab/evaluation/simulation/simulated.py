@@ -185,6 +185,9 @@ class _Talk(Middleware):
         left_out = {PERSONA, *RESERVED_KEYS} - {"tool_rules"}
         context = {key: value for key, value in run.context.items() if key not in left_out}
         options = {"session": RecordedSession([]), **run.options}
+        agent = self._agent
+        if run.agent.instructions != agent.instructions:  # of a copy, such as a variant that is a prompt
+            agent = agent.clone(instructions=run.agent.instructions)
         said: list[dict[str, str]] = []
         for turn in range(self._user.max_turns + 1):
             person = await self._next(part, said, run)
@@ -194,7 +197,7 @@ class _Talk(Middleware):
                 break
             said.append({"role": "user", "content": person.message})
             config = config_for_delegated(run, None)
-            context = await self._agent.run_async(person.message, context, run_config=config, **options)
+            context = await agent.run_async(person.message, context, run_config=config, **options)
             result = run_result(context)
             if result.interruptions:
                 return _output("waits for an approval", turn, said)
