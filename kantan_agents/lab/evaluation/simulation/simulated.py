@@ -122,6 +122,9 @@ def simulated(agent: Agent[Any], user: SimulatedUser) -> Agent[Any]:
     user as ``simulated_user``. Tokens and cost include those of the user. A change of the user is not
     noticed by ``evaluate``: use another name.
 
+    With ``agent=simulated(...)``, the variants of an evaluation may be prompts. Of a copy made by ``clone``,
+    only the instructions count: change other options of ``agent`` before you call ``simulated``.
+
     Args:
         agent: The agent under test.
         user: Who talks to it. ``context["persona"]`` of a case says whom it plays there.
