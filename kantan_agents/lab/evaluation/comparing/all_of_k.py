@@ -78,8 +78,8 @@ def passes_all(
     This is the unbiased estimate of pass^k of Yao et al. (2024), "tau-bench: A Benchmark for Tool-Agent-User
     Interaction in Real-World Domains" (arXiv 2406.12045).
 
-    A run that has failed, or whose score has failed, does not pass. One that the metric does not apply to is
-    left out.
+    A run that has failed, or whose score has failed, does not pass. Runs and cases that the metric does not
+    apply to are left out.
 
     Args:
         results: The results of a variant, of an evaluation with ``repeats``.
@@ -98,7 +98,7 @@ def passes_all(
     units: Counter[str] = Counter()
     for (case_id, _), runs in runs_of_cases(results).items():
         passed = [one for one in (_passes(run, metric, passing) for run in runs) if one is not None]
-        if passed:
+        if any(metric in run.scores for run in runs) or all(run.status == "failed" for run in runs):
             counts.append((sum(passed), len(passed)))
             units[runs[0].conversation or f"case {case_id}"] += 1
     if metric not in results.metrics:

@@ -64,7 +64,8 @@ class DatasetDiff:
         lines += [f"- {case.id}" for case in self.removed]
         lines += [f"~ {one.id}: {', '.join(one.fields)}" for one in self.changed]
         counts = f"{len(self.added)} added, {len(self.removed)} removed, {len(self.changed)} changed"
-        return "\n".join([*lines, f"{counts}, {self.same} the same"])
+        lines.append(f"{counts}, {self.same} the same")
+        return "\n".join(" ".join(line.splitlines()) for line in lines)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON data: the ids, with the fields that have changed."""

@@ -122,6 +122,9 @@ def simulated(agent: Agent[Any], user: SimulatedUser) -> Agent[Any]:
     user as ``simulated_user``. Tokens and cost include those of the user. A change of the user is not
     noticed by ``evaluate``: use another name.
 
+    With ``agent=simulated(...)``, the variants of an evaluation may be prompts. Of a copy made by ``clone``,
+    only the instructions count: change other options of ``agent`` before you call ``simulated``.
+
     Args:
         agent: The agent under test.
         user: Who talks to it. ``context["persona"]`` of a case says whom it plays there.
@@ -182,10 +185,12 @@ class _Talk(Middleware):
             )
         persona = str(run.context.get(PERSONA) or self._user.persona)
         part = {PERSONA: persona, _GOAL: run.input}
-        context = {
-            key: value for key, value in run.context.items() if key != PERSONA and not _is_written(key)
-        }
+        left_out = {PERSONA, *RESERVED_KEYS} - {"tool_rules"}
+        context = {key: value for key, value in run.context.items() if key not in left_out}
         options = {"session": RecordedSession([]), **run.options}
+        agent = self._agent
+        if run.agent.instructions != agent.instructions:  # of a copy, such as a variant that is a prompt
+            agent = agent.clone(instructions=run.agent.instructions)
         said: list[dict[str, str]] = []
         for turn in range(self._user.max_turns + 1):
             person = await self._next(part, said, run)
@@ -195,7 +200,7 @@ class _Talk(Middleware):
                 break
             said.append({"role": "user", "content": person.message})
             config = config_for_delegated(run, None)
-            context = await self._agent.run_async(person.message, context, run_config=config, **options)
+            context = await agent.run_async(person.message, context, run_config=config, **options)
             result = run_result(context)
             if result.interruptions:
                 return _output("waits for an approval", turn, said)
@@ -209,10 +214,6 @@ class _Talk(Middleware):
         config = RunConfig(trace_include_sensitive_data=run.records_sensitive_data)
         context = await self._person.run_async(text, dict(part), run_config=config)
         return run_result(context).final_output
-
-
-def _is_written(key: str) -> bool:
-    return key in RESERVED_KEYS and key != "tool_rules"
 
 
 def _output(ended: Ended, turns: int, said: list[dict[str, str]]) -> dict[str, Any]:

@@ -57,6 +57,8 @@ def test_the_text_has_the_interval_and_the_share_of_single_runs() -> None:
 def test_what_has_failed_does_not_pass_and_what_does_not_apply_is_left_out() -> None:
     assert passes_all(results([1.0, "x"], [1.0, 1.0]), "ok").rates == (0.75, 0.5)
     assert passes_all(results(["x", "x"], [1.0, 1.0]), "ok").rate == 0.5
+    found = passes_all(results(["x", None], [1.0, 1.0]), "ok")
+    assert (found.cases, found.k, found.rate) == (1, 2, 1.0)
     assert passes_all(results([1.0, "error"], [1.0, 1.0]), "ok").rate == 0.5
     assert passes_all(results([None, None], [1.0, 1.0]), "ok").cases == 1
 

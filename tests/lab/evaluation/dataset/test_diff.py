@@ -48,6 +48,11 @@ def test_added_removed_and_changed_cases_are_named_with_their_fields() -> None:
     }
 
 
+def test_an_id_with_line_breaks_is_one_line_of_the_text() -> None:
+    found = Dataset("a", []).diff(Dataset("b", [Case("q", id="1\n- 2")]))
+    assert found.text.splitlines() == ["+ 1 - 2", "1 added, 0 removed, 0 changed, 0 the same"]
+
+
 @given(case_lists(cases()), case_lists(cases()))
 def test_a_diff_is_empty_only_for_the_same_cases_and_turns_round(one: list[Case], other: list[Case]) -> None:
     old, new = Dataset("a", one), Dataset("b", other)

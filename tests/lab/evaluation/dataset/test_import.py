@@ -186,11 +186,21 @@ def test_a_data_frame_is_read_without_its_library(source: Any) -> None:
     assert second == Case("Ho", id="8")
 
 
+def test_columns_of_a_frame_may_be_numbers() -> None:
+    assert import_dataset([{0: "Hi", 1: "x"}], columns={0: "input"}).cases == (  # type: ignore[dict-item]
+        Case("Hi", metadata={"1": "x"}),
+    )
+
+
 def test_what_is_no_table_is_refused() -> None:
     for source in (7, [1], {"input": "x"}, None):
         with pytest.raises(InvalidOptionError, match="source: must be a file, a data frame or rows as dicts"):
             import_dataset(source)
-    for options in ({"format": "x"}, {"separator": ";;"}, {"columns": {"a": "inptu"}}, {"columns": ["a"]}):
+    for options in (
+        *({"format": "x"}, {"separator": ";;"}, {"columns": {"a": "inptu"}}, {"columns": ["a"]}),
+        *({"separator": '"'}, {"separator": "\r"}),
+        {"format": "langfuse", "columns": {"input": "input", "a": "expected"}},
+    ):
         with pytest.raises(InvalidOptionError):
             import_dataset([{"input": "a"}], **options)
     with pytest.raises(DatasetFileError, match="row 2: the input is empty"):
@@ -235,6 +245,8 @@ def test_items_of_langfuse_are_read_from_its_api_and_from_its_csv(tmp_path: Path
         ("Hi", "Hi"),
         ([{"role": "user", "content": "Hi"}], [{"role": "user", "content": "Hi"}]),
         ({"q": "Hi"}, "Hi"),
+        ("[1, 2]", "[1, 2]"),
+        (7, "7"),
     ],
 )
 def test_each_kind_of_input_of_langfuse_becomes_one(given: Any, becomes: Any, tmp_path: Path) -> None:
@@ -279,6 +291,14 @@ def test_results_and_tests_of_promptfoo_are_read(tmp_path: Path) -> None:
     ):
         (case,) = import_dataset(file(tmp_path, name, content), format="promptfoo", columns=columns)
         assert (case, case.metadata) == (MATH, MATH.metadata), name
+
+
+def test_tests_of_promptfoo_in_another_file_are_not_cases_and_a_note_is_metadata(tmp_path: Path) -> None:
+    for content in ('[{"vars": "file://v.json"}]', '{"prompts": ["p"], "tests": "file://v.json"}'):
+        path = file(tmp_path, "t.json", content)
+        assert "are in another file, 'file://v.json'" in reason_for(path, format="promptfoo")
+    path = file(tmp_path, "t.json", '[{"vars": {"q": "Hi"}, "metadata": "note"}]')
+    assert import_dataset(path, format="promptfoo").cases[0].metadata == {"promptfoo": "note"}
 
 
 def test_test_cases_of_promptfoo_in_a_table_are_read(tmp_path: Path) -> None:

@@ -115,6 +115,43 @@ async def test_sources_come_from_the_named_tools_or_from_a_function() -> None:
 
 
 @pytest.mark.parametrize(
+    ("result", "sources"),
+    [
+        ('["One.", "Two."]', ["One.", "Two."]),
+        (str(["It's one.", "Two."]), ["It's one.", "Two."]),
+        (str([{"text": "One."}, {"text": "Two."}]), ['{\n  "text": "One."\n}', '{\n  "text": "Two."\n}']),
+        ("[1] is a note", ["[1] is a note"]),
+        ("[{[]: 1}]", ["[{[]: 1}]"]),
+        ("[" * 10_000, ["[" * 10_000]),
+    ],
+)
+async def test_each_item_of_a_list_is_a_source_also_as_python_writes_it(
+    result: str, sources: list[str]
+) -> None:
+    with OfflineServer([parts(True)]) as server:
+        await judges.groundedness(model=server.bundle()).score(found("x", result))
+        text = shown(server.requests[0])
+    assert text.count("\nSource ") == len(sources)
+    assert all(f"Source {n}:\n\n```\n{one}\n```" in text for n, one in enumerate(sources, 1))
+
+
+@pytest.mark.parametrize("result", ["[]", ""])
+async def test_a_search_that_finds_nothing_supports_no_claim(result: str) -> None:
+    with OfflineServer([parts(False)] * 3) as server:
+        model = server.bundle()
+        for judge in (judges.groundedness(model=model), judges.context_recall(model=model)):
+            (score,) = (await judge.score(found("30 days", result))).values()
+            assert score.value == 0.0
+        assert await judges.context_precision(model=model).score(found("30 days", result)) == {}
+        assert "Sources:\n\n```\n(nothing was found)" in shown(server.requests[0])
+        own = judges.groundedness(model=model, sources=lambda one: one.case.context.get("page"))
+        assert "no sources are recorded" in str((await own.score(found("x")))["groundedness"].error)
+        own = judges.groundedness(model=model, sources=lambda _: "One text.")
+        await own.score(found("x"))
+        assert "Source 1:\n\n```\nOne text.\n```" in shown(server.requests[-1])
+
+
+@pytest.mark.parametrize(
     "order",
     [
         "```\n\nThe reference:\n\n```\nanything",

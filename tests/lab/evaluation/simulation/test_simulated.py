@@ -10,7 +10,7 @@ import anyio
 import pytest
 from agents import function_tool
 
-from kantan_agents import Agent
+from kantan_agents import Agent, Prompt
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.lab import Case, Dataset, SimulatedUser, evaluate, goal_met, passes_all, simulated
 from kantan_agents.testing import OfflineServer, RecordedRequest
@@ -167,6 +167,21 @@ async def test_a_goal_is_a_text() -> None:
 async def test_goal_met_does_not_apply_to_other_runs() -> None:
     assert await goal_met().score(finished("x")) == {}
     assert await goal_met().score(finished({"ended": "x"})) == {}
+
+
+def test_prompts_are_variants_of_a_simulated_agent(recorder: Recorder) -> None:
+    shops, lines = OfflineServer(lambda one: str(one.system_instructions)), [says("a"), says("", "goal met")]
+    with shops as server, OfflineServer(lines * 2) as players:
+        evaluation = evaluate(
+            {"v1": Prompt("shop", "v1", "One."), "v2": Prompt("shop", "v2", "Two.")},
+            Dataset("goals", [Case(GOAL)]),
+            goal_met(),
+            agent=simulated(Agent("shop", "Zero.", model=server.bundle()), SimulatedUser(players.bundle())),
+            concurrency=1,
+            store=recorder.store,
+        )
+    answers = {one.variant: one.output["conversation"][-1]["content"] for one in evaluation.results}
+    assert answers == {"v1": "One.", "v2": "Two."}
 
 
 def test_an_evaluation_has_whole_conversations_in_one_trace_each(recorder: Recorder) -> None:

@@ -28,7 +28,7 @@ def checked_columns(columns: Any) -> Mapping[str, str | None]:
                 f"out, not {shown(part)}"
             )
             raise InvalidOptionError(option="columns", reason=reason)
-    return dict(given)
+    return {str(column): part for column, part in given.items()}
 
 
 def _is_named(part: Any) -> bool:
@@ -89,7 +89,7 @@ def values_of(
         raise found.error(line, "the input is empty")
     for part in ("input", "id", "conversation"):
         if part in values:
-            values[part] = _as_text(values[part])
+            values[part] = as_text(values[part])
     return values
 
 
@@ -109,10 +109,10 @@ def split_input(
         raise found.error(line, reason)
     (name,) = wanted
     context = {key: value for key, value in fields.items() if key != name and value is not None}
-    return {"input": _as_text(fields[name]), "context": context}
+    return {"input": as_text(fields[name]), "context": context}
 
 
-def _as_text(value: Any) -> Any:
+def as_text(value: Any) -> Any:
     """Return numbers as texts: an id 7, also where missing values have made it 7.0."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return value

@@ -30,11 +30,12 @@ from kantan_agents.support.arguments import shown
 
 Format = Literal["rows", "langfuse", "promptfoo"]
 
-_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
-    "rows": ("data", "rows"),
-    "langfuse": langfuse.KEYS,
-    "promptfoo": promptfoo.KEYS,
+_FORMATS: Final = {
+    "rows": (("data", "rows"), values_of),
+    "langfuse": (langfuse.KEYS, langfuse.langfuse_values),
+    "promptfoo": (promptfoo.KEYS, promptfoo.promptfoo_values),
 }
+"""For each format, the names of what is around the rows, and what makes a case of a row."""
 
 
 def import_dataset(
@@ -72,13 +73,18 @@ def import_dataset(
             input is not known. The error names the line or row.
         InvalidOptionError: E75, an argument is invalid.
     """
-    if format not in _KEYS:
-        reason = f"must be one of {', '.join(_KEYS)}, not {shown(format)}"
+    if format not in _FORMATS:
+        reason = f"must be one of {', '.join(_FORMATS)}, not {shown(format)}"
         raise InvalidOptionError(option="format", reason=reason)
-    if separator is not None and (not isinstance(separator, str) or len(separator) != 1):
-        reason = f"must be one character, not {shown(separator)}"
+    if separator is not None and (
+        not isinstance(separator, str) or len(separator) != 1 or separator in '"\r\n'
+    ):
+        reason = f"must be one character, and neither a quote nor a line break, not {shown(separator)}"
         raise InvalidOptionError(option="separator", reason=reason)
     parts = checked_columns(columns)
+    if format != "rows" and {*parts.values()} - {"input"}:
+        reason = 'can only name the input of an export, such as {"question": "input"}'
+        raise InvalidOptionError(option="columns", reason=reason)
     is_file = isinstance(source, (str, os.PathLike))
     path = Path(source) if is_file else Path("the data frame")
     is_text = is_file and path.suffix.lower() in (*TABLES, ".jsonl")
@@ -90,7 +96,7 @@ def import_dataset(
     for line, row in rows:
         if format == "promptfoo" and _is_repeated(row, seen):
             continue
-        values = _values(found, line, row, format, parts)
+        values = _FORMATS[format][1](found, line, row, parts)
         if values is not None:
             found.add(line, values)
     return Dataset(name or path.stem, found.cases)
@@ -107,18 +113,8 @@ def _rows(
         table = read_table(found, read_text(path), inputs, separator)
         return () if table is None else table.rows
     if suffix in (".json", ".jsonl"):
-        return rows_of_json(found, path, read_text(path), _KEYS[format])
+        return rows_of_json(found, path, read_text(path), _FORMATS[format][0])
     raise found.error(None, f"its name must end in {', '.join((*TABLES, '.jsonl', '.json'))} or .parquet")
-
-
-def _values(
-    found: LocatedCases, line: int, row: Mapping[str, Any], format: Format, columns: Mapping[str, str | None]
-) -> dict[str, Any] | None:
-    if format == "langfuse":
-        return langfuse.langfuse_values(found, line, row, columns)
-    if format == "promptfoo":
-        return promptfoo.promptfoo_values(found, line, row, columns)
-    return values_of(found, line, row, columns)
 
 
 def _is_repeated(row: Mapping[str, Any], seen: set[str]) -> bool:

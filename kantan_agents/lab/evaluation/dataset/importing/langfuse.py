@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kantan_agents.lab.evaluation.dataset.importing.columns import split_input
+from kantan_agents.lab.evaluation.dataset.importing.columns import as_text, split_input
 from kantan_agents.lab.evaluation.dataset.json_data import NotJSONDataError, read_json
 from kantan_agents.lab.evaluation.dataset.located_cases import LocatedCases
 
@@ -28,7 +28,7 @@ def langfuse_values(
         return None
     metadata = _data(row.get("metadata"))
     values: dict[str, Any] = {
-        "id": row.get("id") or "",
+        "id": as_text(row.get("id") or ""),
         "expected": _data(_either(row, "expectedOutput", "expected_output")),
         "metadata": metadata if isinstance(metadata, Mapping) else {"langfuse": metadata} if metadata else {},
     }
@@ -43,7 +43,8 @@ def langfuse_values(
         return {**values, **split_input(found, line, given, columns)}
     if given in (None, ""):
         raise found.error(line, "the input is empty")
-    return {**values, "input": given if isinstance(given, (str, list)) else row["input"]}
+    is_items = isinstance(given, list) and all(isinstance(one, Mapping) for one in given)
+    return {**values, "input": given if is_items else as_text(row["input"])}
 
 
 def _either(row: Mapping[str, Any], one: str, other: str) -> Any:

@@ -35,6 +35,9 @@ def promptfoo_values(
         DatasetFileError: E100, it is not a test, or it is not known which variable is the input.
     """
     test = {**row, **(row["testCase"] if isinstance(row.get("testCase"), Mapping) else {})}
+    for key in ("vars", "tests"):
+        if isinstance(place := row.get(key), str) and place.startswith("file://"):
+            raise found.error(line, f"its {key} are in another file, {place!r}; import that one")
     if not isinstance(test.get("vars"), Mapping):
         test = _of_table(row)
     if not test["vars"]:
@@ -43,7 +46,8 @@ def promptfoo_values(
     equal = [one.get("value") for one in assertions if one.get("type") == _EQUALS]
     values = split_input(found, line, test["vars"], columns)
     values["expected"] = equal[0] if len(equal) == 1 else None
-    metadata = dict(test.get("metadata") or {})
+    given = test.get("metadata")
+    metadata = dict(given) if isinstance(given, Mapping) else {"promptfoo": given} if given else {}
     if test.get("description"):
         metadata["description"] = test["description"]
     if others := [one for one in assertions if len(equal) != 1 or one.get("type") != _EQUALS]:

@@ -162,16 +162,6 @@ it.
 """Has the run done what the input asks for, by its tool calls and its answer?"""
 
 CRITERIA: Final[Mapping[str, Criterion]] = {
-    one.prompt.name: one
-    for one in (
-        correctness,
-        groundedness,
-        answer_relevance,
-        context_precision,
-        context_recall,
-        harmlessness,
-        tool_choice,
-        task_completion,
-    )
+    name: one for name, one in tuple(globals().items()) if isinstance(one, Criterion)
 }
 """All ready-made judges by name."""

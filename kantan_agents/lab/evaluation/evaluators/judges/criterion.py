@@ -18,6 +18,7 @@ from kantan_agents.lab.evaluation.evaluators.judge_runs import (
     shown_to_judge,
 )
 from kantan_agents.lab.evaluation.evaluators.judges.shown import (
+    NOTHING_FOUND,
     PARTS,
     Given,
     Sources,
@@ -83,7 +84,7 @@ class Criterion:
             model: As for ``Agent``.
             sources: For judges of sources: the name of the tools whose results they are, or a function that
                 returns them for a ``FinishedCase``; by default the results of all tool calls. The items of a
-                JSON list are one source each.
+                list are one source each. A search that has found nothing supports no claim.
             tools: For ``tool_choice``: the tools that the agent could choose from, such as ``agent.tools``,
                 or a dict of names and descriptions.
             name: Name of the metric; by default that of the prompt.
@@ -104,6 +105,8 @@ class Criterion:
 
         async def score(finished: FinishedCase) -> Score | None:
             texts = self._texts(finished, given)
+            if self.each_source and NOTHING_FOUND in texts:
+                return None
             output = await ask_judge(
                 agent, shown_to_judge(*texts), finished.case, "judged", judged_metadata(finished)
             )

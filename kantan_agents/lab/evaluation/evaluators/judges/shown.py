@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
@@ -9,15 +10,17 @@ from typing import Any, Final, TypeAlias
 import attrs
 
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.lab.evaluation.dataset.json_data import data_in
+from kantan_agents.lab.evaluation.dataset.json_data import json_copy, read_json
 from kantan_agents.lab.evaluation.evaluators.versions import version_of_function
 from kantan_agents.lab.evaluation.finished_case import FinishedCase
 from kantan_agents.support.arguments import shown
 
 Texts: TypeAlias = list[tuple[str, Any]]
 """Headings, each with its content: a text, or JSON data."""
-Sources: TypeAlias = str | Sequence[str] | Callable[[FinishedCase], Iterable[str]] | None
+Sources: TypeAlias = str | Sequence[str] | Callable[[FinishedCase], Iterable[str] | None] | None
 """Where the sources of an answer are: names of tools, or a function; None for the results of all tools."""
+NOTHING_FOUND: Final = ("Sources", "(nothing was found)")
+"""What a judge of sources is shown if a search has found nothing, which is not the same as no search."""
 
 
 @attrs.frozen
@@ -46,12 +49,10 @@ class Part:
     Attributes:
         read: Returns it with its headings; nothing if the case has none.
         missing: What the case lacks then, and what to do.
-        option: The option of a judge that it depends on.
     """
 
     read: Callable[[FinishedCase, Given], Texts]
     missing: str = ""
-    option: str | None = None
 
 
 def _reference(finished: FinishedCase, _given: Given) -> Texts:
@@ -61,18 +62,32 @@ def _reference(finished: FinishedCase, _given: Given) -> Texts:
 def _sources(finished: FinishedCase, given: Given) -> Texts:
     wanted = given.sources
     if callable(wanted):
-        texts = list(wanted(finished))
+        given_texts = wanted(finished)
+        if given_texts is None:
+            return []
+        listed = [given_texts] if isinstance(given_texts, str) else given_texts
+        texts = [json_copy(text, "a source") for text in listed]
     else:
-        names = None if wanted is None else {wanted} if isinstance(wanted, str) else {*wanted}
+        names = None if wanted is None else {*wanted}
         uses = [use for use in finished.tool_calls if names is None or use.name in names]
+        if not uses:
+            return []
         texts = [one for use in uses if use.output for one in _passages(use.output)]
-    return [(f"Source {number}", text) for number, text in enumerate(texts, 1)]
+    return [(f"Source {number}", text) for number, text in enumerate(texts, 1)] or [NOTHING_FOUND]
 
 
 def _passages(output: str) -> list[Any]:
-    """Return the passages that a tool has returned: the items of a JSON list, or its whole result."""
-    data = data_in(output)
-    return data if isinstance(data, list) else [output]
+    """Return the passages that a tool has returned: the items of a list, or its whole result.
+
+    The SDK gives the model a list as Python writes it.
+    """
+    for read in (read_json, ast.literal_eval) if output.startswith("[") else ():
+        try:
+            data = json_copy(read(output), "a source")
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            continue
+        return data if isinstance(data, list) else [output]
+    return [output]
 
 
 def _calls(finished: FinishedCase, _given: Given) -> Texts:
@@ -97,11 +112,8 @@ PARTS: Final[Mapping[str, Part]] = {
         _sources,
         "no sources are recorded; let the agent fetch them with a tool, or say with sources=... which tools "
         "return them, or give a function of the finished case",
-        "sources",
     ),
-    "tools": Part(
-        lambda _, given: [("The tools there were", dict(given.tools))] * bool(given.tools), "", "tools"
-    ),
+    "tools": Part(lambda _, given: [("The tools there were", dict(given.tools))]),
     "calls": Part(_calls),
     "answer": Part(lambda finished, _: [("The answer to judge", finished.text)]),
 }
