@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kantan_agents.lab.rollout.assignment import Assignment
+from kantan_agents.lab.rollout.observed import draws as module
 from kantan_agents.lab.rollout.observed.draws import Draws
 from kantan_agents.lab.rollout.observed.observed_run import Drawn
 
@@ -63,3 +66,15 @@ def test_a_lower_share_draws_only_what_the_arm_has_left_open() -> None:
     for n, (arm, share) in enumerate([(2, 0.8), (0, 0.2), (0, 0.2), (2, 0.9)]):
         draws.add(Drawn(f"{n:032x}", arm, "u", share))
     assert [(one.first.arm, one.chance, one.own) for one in draws.in_order()] == [(2, 0.8, 0), (0, 0.25, 2)]
+
+
+def test_runs_that_are_read_out_of_order_are_sorted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Two processes that serve the same unit write their runs in batches.
+    found = mock.Mock(side_effect=module._added)
+    monkeypatch.setattr(module, "_added", found)
+    draws = Draws()
+    for n in range(1_024):
+        draws.add(Drawn(f"{n ^ 8:032x}", 0, "u", 0.5))
+    (draw,) = draws.in_order()
+    assert draw.runs == [f"{n:032x}" for n in range(1_024)]
+    assert found.call_count < 2_048

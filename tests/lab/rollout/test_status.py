@@ -408,7 +408,9 @@ async def test_runs_under_way_hold_up_those_after_them_so_that_a_slow_arm_does_n
     later = time.time() + 601
     with monkeypatch.context() as patched:
         patched.setattr("kantan_agents.lab.rollout.observed.runs.time.time", lambda: later)
-        assert (await status_async("support")).verdict == "stop", "they hang"
+        hung = await status_async("support")
+    assert hung.verdict == "stop", "they hang"
+    assert any("runs have not ended for ten minutes: guards count them" in one for one in hung.warnings)
     goes_on.set()
     await asyncio.gather(*running)
     assert await asyncio.to_thread(flush_all, 60.0)  # a status waits two seconds for the recorder

@@ -23,11 +23,11 @@ Outcomes = Callable[[Floats, npt.NDArray[np.intp]], Floats]
 class Bets:
     """The bets of a test on each draw.
 
-    They depend on the values of earlier draws that are known two seconds after the draw, and never change
-    after that. Each factor of the wealth rises with the value of a new arm and falls with that of the
-    control. So a value that is not known yet may be replaced by the least that a new arm can have, or by the
-    most that the control can have: the evidence is then a lower bound of what it will be. Another value of
-    the same draws, such as that of a later run, gives a test of its own.
+    They depend on the values of earlier draws that are known two seconds after the draw, and change later
+    only if a run is recorded late. Each factor of the wealth rises with the value of a new arm and falls with
+    that of the control. So a value that is not known yet may be replaced by the least that a new arm
+    can have, or by the most that the control can have: the evidence is then a lower bound of what it will be.
+    Another value of the same draws, such as that of a later run, gives a test of its own.
 
     Attributes:
         seen: The draws. Their values have decided about the bets on later ones, and nothing else.

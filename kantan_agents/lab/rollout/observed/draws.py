@@ -71,6 +71,7 @@ class Draws:
         self._units: dict[str, _Unit] = {}
         self._of_run: dict[str, Draw | None] = {}
         self._order: list[Draw] | None = None
+        self._unsorted: set[str] = set()
         self.units: Counter[int] = Counter()
 
     def add(self, drawn: Drawn) -> None:
@@ -81,23 +82,31 @@ class Draws:
         unit = self._units.setdefault(drawn.unit, _Unit())
         # Ids of runs are in the order in which the runs began.
         if unit.runs and drawn.run_id < unit.runs[-1].run_id:
-            runs = sorted((*unit.runs, drawn), key=lambda run: run.run_id)
-            unit = self._units[drawn.unit] = _Unit(arms=unit.arms)
-        else:
-            runs = [drawn]
+            self._unsorted.add(drawn.unit)
+        unit.runs.append(drawn)
+        # Only until all runs are known if they are not sorted: to sort at each run would take too long.
+        self._of_run[drawn.run_id] = None if drawn.unit in self._unsorted else _added(unit, drawn)
         if drawn.arm not in unit.arms:
             unit.arms.add(drawn.arm)
             self.units[drawn.arm] += 1
-        for run in runs:
-            unit.runs.append(run)
-            self._of_run[run.run_id] = _added(unit, run)
+
+    def _sort(self) -> None:
+        for name in self._unsorted:
+            known = self._units[name]
+            unit = self._units[name] = _Unit(arms=known.arms)
+            unit.runs = sorted(known.runs, key=lambda run: run.run_id)
+            for run in unit.runs:
+                self._of_run[run.run_id] = _added(unit, run)
+        self._unsorted.clear()
 
     def of_run(self, run_id: str) -> Draw | None:
         """Return the draw that a run follows; None if chance had no part in its arm."""
+        self._sort()
         return self._of_run.get(run_id)
 
     def in_order(self) -> list[Draw]:
         """Return all draws, in the order of their first runs."""
+        self._sort()
         if self._order is None:
             found = (draw for unit in self._units.values() for draw in unit.steps.values() if draw)
             self._order = sorted(found, key=lambda draw: draw.first.run_id)

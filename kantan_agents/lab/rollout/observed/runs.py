@@ -33,12 +33,17 @@ class Runs:
         self.ended: dict[str, ObservedRun] = {}
         self.draws = Draws()
         self._open: dict[str, Drawn] = {}
+        self._late_at: dict[str, float] = {}
         self._latest = 0.0
+        self._clock = 0.0
+        self._looked = 0.0
 
     def add_drawn(self, drawn: Drawn) -> None:
         """Add a run that has begun."""
         if drawn.run_id not in self.ended:
             self._open[drawn.run_id] = drawn
+            # By the clock of this process: that of another one may be wrong by more than the patience.
+            self._late_at[drawn.run_id] = max(drawn.began, self._looked) + PATIENCE_SECONDS
             self._add(drawn, drawn.began)
 
     def add_run(self, run: ObservedRun) -> bool:
@@ -47,8 +52,13 @@ class Runs:
             return False
         self.ended[run.id] = run
         self._open.pop(run.id, None)
+        self._late_at.pop(run.id, None)
         self._add(run.drawn, run.ended)
         return True
+
+    def end_look(self) -> None:
+        """Say that all runs in the database were added: those added later began later."""
+        self._looked = self._time()
 
     def _add(self, drawn: Drawn, at: float) -> None:
         self._latest = max(self._latest, at)
@@ -56,26 +66,35 @@ class Runs:
 
     def under_way(self) -> set[str]:
         """Return the ids of the runs that may still end."""
-        now = self.now
-        return {run_id for run_id, one in self._open.items() if now - one.began < PATIENCE_SECONDS}
+        now = self._time()
+        return {run_id for run_id in self._open if now < self._late_at[run_id]}
+
+    def never_ended(self) -> int:
+        """Return how many runs have not ended for so long that they count as failed."""
+        return len(self._open) - len(self.under_way())
 
     def observed(self, run_ids: Iterable[str]) -> list[ObservedRun]:
         """Return runs by their ids; those that have not ended as they count so far.
 
         The end of a run under way is infinity.
         """
-        now, ended = self.now, self.ended
+        now, ended = self._time(), self.ended
         return [ended.get(run_id) or self._so_far(self._open[run_id], now) for run_id in run_ids]
 
     def _so_far(self, drawn: Drawn, now: float) -> ObservedRun:
-        if now - drawn.began >= PATIENCE_SECONDS:
-            return ObservedRun(drawn, True, now - drawn.began, None, None, drawn.began + PATIENCE_SECONDS)
+        if now >= self._late_at[drawn.run_id]:
+            # Not how long it takes already: bets on later draws depend on it, and must not change.
+            return ObservedRun(drawn, True, PATIENCE_SECONDS, None, None, drawn.began + PATIENCE_SECONDS)
         # Not how long it takes already: an error may still end it, and then it has no duration at all.
         most = 0.0 if drawn.arm else _MOST
         return ObservedRun(drawn, drawn.arm == 0, most, most, most, math.inf)
 
+    def _time(self) -> float:
+        # A clock that was set back must not reopen what was settled.
+        self._clock = max(self._clock, time.time())
+        return self._clock
+
     @property
     def now(self) -> float:
-        """The time, in seconds since 1970."""
-        # A clock that was set back must not reopen what was settled.
-        return max(self._latest, time.time())
+        """The time, in seconds since 1970, by the clock that is ahead of all others."""
+        return max(self._latest, self._time())

@@ -128,6 +128,7 @@ class Samples:
             if self._runs.add_run(run):
                 self._scores.add_run(run)
         self.not_drawn += not_drawn
+        self._runs.end_look()
 
     def assigned(self) -> Sample:
         """Return which arm each unit got, also if its run is under way; the values say nothing."""
@@ -180,6 +181,10 @@ class Samples:
     def under_way(self) -> int:
         """Return how many runs may still end."""
         return len(self._runs.under_way())
+
+    def never_ended(self) -> int:
+        """Return how many runs count as failed, as they have not ended for ten minutes."""
+        return self._runs.never_ended()
 
     def not_compared(self) -> tuple[int, int]:
         """Return how many runs, of how many units, have an arm in which chance had no part."""

@@ -152,6 +152,12 @@ def _not_counted(plan: RolloutPlan, samples: Samples) -> Iterator[str]:
             f"{under_way:,} runs are under way: until they end, for ten minutes at most, those of new arms "
             f"count as good and those of {plan.control} as bad"
         )
+    never_ended = samples.never_ended()
+    if never_ended:
+        yield (
+            f"{never_ended:,} runs have not ended for ten minutes: guards count them as failed, and the "
+            "figures of the arms leave them out"
+        )
     certain, of_units = samples.not_compared()
     if certain:
         yield (
