@@ -71,7 +71,7 @@ async def test_known_users_are_drawn_when_the_share_grows(path: Path) -> None:
     found = await status_async("support")
     assert (found.verdict, found.arm) == ("stop", "v2")
     assert failed < 40
-    assert "60 runs of 60 units are not compared" in " ".join(found.warnings)
+    assert "runs that are not compared: 60, units: 60" in " ".join(found.warnings)
 
 
 async def test_scores_of_known_users_count_after_a_step(path: Path) -> None:
@@ -108,7 +108,7 @@ async def test_a_run_that_hangs_holds_up_no_guard(path: Path) -> None:
     await asyncio.sleep(2.1)  # so long, bets wait for it
     found = await status_async("support")
     assert (found.verdict, found.arm) == ("stop", "v2")
-    assert any("1 runs are under way: until they end" in one for one in found.warnings)
+    assert any("runs under way: 1; until they end" in one for one in found.warnings)
     hanging.cancel()
     with suppress(asyncio.CancelledError):
         await hanging

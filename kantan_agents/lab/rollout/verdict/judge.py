@@ -149,20 +149,20 @@ def _not_counted(plan: RolloutPlan, samples: Samples) -> Iterator[str]:
     under_way = samples.under_way()
     if under_way:
         yield (
-            f"{under_way:,} runs are under way: until they end, for ten minutes at most, those of new arms "
+            f"runs under way: {under_way:,}; until they end, for ten minutes at most, those of new arms "
             f"count as good and those of {plan.control} as bad"
         )
     never_ended = samples.never_ended()
     if never_ended:
         yield (
-            f"{never_ended:,} runs have not ended for ten minutes: guards count them as failed, and the "
+            f"runs that have not ended for ten minutes: {never_ended:,}; guards count them as failed, and the "
             "figures of the arms leave them out"
         )
     certain, of_units = samples.not_compared()
     if certain:
         yield (
-            f"{certain:,} runs of {of_units:,} units are not compared, as their arm was certain: all units "
-            "had the same, or the unit had a new arm before the share grew"
+            f"runs that are not compared: {certain:,}, units: {of_units:,}; their arm was certain, because all "
+            "units had the same, or the unit had a new arm before the share grew"
         )
     waiting, until = samples.held_up()
     if waiting:
