@@ -155,14 +155,14 @@ def _not_counted(plan: RolloutPlan, samples: Samples) -> Iterator[str]:
     never_ended = samples.never_ended()
     if never_ended:
         yield (
-            f"runs that have not ended for ten minutes: {never_ended:,}; guards count them as failed, and the "
-            "figures of the arms leave them out"
+            f"runs that have not ended for ten minutes: {never_ended:,}; guards count them as failed, and "
+            "the figures of the arms leave them out"
         )
     certain, of_units = samples.not_compared()
     if certain:
         yield (
-            f"runs that are not compared: {certain:,}, units: {of_units:,}; their arm was certain, because all "
-            "units had the same, or the unit had a new arm before the share grew"
+            f"runs that are not compared: {certain:,}, units: {of_units:,}; their arm was certain, because "
+            "all units had the same, or the unit had a new arm before the share grew"
         )
     waiting, until = samples.held_up()
     if waiting:
