@@ -199,7 +199,7 @@ async def test_the_shells_of_a_run_that_nobody_resumes_end_by_themselves(root: P
         asked("Bash", command=f"touch begun; sleep {mark}", run_in_background=True),
         asked("Bash", command="echo second"),
     ]
-    agent = agent_of(root, *steps, approval=True, limits=ShellLimits(paused_seconds=1))
+    agent = agent_of(root, *steps, approval=True, limits=ShellLimits(paused_seconds=3))
     context = await agent.run_async("Go")
     await agent.run_async(approved(context), context)
     await until((root / "begun").exists)
