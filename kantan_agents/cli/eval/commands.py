@@ -45,6 +45,16 @@ MetricsOption = Annotated[
         show_default=False,
     ),
 ]
+MissingOption = Annotated[
+    str,
+    typer.Option(
+        "--missing",
+        metavar="worst|ignore",
+        help="What becomes of runs that failed or lack a score: they count as the worst score, or their "
+        "cases are left out.",
+        show_default=False,
+    ),
+]
 EvaluationArgument = Annotated[
     str,
     typer.Argument(metavar="EVALUATION", help="The evaluation that `list` shows, or LAST for the newest."),
@@ -174,6 +184,7 @@ def compare(
             show_default=False,
         ),
     ] = None,
+    missing: MissingOption = "worst",
     as_json: JsonOption = False,
 ) -> None:
     """Compare two variants, case by case: is B better, worse, or can nobody tell yet?
@@ -182,15 +193,18 @@ def compare(
     metrics.
 
     Exit codes: 0 compared, 1 a condition of --fail-if is met, 2 bad arguments
-    or database, or nothing to compare.
+    or database, nothing to compare, or a condition that cannot be met with so
+    few cases.
     """
     from kantan_agents.cli.eval.conditions import read_conditions
 
     conditions = read_conditions(fail_if or ())
 
     from kantan_agents.cli.eval.compare_variants import compare_variants
+    from kantan_agents.lab.evaluation.comparing.missing_scores import checked_missing
 
-    compare_variants(db, (a, b), evaluation, metric, conditions, as_json=as_json)
+    counted = checked_missing("--missing", missing)
+    compare_variants(db, (a, b), evaluation, metric, conditions, counted, as_json=as_json)
 
 
 @app.command()
@@ -204,6 +218,7 @@ def report(
     db: DatabaseOption = DATABASE,
     evaluation: EvaluationOption = None,
     metric: MetricsOption = None,
+    missing: MissingOption = "worst",
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -215,8 +230,10 @@ def report(
     compare.
     """
     from kantan_agents.cli.eval.report_comparison import report_comparison
+    from kantan_agents.lab.evaluation.comparing.missing_scores import checked_missing
 
-    report_comparison(db, (a, b), evaluation, metric, output, force=force, as_json=as_json)
+    counted = checked_missing("--missing", missing)
+    report_comparison(db, (a, b), evaluation, metric, output, counted, force=force, as_json=as_json)
 
 
 @app.command()

@@ -14,6 +14,7 @@ from kantan_agents.cli.replay.cohort import (
 from kantan_agents.cli.terminal.agent_names import complete_agent
 from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption
 from kantan_agents.cli.terminal.grouped import grouped
+from kantan_agents.cli.terminal.max_failed import MaxFailed, MaxFailedOption
 from kantan_agents.cli.terminal.output_options import JsonOption
 from kantan_agents.cli.terminal.prices import NO_LIMITS, SpendingOptions
 
@@ -107,6 +108,7 @@ def run(
     repeats: RepeatsOption = 1,
     concurrency: ConcurrencyOption = 8,
     spending: SpendingOptions = NO_LIMITS,
+    max_failed: MaxFailedOption = "0",
     db: DatabaseOption = DATABASE,
     quiet: Annotated[
         bool, typer.Option("--quiet", help="Show neither a progress bar nor the results.")
@@ -122,8 +124,9 @@ def run(
     Each finished run is kept in the database. After Ctrl-C, the same command
     goes on where it stopped.
 
-    Exit codes: 0 all runs made, 1 the budget is used up, 2 bad arguments,
-    files or database, or the model cannot be reached, 130 interrupted.
+    Exit codes: 0 all runs made, 1 more runs failed than --max-failed says, or
+    the budget is used up, 2 bad arguments, files or database, or the model
+    cannot be reached, 130 interrupted.
     """
     from kantan_agents.cli.terminal.inputs import read_context
 
@@ -147,5 +150,6 @@ def run(
         evaluators=tuple(evaluator or ()),
         judge_model=judge_model,
         options=options,
+        max_failed=MaxFailed.read(max_failed),
     )
     run_evaluation(asked, quiet=quiet, as_json=as_json)

@@ -20,6 +20,7 @@ from kantan_agents.cli.run.agent_from_file import agent_from_file
 from kantan_agents.cli.run.recording import check_database, recording
 from kantan_agents.cli.terminal.failures import EXIT_FAILED, EXIT_USAGE, describe
 from kantan_agents.cli.terminal.inputs import read_text
+from kantan_agents.cli.terminal.max_failed import MaxFailed
 from kantan_agents.cli.terminal.plain import json_text, one_line
 from kantan_agents.cli.terminal.show_quantities import count_text, counted
 from kantan_agents.core.prompt import Prompt
@@ -58,6 +59,7 @@ class EvaluationArguments:
         evaluators: What gives the scores.
         judge_model: Name of the model of the evaluator ``judged``; None for that of the agent.
         options: Arguments of ``evaluate``.
+        max_failed: How many runs may fail.
     """
 
     path: Path
@@ -69,6 +71,7 @@ class EvaluationArguments:
     evaluators: Sequence[str]
     judge_model: str | None
     options: Mapping[str, Any]
+    max_failed: MaxFailed
 
 
 def run_evaluation(asked: EvaluationArguments, *, quiet: bool, as_json: bool) -> None:
@@ -76,7 +79,7 @@ def run_evaluation(asked: EvaluationArguments, *, quiet: bool, as_json: bool) ->
 
     Raises:
         KantanAgentsError: Any error of ``evaluate``, of the dataset, the agent or the evaluators.
-        typer.Exit: It was stopped before all runs were made.
+        typer.Exit: It was stopped before all runs were made, or too many failed.
     """
     agent = _find_agent(asked.agent, asked.model)
     evaluators = read_evaluators(asked.evaluators, agent, asked.judge_model)
@@ -114,6 +117,10 @@ def run_evaluation(asked: EvaluationArguments, *, quiet: bool, as_json: bool) ->
         kept = "" if is_budget else f" ({len(evaluation)} of {evaluation.planned} runs are kept)"
         typer.echo(f"error: {describe(evaluation.stopped)}{kept}", err=True)
         raise typer.Exit(EXIT_FAILED if is_budget else EXIT_USAGE)
+    made = [one for one in evaluation.results if one.variant in variants]  # not those of earlier starts
+    failed = [one for one in made if one.status == "failed"]
+    first = f"{failed[0].case_id}, {failed[0].variant}: {failed[0].error}" if failed else ""
+    asked.max_failed.check(len(failed), len(made), first)
 
 
 def _compared(evaluation: Evaluation) -> Comparison | None:

@@ -42,6 +42,7 @@ class CaseResult:
         scores: The scores of evaluators by metric.
         evaluators: For each metric, the name and the version of the evaluator that has given the score.
         is_withheld: Whether its contents are not stored: the trace of the run does not have them either.
+        not_applicable: Names of the evaluators that do not apply to the run.
     """
 
     case_id: str
@@ -62,6 +63,7 @@ class CaseResult:
     scores: Mapping[str, Score] = attrs.field(factory=dict)
     evaluators: Mapping[str, tuple[str, str]] = attrs.field(factory=dict, repr=False)
     is_withheld: bool = False
+    not_applicable: tuple[str, ...] = attrs.field(default=(), repr=False)
 
     @property
     def tokens(self) -> int:
@@ -108,9 +110,8 @@ class CaseResult:
         return attrs.evolve(msgspec.convert(data, cls), scores=scores)
 
 
-_STORED = tuple(
-    field.name for field in attrs.fields(CaseResult) if field.name not in ("scores", "evaluators")
-)
+_STORED_AS_SCORES = ("scores", "evaluators", "not_applicable")
+_STORED = tuple(field.name for field in attrs.fields(CaseResult) if field.name not in _STORED_AS_SCORES)
 
 
 @attrs.frozen
