@@ -105,7 +105,7 @@ def test_the_default_database_is_no_link(
         (["resume", "missing"], "[E154]"),
         (["events", "missing"], "[E154]"),
         (["list", "--status", "lost"], "[E75]"),
-        (["list", "--limit", "0"], "[E75] Invalid option --limit"),
+        (["list", "--limit", "0"], "Invalid value for '--limit'"),
         (["events", "missing", "--after", "-1"], "[E75] Invalid option --after"),
     ],
 )

@@ -12,8 +12,8 @@ from kantan_agents.cli.replay.cohort import LastOption, SampleOption, SeedOption
 from kantan_agents.cli.replay.cohort import LimitOption as CohortLimitOption
 from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption
 from kantan_agents.cli.terminal.new_app import new_group
-from kantan_agents.cli.terminal.output_options import ForceOption, JsonOption
-from kantan_agents.cli.traces.options import AgentOption, LimitOption, PromptOption, VersionOption
+from kantan_agents.cli.terminal.output_options import ForceOption, JsonOption, ListLimitOption, most_of
+from kantan_agents.cli.traces.options import AgentOption, PromptOption, VersionOption
 
 app = new_group()
 
@@ -125,14 +125,14 @@ app.command("run")(run)
 
 
 @app.command("list")
-def list_(db: DatabaseOption = DATABASE, limit: LimitOption = 20, as_json: JsonOption = False) -> None:
+def list_(db: DatabaseOption = DATABASE, limit: ListLimitOption = None, as_json: JsonOption = False) -> None:
     """List the newest evaluations.
 
     Exit codes: 0 listed, even if there is none, 2 bad arguments or database.
     """
     from kantan_agents.cli.eval.list_evaluations import list_evaluations
 
-    list_evaluations(db, limit=limit, as_json=as_json)
+    list_evaluations(db, limit=most_of(limit, as_json=as_json), as_json=as_json)
 
 
 @app.command()
@@ -153,7 +153,7 @@ def show(
             "--metric", metavar="METRIC", help="Only this metric, the worst run first.", show_default=False
         ),
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="At most N runs.")] = 20,
+    limit: ListLimitOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show an evaluation: the scores of each variant, and each run with its trace.
@@ -164,7 +164,7 @@ def show(
     """
     from kantan_agents.cli.eval.show_runs import WantedRuns, show_runs
 
-    show_runs(db, name, WantedRuns(failed, metric, limit), as_json=as_json)
+    show_runs(db, name, WantedRuns(failed, metric, most_of(limit, as_json=as_json)), as_json=as_json)
 
 
 @app.command()

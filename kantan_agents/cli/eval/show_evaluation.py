@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
 from rich.text import Text
@@ -12,8 +13,18 @@ from kantan_agents.cli.terminal.plain import one_line
 from kantan_agents.cli.terminal.rows import Column, cell, line_width, print_lines, row_lines
 from kantan_agents.cli.terminal.show_quantities import count_text, counted
 from kantan_agents.cli.traces.records import short_id
-from kantan_agents.lab.evaluation import CaseResult, Comparison, Evaluation, VariantResults
+from kantan_agents.errors import InvalidOptionError
+from kantan_agents.lab.evaluation import (
+    CaseResult,
+    Comparison,
+    Evaluation,
+    PassesAll,
+    VariantResults,
+    passes_all,
+)
 from kantan_agents.lab.evaluation.comparing.number_texts import score_text
+from kantan_agents.lab.evaluation.comparing.paired_values import better_of
+from kantan_agents.lab.experiment.prices import Figures
 
 _MOST: Final = 5
 
@@ -28,9 +39,15 @@ def show_evaluation(evaluation: Evaluation, comparison: Comparison | None = None
     metrics = list(dict.fromkeys(metric for one in variants for metric in one.metrics))
     if evaluation.results:
         console.print()
-        columns = _columns(metrics)
-        rows = [_row(one, metrics) for one in variants]
+        judges = {name: judges_of(evaluation, name) for name in evaluation.variants}
+        has_judges = any(one.tokens for one in judges.values())
+        columns = _columns(metrics, has_judges=has_judges)
+        rows = [
+            [*_row(one, metrics), *([cell(count_text(judges[one.variant].tokens))] if has_judges else [])]
+            for one in variants
+        ]
         print_lines(console, row_lines(columns, rows, line_width(console)))
+    print_section("All repeats", [one.text for one in passes_of(evaluation)])
     print_section("Failed runs", _failed_runs(evaluation.failed))
     print_section("Failed scores", _failed_scores(variants, metrics))
     if comparison is not None:
@@ -48,13 +65,34 @@ def print_section(title: str, lines: Sequence[str]) -> None:
         console.print(plain(f"  {one_line(line)}"), soft_wrap=True)
 
 
-def _columns(metrics: Sequence[str]) -> list[Column]:
+def judges_of(evaluation: Evaluation, variant: str) -> Figures:
+    """Return what the judges of a variant have used, in all starts."""
+    used = [one for spender, one in evaluation.spent[variant].items() if spender != "runs"]
+    return sum(used, Figures(cost=0.0))
+
+
+def passes_of(evaluation: Evaluation) -> list[PassesAll]:
+    """Return how often all repeats of a case pass, for each variant and each metric from 0 to 1."""
+    found = []
+    for name in evaluation.variants if evaluation.repeats > 1 else ():
+        results = evaluation[name]
+        for metric in results.metrics:
+            values = [score.value for one in results.results if (score := one.scores.get(metric)) is not None]
+            is_rate = all(value is None or 0 <= value <= 1 for value in values)
+            if is_rate and better_of(metric, results) == "higher":
+                with suppress(InvalidOptionError):  # not one case has a run with a score
+                    found.append(passes_all(results, metric))
+    return [one for one in found if one.k > 1]
+
+
+def _columns(metrics: Sequence[str], *, has_judges: bool) -> list[Column]:
     return [
         Column("variant", longest=40),
         *(Column(one_line(metric), right=True, named=True) for metric in metrics),
         Column("failed", right=True, named=True),
         Column("tokens", right=True, named=True),
         Column("cost", right=True, named=True),
+        *([Column("judge tokens", right=True, named=True)] if has_judges else []),
     ]
 
 

@@ -34,12 +34,12 @@ class WantedRuns:
     Attributes:
         failed: Only those that have failed, or have a failed or a low score.
         metric: The only metric; None for all.
-        limit: At most so many.
+        limit: At most so many; None for all.
     """
 
     failed: bool
     metric: str | None
-    limit: int
+    limit: int | None
 
 
 def show_runs(path: Path, name: str, wanted: WantedRuns, *, as_json: bool) -> None:
@@ -57,6 +57,7 @@ def show_runs(path: Path, name: str, wanted: WantedRuns, *, as_json: bool) -> No
     if as_json:
         data = evaluation.to_dict()
         data["results"] = [one.to_dict() for one in shown]
+        data["has_more"] = len(chosen) > len(shown)
         typer.echo(json_text(data, default=str))
         return
     show_evaluation(evaluation)

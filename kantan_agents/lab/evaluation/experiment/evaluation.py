@@ -18,7 +18,9 @@ from kantan_agents.lab.evaluation.experiment.rows import (
     read_evaluations,
     read_results,
 )
+from kantan_agents.lab.evaluation.experiment.spent import read_spent
 from kantan_agents.lab.evaluation.experiment.tables import CASES, RESULTS
+from kantan_agents.lab.experiment.prices import Figures
 from kantan_agents.support.nearest import nearest
 from kantan_agents.traces.store import TraceStore
 from kantan_agents.traces.store.connection import reading
@@ -116,6 +118,23 @@ class Evaluation:
         found.sort(key=lambda one: one[0])
         return tuple(result for _, result in found)
 
+    @cached_property
+    def spent(self) -> Mapping[str, Mapping[str, Figures]]:
+        """For each variant, what its runs (``"runs"``) and each of its judges have used in all starts.
+
+        Evaluators that have asked no model are missing, and so is what judges of earlier versions of this
+        library have used.
+
+        Raises:
+            TraceDatabaseError: E60, the file cannot be read.
+        """
+        names = {one["hash"]: name for name, one in self.row.body["variants"].items()}
+        found: dict[str, dict[str, Figures]] = {name: {} for name in self.variants}
+        for (variant_hash, spender), used in read_spent(self.path, self.row).items():
+            if variant_hash in names:
+                found[names[variant_hash]][spender or "runs"] = used
+        return found
+
     @property
     def cases(self) -> tuple[Case, ...]:
         """The cases that were run, in the order of the dataset.
@@ -163,6 +182,13 @@ class Evaluation:
             **{key: value for key, value in self.row.body.items() if key != "cases"},
             "planned": self.planned,
             "stopped": None if self.stopped is None else str(self.stopped),
+            "spent": {
+                variant: {
+                    spender: {name: getattr(used, name) for name in ("input_tokens", "output_tokens", "cost")}
+                    for spender, used in by_spender.items()
+                }
+                for variant, by_spender in self.spent.items()
+            },
             "results": [one.to_dict() for one in self.results],
         }
 
