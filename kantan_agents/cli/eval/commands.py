@@ -11,8 +11,16 @@ from kantan_agents.cli.eval.run import run
 from kantan_agents.cli.replay.cohort import LastOption, SampleOption, SeedOption
 from kantan_agents.cli.replay.cohort import LimitOption as CohortLimitOption
 from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption
+from kantan_agents.cli.terminal.grouped import grouped
 from kantan_agents.cli.terminal.new_app import new_group
-from kantan_agents.cli.terminal.output_options import ForceOption, JsonOption, ListLimitOption, most_of
+from kantan_agents.cli.terminal.output_options import (
+    AS_TABLE,
+    ForceOption,
+    FormOptions,
+    JsonOption,
+    ListLimitOption,
+    most_of,
+)
 from kantan_agents.cli.traces.options import AgentOption, PromptOption, VersionOption
 
 app = new_group()
@@ -136,6 +144,7 @@ def list_(db: DatabaseOption = DATABASE, limit: ListLimitOption = None, as_json:
 
 
 @app.command()
+@grouped
 def show(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="The evaluation that `list` shows, or LAST for the newest.")
@@ -154,7 +163,7 @@ def show(
         ),
     ] = None,
     limit: ListLimitOption = None,
-    as_json: JsonOption = False,
+    form: FormOptions = AS_TABLE,
 ) -> None:
     """Show an evaluation: the scores of each variant, and each run with its trace.
 
@@ -164,10 +173,12 @@ def show(
     """
     from kantan_agents.cli.eval.show_runs import WantedRuns, show_runs
 
-    show_runs(db, name, WantedRuns(failed, metric, most_of(limit, as_json=as_json)), as_json=as_json)
+    most = most_of(limit, as_json=form.as_json or form.as_csv)
+    show_runs(db, name, WantedRuns(failed, metric, most), form)
 
 
 @app.command()
+@grouped
 def compare(
     a: AArgument,
     b: BArgument,
@@ -185,7 +196,7 @@ def compare(
         ),
     ] = None,
     missing: MissingOption = "worst",
-    as_json: JsonOption = False,
+    form: FormOptions = AS_TABLE,
 ) -> None:
     """Compare two variants, case by case: is B better, worse, or can nobody tell yet?
 
@@ -204,7 +215,7 @@ def compare(
     from kantan_agents.lab.evaluation.comparing.missing_scores import checked_missing
 
     counted = checked_missing("--missing", missing)
-    compare_variants(db, (a, b), evaluation, metric, conditions, counted, as_json=as_json)
+    compare_variants(db, (a, b), evaluation, metric, conditions, counted, form)
 
 
 @app.command()

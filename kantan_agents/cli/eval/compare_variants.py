@@ -14,7 +14,8 @@ from kantan_agents.cli.eval.find_variants import FoundVariant, find_variant
 from kantan_agents.cli.eval.show_evaluation import print_section, trace_note
 from kantan_agents.cli.terminal.console import ACCENT, BAD, GOOD, LABEL, pairs, wide_terminal
 from kantan_agents.cli.terminal.failures import EXIT_FAILED
-from kantan_agents.cli.terminal.plain import json_text, one_line
+from kantan_agents.cli.terminal.output_options import FormOptions
+from kantan_agents.cli.terminal.plain import one_line
 from kantan_agents.cli.terminal.rows import Column, cell, line_width, print_lines, row_lines
 from kantan_agents.cli.terminal.show_quantities import count_text
 from kantan_agents.cli.traces.open_store import open_store
@@ -40,8 +41,7 @@ def compare_variants(
     metrics: Sequence[str] | None,
     conditions: Sequence[Condition],
     missing: Missing,
-    *,
-    as_json: bool,
+    form: FormOptions,
 ) -> None:
     """Print the comparison of two variants.
 
@@ -56,12 +56,13 @@ def compare_variants(
     comparison = compared(found, metrics, missing)
     check_conditions(conditions, comparison)
     changes = changed_cases(comparison, found[0].results, found[1].results)
-    if as_json:
+
+    def data() -> dict[str, Any]:
         listed = [one.to_dict() for ones in changes.values() for one in ones]
         evaluations = [one.evaluation.name for one in found]
-        data = {"evaluations": evaluations, **comparison.to_dict(), "changed_cases": listed}
-        typer.echo(json_text(data, default=str))
-    else:
+        return {"evaluations": evaluations, **comparison.to_dict(), "changed_cases": listed}
+
+    if not form.print(comparison, data):
         _show(found, comparison, changes)
     met = met_conditions(conditions, comparison)
     for condition, why in met:

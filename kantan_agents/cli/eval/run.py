@@ -15,7 +15,7 @@ from kantan_agents.cli.terminal.agent_names import complete_agent
 from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption
 from kantan_agents.cli.terminal.grouped import grouped
 from kantan_agents.cli.terminal.max_failed import MaxFailed, MaxFailedOption
-from kantan_agents.cli.terminal.output_options import JsonOption
+from kantan_agents.cli.terminal.output_options import AS_TABLE, FormOptions
 from kantan_agents.cli.terminal.prices import NO_LIMITS, SpendingOptions
 
 CasesArgument = Annotated[
@@ -92,6 +92,15 @@ UnsealOption = Annotated[
 RepeatsOption = Annotated[
     int, typer.Option("--repeats", metavar="N", min=1, help="How often each case is run.")
 ]
+JUnitOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(
+        "--junit",
+        metavar="FILE.xml",
+        help="Write the runs as JUnit XML too, each as a test; replaces the file.",
+        show_default=False,
+    ),
+]
 
 
 @grouped
@@ -113,7 +122,8 @@ def run(
     quiet: Annotated[
         bool, typer.Option("--quiet", help="Show neither a progress bar nor the results.")
     ] = False,
-    as_json: JsonOption = False,
+    junit: JUnitOption = None,
+    form: FormOptions = AS_TABLE,
 ) -> None:
     """Run an agent on the cases of a dataset, and score what it answers.
 
@@ -151,5 +161,6 @@ def run(
         judge_model=judge_model,
         options=options,
         max_failed=MaxFailed.read(max_failed),
+        junit=junit,
     )
-    run_evaluation(asked, quiet=quiet, as_json=as_json)
+    run_evaluation(asked, form, quiet=quiet)

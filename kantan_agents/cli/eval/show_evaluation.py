@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Final
 
 from rich.text import Text
@@ -13,18 +12,8 @@ from kantan_agents.cli.terminal.plain import one_line
 from kantan_agents.cli.terminal.rows import Column, cell, line_width, print_lines, row_lines
 from kantan_agents.cli.terminal.show_quantities import count_text, counted
 from kantan_agents.cli.traces.records import short_id
-from kantan_agents.errors import InvalidOptionError
-from kantan_agents.lab.evaluation import (
-    CaseResult,
-    Comparison,
-    Evaluation,
-    PassesAll,
-    VariantResults,
-    passes_all,
-)
-from kantan_agents.lab.evaluation.comparing.number_texts import score_text
-from kantan_agents.lab.evaluation.comparing.paired_values import better_of
-from kantan_agents.lab.experiment.prices import Figures
+from kantan_agents.lab.evaluation import CaseResult, Comparison, Evaluation, VariantResults
+from kantan_agents.lab.evaluation.report.variant_table import passes_of, variant_table
 
 _MOST: Final = 5
 
@@ -36,20 +25,16 @@ def show_evaluation(evaluation: Evaluation, comparison: Comparison | None = None
     facts = [("evaluation", evaluation.name), ("dataset", evaluation.dataset), ("runs", runs)]
     console.print(pairs(facts))
     variants = [evaluation[name] for name in evaluation.variants]
-    metrics = list(dict.fromkeys(metric for one in variants for metric in one.metrics))
     if evaluation.results:
         console.print()
-        judges = {name: judges_of(evaluation, name) for name in evaluation.variants}
-        has_judges = any(one.tokens for one in judges.values())
-        columns = _columns(metrics, has_judges=has_judges)
-        rows = [
-            [*_row(one, metrics), *([cell(count_text(judges[one.variant].tokens))] if has_judges else [])]
-            for one in variants
-        ]
+        names, texts = variant_table(evaluation)
+        figures = [Column(one_line(name), right=True, named=True) for name in names[1:]]
+        rows = [_row(row, 1 + len(evaluation.metrics)) for row in texts]
+        columns = [Column("variant", longest=40), *figures]
         print_lines(console, row_lines(columns, rows, line_width(console)))
     print_section("All repeats", [one.text for one in passes_of(evaluation)])
     print_section("Failed runs", _failed_runs(evaluation.failed))
-    print_section("Failed scores", _failed_scores(variants, metrics))
+    print_section("Failed scores", _failed_scores(variants, evaluation.metrics))
     if comparison is not None:
         print_section("Verdict", comparison.lines)
 
@@ -65,54 +50,10 @@ def print_section(title: str, lines: Sequence[str]) -> None:
         console.print(plain(f"  {one_line(line)}"), soft_wrap=True)
 
 
-def judges_of(evaluation: Evaluation, variant: str) -> Figures:
-    """Return what the judges of a variant have used, in all starts."""
-    used = [one for spender, one in evaluation.spent[variant].items() if spender != "runs"]
-    return sum(used, Figures(cost=0.0))
-
-
-def passes_of(evaluation: Evaluation) -> list[PassesAll]:
-    """Return how often all repeats of a case pass, for each variant and each metric from 0 to 1."""
-    found = []
-    for name in evaluation.variants if evaluation.repeats > 1 else ():
-        results = evaluation[name]
-        for metric in results.metrics:
-            values = [score.value for one in results.results if (score := one.scores.get(metric)) is not None]
-            is_rate = all(value is None or 0 <= value <= 1 for value in values)
-            if is_rate and better_of(metric, results) == "higher":
-                with suppress(InvalidOptionError):  # not one case has a run with a score
-                    found.append(passes_all(results, metric))
-    return [one for one in found if one.k > 1]
-
-
-def _columns(metrics: Sequence[str], *, has_judges: bool) -> list[Column]:
-    return [
-        Column("variant", longest=40),
-        *(Column(one_line(metric), right=True, named=True) for metric in metrics),
-        Column("failed", right=True, named=True),
-        Column("tokens", right=True, named=True),
-        Column("cost", right=True, named=True),
-        *([Column("judge tokens", right=True, named=True)] if has_judges else []),
-    ]
-
-
-def _row(results: VariantResults, metrics: Sequence[str]) -> list[Text]:
-    costs = [one.cost for one in results.results]
-    known = [cost for cost in costs if cost is not None]
-    return [
-        cell(results.variant, ACCENT),
-        *(cell(_mean(results, metric)) for metric in metrics),
-        cell(count_text(len(results.failed)), BAD if results.failed else ""),
-        cell(count_text(sum(one.tokens for one in results.results))),
-        cell(f"{sum(known):.4g}" if known and len(known) == len(costs) else ""),
-    ]
-
-
-def _mean(results: VariantResults, metric: str) -> str:
-    scores = ((one.case_id, one.scores.get(metric)) for one in results.results)
-    cases = {case for case, score in scores if score is not None and score.value is not None}
-    mean = results.mean(metric)
-    return "-" if mean is None else f"{score_text(mean)} ({count_text(len(cases))})"
+def _row(row: Sequence[str], failed: int) -> list[Text]:
+    """Return the cells of a variant: its name and its failed runs, if there are any, have a color."""
+    styles = {0: ACCENT, failed: BAD if row[failed] != "0" else ""}
+    return [cell(text, styles.get(place, "")) for place, text in enumerate(row)]
 
 
 def _failed_runs(failed: Sequence[CaseResult]) -> list[str]:

@@ -12,6 +12,7 @@ from kantan_agents.lab.evaluation.comparing.missing_scores import Missing
 from kantan_agents.lab.evaluation.comparing.number_texts import number_text
 from kantan_agents.lab.evaluation.comparing.paired_values import FIGURES
 from kantan_agents.lab.evaluation.experiment.results import Better
+from kantan_agents.lab.experiment.flat_rows import Row, Tabular, flat
 from kantan_agents.support.nearest import nearest
 
 Verdict = Literal["better", "worse", "cannot tell"]
@@ -115,7 +116,7 @@ class MetricComparison:
 
 
 @attrs.frozen
-class Comparison:
+class Comparison(Tabular):
     """Two variants compared by all metrics.
 
     Attributes:
@@ -179,6 +180,16 @@ class Comparison:
 
     def __iter__(self) -> Iterator[MetricComparison]:
         return iter(self.metrics)
+
+    def rows(self) -> list[Row]:
+        """Return a row for each metric; see ``Tabular.rows``."""
+        return [flat(one) for one in self.to_dict()["metrics"]]
+
+    def to_markdown(self) -> str:
+        """Return the verdicts and a table as Markdown, for a comment on a pull request."""
+        from kantan_agents.lab.evaluation.report.markdown import markdown_of_comparison
+
+        return markdown_of_comparison(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON data, with the verdicts as text."""

@@ -76,20 +76,25 @@ def paired_values(
     worst = None
     if missing == "worst" and all(side.counts for side in sides):
         worst = worst_value((value for side in sides for one in side.cases for value in one.values), better)
-    cases, counted, left_out = [], [0, 0], 0
+    cases: list[tuple[str, float, float, str | None]] = []
+    counted, left_out = [0, 0], 0
     for key, before, after in zip(common, sides[0].cases, sides[1].cases, strict=True):
-        value_a, value_b = before.mean(worst), after.mean(worst)
+        mean_a, mean_b = before.mean(worst), after.mean(worst)
         is_known = bool(before.values or after.values)
-        if not is_known or value_a is None or value_b is None:
+        if not is_known or mean_a is None or mean_b is None:
             left_out += is_known or bool(before.lacking or after.lacking)
             continue
-        cases.append((key[0], value_a, value_b, a[key][0].conversation))
+        cases.append((key[0], mean_a, mean_b, a[key][0].conversation))
         counted = [counted[0] + before.lacking, counted[1] + after.lacking]
+    ids, values_a, values_b, conversations = zip(*cases, strict=True) if cases else ((), (), (), ())
     is_counted = worst is not None and any(counted)
     return PairedValues(
         metric,
         better,
-        *(zip(*cases, strict=True) if cases else ((), (), (), ())),
+        ids,
+        values_a,
+        values_b,
+        conversations,
         worst if is_counted else None,
         (counted[0], counted[1]) if is_counted else (0, 0),
         left_out,

@@ -11,7 +11,7 @@ import attrs
 
 from kantan_agents.errors import EvaluationNotFoundError
 from kantan_agents.lab.evaluation.dataset.case import Case
-from kantan_agents.lab.evaluation.experiment.results import Better, CaseResult, VariantResults
+from kantan_agents.lab.evaluation.experiment.results import Better, CaseResult, VariantResults, rows_of
 from kantan_agents.lab.evaluation.experiment.rows import (
     EvaluationRow,
     read_cases,
@@ -20,6 +20,7 @@ from kantan_agents.lab.evaluation.experiment.rows import (
 )
 from kantan_agents.lab.evaluation.experiment.spent import read_spent
 from kantan_agents.lab.evaluation.experiment.tables import CASES, RESULTS
+from kantan_agents.lab.experiment.flat_rows import Row, Tabular
 from kantan_agents.lab.experiment.prices import Figures
 from kantan_agents.support.nearest import nearest
 from kantan_agents.traces.store import TraceStore
@@ -27,7 +28,7 @@ from kantan_agents.traces.store.connection import reading
 
 
 @attrs.frozen(slots=False, eq=False)
-class Evaluation:
+class Evaluation(Tabular):
     """Runs of one or more variants on the cases of a dataset, with their scores.
 
     The results are in the trace database, and are read when they are first asked for.
@@ -173,6 +174,16 @@ class Evaluation:
     def failed(self) -> tuple[CaseResult, ...]:
         """The runs that an error has ended."""
         return tuple(one for one in self.results if one.status == "failed")
+
+    def rows(self) -> list[Row]:
+        """Return a row for each run; see ``Tabular.rows``."""
+        return rows_of(self.results)
+
+    def to_markdown(self) -> str:
+        """Return the scores of each variant and what has failed as Markdown, for a comment."""
+        from kantan_agents.lab.evaluation.report.markdown import markdown_of_evaluation
+
+        return markdown_of_evaluation(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it with all results as JSON data."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from kantan_agents.errors import TraceDatabaseError
 from kantan_agents.lab.evaluation.experiment.plan import MissingRun
 from kantan_agents.lab.evaluation.experiment.results import CaseResult
 from kantan_agents.lab.evaluation.experiment.rows import EvaluationRow, RatedScore
-from kantan_agents.lab.evaluation.experiment.spent import add_spent
+from kantan_agents.lab.evaluation.experiment.spent import add_spent, total
 from kantan_agents.lab.evaluation.experiment.write_rows import write_result, write_scores
 from kantan_agents.lab.experiment.prices import Figures
 from kantan_agents.traces.store.connection import changing, transaction
@@ -132,13 +131,4 @@ class ResultWriter:
                     write_scores(
                         connection, kept.row, kept.scores, trace_id=kept.trace_id, replaces=has_older
                     )
-            add_spent(connection, self._evaluation.id, {key: _sum(used) for key, used in spent.items()})
-
-
-def _sum(used: Sequence[Figures]) -> Figures:
-    costs = [one.cost for one in used if one.cost is not None]
-    return Figures(
-        input_tokens=sum(one.input_tokens for one in used),
-        output_tokens=sum(one.output_tokens for one in used),
-        cost=math.fsum(costs) if costs else None,
-    )
+            add_spent(connection, self._evaluation.id, {key: total(used) for key, used in spent.items()})

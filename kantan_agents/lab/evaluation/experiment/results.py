@@ -12,6 +12,7 @@ import msgspec
 from kantan_agents.lab.evaluation.dataset.case import Case
 from kantan_agents.lab.evaluation.finished_case import FinishedCase
 from kantan_agents.lab.evaluation.scores import Score
+from kantan_agents.lab.experiment.flat_rows import Row, Tabular, flat
 from kantan_agents.lab.experiment.watching import ToolUse
 
 Status = Literal["finished", "failed"]
@@ -115,7 +116,7 @@ _STORED = tuple(field.name for field in attrs.fields(CaseResult) if field.name n
 
 
 @attrs.frozen
-class VariantResults:
+class VariantResults(Tabular):
     """All results of one variant of an evaluation; what ``compare`` compares.
 
     Attributes:
@@ -135,6 +136,10 @@ class VariantResults:
     def __len__(self) -> int:
         return len(self.results)
 
+    def rows(self) -> list[Row]:
+        """Return a row for each run; see ``Tabular.rows``."""
+        return rows_of(self.results)
+
     def mean(self, metric: str) -> float | None:
         """Return the mean score of a metric over the cases, repeats averaged first; None without scores."""
         by_case: dict[str, list[float]] = {}
@@ -153,6 +158,11 @@ class VariantResults:
     def failed(self) -> tuple[CaseResult, ...]:
         """The runs that an error has ended."""
         return tuple(one for one in self.results if one.status == "failed")
+
+
+def rows_of(results: Iterable[CaseResult]) -> list[Row]:
+    """Return a row for each run; an output that is not a text is a JSON text."""
+    return [flat(one.to_dict(), texts=("output",)) for one in results]
 
 
 def _mean(values: Iterable[float | None]) -> float | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import math
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -49,14 +51,8 @@ def open_spent(path: Path, evaluation: EvaluationRow) -> SpentBy:
             connection.execute(statement)
         found = _read(connection, evaluation)
         if not found:
-            connection.execute(
-                f"INSERT INTO {SPENT} SELECT evaluation, variant_hash, ?, "  # noqa: S608
-                "SUM(json_extract(body, '$.input_tokens')), SUM(json_extract(body, '$.output_tokens')), "
-                f"SUM(json_extract(body, '$.cost')) FROM {RESULTS} "
-                "WHERE evaluation = ? GROUP BY variant_hash",
-                (RUNS, evaluation.id),
-            )
-            found = _read(connection, evaluation)
+            found = _of_results(connection, evaluation)
+            add_spent(connection, evaluation.id, found)
         return found
 
 
@@ -75,17 +71,42 @@ def add_spent(connection: sqlite3.Connection, evaluation: int, spent: SpentBy) -
     connection.executemany(
         f"INSERT INTO {SPENT} VALUES (?, ?, ?, ?, ?, ?) "  # noqa: S608
         "ON CONFLICT(evaluation, variant_hash, spender) DO UPDATE SET "
-        "input_tokens = input_tokens + excluded.input_tokens, "
-        "output_tokens = output_tokens + excluded.output_tokens, "
-        "cost = CASE WHEN excluded.cost IS NULL THEN cost ELSE COALESCE(cost, 0) + excluded.cost END",
+        f"input_tokens = {SPENT}.input_tokens + excluded.input_tokens, "
+        f"output_tokens = {SPENT}.output_tokens + excluded.output_tokens, "
+        f"cost = CASE WHEN excluded.cost IS NULL THEN {SPENT}.cost "
+        f"ELSE COALESCE({SPENT}.cost, 0) + excluded.cost END",
         [(evaluation, *key, used.input_tokens, used.output_tokens, used.cost) for key, used in spent.items()],
+    )
+
+
+def total(used: Iterable[Figures]) -> Figures:
+    """Return everything together; the cost is that of what had a price, None if nothing had one."""
+    found = list(used)
+    costs = [one.cost for one in found if one.cost is not None]
+    return Figures(
+        input_tokens=sum(one.input_tokens for one in found),
+        output_tokens=sum(one.output_tokens for one in found),
+        cost=math.fsum(costs) if costs else None,
     )
 
 
 def amounts_of(spent: SpentBy) -> dict[str, float]:
     """Return the tokens and the known cost of everything together."""
-    used = list(spent.values())
-    return {"tokens": sum(one.tokens for one in used), "cost": sum(one.cost or 0.0 for one in used)}
+    used = total(spent.values())
+    return {"tokens": used.tokens, "cost": used.cost or 0.0}
+
+
+def _of_results(connection: sqlite3.Connection, evaluation: EvaluationRow) -> SpentBy:
+    """Return what the stored results say, of an evaluation that an earlier version has started."""
+    found: dict[tuple[str, str], list[Figures]] = {}
+    query = f"SELECT variant_hash, body FROM {RESULTS} WHERE evaluation = ?"  # noqa: S608
+    for row in connection.execute(query, (evaluation.id,)):
+        body = json.loads(row["body"])
+        used = Figures(
+            input_tokens=body["input_tokens"], output_tokens=body["output_tokens"], cost=body["cost"]
+        )
+        found.setdefault((row["variant_hash"], RUNS), []).append(used)
+    return {key: total(used) for key, used in found.items()}
 
 
 def _read(connection: sqlite3.Connection, evaluation: EvaluationRow) -> dict[tuple[str, str], Figures]:
