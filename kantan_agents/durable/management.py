@@ -73,7 +73,7 @@ class Management(OpenDatabase):
 
         return await self._in_thread(found)
 
-    def _shown(self, runs: list[EngineRun]) -> list[DurableRun]:
+    def _shown(self, runs: Sequence[EngineRun]) -> list[DurableRun]:
         ended = [run.run_id for run in runs if run.status == "finished"]
         waited = self._approvals.waited_among(ended) if ended else {}
         cancelled = [run.run_id for run in runs if run.status == "cancelled"]

@@ -78,16 +78,16 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def of_judges(data: Any) -> int:
-    """Return how many entries are about the judges."""
-    return sum("judge" in json.dumps(one) for one in data)
+    """Return how many verdicts are those of the judges."""
+    return sum(one["bucket"] != "is_short" for one in data)
 
 
 @pytest.mark.parametrize(
     ("words", "count"),
     [
         (("traces", "list", "--agent", "judge"), len),
-        (("traces", "search", "word"), of_judges),
-        (("traces", "failed"), len),
+        (("traces", "search", "word", "--agent", "judge"), len),
+        (("traces", "failed"), of_judges),
         (("traces", "prompts", "judge"), len),
         (("eval", "list"), lambda data: len(data) - 1),
         (("eval", "show", "many"), lambda data: len(data["results"]) / 2),
@@ -103,7 +103,7 @@ def test_a_long_list_of_a_database_is_complete(
     assert count(json.loads(outcome.stdout)) == MANY
 
 
-@pytest.mark.parametrize("words", [("traces", "list"), ("eval", "list"), ("traces", "failed")], ids=" ".join)
+@pytest.mark.parametrize("words", [("traces", "list"), ("eval", "list")], ids=" ".join)
 def test_a_person_sees_twenty(kantan_agents: Invoke, db: str, words: tuple[str, ...]) -> None:
     shown = kantan_agents(*words, "--db", db).stdout.splitlines()
     assert 20 <= sum(bool(line.strip()) for line in shown) < MANY
@@ -125,14 +125,9 @@ def test_long_lists_of_files_are_complete(
         skill = tmp_path / ".claude" / "skills" / f"s{number}"
         skill.mkdir(parents=True)
         (skill / "SKILL.md").write_text(f"---\nname: s{number}\ndescription: Many.\n---\nDo.\n")
-    for words in (
-        ("agents", "list"),
-        ("agents", "search", "many"),
-        ("agents", "validate"),
-        ("skills", "list"),
-    ):
+    for words in (("agents", "list"), ("agents", "search", "many"), ("skills", "list")):
         outcome = kantan_agents(*words, "--json")
         assert outcome.code == 0, outcome.stderr
         found = json.loads(outcome.stdout)
-        found = next(iter(found.values())) if isinstance(found, dict) else found
-        assert len(found) >= MANY, words
+        lists = found.values() if isinstance(found, dict) else [found]
+        assert max(len(one) for one in lists if isinstance(one, list)) >= MANY, words

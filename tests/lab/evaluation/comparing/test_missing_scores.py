@@ -102,7 +102,7 @@ def test_an_evaluator_that_does_not_apply_leaves_nothing_missing() -> None:
 def test_an_evaluator_that_was_not_asked_yet_leaves_a_score_missing() -> None:
     a = variant_of([judged(number, 0.5) for number in range(4)])
     late = attrs.evolve(judged(3, 0.5, "v2"), scores={}, evaluators={})
-    b = variant_of([*(judged(number, 0.5, "v2") for number in range(3)), late])
+    b = variant_of([*(judged(number, 0.5, "v2") for number in range(3)), late], "v2")
     assert compare(a, b, metrics="help")["help"].missing == {"v2": 1}
 
 
@@ -110,7 +110,7 @@ def test_an_error_of_an_evaluator_of_several_metrics_leaves_all_of_them_missing(
     a = variant_of([judged(number, 0.5) for number in range(4)])
     error = result("3", None, variant="v2", metric="judge")
     error = attrs.evolve(error, evaluators={"judge": ("judge", "1")})
-    b = variant_of([*(judged(number, 0.5, "v2") for number in range(3)), error])
+    b = variant_of([*(judged(number, 0.5, "v2") for number in range(3)), error], "v2")
     assert compare(a, b, metrics="help")["help"].missing == {"v2": 1}
 
 

@@ -28,7 +28,7 @@ def evaluation_of(results: Sequence[CaseResult], name: str = "orders", **body: A
     return made
 
 
-def tests_of(xml: bytes) -> dict[str, list[tuple[str, str]]]:
+def troubles_of(xml: bytes) -> dict[str, list[tuple[str, str]]]:
     """Return for each test what it says besides that it has passed."""
     root = ET.fromstring(xml)
     return {
@@ -47,7 +47,7 @@ def test_failures_and_errors_are_told_apart() -> None:
     results = [result(Case("q", id=name), "v1", given) for name, given in scores.items()]
     results.append(result(Case("q", id="crashed"), "v1", {}, status="failed", error="BadRequestError: no"))
     xml = junit_xml(evaluation_of(results))
-    assert tests_of(xml) == {
+    assert troubles_of(xml) == {
         "good": [],
         "unkind": [("failure", "kind: 0, rude")],
         "slow": [],
@@ -68,7 +68,7 @@ def test_repeats_and_an_evaluation_that_was_stopped_are_in_it() -> None:
     results = [result(Case("q", id="c"), "v1", {"kind": 1.0}, repeat=number) for number in range(2)]
     evaluation = attrs.evolve(evaluation_of(results, repeats=2, planned=9), stopped=ValueError("no budget"))
     vars(evaluation).update(results=tuple(results), spent={"v1": {}})
-    assert tests_of(junit_xml(evaluation)) == {
+    assert troubles_of(junit_xml(evaluation)) == {
         "c (1)": [],
         "c (2)": [],
         "all runs are made": [("error", "2 of 9 runs were made: no budget")],
@@ -81,7 +81,7 @@ def test_any_text_is_valid_xml(text: str) -> None:
     failed = result(case, text, {"kind": Score(0.0, comment=text)}, status="failed", error=f"E: {text}")
     rude = result(case, text, {text or "m": Score(0.2, comment=text)})
     for one in (failed, rude):
-        ((_, troubles),) = tests_of(junit_xml(evaluation_of([one], name=text))).items()
+        ((_, troubles),) = troubles_of(junit_xml(evaluation_of([one], name=text))).items()
         assert len(troubles) == 1
 
 
