@@ -53,7 +53,7 @@ class Condition:
         if self.kind == "not-better" or self.why_met(comparison) is not None:
             return None
         if one.reason not in (None, NO_DIFFERENCE) and one.independent > 1:
-            return f"it cannot be told whether {one.b} is worse: {one.reason}"
+            return f"no verdict on {one.b} is possible: {one.reason}"
         needed = _needed(one, comparison)
         if one.independent >= needed:
             return None

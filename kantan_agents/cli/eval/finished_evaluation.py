@@ -11,6 +11,7 @@ from kantan_agents.cli.traces.export import check_target
 from kantan_agents.errors import FileArgumentError, NotComparableError
 from kantan_agents.lab.evaluation import Comparison, Evaluation, compare
 from kantan_agents.lab.evaluation.report.junit import junit_xml
+from kantan_agents.lab.evaluation.report.markdown import markdown_of_evaluation
 from kantan_agents.lab.evaluation.report.variant_table import passes_of
 from kantan_agents.support.replace_file import replace_file
 
@@ -45,7 +46,7 @@ class FinishedEvaluation:
     def to_markdown(self) -> str:
         """Return the verdict, if there is one, and the scores."""
         verdict = "" if self.comparison is None else f"{self.comparison.to_markdown()}\n"
-        return verdict + self.evaluation.to_markdown()
+        return verdict + markdown_of_evaluation(self.evaluation)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON data."""

@@ -23,6 +23,7 @@ from kantan_agents.lab.evaluation import CaseResult, Evaluation, Score
 from kantan_agents.lab.evaluation.comparing.number_texts import score_text
 from kantan_agents.lab.evaluation.comparing.paired_values import better_of
 from kantan_agents.lab.evaluation.experiment.results import rows_of
+from kantan_agents.lab.evaluation.report.markdown import markdown_of_evaluation
 from kantan_agents.lab.evaluation.report.variant_table import passes_of
 from kantan_agents.lab.experiment.flat_rows import csv_of
 from kantan_agents.support.nearest import nearest
@@ -86,7 +87,7 @@ class _ShownRuns:
         return csv_of(rows_of(self.runs))
 
     def to_markdown(self) -> str:
-        return self.evaluation.to_markdown()
+        return markdown_of_evaluation(self.evaluation)
 
     def to_dict(self) -> dict[str, Any]:
         runs = [one.to_dict() for one in self.runs]

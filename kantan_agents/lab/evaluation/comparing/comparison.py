@@ -9,15 +9,23 @@ import attrs
 
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.lab.evaluation.comparing.missing_scores import Missing
-from kantan_agents.lab.evaluation.comparing.number_texts import number_text
+from kantan_agents.lab.evaluation.comparing.number_texts import (
+    difference_text,
+    interval_text,
+    number_text,
+    p_text,
+    score_text,
+)
 from kantan_agents.lab.evaluation.comparing.paired_values import FIGURES
 from kantan_agents.lab.evaluation.experiment.results import Better
 from kantan_agents.lab.experiment.flat_rows import Row, Tabular, flat
+from kantan_agents.lab.experiment.markdown import markdown_list, markdown_table, markdown_text
 from kantan_agents.support.nearest import nearest
 
 Verdict = Literal["better", "worse", "cannot tell"]
 NO_DIFFERENCE: Final = "no case differs"
 """The reason why nobody can tell if all cases are equal."""
+_MOST_LINES: Final = 20
 
 
 @attrs.frozen
@@ -187,9 +195,26 @@ class Comparison(Tabular):
 
     def to_markdown(self) -> str:
         """Return the verdicts and a table as Markdown, for a comment on a pull request."""
-        from kantan_agents.lab.evaluation.report.markdown import markdown_of_comparison
-
-        return markdown_of_comparison(self)
+        by_verdict = {
+            word: [one.metric for one in self.metrics if one.verdict == word] for word in ("worse", "better")
+        }
+        said = "; ".join(f"{word} on {', '.join(names)}" for word, names in by_verdict.items() if names)
+        verdict = markdown_text(f"{self.b} against {self.a}: {said or 'cannot tell'}")
+        rows = [
+            [
+                one.metric,
+                score_text(one.mean_a) or "-",
+                score_text(one.mean_b) or "-",
+                difference_text(one.difference) or "-",
+                interval_text(one.low, one.high) or "-",
+                p_text(one.p_adjusted) or "-",
+                one.verdict,
+            ]
+            for one in self.metrics
+        ]
+        columns = ["metric", self.a, self.b, "difference", f"{self.level:.0%} interval", "p", "verdict"]
+        lines = [*markdown_table(columns, rows), "", *markdown_list(self.lines, _MOST_LINES)]
+        return "\n".join([f"**{verdict}**", "", *lines, ""])
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON data, with the verdicts as text."""

@@ -25,7 +25,7 @@ def checked_missing(option: str, given: Any) -> Missing:
 
 
 def worst_value(scores: Iterable[float], better: Better) -> float | None:
-    """Return what a missing score counts as; None if there is no score to go by.
+    """Return what a missing score counts as; None if there is no score at all.
 
     Of scores from 0 to 1 it is the end of the scale. Other scales have no known end: then it is 0, or twice
     the worst score if that is worse, so that a run that failed is never as good as one with a score.

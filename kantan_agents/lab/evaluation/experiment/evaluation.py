@@ -179,12 +179,6 @@ class Evaluation(Tabular):
         """Return a row for each run; see ``Tabular.rows``."""
         return rows_of(self.results)
 
-    def to_markdown(self) -> str:
-        """Return the scores of each variant and what has failed as Markdown, for a comment."""
-        from kantan_agents.lab.evaluation.report.markdown import markdown_of_evaluation
-
-        return markdown_of_evaluation(self)
-
     def to_dict(self) -> dict[str, Any]:
         """Return it with all results as JSON data."""
         return {

@@ -49,7 +49,7 @@ def open_spent(path: Path, evaluation: EvaluationRow) -> SpentBy:
     with changing(path) as connection, transaction(connection):
         for statement in _STATEMENTS:
             connection.execute(statement)
-        found = _read(connection, evaluation)
+        found: SpentBy = _read(connection, evaluation)
         if not found:
             found = _of_results(connection, evaluation)
             add_spent(connection, evaluation.id, found)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from kantan_agents.lab import Case, CaseResult, Evaluation, Score
 from kantan_agents.lab.evaluation.experiment.rows import EvaluationRow
 from kantan_agents.lab.evaluation.report.junit import junit_xml
+from kantan_agents.lab.evaluation.report.markdown import markdown_of_evaluation
 from tests.lab.evaluation.report.made_results import result
 
 
@@ -37,8 +38,8 @@ def troubles_of(xml: bytes) -> dict[str, list[tuple[str, str]]]:
     }
 
 
-def test_failures_and_errors_are_told_apart() -> None:
-    scores = {
+def test_a_low_score_is_a_failure_and_what_failed_is_an_error() -> None:
+    scores: dict[str, dict[str, Any]] = {
         "good": {"kind": 1.0, "slow": 0.1},
         "unkind": {"kind": Score(0.0, comment="rude")},
         "slow": {"slow": 9.0},
@@ -91,7 +92,7 @@ def test_markdown_has_the_state_first_and_what_failed() -> None:
         result(case, "v1", {"kind": 1.0}),
         result(case, "v2", {}, status="failed", error="@bob\n<b>"),
     ]
-    text = evaluation_of(results).to_markdown()
+    text = markdown_of_evaluation(evaluation_of(results))
     assert text.splitlines()[0] == "**orders: 2 of 2 runs made, 1 failed**"
     assert "| v1 | 1 (1) | 0 | 15 |  |" in text
     assert r"- a\|b, v2: @&#8203;bob \<b\>" in text
