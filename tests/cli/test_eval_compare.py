@@ -7,12 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 
-from kantan_agents.lab import Case, Dataset
+from kantan_agents.cli.eval.conditions import check_conditions, met_conditions, read_conditions
+from kantan_agents.errors import InvalidOptionError
+from kantan_agents.lab import Case, Comparison, Dataset, compare
 from kantan_agents.testing import Reply
 from tests.cli.conftest import Invoke
 from tests.cli.evaluated_shop import Shop, orders, reply, shop_in
+from tests.lab.evaluation.comparing.scores import results
 
 
 def words_of(text: str) -> str:
@@ -136,6 +140,33 @@ def test_a_condition_that_five_cases_cannot_meet_is_an_error(
         outcome = kantan_agents(*evaluated_shop.read("compare", "v1", "v2", *more, "--fail-if", "worse:kind"))
         assert outcome.code == code, outcome.stderr
         assert ("with 5 independent cases it can never be met; it needs 6" in outcome.stderr) == (count == 5)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.4, -3.0])
+@pytest.mark.parametrize("metrics", [["help"], ["help", "failed", "latency", "tokens"]])
+def test_a_condition_is_met_by_the_number_of_cases_that_it_names(value: float, metrics: list[str]) -> None:
+    (condition,) = read_conditions(["worse:help"])
+
+    def compared(count: int) -> Comparison:
+        return compare(results([1.0] * count), results([value] * count, "v2"), metrics=metrics)
+
+    with pytest.raises(InvalidOptionError, match="it needs 6"):
+        check_conditions([condition], compared(5))
+    check_conditions([condition], compared(6))
+    assert met_conditions([condition], compared(6))
+
+
+def test_versions_of_an_evaluator_that_differ_can_meet_no_condition() -> None:
+    (condition,) = read_conditions(["worse:help"])
+    sides = [
+        attrs.evolve(
+            side,
+            results=tuple(attrs.evolve(one, evaluators={"help": ("help", version)}) for one in side.results),
+        )
+        for side, version in ((results([1.0] * 9), "1"), (results([0.0] * 9, "v2"), "2"))
+    ]
+    with pytest.raises(InvalidOptionError, match="no verdict on v2 is possible: the scores are of different"):
+        check_conditions([condition], compare(*sides))
 
 
 def test_what_becomes_of_missing_scores_is_one_of_two(kantan_agents: Invoke, evaluated: Shop) -> None:

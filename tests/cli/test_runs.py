@@ -57,6 +57,15 @@ def test_a_queued_run_is_cancelled_resumed_and_made(shop: Shop, kantan_agents: I
     assert "--keep-events" in kantan_agents("runs", "events", other, *db).stderr
 
 
+def test_as_json_all_runs_are_listed(shop: Shop, kantan_agents: Invoke) -> None:
+    db = ("--db", shop.database)
+    ids = {shop.enqueue("looks", "hello") for _ in range(21)}
+    listed = json.loads(kantan_agents("runs", "list", "--json", *db).stdout)
+    assert {one["run_id"] for one in listed} == ids
+    assert len(kantan_agents("runs", "list", *db).stdout.splitlines()) == 21  # with the header
+    assert json.loads(kantan_agents("runs", "list", "--status", "waiting", "--json", *db).stdout) == []
+
+
 class Evil:
     """Makes a folder when it is read from a pickle."""
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.lab.evaluation.comparing.all_of_k import PassesAll, passes_all
 from kantan_agents.lab.evaluation.comparing.number_texts import score_text
 from kantan_agents.lab.evaluation.comparing.paired_values import better_of
 from kantan_agents.lab.evaluation.experiment.evaluation import Evaluation
 from kantan_agents.lab.evaluation.experiment.results import VariantResults
 from kantan_agents.lab.evaluation.experiment.spent import total
 from kantan_agents.lab.experiment.prices import Figures
+
+if TYPE_CHECKING:
+    from kantan_agents.lab.evaluation.comparing.all_of_k import PassesAll
 
 
 def variant_table(evaluation: Evaluation) -> tuple[list[str], list[list[str]]]:
@@ -44,8 +47,13 @@ def variant_table(evaluation: Evaluation) -> tuple[list[str], list[list[str]]]:
 
 def passes_of(evaluation: Evaluation) -> list[PassesAll]:
     """Return how often all repeats of a case pass, for each variant and each metric from 0 to 1."""
+    if evaluation.repeats == 1:
+        return []
+    # Imported here: it needs numpy, and most evaluations have no repeats.
+    from kantan_agents.lab.evaluation.comparing.all_of_k import passes_all
+
     found = []
-    for name in evaluation.variants if evaluation.repeats > 1 else ():
+    for name in evaluation.variants:
         results = evaluation[name]
         for metric in results.metrics:
             scores = [one.scores[metric].value for one in results.results if metric in one.scores]
