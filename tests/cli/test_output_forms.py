@@ -7,8 +7,6 @@ import io
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-import pytest
-
 from tests.cli.conftest import Invoke
 from tests.cli.evaluated_shop import Shop
 from tests.cli.test_rollout import db
@@ -59,23 +57,19 @@ def test_an_evaluation_is_written_for_continuous_integration(
     assert shown in outcome.stdout
 
 
-@pytest.mark.parametrize(
-    ("file", "reason"),
-    [
+def test_a_file_that_must_not_be_written_is_refused_before_the_runs(
+    kantan_agents: Invoke, evaluated_shop: Shop
+) -> None:
+    before = Path("orders.jsonl").read_bytes()
+    for file, reason in (
         ("orders.jsonl", "it is the dataset"),
-        ("eval.sqlite3", "it is the trace database"),
         ("none/x.xml", "its directory does not exist"),
         (".", "it is not a regular file"),
-    ],
-)
-def test_a_file_that_must_not_be_written_is_refused_before_the_runs(
-    kantan_agents: Invoke, evaluated: Shop, file: str, reason: str
-) -> None:
-    before = {path: path.read_bytes() for path in Path().iterdir() if path.suffix == ".jsonl"}
-    outcome = kantan_agents(*evaluated.run("--name", "again", "--junit", file))
-    assert (outcome.code, reason in outcome.stderr) == (2, True)
-    assert evaluated.server.requests == []
-    assert {path: path.read_bytes() for path in before} == before
+    ):
+        outcome = kantan_agents(*evaluated_shop.run("--junit", file))
+        assert (outcome.code, reason in outcome.stderr) == (2, True)
+    assert evaluated_shop.server.requests == []
+    assert Path("orders.jsonl").read_bytes() == before
 
 
 def test_the_status_of_a_rollout_is_csv_and_markdown(kantan_agents: Invoke, db: str) -> None:
@@ -92,6 +86,6 @@ def test_the_status_of_a_rollout_is_csv_and_markdown(kantan_agents: Invoke, db: 
     assert (outcome.code, "--csv: needs the NAME of a rollout" in outcome.stderr) == (2, True)
 
 
-def test_one_form_is_chosen(kantan_agents: Invoke, evaluated: Shop) -> None:
-    outcome = kantan_agents(*evaluated.read("show", "orders", "--json", "--csv"))
+def test_one_form_is_chosen(kantan_agents: Invoke) -> None:
+    outcome = kantan_agents("eval", "show", "orders", "--json", "--csv")
     assert (outcome.code, "choose one of --json, --csv and --markdown" in outcome.stderr) == (2, True)

@@ -18,6 +18,8 @@ from kantan_agents.lab.evaluation.report.junit import junit_xml
 from kantan_agents.lab.evaluation.report.markdown import markdown_of_evaluation
 from tests.lab.evaluation.report.made_results import result
 
+CASE = Case("q", id="c")
+
 
 def evaluation_of(results: Sequence[CaseResult], name: str = "orders", **body: Any) -> Evaluation:
     """Return an evaluation that has read its results already."""
@@ -78,11 +80,11 @@ def test_repeats_and_an_evaluation_that_was_stopped_are_in_it() -> None:
 
 @given(st.text(st.characters(), max_size=12))
 def test_any_text_is_valid_xml(text: str) -> None:
-    case = attrs.evolve(Case("q", id="c"), id=text)
-    failed = result(case, text, {"kind": Score(0.0, comment=text)}, status="failed", error=f"E: {text}")
-    rude = result(case, text, {text or "m": Score(0.2, comment=text)})
+    failed = result(CASE, text, {"kind": Score(0.0, comment=text)}, status="failed", error=f"E: {text}")
+    rude = result(CASE, text, {text or "m": Score(0.2, comment=text)})
     for one in (failed, rude):
-        ((_, troubles),) = troubles_of(junit_xml(evaluation_of([one], name=text))).items()
+        named = attrs.evolve(one, case_id=text)
+        ((_, troubles),) = troubles_of(junit_xml(evaluation_of([named], name=text))).items()
         assert len(troubles) == 1
 
 
