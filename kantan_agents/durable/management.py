@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from kantan_agents.durable.engines.engine import EngineRun, Job, agent_in, resumed_queue
 from kantan_agents.durable.event_keeper import ENDS
@@ -29,10 +29,12 @@ from kantan_agents.models.whole_text import whole_text
 from kantan_agents.support.log import get_logger
 
 _log = get_logger("kantan_agents.durable")
+T = TypeVar("T")
 
 _POLL_SECONDS = 0.1
 _LAST_LOOKS = 20
 _PRUNED = 500
+_AT_ONCE = 1_000
 _ENDED = ("finished", "failed", "cancelled", "parked")
 STATUSES = ("queued", "running", "waiting", *_ENDED)
 
@@ -41,7 +43,7 @@ class Management(OpenDatabase):
     """What can be asked of the durable runs of a database, started or not."""
 
     async def list_runs(
-        self, *, status: str | None = None, queue: str | None = None, limit: int = 100
+        self, *, status: str | None = None, queue: str | None = None, limit: int | None = 100
     ) -> list[DurableRun]:
         """Return the newest runs, newest first.
 
@@ -49,7 +51,7 @@ class Management(OpenDatabase):
             status: Only those of this status: ``"queued"``, ``"running"``, ``"waiting"``, ``"finished"``,
                 ``"failed"``, ``"cancelled"`` or ``"parked"``.
             queue: Only those of this queue.
-            limit: Their number at most.
+            limit: Their number at most; None for all.
 
         Raises:
             InvalidOptionError: E75, there is no such status.
@@ -61,15 +63,17 @@ class Management(OpenDatabase):
 
         def found() -> list[DurableRun]:
             if status == "waiting":
-                runs = self._engine.these(self._approvals.waiting(limit))
+                waiting = self._approvals.waiting(limit)
+                runs = [run for ids in _parts(waiting) for run in self._engine.these(ids)]
             else:
-                runs = self._engine.runs(status, queue, limit)
-            shown = self._shown([run for run in runs if queue is None or run.queue == queue])
+                runs = [*self._engine.runs(status, queue, limit)]
+            wanted = [run for run in runs if queue is None or run.queue == queue]
+            shown = [run for part in _parts(wanted) for run in self._shown(part)]
             return [run for run in shown if status is None or run.status == status]
 
         return await self._in_thread(found)
 
-    def _shown(self, runs: list[EngineRun]) -> list[DurableRun]:
+    def _shown(self, runs: Sequence[EngineRun]) -> list[DurableRun]:
         ended = [run.run_id for run in runs if run.status == "finished"]
         waited = self._approvals.waited_among(ended) if ended else {}
         cancelled = [run.run_id for run in runs if run.status == "cancelled"]
@@ -367,6 +371,12 @@ _HAS = {
     "cancelled": "been cancelled",
     "parked": "been parked, as too many processes have ended while they made it",
 }
+
+
+def _parts(listed: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Yield a list in parts: a database takes only so many values in one statement."""
+    for start in range(0, len(listed), _AT_ONCE):
+        yield listed[start : start + _AT_ONCE]
 
 
 def _durable_run(run: EngineRun, reason: str | None, waited: str | None) -> DurableRun:

@@ -49,7 +49,7 @@ class EmptyDatasetError(KantanAgentsError):
 
 
 class EvaluationBudgetError(KantanAgentsError):
-    """The missing runs of an evaluation may exceed its budget.
+    """The missing runs of an evaluation may exceed what is left of its budget.
 
     Attributes:
         reason: What they are expected to use, the limit, and what to do.

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import attrs
 import pytest
 
-from kantan_agents.lab import Case, Dataset
+from kantan_agents.cli.eval.conditions import check_conditions, met_conditions, read_conditions
+from kantan_agents.errors import InvalidOptionError
+from kantan_agents.lab import Case, Comparison, Dataset, compare
+from kantan_agents.testing import Reply
 from tests.cli.conftest import Invoke
-from tests.cli.evaluated_shop import Shop
+from tests.cli.evaluated_shop import Shop, orders, reply, shop_in
+from tests.lab.evaluation.comparing.scores import results
 
 
 def words_of(text: str) -> str:
@@ -84,6 +91,92 @@ def test_a_condition_that_is_met_is_exit_code_1_and_a_line_that_says_why(
         assert line.startswith(beginning)
 
 
+def crashing(request: Any) -> Any:
+    """Answer as the shop does, but fail for the prompt of v2, apart from the first order."""
+    is_new = "kindly" in str(request.system_instructions)
+    is_first = request.input[-1]["content"] == "order 0"
+    return Reply("no", status=400) if is_new and not is_first else reply(request)
+
+
+@pytest.fixture
+def crashed(kantan_agents: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
+    """Return a shop whose v2 has failed on all but one case."""
+    with shop_in(tmp_path, monkeypatch, crashing) as shop:
+        assert kantan_agents(*shop.run("--name", "orders", "--quiet", "--max-failed", "100%")).code == 0
+        yield shop
+
+
+def test_a_version_that_crashes_fails_each_condition(kantan_agents: Invoke, crashed: Shop) -> None:
+    for condition, why in (
+        ("worse:failed", "v2 worse on failed"),
+        ("not-better:kind", "11 runs of v2 without a score count as 0"),
+        ("worse:tokens", "tokens: 11 failed runs of v2, 0 of v1, and it is that of finished runs only"),
+    ):
+        metric = condition.partition(":")[2]
+        outcome = kantan_agents(
+            *crashed.read("compare", "v1", "v2", "--metric", metric, "--fail-if", condition)
+        )
+        assert (outcome.code, f"failed {condition}: " in outcome.stderr) == (1, True)
+        assert why in outcome.stderr
+    ignored = ("--missing", "ignore", "--metric", "kind", "--fail-if", "worse:kind")
+    outcome = kantan_agents(*crashed.read("compare", "v1", "v2", *ignored))
+    assert (outcome.code, "with 1 independent case it can never be met; it needs 6" in outcome.stderr) == (
+        2,
+        True,
+    )
+
+
+def test_a_condition_that_five_cases_cannot_meet_is_an_error(
+    kantan_agents: Invoke, evaluated_shop: Shop
+) -> None:
+    for count, more, code in (
+        (5, ["--metric", "kind"], 2),
+        (6, ["--metric", "kind"], 0),
+        (6, ["--metric", "kind", "--metric", "failed", "--metric", "latency"], 2),
+        (7, ["--metric", "kind", "--metric", "failed", "--metric", "latency"], 0),
+    ):
+        orders(count).save("orders.jsonl")
+        assert kantan_agents(*evaluated_shop.run("--name", f"with {count}", "--quiet")).code == 0
+        outcome = kantan_agents(*evaluated_shop.read("compare", "v1", "v2", *more, "--fail-if", "worse:kind"))
+        assert outcome.code == code, outcome.stderr
+        assert ("with 5 independent cases it can never be met; it needs 6" in outcome.stderr) == (count == 5)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.4, -3.0])
+@pytest.mark.parametrize("metrics", [["help"], ["help", "failed", "latency", "tokens"]])
+def test_a_condition_is_met_by_the_number_of_cases_that_it_names(value: float, metrics: list[str]) -> None:
+    (condition,) = read_conditions(["worse:help"])
+
+    def compared(count: int) -> Comparison:
+        return compare(results([1.0] * count), results([value] * count, "v2"), metrics=metrics)
+
+    with pytest.raises(InvalidOptionError, match="it needs 6"):
+        check_conditions([condition], compared(5))
+    check_conditions([condition], compared(6))
+    assert met_conditions([condition], compared(6))
+
+
+def test_versions_of_an_evaluator_that_differ_can_meet_no_condition() -> None:
+    (condition,) = read_conditions(["worse:help"])
+    sides = [
+        attrs.evolve(
+            side,
+            results=tuple(attrs.evolve(one, evaluators={"help": ("help", version)}) for one in side.results),
+        )
+        for side, version in ((results([1.0] * 9), "1"), (results([0.0] * 9, "v2"), "2"))
+    ]
+    with pytest.raises(InvalidOptionError, match="no verdict on v2 is possible: the scores are of different"):
+        check_conditions([condition], compare(*sides))
+
+
+def test_what_becomes_of_missing_scores_is_one_of_two(kantan_agents: Invoke, evaluated: Shop) -> None:
+    outcome = kantan_agents(*evaluated.read("compare", "v1", "v2", "--missing", "zero"))
+    assert (outcome.code, "Invalid option --missing: must be 'worst' or 'ignore'" in outcome.stderr) == (
+        2,
+        True,
+    )
+
+
 def test_a_metric_without_any_score_meets_every_condition(kantan_agents: Invoke, evaluated: Shop) -> None:
     more = evaluated.run("--evaluator", f"{evaluated.module}:broken", "--name", "orders", "--quiet")
     assert kantan_agents(*more).code == 0
@@ -106,7 +199,8 @@ def test_variants_of_two_evaluations_are_compared_on_the_cases_of_both(
     assert data["evaluations"] == ["orders", "later: v1, v2"]
     assert (data["cases"], len(data["unpaired"])) == (4, 12)
     shown = words_of(kantan_agents(*evaluated.read("compare", "orders:v1", "v1")).stdout)
-    assert "cases 4; 12 cases of one of them only are left out" in shown
+    assert "cases 4 " in shown
+    assert "12 cases of one of them only left out" in shown
     data = json.loads(
         kantan_agents(*evaluated.read("compare", "v1", "v2", "--evaluation", "orders", "--json")).stdout
     )

@@ -90,11 +90,30 @@ def test_failed_scores_and_failed_runs_are_shown(
         return Reply("no such order", status=400) if is_last else reply(request)
 
     with shop_in(tmp_path, monkeypatch, answer) as shop:
-        outcome = kantan_agents(*shop.run("--evaluator", f"{shop.module}:broken"))
+        arguments = shop.run("--evaluator", f"{shop.module}:broken")
+        outcome = kantan_agents(*arguments)
+        codes = {
+            most: kantan_agents(*arguments, "--quiet", "--max-failed", most).code
+            for most in ("1", "2", "8%", "9%")
+        }
     shown = words_of(outcome.stdout)
-    assert outcome.code == 0
+    assert outcome.code == 1
+    assert "error: 2 of 24 runs failed, and --max-failed is 0; the first: o11, v1: Bad" in outcome.stderr
+    assert codes == {"1": 1, "2": 0, "8%": 1, "9%": 0}
     assert "Failed runs o11, v1: BadRequestError" in shown
     assert "Failed scores broken: 22 scores, the first: KeyError: 'nothing'" in shown
+
+
+@pytest.mark.parametrize("most", ["-1", "1.5", "many", "101%", "-1%", "nan%", "%", ""])
+def test_the_most_failed_runs_are_a_number_or_a_part(
+    kantan_agents: Invoke, evaluated_shop: Shop, most: str
+) -> None:
+    outcome = kantan_agents(*evaluated_shop.run("--max-failed", most))
+    assert (outcome.code, "Invalid option --max-failed: must be a number of runs" in outcome.stderr) == (
+        2,
+        True,
+    )
+    assert evaluated_shop.server.requests == []
 
 
 @pytest.mark.parametrize(

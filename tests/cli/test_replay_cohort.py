@@ -12,7 +12,7 @@ import attrs
 import pytest
 
 from kantan_agents import Agent, Prompt
-from kantan_agents.testing import OfflineServer, ScriptedToolCall
+from kantan_agents.testing import OfflineServer, Reply, ScriptedToolCall
 from tests.cli.conftest import Invoke
 from tests.cli.recorded_runs import recording
 
@@ -30,6 +30,8 @@ something = 3
 
 def reply(request: Any) -> Any:
     last = request.input[-1]
+    if "broken" in str(request.system_instructions):
+        return Reply("no", status=400)
     if last.get("type") == "function_call_output":
         return str(last["output"])
     number = str(last["content"]).split()[-1]
@@ -131,6 +133,13 @@ def test_the_agent_with_the_selected_prompt_is_changed_where_the_run_reaches_it(
         failed = kantan_agents(*arguments, "--of", "account", "--change", "model=gpt-5")
         assert failed.code == 2
         assert "did you mean 'accounts'" in failed.stderr
+
+
+def test_runs_that_fail_are_exit_code_1_beyond_the_most_that_may(kantan_agents: Invoke, shop: Shop) -> None:
+    for most, code in (("0", 1), ("2", 1), ("100%", 0)):
+        outcome = kantan_agents(*shop.arguments, "--change", "prompt=Be broken.", "--max-failed", most)
+        assert outcome.code == code
+        assert (f"error: 3 of 3 runs failed, and --max-failed is {most}" in outcome.stderr) == (code == 1)
 
 
 def test_a_prompt_that_no_agent_has_now_is_an_error(kantan_agents: Invoke, shop: Shop) -> None:

@@ -57,6 +57,15 @@ def test_a_queued_run_is_cancelled_resumed_and_made(shop: Shop, kantan_agents: I
     assert "--keep-events" in kantan_agents("runs", "events", other, *db).stderr
 
 
+def test_as_json_all_runs_are_listed(shop: Shop, kantan_agents: Invoke) -> None:
+    db = ("--db", shop.database)
+    ids = {shop.enqueue("looks", "hello") for _ in range(21)}
+    listed = json.loads(kantan_agents("runs", "list", "--json", *db).stdout)
+    assert {one["run_id"] for one in listed} == ids
+    assert len(kantan_agents("runs", "list", *db).stdout.splitlines()) == 21  # with the header
+    assert json.loads(kantan_agents("runs", "list", "--status", "waiting", "--json", *db).stdout) == []
+
+
 class Evil:
     """Makes a folder when it is read from a pickle."""
 
@@ -105,7 +114,7 @@ def test_the_default_database_is_no_link(
         (["resume", "missing"], "[E154]"),
         (["events", "missing"], "[E154]"),
         (["list", "--status", "lost"], "[E75]"),
-        (["list", "--limit", "0"], "[E75] Invalid option --limit"),
+        (["list", "--limit", "0"], "Invalid value for '--limit'"),
         (["events", "missing", "--after", "-1"], "[E75] Invalid option --after"),
     ],
 )

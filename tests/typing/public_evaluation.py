@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any
+from typing import Any, Literal
 
 from typing_extensions import assert_type
 
@@ -66,6 +66,12 @@ async def evaluations(store: TraceStore, one: Agent[Any], other: Agent[Any]) -> 
         assert_type(result.scores, Mapping[str, Score])
         assert_type(result.scores["polite"].value, float | None)
     comparison = compare(evaluation["v1"], evaluation["v2"], metrics=["polite"], wanted={"polite": 0.1})
+    assert_type(
+        compare(evaluation["v1"], evaluation["v2"], missing="ignore").missing, Literal["worst", "ignore"]
+    )
+    assert_type(comparison.rows(), list[dict[str, Any]])
+    assert_type(evaluation.to_csv(), str)
+    assert_type(comparison.to_markdown(), str)
     assert_type(comparison, Comparison)
     assert_type(comparison["polite"], MetricComparison)
     assert_type(comparison["polite"].wins, tuple[str, ...])

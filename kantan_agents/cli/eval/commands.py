@@ -11,9 +11,17 @@ from kantan_agents.cli.eval.run import run
 from kantan_agents.cli.replay.cohort import LastOption, SampleOption, SeedOption
 from kantan_agents.cli.replay.cohort import LimitOption as CohortLimitOption
 from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption
+from kantan_agents.cli.terminal.grouped import grouped
 from kantan_agents.cli.terminal.new_app import new_group
-from kantan_agents.cli.terminal.output_options import ForceOption, JsonOption
-from kantan_agents.cli.traces.options import AgentOption, LimitOption, PromptOption, VersionOption
+from kantan_agents.cli.terminal.output_options import (
+    AS_TABLE,
+    ForceOption,
+    FormOptions,
+    JsonOption,
+    ListLimitOption,
+    most_of,
+)
+from kantan_agents.cli.traces.options import AgentOption, PromptOption, VersionOption
 
 app = new_group()
 
@@ -42,6 +50,16 @@ MetricsOption = Annotated[
         "--metric",
         metavar="METRIC",
         help="Compare by this metric only; may be repeated. Fewer metrics find smaller differences.",
+        show_default=False,
+    ),
+]
+MissingOption = Annotated[
+    str,
+    typer.Option(
+        "--missing",
+        metavar="worst|ignore",
+        help="What becomes of runs that failed or lack a score: they count as the worst score, or their "
+        "cases are left out.",
         show_default=False,
     ),
 ]
@@ -115,17 +133,18 @@ app.command("run")(run)
 
 
 @app.command("list")
-def list_(db: DatabaseOption = DATABASE, limit: LimitOption = 20, as_json: JsonOption = False) -> None:
+def list_(db: DatabaseOption = DATABASE, limit: ListLimitOption = None, as_json: JsonOption = False) -> None:
     """List the newest evaluations.
 
     Exit codes: 0 listed, even if there is none, 2 bad arguments or database.
     """
     from kantan_agents.cli.eval.list_evaluations import list_evaluations
 
-    list_evaluations(db, limit=limit, as_json=as_json)
+    list_evaluations(db, limit=most_of(limit, as_json=as_json), as_json=as_json)
 
 
 @app.command()
+@grouped
 def show(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="The evaluation that `list` shows, or LAST for the newest.")
@@ -143,8 +162,8 @@ def show(
             "--metric", metavar="METRIC", help="Only this metric, the worst run first.", show_default=False
         ),
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="At most N runs.")] = 20,
-    as_json: JsonOption = False,
+    limit: ListLimitOption = None,
+    form: FormOptions = AS_TABLE,
 ) -> None:
     """Show an evaluation: the scores of each variant, and each run with its trace.
 
@@ -154,10 +173,12 @@ def show(
     """
     from kantan_agents.cli.eval.show_runs import WantedRuns, show_runs
 
-    show_runs(db, name, WantedRuns(failed, metric, limit), as_json=as_json)
+    most = most_of(limit, as_json=form.as_json or form.as_csv)
+    show_runs(db, name, WantedRuns(failed, metric, most), form)
 
 
 @app.command()
+@grouped
 def compare(
     a: AArgument,
     b: BArgument,
@@ -174,7 +195,8 @@ def compare(
             show_default=False,
         ),
     ] = None,
-    as_json: JsonOption = False,
+    missing: MissingOption = "worst",
+    form: FormOptions = AS_TABLE,
 ) -> None:
     """Compare two variants, case by case: is B better, worse, or can nobody tell yet?
 
@@ -182,15 +204,18 @@ def compare(
     metrics.
 
     Exit codes: 0 compared, 1 a condition of --fail-if is met, 2 bad arguments
-    or database, or nothing to compare.
+    or database, nothing to compare, or a condition that cannot be met with so
+    few cases.
     """
     from kantan_agents.cli.eval.conditions import read_conditions
 
     conditions = read_conditions(fail_if or ())
 
     from kantan_agents.cli.eval.compare_variants import compare_variants
+    from kantan_agents.lab.evaluation.comparing.missing_scores import checked_missing
 
-    compare_variants(db, (a, b), evaluation, metric, conditions, as_json=as_json)
+    counted = checked_missing("--missing", missing)
+    compare_variants(db, (a, b), evaluation, metric, conditions, counted, form)
 
 
 @app.command()
@@ -204,6 +229,7 @@ def report(
     db: DatabaseOption = DATABASE,
     evaluation: EvaluationOption = None,
     metric: MetricsOption = None,
+    missing: MissingOption = "worst",
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -215,8 +241,10 @@ def report(
     compare.
     """
     from kantan_agents.cli.eval.report_comparison import report_comparison
+    from kantan_agents.lab.evaluation.comparing.missing_scores import checked_missing
 
-    report_comparison(db, (a, b), evaluation, metric, output, force=force, as_json=as_json)
+    counted = checked_missing("--missing", missing)
+    report_comparison(db, (a, b), evaluation, metric, output, counted, force=force, as_json=as_json)
 
 
 @app.command()

@@ -14,13 +14,15 @@ from kantan_agents.cli.eval.find_variants import FoundVariant, find_variant
 from kantan_agents.cli.eval.show_evaluation import print_section, trace_note
 from kantan_agents.cli.terminal.console import ACCENT, BAD, GOOD, LABEL, pairs, wide_terminal
 from kantan_agents.cli.terminal.failures import EXIT_FAILED
-from kantan_agents.cli.terminal.plain import json_text, one_line
+from kantan_agents.cli.terminal.output_options import FormOptions
+from kantan_agents.cli.terminal.plain import one_line
 from kantan_agents.cli.terminal.rows import Column, cell, line_width, print_lines, row_lines
-from kantan_agents.cli.terminal.show_quantities import count_text, counted
+from kantan_agents.cli.terminal.show_quantities import count_text
 from kantan_agents.cli.traces.open_store import open_store
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.lab.evaluation import Comparison, MetricComparison, compare
 from kantan_agents.lab.evaluation.comparing.changed_cases import ChangedCase, changed_cases
+from kantan_agents.lab.evaluation.comparing.missing_scores import Missing
 from kantan_agents.lab.evaluation.comparing.number_texts import (
     difference_text,
     interval_text,
@@ -38,8 +40,8 @@ def compare_variants(
     evaluation: str | None,
     metrics: Sequence[str] | None,
     conditions: Sequence[Condition],
-    *,
-    as_json: bool,
+    missing: Missing,
+    form: FormOptions,
 ) -> None:
     """Print the comparison of two variants.
 
@@ -51,19 +53,20 @@ def compare_variants(
         typer.Exit: A condition is met.
     """
     found = find_both(path, names, evaluation)
-    comparison = compared(found, metrics)
+    comparison = compared(found, metrics, missing)
     check_conditions(conditions, comparison)
     changes = changed_cases(comparison, found[0].results, found[1].results)
-    if as_json:
+
+    def data() -> dict[str, Any]:
         listed = [one.to_dict() for ones in changes.values() for one in ones]
         evaluations = [one.evaluation.name for one in found]
-        data = {"evaluations": evaluations, **comparison.to_dict(), "changed_cases": listed}
-        typer.echo(json_text(data, default=str))
-    else:
+        return {"evaluations": evaluations, **comparison.to_dict(), "changed_cases": listed}
+
+    if not form.print(comparison, data):
         _show(found, comparison, changes)
     met = met_conditions(conditions, comparison)
-    for condition, one in met:
-        typer.echo(one_line(f"failed {condition}: {one.text}"), err=True)
+    for condition, why in met:
+        typer.echo(one_line(f"failed {condition}: {why}"), err=True)
     if met:
         raise typer.Exit(EXIT_FAILED)
 
@@ -76,7 +79,9 @@ def find_both(
     return find_variant(store, names[0], evaluation), find_variant(store, names[1], evaluation)
 
 
-def compared(found: tuple[FoundVariant, FoundVariant], metrics: Sequence[str] | None) -> Comparison:
+def compared(
+    found: tuple[FoundVariant, FoundVariant], metrics: Sequence[str] | None, missing: Missing
+) -> Comparison:
     """Return the comparison of two variants by these metrics, or by all.
 
     Raises:
@@ -84,7 +89,7 @@ def compared(found: tuple[FoundVariant, FoundVariant], metrics: Sequence[str] | 
         InvalidOptionError: E75, there is no such metric.
     """
     try:
-        return compare(found[0].results, found[1].results, metrics=metrics or None)
+        return compare(found[0].results, found[1].results, metrics=metrics or None, missing=missing)
     except InvalidOptionError as error:
         option = "--metric" if error.option == "metrics" else error.option
         raise InvalidOptionError(option=option, reason=error.reason) from error
@@ -100,10 +105,7 @@ def _show(
         (label, f"{name} ({one.evaluation.name})")
         for label, name, one in zip(("a", "b"), (comparison.a, comparison.b), found, strict=True)
     ]
-    cases = count_text(comparison.cases)
-    if comparison.unpaired:
-        cases += f"; {counted(len(comparison.unpaired), 'case')} of one of them only are left out"
-    console.print(pairs([*facts, ("cases", cases)]))
+    console.print(pairs([*facts, ("cases", count_text(comparison.cases))]))
     console.print()
     rows = [_row(one) for one in comparison.metrics]
     print_lines(console, row_lines(_columns(comparison), rows, line_width(console)))

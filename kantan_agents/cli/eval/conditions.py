@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _OPTION: Final = "--fail-if"
 _KINDS: Final = ("worse", "not-better")
+_OF_FINISHED_RUNS: Final = ("latency", "tokens", "cost")
 
 
 @attrs.frozen
@@ -29,14 +30,52 @@ class Condition:
     kind: Literal["worse", "not-better"]
     metric: str
 
-    def is_met(self, one: MetricComparison) -> bool:
-        """Return whether a metric meets it; also if no case has a score, as nothing was checked then."""
-        if not one.cases:
-            return True
-        return one.verdict == "worse" if self.kind == "worse" else one.verdict != "better"
+    def why_met(self, comparison: Comparison) -> str | None:
+        """Return why a comparison meets it; None if it does not.
+
+        It does as well if no case has a score, as nothing was checked then, and if more runs of ``b`` than of
+        ``a`` have failed and are not among those that a figure is about.
+        """
+        one = comparison[self.metric]
+        if not one.cases or one.verdict == "worse" or (self.kind == "not-better" and one.verdict != "better"):
+            return one.text
+        before, after = comparison.failed[one.a], comparison.failed[one.b]
+        if comparison.missing == "worst" and self.metric in _OF_FINISHED_RUNS and after > before:
+            runs = f"{after} failed {'run' if after == 1 else 'runs'} of {one.b}, {before} of {one.a}"
+            return f"{one.metric}: {runs}, and it is that of finished runs only"
+        return None
+
+    def why_never(self, comparison: Comparison) -> str | None:
+        """Return why a comparison could not meet it, whatever its cases say; None if it could, or does."""
+        from kantan_agents.lab.evaluation.comparing.comparison import NO_DIFFERENCE
+
+        one = comparison[self.metric]
+        if self.kind == "not-better" or self.why_met(comparison) is not None:
+            return None
+        if one.reason not in (None, NO_DIFFERENCE) and one.independent > 1:
+            return f"no verdict on {one.b} is possible: {one.reason}"
+        needed = _needed(one, comparison)
+        if one.independent >= needed:
+            return None
+        have = "case" if one.independent == 1 else "cases"
+        return f"with {one.independent} independent {have} it can never be met; it needs {needed}"
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.metric}"
+
+
+def _needed(one: MetricComparison, comparison: Comparison) -> int:
+    """Return how many independent cases a verdict needs, if all of them are worse.
+
+    The exact tests give a p of 2 / 2^n at least. It is adjusted for the other metrics as they are.
+    """
+    from kantan_agents.lab.evaluation.statistics import holm
+
+    others = [each.p for each in comparison if each is not one and each.p is not None and not each.reason]
+    needed = 1
+    while holm([min(1.0, 2.0 / 2**needed), *others])[0] > 1 - comparison.level:
+        needed += 1
+    return needed
 
 
 def read_conditions(entries: Sequence[str]) -> list[Condition]:
@@ -56,10 +95,10 @@ def read_conditions(entries: Sequence[str]) -> list[Condition]:
 
 
 def check_conditions(conditions: Sequence[Condition], comparison: Comparison) -> None:
-    """Check that all metrics of conditions are compared.
+    """Check that all metrics of conditions are compared, and that each condition can be met.
 
     Raises:
-        InvalidOptionError: E75, one is not.
+        InvalidOptionError: E75, one is not, or cannot.
     """
     names = [one.metric for one in comparison.metrics]
     for condition in conditions:
@@ -68,10 +107,12 @@ def check_conditions(conditions: Sequence[Condition], comparison: Comparison) ->
             hint = f"did you mean {near!r}?" if near is not None else f"there are {', '.join(names)}"
             reason = f"{condition}: this metric is not compared; {hint}"
             raise InvalidOptionError(option=_OPTION, reason=reason)
+        never = condition.why_never(comparison)
+        if never is not None:
+            raise InvalidOptionError(option=_OPTION, reason=f"{condition}: {never}")
 
 
-def met_conditions(
-    conditions: Sequence[Condition], comparison: Comparison
-) -> list[tuple[Condition, MetricComparison]]:
-    """Return the conditions that a comparison meets, each with the metric that meets it."""
-    return [(one, comparison[one.metric]) for one in conditions if one.is_met(comparison[one.metric])]
+def met_conditions(conditions: Sequence[Condition], comparison: Comparison) -> list[tuple[Condition, str]]:
+    """Return the conditions that a comparison meets, each with the reason."""
+    met = ((one, one.why_met(comparison)) for one in conditions)
+    return [(one, why) for one, why in met if why is not None]

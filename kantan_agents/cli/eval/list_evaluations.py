@@ -27,7 +27,7 @@ _COLUMNS: Final = (
 )
 
 
-def list_evaluations(path: Path, *, limit: int, as_json: bool) -> None:
+def list_evaluations(path: Path, *, limit: int | None, as_json: bool) -> None:
     """Print the newest evaluations.
 
     Raises:

@@ -11,6 +11,7 @@ from kantan_agents.cli.eval.compare_variants import compared, find_both
 from kantan_agents.cli.terminal.plain import json_text, one_line
 from kantan_agents.cli.terminal.show_quantities import counted
 from kantan_agents.cli.traces.export import check_target
+from kantan_agents.lab.evaluation.comparing.missing_scores import Missing
 from kantan_agents.lab.evaluation.report import write_report
 
 
@@ -20,6 +21,7 @@ def report_comparison(
     evaluation: str | None,
     metrics: Sequence[str] | None,
     output: str,
+    missing: Missing,
     *,
     force: bool,
     as_json: bool,
@@ -35,7 +37,7 @@ def report_comparison(
     """
     target = check_target(output, path, force=force)
     found = find_both(path, names, evaluation)
-    comparison = compared(found, metrics)
+    comparison = compared(found, metrics, missing)
     cases = [case for one in found for case in one.evaluation.cases]
     write_report(comparison, found[0].results, found[1].results, target, cases=cases)
     if as_json:

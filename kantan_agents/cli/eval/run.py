@@ -14,7 +14,8 @@ from kantan_agents.cli.replay.cohort import (
 from kantan_agents.cli.terminal.agent_names import complete_agent
 from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption
 from kantan_agents.cli.terminal.grouped import grouped
-from kantan_agents.cli.terminal.output_options import JsonOption
+from kantan_agents.cli.terminal.max_failed import MaxFailed, MaxFailedOption
+from kantan_agents.cli.terminal.output_options import AS_TABLE, FormOptions
 from kantan_agents.cli.terminal.prices import NO_LIMITS, SpendingOptions
 
 CasesArgument = Annotated[
@@ -91,6 +92,15 @@ UnsealOption = Annotated[
 RepeatsOption = Annotated[
     int, typer.Option("--repeats", metavar="N", min=1, help="How often each case is run.")
 ]
+JUnitOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(
+        "--junit",
+        metavar="FILE.xml",
+        help="Write the runs as JUnit XML too, each as a test; replaces the file.",
+        show_default=False,
+    ),
+]
 
 
 @grouped
@@ -107,11 +117,13 @@ def run(
     repeats: RepeatsOption = 1,
     concurrency: ConcurrencyOption = 8,
     spending: SpendingOptions = NO_LIMITS,
+    max_failed: MaxFailedOption = "0",
     db: DatabaseOption = DATABASE,
     quiet: Annotated[
         bool, typer.Option("--quiet", help="Show neither a progress bar nor the results.")
     ] = False,
-    as_json: JsonOption = False,
+    junit: JUnitOption = None,
+    form: FormOptions = AS_TABLE,
 ) -> None:
     """Run an agent on the cases of a dataset, and score what it answers.
 
@@ -122,8 +134,9 @@ def run(
     Each finished run is kept in the database. After Ctrl-C, the same command
     goes on where it stopped.
 
-    Exit codes: 0 all runs made, 1 the budget is used up, 2 bad arguments,
-    files or database, or the model cannot be reached, 130 interrupted.
+    Exit codes: 0 all runs made, 1 more runs failed than --max-failed says, or
+    the budget is used up, 2 bad arguments, files or database, or the model
+    cannot be reached, 130 interrupted.
     """
     from kantan_agents.cli.terminal.inputs import read_context
 
@@ -147,5 +160,7 @@ def run(
         evaluators=tuple(evaluator or ()),
         judge_model=judge_model,
         options=options,
+        max_failed=MaxFailed.read(max_failed),
+        junit=junit,
     )
-    run_evaluation(asked, quiet=quiet, as_json=as_json)
+    run_evaluation(asked, form, quiet=quiet)

@@ -13,6 +13,7 @@ import typer
 
 from kantan_agents.agent import Agent
 from kantan_agents.cli.agents.agent_to_run import read_agent
+from kantan_agents.cli.eval.finished_evaluation import FinishedEvaluation, junit_target, write_junit
 from kantan_agents.cli.eval.read_evaluators import read_evaluators
 from kantan_agents.cli.eval.show_evaluation import show_evaluation
 from kantan_agents.cli.replay.load_agent import load_agent
@@ -20,22 +21,20 @@ from kantan_agents.cli.run.agent_from_file import agent_from_file
 from kantan_agents.cli.run.recording import check_database, recording
 from kantan_agents.cli.terminal.failures import EXIT_FAILED, EXIT_USAGE, describe
 from kantan_agents.cli.terminal.inputs import read_text
-from kantan_agents.cli.terminal.plain import json_text, one_line
+from kantan_agents.cli.terminal.max_failed import MaxFailed
+from kantan_agents.cli.terminal.output_options import FormOptions
+from kantan_agents.cli.terminal.plain import one_line
 from kantan_agents.cli.terminal.show_quantities import count_text, counted
 from kantan_agents.core.prompt import Prompt
 from kantan_agents.errors import (
     EvaluationBudgetError,
     InvalidOptionError,
-    NotComparableError,
     SealedDatasetError,
 )
 from kantan_agents.lab.evaluation import (
-    Comparison,
     Dataset,
-    Evaluation,
     Progress,
     SealedDataset,
-    compare,
     evaluate,
 )
 
@@ -58,6 +57,8 @@ class EvaluationArguments:
         evaluators: What gives the scores.
         judge_model: Name of the model of the evaluator ``judged``; None for that of the agent.
         options: Arguments of ``evaluate``.
+        max_failed: How many runs may fail.
+        junit: The file for JUnit XML; None for none.
     """
 
     path: Path
@@ -69,19 +70,22 @@ class EvaluationArguments:
     evaluators: Sequence[str]
     judge_model: str | None
     options: Mapping[str, Any]
+    max_failed: MaxFailed
+    junit: str | None
 
 
-def run_evaluation(asked: EvaluationArguments, *, quiet: bool, as_json: bool) -> None:
+def run_evaluation(asked: EvaluationArguments, form: FormOptions, *, quiet: bool) -> None:
     """Make the runs and print the evaluation.
 
     Raises:
         KantanAgentsError: Any error of ``evaluate``, of the dataset, the agent or the evaluators.
-        typer.Exit: It was stopped before all runs were made.
+        typer.Exit: It was stopped before all runs were made, or too many failed.
     """
     agent = _find_agent(asked.agent, asked.model)
     evaluators = read_evaluators(asked.evaluators, agent, asked.judge_model)
     variants = _read_variants(agent, asked.variants)
     check_database(asked.path)
+    target = None if asked.junit is None else junit_target(asked.junit, asked.path, asked.cases)
     dataset = _read_cases(asked.cases, asked.unseal)
     if asked.unseal is not None and not quiet:
         typer.echo(one_line(f"test set {dataset.name!r} unsealed: {asked.unseal}"), err=True)
@@ -102,29 +106,21 @@ def run_evaluation(asked: EvaluationArguments, *, quiet: bool, as_json: bool) ->
         text = f"interrupted: {done} of {total} runs are kept; the same command goes on with the others"
         typer.echo(text, err=True)
         raise
-    comparison = _compared(evaluation)
-    if as_json:
-        compared = None if comparison is None else comparison.to_dict()
-        typer.echo(json_text({**evaluation.to_dict(), "comparison": compared}, default=str))
-    elif not quiet:
-        show_evaluation(evaluation, comparison)
+    if target is not None:
+        write_junit(target, evaluation)
+    found = FinishedEvaluation.of(evaluation)
+    if not form.print(found, found.to_dict) and not quiet:
+        show_evaluation(evaluation, found.comparison)
     if evaluation.stopped is not None:
         is_budget = isinstance(evaluation.stopped, EvaluationBudgetError)
         # The error of a budget says itself how many runs are kept.
         kept = "" if is_budget else f" ({len(evaluation)} of {evaluation.planned} runs are kept)"
         typer.echo(f"error: {describe(evaluation.stopped)}{kept}", err=True)
         raise typer.Exit(EXIT_FAILED if is_budget else EXIT_USAGE)
-
-
-def _compared(evaluation: Evaluation) -> Comparison | None:
-    """Return the comparison of two variants; None for another number, or if they have no case in common."""
-    if len(evaluation.variants) != 2:  # noqa: PLR2004 - a comparison has two sides
-        return None
-    a, b = evaluation.variants
-    try:
-        return compare(evaluation[a], evaluation[b])
-    except NotComparableError:
-        return None
+    made = [one for one in evaluation.results if one.variant in variants]  # not those of earlier starts
+    failed = [one for one in made if one.status == "failed"]
+    first = f"{failed[0].case_id}, {failed[0].variant}: {failed[0].error}" if failed else ""
+    asked.max_failed.check(len(failed), len(made), first)
 
 
 def _find_agent(name: str, model: str | None) -> Agent[Any]:

@@ -13,7 +13,7 @@ from kantan_agents.cli.terminal.rows import Column, cell, line_width, print_line
 from kantan_agents.cli.terminal.show_quantities import count_text, counted
 from kantan_agents.cli.traces.records import short_id
 from kantan_agents.lab.evaluation import CaseResult, Comparison, Evaluation, VariantResults
-from kantan_agents.lab.evaluation.comparing.number_texts import score_text
+from kantan_agents.lab.evaluation.report.variant_table import passes_of, variant_table
 
 _MOST: Final = 5
 
@@ -25,14 +25,16 @@ def show_evaluation(evaluation: Evaluation, comparison: Comparison | None = None
     facts = [("evaluation", evaluation.name), ("dataset", evaluation.dataset), ("runs", runs)]
     console.print(pairs(facts))
     variants = [evaluation[name] for name in evaluation.variants]
-    metrics = list(dict.fromkeys(metric for one in variants for metric in one.metrics))
     if evaluation.results:
         console.print()
-        columns = _columns(metrics)
-        rows = [_row(one, metrics) for one in variants]
+        names, texts = variant_table(evaluation)
+        figures = [Column(one_line(name), right=True, named=True) for name in names[1:]]
+        rows = [_row(row, 1 + len(evaluation.metrics)) for row in texts]
+        columns = [Column("variant", longest=40), *figures]
         print_lines(console, row_lines(columns, rows, line_width(console)))
+    print_section("All repeats", [one.text for one in passes_of(evaluation)])
     print_section("Failed runs", _failed_runs(evaluation.failed))
-    print_section("Failed scores", _failed_scores(variants, metrics))
+    print_section("Failed scores", _failed_scores(variants, evaluation.metrics))
     if comparison is not None:
         print_section("Verdict", comparison.lines)
 
@@ -48,33 +50,10 @@ def print_section(title: str, lines: Sequence[str]) -> None:
         console.print(plain(f"  {one_line(line)}"), soft_wrap=True)
 
 
-def _columns(metrics: Sequence[str]) -> list[Column]:
-    return [
-        Column("variant", longest=40),
-        *(Column(one_line(metric), right=True, named=True) for metric in metrics),
-        Column("failed", right=True, named=True),
-        Column("tokens", right=True, named=True),
-        Column("cost", right=True, named=True),
-    ]
-
-
-def _row(results: VariantResults, metrics: Sequence[str]) -> list[Text]:
-    costs = [one.cost for one in results.results]
-    known = [cost for cost in costs if cost is not None]
-    return [
-        cell(results.variant, ACCENT),
-        *(cell(_mean(results, metric)) for metric in metrics),
-        cell(count_text(len(results.failed)), BAD if results.failed else ""),
-        cell(count_text(sum(one.tokens for one in results.results))),
-        cell(f"{sum(known):.4g}" if known and len(known) == len(costs) else ""),
-    ]
-
-
-def _mean(results: VariantResults, metric: str) -> str:
-    scores = ((one.case_id, one.scores.get(metric)) for one in results.results)
-    cases = {case for case, score in scores if score is not None and score.value is not None}
-    mean = results.mean(metric)
-    return "-" if mean is None else f"{score_text(mean)} ({count_text(len(cases))})"
+def _row(row: Sequence[str], failed: int) -> list[Text]:
+    """Return the cells of a variant: its name and its failed runs, if there are any, have a color."""
+    styles = {0: ACCENT, failed: BAD if row[failed] != "0" else ""}
+    return [cell(text, styles.get(place, "")) for place, text in enumerate(row)]
 
 
 def _failed_runs(failed: Sequence[CaseResult]) -> list[str]:

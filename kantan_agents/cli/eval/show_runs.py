@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import attrs
-import typer
 from rich.text import Text
 
 from kantan_agents.cli.eval.find_variants import find_evaluation
 from kantan_agents.cli.eval.show_evaluation import show_evaluation
 from kantan_agents.cli.terminal.console import ACCENT, BAD, LABEL, plain, wide_terminal
-from kantan_agents.cli.terminal.plain import json_text, one_line
+from kantan_agents.cli.terminal.output_options import FormOptions
+from kantan_agents.cli.terminal.plain import one_line
 from kantan_agents.cli.terminal.rows import Column, cell, line_width, print_lines, row_lines
 from kantan_agents.cli.terminal.show_quantities import count_text
 from kantan_agents.cli.traces.open_store import open_store
@@ -22,6 +22,10 @@ from kantan_agents.errors import InvalidOptionError
 from kantan_agents.lab.evaluation import CaseResult, Evaluation, Score
 from kantan_agents.lab.evaluation.comparing.number_texts import score_text
 from kantan_agents.lab.evaluation.comparing.paired_values import better_of
+from kantan_agents.lab.evaluation.experiment.results import rows_of
+from kantan_agents.lab.evaluation.report.markdown import markdown_of_evaluation
+from kantan_agents.lab.evaluation.report.variant_table import passes_of
+from kantan_agents.lab.experiment.flat_rows import csv_of
 from kantan_agents.support.nearest import nearest
 
 _PASSING: Final = 0.5
@@ -34,15 +38,15 @@ class WantedRuns:
     Attributes:
         failed: Only those that have failed, or have a failed or a low score.
         metric: The only metric; None for all.
-        limit: At most so many.
+        limit: At most so many; None for all.
     """
 
     failed: bool
     metric: str | None
-    limit: int
+    limit: int | None
 
 
-def show_runs(path: Path, name: str, wanted: WantedRuns, *, as_json: bool) -> None:
+def show_runs(path: Path, name: str, wanted: WantedRuns, form: FormOptions) -> None:
     """Print an evaluation and its runs.
 
     Raises:
@@ -54,10 +58,8 @@ def show_runs(path: Path, name: str, wanted: WantedRuns, *, as_json: bool) -> No
     metrics = _metrics(evaluation, wanted.metric)
     chosen = _chosen(evaluation, metrics, wanted)
     shown = chosen[: wanted.limit]
-    if as_json:
-        data = evaluation.to_dict()
-        data["results"] = [one.to_dict() for one in shown]
-        typer.echo(json_text(data, default=str))
+    found = _ShownRuns(evaluation, shown, has_more=len(chosen) > len(shown))
+    if form.print(found, found.to_dict):
         return
     show_evaluation(evaluation)
     console = wide_terminal()
@@ -71,6 +73,27 @@ def show_runs(path: Path, name: str, wanted: WantedRuns, *, as_json: bool) -> No
     if len(chosen) > len(shown):
         more = f"{count_text(len(chosen) - len(shown))} more with --limit {len(chosen)}"
         console.print(plain(more, LABEL))
+
+
+@attrs.frozen
+class _ShownRuns:
+    """Runs of an evaluation; as Markdown, the evaluation without them."""
+
+    evaluation: Evaluation
+    runs: Sequence[CaseResult]
+    has_more: bool = attrs.field(kw_only=True)
+
+    def to_csv(self) -> str:
+        return csv_of(rows_of(self.runs))
+
+    def to_markdown(self) -> str:
+        return markdown_of_evaluation(self.evaluation)
+
+    def to_dict(self) -> dict[str, Any]:
+        runs = [one.to_dict() for one in self.runs]
+        passes = [one.to_dict() for one in passes_of(self.evaluation)]
+        more = {"passes_all": passes, "has_more": self.has_more}
+        return {**self.evaluation.to_dict(), "results": runs, **more}
 
 
 def _metrics(evaluation: Evaluation, metric: str | None) -> list[str]:

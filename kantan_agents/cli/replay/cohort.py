@@ -9,6 +9,7 @@ import typer
 
 from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption
 from kantan_agents.cli.terminal.grouped import grouped
+from kantan_agents.cli.terminal.max_failed import MaxFailed, MaxFailedOption
 from kantan_agents.cli.terminal.output_options import JsonOption
 from kantan_agents.cli.terminal.prices import NO_LIMITS, SpendingOptions
 from kantan_agents.cli.traces.options import PromptOption, VersionOption
@@ -108,6 +109,7 @@ def cohort(
     repeats: RepeatsOption = 1,
     concurrency: ConcurrencyOption = 4,
     spending: SpendingOptions = NO_LIMITS,
+    max_failed: MaxFailedOption = "0",
     context: ContextOption = None,
     name: NameOption = None,
     no_record: Annotated[
@@ -123,8 +125,9 @@ def cohort(
     Each finished run is kept in the database. After Ctrl-C, the same command
     goes on where it stopped.
 
-    Exit codes: 0 all runs made, 1 the budget is used up, 2 bad arguments or
-    database, or the model cannot be reached, 130 interrupted.
+    Exit codes: 0 all runs made, 1 more runs failed than --max-failed says, or
+    the budget is used up, 2 bad arguments or database, or the model cannot be
+    reached, 130 interrupted.
     """
     from kantan_agents.cli.replay.read_changes import read_changes
     from kantan_agents.cli.replay.run_experiment import CohortArguments, run_experiment
@@ -160,5 +163,6 @@ def cohort(
             "context": read_context(context),
             "name": name,
         },
+        MaxFailed.read(max_failed),
     )
     run_experiment(asked, records=not no_record, as_json=as_json)

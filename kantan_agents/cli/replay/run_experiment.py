@@ -27,6 +27,7 @@ from kantan_agents.cli.terminal.console import (
     wide_terminal,
 )
 from kantan_agents.cli.terminal.failures import EXIT_FAILED, EXIT_USAGE, describe
+from kantan_agents.cli.terminal.max_failed import MaxFailed
 from kantan_agents.cli.terminal.plain import json_text, one_line
 from kantan_agents.cli.terminal.rows import Column, cell, line_width, print_lines, row_lines
 from kantan_agents.cli.terminal.show_quantities import count_text, counted, duration_text, rate_text
@@ -60,6 +61,7 @@ class CohortArguments:
         trace_ids: Ids of traces; empty to select them.
         selection: Arguments of ``Cohort.select``.
         options: Arguments of ``replay_cohort``.
+        max_failed: How many runs may fail.
     """
 
     path: Path
@@ -69,6 +71,7 @@ class CohortArguments:
     trace_ids: Sequence[str]
     selection: Mapping[str, Any]
     options: Mapping[str, Any]
+    max_failed: MaxFailed
 
 
 def run_experiment(asked: CohortArguments, *, records: bool, as_json: bool) -> None:
@@ -76,7 +79,7 @@ def run_experiment(asked: CohortArguments, *, records: bool, as_json: bool) -> N
 
     Raises:
         KantanAgentsError: Any error of ``Cohort`` and ``replay_cohort``.
-        typer.Exit: It was stopped before all runs were made.
+        typer.Exit: It was stopped before all runs were made, or too many failed.
     """
     from kantan_agents.lab.replay import Cohort, replay_cohort
 
@@ -108,6 +111,9 @@ def run_experiment(asked: CohortArguments, *, records: bool, as_json: bool) -> N
         typer.echo(f"error: {describe(experiment.stopped)} ({kept})", err=True)
         is_budget = isinstance(experiment.stopped, ReplayBudgetError)
         raise typer.Exit(EXIT_FAILED if is_budget else EXIT_USAGE)
+    failed = [one for one in experiment.runs if one.status == "failed"]
+    first = f"{short_id(failed[0].trace_id)}: {failed[0].error}" if failed else ""
+    asked.max_failed.check(len(failed), len(experiment.runs), first)
 
 
 @contextmanager

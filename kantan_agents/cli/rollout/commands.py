@@ -8,8 +8,10 @@ import typer
 
 from kantan_agents.cli.terminal.author import author
 from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption
+from kantan_agents.cli.terminal.grouped import grouped
 from kantan_agents.cli.terminal.new_app import new_group
-from kantan_agents.cli.terminal.output_options import JsonOption
+from kantan_agents.cli.terminal.output_options import AS_TABLE, FormOptions, JsonOption
+from kantan_agents.errors import InvalidOptionError
 
 app = new_group()
 
@@ -32,6 +34,7 @@ ReasonOption = Annotated[
 
 
 @app.command()
+@grouped
 def status(
     name: Annotated[
         Optional[str],  # noqa: UP045
@@ -42,7 +45,7 @@ def status(
         ),
     ] = None,
     db: DatabaseOption = DATABASE,
-    as_json: JsonOption = False,
+    form: FormOptions = AS_TABLE,
 ) -> None:
     """Show the status of a rollout: the figures of each arm, the guards, the verdict.
 
@@ -54,11 +57,14 @@ def status(
     if name is None:
         from kantan_agents.cli.rollout.list_rollouts import list_rollouts
 
-        list_rollouts(db, as_json=as_json)
+        if form.as_csv or form.as_markdown:
+            option = "--csv" if form.as_csv else "--markdown"
+            raise InvalidOptionError(option=option, reason="needs the NAME of a rollout")
+        list_rollouts(db, as_json=form.as_json)
     else:
         from kantan_agents.cli.rollout.show_status import show_status
 
-        show_status(db, name, as_json=as_json)
+        show_status(db, name, form)
 
 
 @app.command()

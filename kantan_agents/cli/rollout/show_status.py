@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-import typer
 from rich.text import Text
 
 from kantan_agents.cli.rollout.list_rollouts import share_text
 from kantan_agents.cli.terminal.console import ACCENT, BAD, GOOD, LABEL, NOTICE, wide_terminal, working
-from kantan_agents.cli.terminal.plain import json_text, one_line
+from kantan_agents.cli.terminal.output_options import FormOptions
+from kantan_agents.cli.terminal.plain import one_line
 from kantan_agents.cli.terminal.rows import Column, cell, line_width, print_lines, row_lines
 from kantan_agents.cli.terminal.show_quantities import count_text, duration_text
 from kantan_agents.cli.traces.open_store import open_store
@@ -42,7 +42,7 @@ _GUARDS: Final = (
 _STYLES: Final = {"promote": GOOD, "stop": BAD, "continue": NOTICE}
 
 
-def show_status(path: Path, name: str, *, as_json: bool) -> None:
+def show_status(path: Path, name: str, form: FormOptions) -> None:
     """Print the status of a rollout.
 
     Raises:
@@ -53,10 +53,8 @@ def show_status(path: Path, name: str, *, as_json: bool) -> None:
     console = wide_terminal()
     with working(wide_terminal(stderr=True), "reading the runs"):
         found = status(name, store)
-    if as_json:
-        typer.echo(json_text(found.to_dict()))
-        return
-    print_lines(console, _lines(found, line_width(console)))
+    if not form.print(found, found.to_dict):
+        print_lines(console, _lines(found, line_width(console)))
 
 
 def _lines(found: RolloutStatus, width: int | None) -> Iterator[Text]:

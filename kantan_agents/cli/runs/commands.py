@@ -13,7 +13,7 @@ from kantan_agents.cli.terminal.durable_database import (
     DurableDatabaseOption,
 )
 from kantan_agents.cli.terminal.new_app import new_group
-from kantan_agents.cli.terminal.output_options import JsonOption
+from kantan_agents.cli.terminal.output_options import JsonOption, ListLimitOption, most_of
 
 app = new_group()
 
@@ -35,7 +35,7 @@ def list_runs(
         Optional[str],  # noqa: UP045
         typer.Option("--queue", metavar="NAME", help="Only runs of this queue.", show_default=False),
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", metavar="N", help="Number of runs at most.")] = 20,
+    limit: ListLimitOption = None,
     application: ApplicationOption = APPLICATION,
     db: DurableDatabaseOption = DURABLE_DATABASE,
     as_json: JsonOption = False,
@@ -46,7 +46,9 @@ def list_runs(
     """
     from kantan_agents.cli.runs.list import print_runs
 
-    print_runs(db, application, status=status, queue=queue, limit=limit, as_json=as_json)
+    print_runs(
+        db, application, status=status, queue=queue, limit=most_of(limit, as_json=as_json), as_json=as_json
+    )
 
 
 @app.command()

@@ -14,7 +14,6 @@ from kantan_agents.cli.terminal.rows import Column, cell, line_width, print_line
 from kantan_agents.cli.terminal.show_quantities import local_time, short_time
 from kantan_agents.durable import DurableRun
 from kantan_agents.durable.records import run_data
-from kantan_agents.errors import InvalidOptionError
 
 STYLES: Final = {
     "finished": GOOD,
@@ -35,16 +34,20 @@ _COLUMNS: Final = (
 
 
 def print_runs(
-    database: str, application: str, *, status: str | None, queue: str | None, limit: int, as_json: bool
+    database: str,
+    application: str,
+    *,
+    status: str | None,
+    queue: str | None,
+    limit: int | None,
+    as_json: bool,
 ) -> None:
     """Print the newest runs.
 
     Raises:
-        InvalidOptionError: E75, there is no such status, or the limit is below 1.
+        InvalidOptionError: E75, there is no such status.
         DurableDatabaseError: E156, the database cannot be read.
     """
-    if limit < 1:
-        raise InvalidOptionError(option="--limit", reason=f"must be 1 or more, not {limit}")
     found = with_runs(
         database, lambda runs: runs.list_runs(status=status, queue=queue, limit=limit), application
     )

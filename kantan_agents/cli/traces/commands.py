@@ -9,14 +9,13 @@ import typer
 from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption
 from kantan_agents.cli.terminal.grouped import grouped
 from kantan_agents.cli.terminal.new_app import new_group
-from kantan_agents.cli.terminal.output_options import JsonOption
+from kantan_agents.cli.terminal.output_options import JsonOption, ListLimitOption, most_of
 from kantan_agents.cli.traces.database_commands import copy, export, index, prune, save
 from kantan_agents.cli.traces.one_run import diff, open_, prompts, report, show
 from kantan_agents.cli.traces.options import (
     NO_FILTERS,
     FilterOptions,
     JsonLinesOption,
-    LimitOption,
 )
 
 app = new_group()
@@ -27,7 +26,7 @@ app = new_group()
 def list_(
     db: DatabaseOption = DATABASE,
     filters: FilterOptions = NO_FILTERS,
-    limit: LimitOption = 20,
+    limit: ListLimitOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """List the newest runs that pass all filters.
@@ -40,7 +39,7 @@ def list_(
 
     from kantan_agents.cli.traces.list import list_traces
 
-    list_traces(db, wanted, limit=limit, as_json=as_json)
+    list_traces(db, wanted, limit=most_of(limit, as_json=as_json), as_json=as_json)
 
 
 app.command()(show)
@@ -57,7 +56,7 @@ def search(
     ],
     db: DatabaseOption = DATABASE,
     filters: FilterOptions = NO_FILTERS,
-    limit: LimitOption = 20,
+    limit: ListLimitOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Find the runs whose inputs and outputs contain all words, tool calls included.
@@ -71,7 +70,7 @@ def search(
 
     from kantan_agents.cli.traces.search import search_traces
 
-    search_traces(db, words, wanted, limit=limit, as_json=as_json)
+    search_traces(db, words, wanted, limit=most_of(limit, as_json=as_json), as_json=as_json)
 
 
 app.command()(prompts)
@@ -93,7 +92,7 @@ def failed(
             "--version", metavar="VERSION", help="Verdicts on this version of a prompt.", show_default=False
         ),
     ] = None,
-    limit: LimitOption = 20,
+    limit: ListLimitOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """List failed verdicts by bucket, each with the run whose answer was judged.
@@ -106,7 +105,8 @@ def failed(
 
     from kantan_agents.cli.traces.failed import list_failed
 
-    list_failed(db, threshold=threshold, prompt=prompt, version=version, limit=limit, as_json=as_json)
+    most = most_of(limit, as_json=as_json)
+    list_failed(db, threshold=threshold, prompt=prompt, version=version, limit=most, as_json=as_json)
 
 
 @app.command()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def list_failed(
-    path: Path, *, threshold: float, prompt: str | None, version: str | None, limit: int, as_json: bool
+    path: Path, *, threshold: float, prompt: str | None, version: str | None, limit: int | None, as_json: bool
 ) -> None:
     """Print the newest verdicts below ``threshold``, grouped by kantan-llm's buckets.
 

@@ -14,7 +14,7 @@ from kantan_agents.cli.traces.open_store import open_store
 from kantan_agents.cli.traces.records import COLUMNS, rows_of, summary_data
 
 
-def list_traces(path: Path, filters: dict[str, Any], *, limit: int, as_json: bool) -> None:
+def list_traces(path: Path, filters: dict[str, Any], *, limit: int | None, as_json: bool) -> None:
     """Print the newest runs that pass all filters.
 
     Raises:

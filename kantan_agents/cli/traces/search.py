@@ -36,7 +36,7 @@ class _Match:
 
 
 def search_traces(
-    path: Path, words: Sequence[str], filters: dict[str, Any], *, limit: int, as_json: bool
+    path: Path, words: Sequence[str], filters: dict[str, Any], *, limit: int | None, as_json: bool
 ) -> None:
     """Print the newest runs whose inputs and outputs contain all words.
 

@@ -155,7 +155,7 @@ class DBOSRuns:
         rows = self._client().list_workflows(workflow_ids=list(run_ids), name=WORKFLOW, sort_desc=True)
         return [_engine_run(row) for row in rows]
 
-    def runs(self, status: str | None, queue: str | None, limit: int) -> Sequence[EngineRun]:
+    def runs(self, status: str | None, queue: str | None, limit: int | None) -> Sequence[EngineRun]:
         """Return the newest runs, newest first."""
         statuses = [own for own, known in _STATUS.items() if known == status] if status else None
         rows = self._client().list_workflows(

@@ -173,7 +173,7 @@ class Engine(Protocol):
         """Return the runs of these ids, newest first."""
         ...
 
-    def runs(self, status: str | None, queue: str | None, limit: int) -> Sequence[EngineRun]:
+    def runs(self, status: str | None, queue: str | None, limit: int | None) -> Sequence[EngineRun]:
         """Return the newest runs, newest first."""
         ...
 

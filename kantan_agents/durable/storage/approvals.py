@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
@@ -216,7 +217,7 @@ class ApprovalStore:
             ).scalar()
         return None if found is None else str(found)
 
-    def waiting(self, limit: int) -> list[str]:
+    def waiting(self, limit: int | None) -> list[str]:
         """Return the newest runs that wait for people, newest first."""
         from sqlalchemy import text
 
@@ -227,7 +228,7 @@ class ApprovalStore:
                         "SELECT run_id FROM kantan_agents_durable_waiting WHERE next_id IS NULL "
                         "ORDER BY run_id DESC LIMIT :limit"
                     ),
-                    {"limit": limit},
+                    {"limit": sys.maxsize if limit is None else limit},
                 ).scalars()
             )
 

@@ -19,7 +19,8 @@ class Score:
         label: A word for it, such as ``"polite"``.
         comment: The reason.
         source: Who gave it: code, a model or a person.
-        error: The error that the evaluator raised. A score that has failed counts as missing, never as zero.
+        error: The error that the evaluator raised. Means leave out a score that has failed; ``compare``
+            counts it as the worst one.
     """
 
     value: float | None

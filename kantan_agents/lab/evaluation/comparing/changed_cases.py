@@ -7,7 +7,12 @@ from typing import Any, Final, Literal
 import attrs
 
 from kantan_agents.lab.evaluation.comparing.comparison import Comparison, MetricComparison
-from kantan_agents.lab.evaluation.comparing.paired_values import CaseKey, paired_values, runs_of_cases
+from kantan_agents.lab.evaluation.comparing.paired_values import (
+    CaseKey,
+    PairedValues,
+    paired_values,
+    runs_of_cases,
+)
 from kantan_agents.lab.evaluation.experiment.results import CaseResult, VariantResults
 
 _ALWAYS_DIFFER: Final = ("latency", "tokens", "cost")
@@ -63,16 +68,17 @@ def changed_cases(
     found = {}
     for one in comparison.metrics:
         if one.metric not in _ALWAYS_DIFFER and (one.wins or one.losses):
-            found[one.metric] = _changed(one, runs_a, runs_b)
+            values = paired_values(one.metric, runs_a, runs_b, one.better, comparison.missing)
+            found[one.metric] = _changed(one, values, runs_a, runs_b)
     return found
 
 
 def _changed(
     one: MetricComparison,
+    values: PairedValues,
     runs_a: dict[CaseKey, list[CaseResult]],
     runs_b: dict[CaseKey, list[CaseResult]],
 ) -> tuple[ChangedCase, ...]:
-    values = paired_values(one.metric, runs_a, runs_b, one.better)
     keys = {key[0]: key for key in runs_a if key in runs_b}
     wins, losses = set(one.wins), set(one.losses)
     changed = [

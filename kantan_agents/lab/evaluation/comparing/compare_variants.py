@@ -10,7 +10,13 @@ import attrs
 import numpy as np
 
 from kantan_agents.errors import InvalidOptionError, NotComparableError
-from kantan_agents.lab.evaluation.comparing.comparison import Comparison, MetricComparison, Verdict
+from kantan_agents.lab.evaluation.comparing.comparison import (
+    NO_DIFFERENCE,
+    Comparison,
+    MetricComparison,
+    Verdict,
+)
+from kantan_agents.lab.evaluation.comparing.missing_scores import Missing, checked_missing
 from kantan_agents.lab.evaluation.comparing.paired_values import (
     FIGURES,
     PairedValues,
@@ -47,6 +53,7 @@ def compare(
     level: float = 0.95,
     resamples: int = 10_000,
     seed: int = 0,
+    missing: Missing = "worst",
 ) -> Comparison:
     """Compare two variants, case by case.
 
@@ -58,6 +65,11 @@ def compare(
     Holm's adjustment for all metrics that are compared, and its interval excludes 0. Otherwise the answer is
     "cannot tell", with the number of cases that it would take.
 
+    A run that failed or has no score counts as the worst score, because a version that crashes would
+    otherwise look as good as its other runs: 0, or 1 if lower is better, of scores from 0 to 1; of others 0,
+    or twice the worst score if that is worse. The text says how many runs count so. An evaluator that does
+    not apply leaves nothing missing. ``latency``, ``tokens`` and ``cost`` are those of finished runs.
+
     Args:
         a: The results to compare with, such as ``evaluation["v1"]``.
         b: The results that the verdicts are about. They may be of another evaluation of the same cases.
@@ -68,6 +80,7 @@ def compare(
         level: The confidence level.
         resamples: How many resamples the intervals and the tests draw.
         seed: The same seed gives the same result.
+        missing: ``"ignore"`` leaves out the cases in which a variant has no score.
 
     Raises:
         NotComparableError: E105, they have no case or no metric in common.
@@ -80,6 +93,7 @@ def compare(
     if not 0 < checked_number("level", level, above_zero=True) < 1:
         raise InvalidOptionError(option="level", reason=f"must be between 0 and 1, not {level}")
     checked_int("resamples", resamples, 1)
+    checked_missing("missing", missing)
     _check_wanted(wanted)
     names = _names(a, b)
     runs_a, runs_b = runs_of_cases(a), runs_of_cases(b)
@@ -88,18 +102,11 @@ def compare(
         raise NotComparableError(a=names[0], b=names[1], reason=_nothing_in_common(a, b))
     chosen = _chosen(metrics, a, b)
     checked_int("seed", seed, 0)
-    compared = [
-        attrs.evolve(
-            _compared(
-                paired_values(metric, runs_a, runs_b, better_of(metric, a, b)),
-                names,
-                (wanted or {}).get(metric),
-                (level, resamples, seed),
-            ),
-            **_conflict(metric, a, b),
-        )
-        for metric in chosen
-    ]
+    compared = []
+    for metric in chosen:
+        values = paired_values(metric, runs_a, runs_b, better_of(metric, a, b), missing)
+        found = _compared(values, names, (wanted or {}).get(metric), (level, resamples, seed))
+        compared.append(attrs.evolve(found, **_counted(values, names), **_conflict(metric, a, b)))
     unpaired = [key[0] for key in (*runs_a, *runs_b) if key not in runs_a or key not in runs_b]
     return Comparison(
         *names,
@@ -109,6 +116,7 @@ def compare(
         {names[0]: len(a.failed), names[1]: len(b.failed)},
         _failed_scores(chosen, names, a, b),
         level,
+        missing,
     )
 
 
@@ -161,6 +169,12 @@ def _conflict(metric: str, a: VariantResults, b: VariantResults) -> dict[str, An
     if versions_a and better_of(metric, a) != better_of(metric, b):
         return {"reason": "for one of them a higher score is better, and for the other a lower one"}
     return {}
+
+
+def _counted(values: PairedValues, names: tuple[str, str]) -> dict[str, Any]:
+    """Return what a comparison says about missing values."""
+    missing = {name: count for name, count in zip(names, values.missing, strict=True) if count}
+    return {"missing": missing, "worst": values.worst, "left_out": values.left_out}
 
 
 def _failed_scores(
@@ -244,7 +258,7 @@ def _reason(units: int, differences: Sequence[float]) -> str | None:
     if units == 1:
         what = "there is one case" if len(differences) == 1 else "all cases are of one conversation"
         return f"{what}, and chance cannot be judged from it"
-    return "no case differs" if not any(differences) else None
+    return NO_DIFFERENCE if not any(differences) else None
 
 
 def _all_equal(differences: Sequence[float]) -> bool:

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import attrs
 
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.lab.evaluation.comparing.number_texts import number_text
+from kantan_agents.lab.evaluation.comparing.missing_scores import Missing
+from kantan_agents.lab.evaluation.comparing.number_texts import (
+    difference_text,
+    interval_text,
+    number_text,
+    p_text,
+    score_text,
+)
 from kantan_agents.lab.evaluation.comparing.paired_values import FIGURES
 from kantan_agents.lab.evaluation.experiment.results import Better
+from kantan_agents.lab.experiment.flat_rows import Row, Tabular, flat
+from kantan_agents.lab.experiment.markdown import markdown_list, markdown_table, markdown_text
 from kantan_agents.support.nearest import nearest
 
 Verdict = Literal["better", "worse", "cannot tell"]
+NO_DIFFERENCE: Final = "no case differs"
+"""The reason why nobody can tell if all cases are equal."""
+_MOST_LINES: Final = 20
 
 
 @attrs.frozen
@@ -45,6 +57,11 @@ class MetricComparison:
         losses: Ids of the cases in which ``b`` is worse.
         verdict: Whether ``b`` is better.
         reason: Why nobody can tell, if the number of cases is not the reason.
+        missing: For each variant that lacks scores in these cases, the number of runs that count as
+            ``worst``.
+        worst: What such a run counts as; None if none does.
+        left_out: Number of cases that both were run on, and that are left out, because one of them has no
+            value.
     """
 
     metric: str
@@ -69,6 +86,9 @@ class MetricComparison:
     losses: tuple[str, ...] = attrs.field(repr=False)
     verdict: Verdict
     reason: str | None = None
+    missing: Mapping[str, int] = attrs.field(factory=dict)
+    worst: float | None = None
+    left_out: int = 0
 
     @property
     def is_notable(self) -> bool:
@@ -77,7 +97,20 @@ class MetricComparison:
 
     @property
     def text(self) -> str:
-        """The verdict in a few words."""
+        """The verdict in a few words, and how many scores are missing."""
+        return "; ".join([self._verdict_text, *self._notes])
+
+    @property
+    def _notes(self) -> Iterator[str]:
+        for name, count in self.missing.items():
+            runs = f"{count} {'run' if count == 1 else 'runs'} of {name} without a score"
+            yield f"{runs} {'counts' if count == 1 else 'count'} as {number_text(self.worst or 0.0, 3)}"
+        if self.left_out:
+            cases = f"{self.left_out} {'case' if self.left_out == 1 else 'cases'}"
+            yield f"{cases} without a value on both sides left out"
+
+    @property
+    def _verdict_text(self) -> str:
         if self.verdict != "cannot tell":
             return f"{self.b} {self.verdict} on {self.metric} by {_figures(self, turned=True)}"
         if self.reason is not None:
@@ -91,7 +124,7 @@ class MetricComparison:
 
 
 @attrs.frozen
-class Comparison:
+class Comparison(Tabular):
     """Two variants compared by all metrics.
 
     Attributes:
@@ -101,9 +134,9 @@ class Comparison:
         cases: Number of cases that both variants were run on.
         unpaired: Ids of the cases that only one of them was run on; they are left out.
         failed: Number of failed runs of each variant.
-        failed_scores: For each metric with failed scores, their number for each variant; these cases are left
-            out.
+        failed_scores: For each metric with failed scores, their number for each variant.
         level: The confidence level.
+        missing: What became of runs without a score: ``"worst"`` or ``"ignore"``.
     """
 
     a: str
@@ -114,20 +147,24 @@ class Comparison:
     failed: Mapping[str, int]
     failed_scores: Mapping[str, Mapping[str, int]]
     level: float
+    missing: Missing = "worst"
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The verdicts, one for each metric, and the number of failed runs."""
+        """The verdicts, one for each metric, and how many runs and scores failed and cases are left out."""
         lines = [one.text for one in self.metrics if one.is_notable]
         for name, count in self.failed.items():
             if count:
-                lines.append(f"{count} failed {'run' if count == 1 else 'runs'} of {name} without scores")
+                lines.append(f"{count} failed {'run' if count == 1 else 'runs'} of {name}")
         for metric, counts in self.failed_scores.items():
             for name, count in counts.items():
                 if count:
                     lines.append(
                         f"{count} failed {'score' if count == 1 else 'scores'} of {name} on {metric}"
                     )
+        if self.unpaired:
+            count = len(self.unpaired)
+            lines.append(f"{count} {'case' if count == 1 else 'cases'} of one of them only left out")
         return tuple(lines)
 
     @property
@@ -151,6 +188,33 @@ class Comparison:
 
     def __iter__(self) -> Iterator[MetricComparison]:
         return iter(self.metrics)
+
+    def rows(self) -> list[Row]:
+        """Return a row for each metric; see ``Tabular.rows``."""
+        return [flat(one) for one in self.to_dict()["metrics"]]
+
+    def to_markdown(self) -> str:
+        """Return the verdicts and a table as Markdown, for a comment on a pull request."""
+        by_verdict = {
+            word: [one.metric for one in self.metrics if one.verdict == word] for word in ("worse", "better")
+        }
+        said = "; ".join(f"{word} on {', '.join(names)}" for word, names in by_verdict.items() if names)
+        verdict = markdown_text(f"{self.b} against {self.a}: {said or 'cannot tell'}")
+        rows = [
+            [
+                one.metric,
+                score_text(one.mean_a) or "-",
+                score_text(one.mean_b) or "-",
+                difference_text(one.difference) or "-",
+                interval_text(one.low, one.high) or "-",
+                p_text(one.p_adjusted) or "-",
+                one.verdict,
+            ]
+            for one in self.metrics
+        ]
+        columns = ["metric", self.a, self.b, "difference", f"{self.level:.0%} interval", "p", "verdict"]
+        lines = [*markdown_table(columns, rows), "", *markdown_list(self.lines, _MOST_LINES)]
+        return "\n".join([f"**{verdict}**", "", *lines, ""])
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON data, with the verdicts as text."""

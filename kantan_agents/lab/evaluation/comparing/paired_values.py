@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import attrs
 
+from kantan_agents.lab.evaluation.comparing.missing_scores import Missing, MissingScores, worst_value
 from kantan_agents.lab.evaluation.experiment.results import Better, CaseResult, VariantResults
 
 CaseKey = tuple[str, str]
@@ -34,6 +35,9 @@ class PairedValues:
         a: For each case its value, the mean of its repeats.
         b: The same for the other variant.
         conversations: For each case its conversation.
+        worst: What a missing score counts as; None if none counts.
+        missing: How many runs of each variant count so.
+        left_out: Number of cases that both were run on, and that are left out: one of them has no value.
     """
 
     metric: str
@@ -42,28 +46,101 @@ class PairedValues:
     a: tuple[float, ...]
     b: tuple[float, ...]
     conversations: tuple[str | None, ...]
+    worst: float | None = None
+    missing: tuple[int, int] = (0, 0)
+    left_out: int = 0
 
 
 def paired_values(
-    metric: str, a: Mapping[CaseKey, list[CaseResult]], b: Mapping[CaseKey, list[CaseResult]], better: Better
+    metric: str,
+    a: Mapping[CaseKey, list[CaseResult]],
+    b: Mapping[CaseKey, list[CaseResult]],
+    better: Better,
+    missing: Missing = "worst",
 ) -> PairedValues:
     """Return the values of a metric on the cases that have one on both sides.
+
+    Figures are those of the runs that have finished. A missing score counts as the worst value. Two things
+    say nothing about the variants, and are left out: a case without a score on either side, and an evaluator
+    that has failed on all runs of a variant though these have finished.
 
     Args:
         metric: A metric of evaluators, or a key of ``FIGURES``.
         a: The runs of each case.
         b: The same for the other variant.
         better: Whether a higher or a lower value is better.
+        missing: What becomes of missing scores.
     """
-    value = FIGURES.get(metric) if not _has_scores(metric, a, b) else None
-    value = value or (lambda one: _score(one, metric))
-    found: list[tuple[str, float, float, str | None]] = []
-    for key, runs in a.items():
-        before, after = _mean(map(value, runs)), _mean(map(value, b.get(key, [])))
-        if before is not None and after is not None:
-            found.append((key[0], before, after, runs[0].conversation))
-    ids, values_a, values_b, conversations = zip(*found, strict=True) if found else ((), (), (), ())
-    return PairedValues(metric, better, ids, values_a, values_b, conversations)
+    common = [key for key in a if key in b]
+    sides = _sides(metric, [[side[key] for key in common] for side in (a, b)])
+    worst = None
+    if missing == "worst" and all(side.counts for side in sides):
+        worst = worst_value((value for side in sides for one in side.cases for value in one.values), better)
+    cases: list[tuple[str, float, float, str | None]] = []
+    counted, left_out = [0, 0], 0
+    for key, before, after in zip(common, sides[0].cases, sides[1].cases, strict=True):
+        mean_a, mean_b = before.mean(worst), after.mean(worst)
+        is_known = bool(before.values or after.values)
+        if not is_known or mean_a is None or mean_b is None:
+            left_out += is_known or bool(before.lacking or after.lacking)
+            continue
+        cases.append((key[0], mean_a, mean_b, a[key][0].conversation))
+        counted = [counted[0] + before.lacking, counted[1] + after.lacking]
+    ids, values_a, values_b, conversations = zip(*cases, strict=True) if cases else ((), (), (), ())
+    is_counted = worst is not None and any(counted)
+    return PairedValues(
+        metric,
+        better,
+        ids,
+        values_a,
+        values_b,
+        conversations,
+        worst if is_counted else None,
+        (counted[0], counted[1]) if is_counted else (0, 0),
+        left_out,
+    )
+
+
+@attrs.frozen
+class _CaseValues:
+    """The values of the runs of a case, and how many of its runs lack one."""
+
+    values: list[float]
+    lacking: int
+
+    def mean(self, worst: float | None) -> float | None:
+        """Return the mean; runs that lack a value count as the worst one, if there is one."""
+        values = self.values if worst is None else [*self.values, *[worst] * self.lacking]
+        return math.fsum(values) / len(values) if values else None
+
+
+@attrs.frozen
+class _Side:
+    """The values of a variant, and whether those that it lacks count."""
+
+    cases: list[_CaseValues]
+    counts: bool
+
+
+def _sides(metric: str, sides: Sequence[Sequence[Sequence[CaseResult]]]) -> list[_Side]:
+    """Return the values of two variants, each given as the runs of the same cases."""
+    flat = [[one for runs in side for one in runs] for side in sides]
+    givers = {one.evaluators[metric][0] for side in flat for one in side if metric in one.evaluators}
+    figure = FIGURES.get(metric)
+    if figure is None or any(metric in one.scores for side in flat for one in side):
+        figure = None
+    found = []
+    for side, all_runs in zip(sides, flat, strict=True):
+        scores = MissingScores(metric, givers, all_runs)
+        cases = []
+        for runs in side:
+            given = [(one, _score(one, metric) if figure is None else figure(one)) for one in runs]
+            known = [value for _, value in given if value is not None and math.isfinite(value)]
+            without = [one for one, value in given if value is None or not math.isfinite(value)]
+            cases.append(_CaseValues(known, len(without) if figure else sum(map(scores.lacks, without))))
+        has_any = any(one.values for one in cases) or any(one.status == "failed" for one in all_runs)
+        found.append(_Side(cases, counts=figure is None and has_any))
+    return found
 
 
 def runs_of_cases(results: VariantResults) -> dict[CaseKey, list[CaseResult]]:
@@ -94,15 +171,6 @@ def failed_scores(metric: str, results: VariantResults) -> int:
     return sum(score.value is None for score in scores)
 
 
-def _has_scores(metric: str, *sides: Mapping[CaseKey, list[CaseResult]]) -> bool:
-    return any(metric in one.scores for side in sides for runs in side.values() for one in runs)
-
-
 def _score(result: CaseResult, metric: str) -> float | None:
     score = result.scores.get(metric)
     return None if score is None else score.value
-
-
-def _mean(values: Iterable[float | None]) -> float | None:
-    listed = [value for value in values if value is not None and math.isfinite(value)]
-    return math.fsum(listed) / len(listed) if listed else None

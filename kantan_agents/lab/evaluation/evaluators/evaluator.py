@@ -139,8 +139,7 @@ def evaluator(
 
     The function gets a ``FinishedCase`` and returns a bool (1.0 or 0.0), a number, a ``Score``, None if it
     does not apply, or a dict of these for several metrics, which are named ``"<name>.<key>"``. Everything
-    else, a number that is not finite, and an error are a failed score, which counts as missing and never as
-    zero.
+    else, a number that is not finite, and an error are a failed score, which has no value.
 
     Functions run on the event loop, because a comparison takes microseconds, and a thread takes hundreds of
     them. A sync function that waits or computes for long would hold up all other runs: use ``in_thread``, or

@@ -26,6 +26,7 @@ from kantan_agents.lab.evaluation.experiment.rows import (
     read_evaluations,
     read_stored,
 )
+from kantan_agents.lab.evaluation.experiment.spent import SpentBy, amounts_of, open_spent
 from kantan_agents.lab.evaluation.experiment.work import EvaluationWork, Progress
 from kantan_agents.lab.evaluation.experiment.write_rows import open_evaluation
 from kantan_agents.lab.experiment.database import database_of, prepare_database, redacts
@@ -95,7 +96,7 @@ async def evaluate_async(
         "planned": total,
         "cases": [(case.id, case.hash) for case in cases],
     }
-    row, stored = await run_sync(_opened, path, title, body)
+    row, stored, spent = await run_sync(_opened, path, title, body)
     units = await run_sync(lambda: list(find_missing_runs(cases, compared, times, asked, stored)))
     agents = [one.agent for one in compared]
     runner = CaseRunner(
@@ -106,7 +107,9 @@ async def evaluate_async(
         options,
         await withholds(config, agents) or redacts(path),
     )
-    work = EvaluationWork(path, row, units, total, runner, Spending(limits), progress)
+    spending = Spending(limits)
+    spending.spend(amounts_of(spent))
+    work = EvaluationWork(path, row, units, total, runner, spending, progress)
     if units and limits:
         await run_sync(work.learn, list(stored.rows.values()))
     async with AsyncExitStack() as stack:
@@ -144,9 +147,10 @@ def evaluate() -> None:
         store: The trace database, or its path; by default the one of ``record_traces``. If nothing in this
             process records to it, the evaluation does.
         prices: For each model, the prices of a million input and output tokens, for costs.
-        max_tokens: The most input and output tokens of the missing runs together, and of the judges that
-            their evaluators ask.
-        max_cost: The most that they may cost, in the currency of ``prices``.
+        max_tokens: The most input and output tokens of all starts of this evaluation together, those of
+            judges and of attempts that failed included.
+        max_cost: The most that they may cost, in the currency of ``prices``. What an earlier start has used
+            without prices is not known, and does not count.
         retry: How failed model calls are retried, in all agents of a run; by default as ``Retry()`` does.
             Variants of which one has a ``Retry`` or retry settings of its own are left as they are.
         context: Values for the context of each run; those of the case win.
@@ -199,7 +203,7 @@ def _default_name(dataset: Dataset, variants: Iterable[Variant]) -> str:
     return f"{dataset.name}: {', '.join(one.name for one in variants)}"
 
 
-def _opened(path: Path, name: str, body: Mapping[str, Any]) -> tuple[EvaluationRow, Stored]:
+def _opened(path: Path, name: str, body: Mapping[str, Any]) -> tuple[EvaluationRow, Stored, SpentBy]:
     prepare_database(path)
     row = open_evaluation(path, name, body)
-    return row, read_stored(path, row)
+    return row, read_stored(path, row), open_spent(path, row)

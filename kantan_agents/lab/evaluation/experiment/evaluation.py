@@ -11,21 +11,24 @@ import attrs
 
 from kantan_agents.errors import EvaluationNotFoundError
 from kantan_agents.lab.evaluation.dataset.case import Case
-from kantan_agents.lab.evaluation.experiment.results import Better, CaseResult, VariantResults
+from kantan_agents.lab.evaluation.experiment.results import Better, CaseResult, VariantResults, rows_of
 from kantan_agents.lab.evaluation.experiment.rows import (
     EvaluationRow,
     read_cases,
     read_evaluations,
     read_results,
 )
+from kantan_agents.lab.evaluation.experiment.spent import read_spent
 from kantan_agents.lab.evaluation.experiment.tables import CASES, RESULTS
+from kantan_agents.lab.experiment.flat_rows import Row, Tabular
+from kantan_agents.lab.experiment.prices import Figures
 from kantan_agents.support.nearest import nearest
 from kantan_agents.traces.store import TraceStore
 from kantan_agents.traces.store.connection import reading
 
 
 @attrs.frozen(slots=False, eq=False)
-class Evaluation:
+class Evaluation(Tabular):
     """Runs of one or more variants on the cases of a dataset, with their scores.
 
     The results are in the trace database, and are read when they are first asked for.
@@ -116,6 +119,23 @@ class Evaluation:
         found.sort(key=lambda one: one[0])
         return tuple(result for _, result in found)
 
+    @cached_property
+    def spent(self) -> Mapping[str, Mapping[str, Figures]]:
+        """For each variant, what its runs (``"runs"``) and each of its judges have used in all starts.
+
+        Evaluators that have asked no model are missing, and so is what judges of earlier versions of this
+        library have used.
+
+        Raises:
+            TraceDatabaseError: E60, the file cannot be read.
+        """
+        names = {one["hash"]: name for name, one in self.row.body["variants"].items()}
+        found: dict[str, dict[str, Figures]] = {name: {} for name in self.variants}
+        for (variant_hash, spender), used in read_spent(self.path, self.row).items():
+            if variant_hash in names:
+                found[names[variant_hash]][spender or "runs"] = used
+        return found
+
     @property
     def cases(self) -> tuple[Case, ...]:
         """The cases that were run, in the order of the dataset.
@@ -155,6 +175,10 @@ class Evaluation:
         """The runs that an error has ended."""
         return tuple(one for one in self.results if one.status == "failed")
 
+    def rows(self) -> list[Row]:
+        """Return a row for each run; see ``Tabular.rows``."""
+        return rows_of(self.results)
+
     def to_dict(self) -> dict[str, Any]:
         """Return it with all results as JSON data."""
         return {
@@ -163,6 +187,13 @@ class Evaluation:
             **{key: value for key, value in self.row.body.items() if key != "cases"},
             "planned": self.planned,
             "stopped": None if self.stopped is None else str(self.stopped),
+            "spent": {
+                variant: {
+                    spender: {name: getattr(used, name) for name in ("input_tokens", "output_tokens", "cost")}
+                    for spender, used in by_spender.items()
+                }
+                for variant, by_spender in self.spent.items()
+            },
             "results": [one.to_dict() for one in self.results],
         }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any, Final
 
@@ -65,8 +65,15 @@ class CaseRunner:
     options: Mapping[str, Any]
     withholds: bool
 
-    async def run(self, unit: MissingRun) -> tuple[CaseResult, Exception | None]:
-        """Run a variant on a case; return the result, and the error that ended the run."""
+    async def run(
+        self, unit: MissingRun, spend: Callable[[Figures], None]
+    ) -> tuple[CaseResult, Exception | None]:
+        """Run a variant on a case; return the result, and the error that ended the run.
+
+        Args:
+            unit: The run.
+            spend: Called with what the run has used, also if it is cancelled.
+        """
         context = {**_copies(self.context), **copied(dict(unit.case.context))}
         given = unit.case.input if isinstance(unit.case.input, str) else copied(list(unit.case.input))
         config = copy.copy(self.config)  # `replace` would read all type hints of the class
@@ -86,6 +93,8 @@ class CaseRunner:
                 output = output_of(await drive(run, pipeline))
             except Exception as raised:  # noqa: BLE001 - any error of the run is its result
                 error = raised
+            finally:
+                spend(watch.used)
         seconds = time.perf_counter() - start
         return self._result(unit, run, watch, output, error, seconds), error
 
@@ -148,20 +157,22 @@ async def scores_of(
     evaluators: Sequence[Evaluator],
     metadata: Mapping[str, Any],
     prices: Prices,
+    used: dict[str, Figures],
     *,
     records_contents: bool,
-) -> tuple[list[RatedScore], dict[str, Figures]]:
-    """Return the scores that evaluators give to a run, asked at the same time, and what each has used.
+) -> list[RatedScore]:
+    """Return the scores that evaluators give to a run, asked at the same time.
 
     Args:
         finished: The run.
         evaluators: The evaluators.
         metadata: For the traces of judges.
         prices: Prices of models.
+        used: Filled with what each evaluator has used, also if this is cancelled.
         records_contents: Whether these traces may have the contents of the run.
     """
     with traced_judges(metadata, records_contents=records_contents):
-        given, used = await _asked(finished, evaluators, prices)
+        given = await _asked(finished, evaluators, prices, used)
     rated: list[RatedScore] = []
     for one in evaluators:
         scores = given.get(one.name, {})
@@ -170,7 +181,7 @@ async def scores_of(
             rated.append(RatedScore.not_applicable(one.name, one.version))
         if one.better == "higher":
             _record(finished.trace_id, scores, records_contents=records_contents)
-    return (rated if records_contents else [_without_texts(one) for one in rated]), used
+    return rated if records_contents else [_without_texts(one) for one in rated]
 
 
 def _own(finished: FinishedCase) -> FinishedCase:
@@ -204,15 +215,16 @@ def _without_texts(rated: RatedScore) -> RatedScore:
 
 
 async def _asked(
-    finished: FinishedCase, evaluators: Sequence[Evaluator], prices: Prices
-) -> tuple[dict[str, Mapping[str, Score]], dict[str, Figures]]:
+    finished: FinishedCase, evaluators: Sequence[Evaluator], prices: Prices, used: dict[str, Figures]
+) -> dict[str, Mapping[str, Score]]:
     found: dict[str, Mapping[str, Score]] = {}
-    used: dict[str, Figures] = {}
 
     async def ask(evaluator: Evaluator) -> None:
         with watched(prices) as watch:
-            found[evaluator.name] = await evaluator.score(_own(finished))
-        used[evaluator.name] = watch.used
+            try:
+                found[evaluator.name] = await evaluator.score(_own(finished))
+            finally:
+                used[evaluator.name] = watch.used
 
     asked = [one for one in evaluators if finished.error is None or one.on_failure]
     if len(asked) == 1:
@@ -221,7 +233,7 @@ async def _asked(
         async with anyio.create_task_group() as group:
             for evaluator in asked:
                 group.start_soon(ask, evaluator)
-    return found, used
+    return found
 
 
 def _record(trace_id: str | None, scores: Mapping[str, Score], *, records_contents: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import anyio
@@ -13,7 +13,9 @@ from kantan_agents.errors import TraceDatabaseError
 from kantan_agents.lab.evaluation.experiment.plan import MissingRun
 from kantan_agents.lab.evaluation.experiment.results import CaseResult
 from kantan_agents.lab.evaluation.experiment.rows import EvaluationRow, RatedScore
+from kantan_agents.lab.evaluation.experiment.spent import add_spent, total
 from kantan_agents.lab.evaluation.experiment.write_rows import write_result, write_scores
+from kantan_agents.lab.experiment.prices import Figures
 from kantan_agents.traces.store.connection import changing, transaction
 
 # What ends within this time is written together. A process that is killed loses no more.
@@ -61,10 +63,16 @@ class ResultWriter:
         self._wake = anyio.Event()
         self._closed = anyio.Event()
         self._is_broken = False
+        self._spent: dict[tuple[str, str], list[Figures]] = {}
 
     def put(self, kept: UnwrittenResult) -> None:
         """Let something be written; it does not wait."""
         self._waiting.append(kept)
+        self._wake.set()
+
+    def spend(self, variant_hash: str, spender: str, used: Figures) -> None:
+        """Let it be written what a run or an evaluator has used; it does not wait."""
+        self._spent.setdefault((variant_hash, spender), []).append(used)
         self._wake.set()
 
     def close(self) -> None:
@@ -75,29 +83,36 @@ class ResultWriter:
     async def work(self) -> None:
         """Write until it is closed; if it is cancelled, what waits is still written."""
         try:
-            while not self._closed.is_set() or self._waiting:
+            while not self._closed.is_set() or self._waiting or self._spent:
                 await self._wake.wait()
                 with anyio.move_on_after(_GATHER_SECONDS):
                     await self._closed.wait()
                 self._wake = anyio.Event()
                 await self._write()
         finally:
-            with anyio.CancelScope(shield=True):
-                await self._write()
+            await self.finish()
+
+    async def finish(self) -> None:
+        """Write what waits, such as what was used by runs that were cancelled."""
+        with anyio.CancelScope(shield=True):
+            await self._write()
 
     async def _write(self) -> None:
         waiting, self._waiting = self._waiting, []
-        if not waiting or self._is_broken:
+        spent, self._spent = self._spent, {}
+        if not (waiting or spent) or self._is_broken:
             return
         try:
             # One after the other even if cancelled: a thread cannot be stopped in the middle.
             with anyio.CancelScope(shield=True):
-                await run_sync(self._write_all, waiting)
+                await run_sync(self._write_all, waiting, spent)
         except TraceDatabaseError as error:
             self._is_broken = True
             self._failed(error)
 
-    def _write_all(self, waiting: Sequence[UnwrittenResult]) -> None:
+    def _write_all(
+        self, waiting: Sequence[UnwrittenResult], spent: Mapping[tuple[str, str], Sequence[Figures]]
+    ) -> None:
         with changing(self._path) as connection, transaction(connection):
             for kept in dict.fromkeys(waiting):
                 unit = kept.unit
@@ -116,3 +131,4 @@ class ResultWriter:
                     write_scores(
                         connection, kept.row, kept.scores, trace_id=kept.trace_id, replaces=has_older
                     )
+            add_spent(connection, self._evaluation.id, {key: total(used) for key, used in spent.items()})

@@ -12,6 +12,7 @@ import msgspec
 from kantan_agents.lab.evaluation.dataset.case import Case
 from kantan_agents.lab.evaluation.finished_case import FinishedCase
 from kantan_agents.lab.evaluation.scores import Score
+from kantan_agents.lab.experiment.flat_rows import Row, Tabular, flat
 from kantan_agents.lab.experiment.watching import ToolUse
 
 Status = Literal["finished", "failed"]
@@ -42,6 +43,7 @@ class CaseResult:
         scores: The scores of evaluators by metric.
         evaluators: For each metric, the name and the version of the evaluator that has given the score.
         is_withheld: Whether its contents are not stored: the trace of the run does not have them either.
+        not_applicable: Names of the evaluators that do not apply to the run.
     """
 
     case_id: str
@@ -62,6 +64,7 @@ class CaseResult:
     scores: Mapping[str, Score] = attrs.field(factory=dict)
     evaluators: Mapping[str, tuple[str, str]] = attrs.field(factory=dict, repr=False)
     is_withheld: bool = False
+    not_applicable: tuple[str, ...] = attrs.field(default=(), repr=False)
 
     @property
     def tokens(self) -> int:
@@ -108,13 +111,12 @@ class CaseResult:
         return attrs.evolve(msgspec.convert(data, cls), scores=scores)
 
 
-_STORED = tuple(
-    field.name for field in attrs.fields(CaseResult) if field.name not in ("scores", "evaluators")
-)
+_STORED_AS_SCORES = ("scores", "evaluators", "not_applicable")
+_STORED = tuple(field.name for field in attrs.fields(CaseResult) if field.name not in _STORED_AS_SCORES)
 
 
 @attrs.frozen
-class VariantResults:
+class VariantResults(Tabular):
     """All results of one variant of an evaluation; what ``compare`` compares.
 
     Attributes:
@@ -134,6 +136,10 @@ class VariantResults:
     def __len__(self) -> int:
         return len(self.results)
 
+    def rows(self) -> list[Row]:
+        """Return a row for each run; see ``Tabular.rows``."""
+        return rows_of(self.results)
+
     def mean(self, metric: str) -> float | None:
         """Return the mean score of a metric over the cases, repeats averaged first; None without scores."""
         by_case: dict[str, list[float]] = {}
@@ -152,6 +158,11 @@ class VariantResults:
     def failed(self) -> tuple[CaseResult, ...]:
         """The runs that an error has ended."""
         return tuple(one for one in self.results if one.status == "failed")
+
+
+def rows_of(results: Iterable[CaseResult]) -> list[Row]:
+    """Return a row for each run; an output that is not a text is a JSON text."""
+    return [flat(one.to_dict(), texts=("output",)) for one in results]
 
 
 def _mean(values: Iterable[float | None]) -> float | None:

@@ -148,12 +148,17 @@ def read_results(
         values = {"evaluation": evaluation.id, "rows": json.dumps(rows)}
         scores: dict[int, dict[str, Score]] = {}
         givers: dict[int, dict[str, tuple[str, str]]] = {}
+        not_applicable: dict[int, tuple[str, ...]] = {}
         versions = {name: one["version"] for name, one in evaluation.body["evaluators"].items()}
         query = f"""SELECT s.result, s.metric, s.evaluator, s.version, s.value, s.label, s.comment, s.source,
         s.error FROM {RESULTS} r JOIN {SCORES} s ON s.result = r.id
         WHERE r.evaluation = :evaluation AND s.rater = '' {chosen}"""  # noqa: S608
         for result, metric, evaluator, version, *score in connection.execute(query, values):
-            if versions.get(evaluator) == version and not metric.startswith(_NOT_APPLICABLE):
+            if versions.get(evaluator) != version:
+                continue
+            if metric.startswith(_NOT_APPLICABLE):
+                not_applicable[result] = (*not_applicable.get(result, ()), evaluator)
+            else:
                 scores.setdefault(result, {})[metric] = Score(*score)
                 givers.setdefault(result, {})[metric] = (evaluator, version)
         query = f"""SELECT r.id, r.variant_hash, r.body FROM {RESULTS} r
@@ -161,7 +166,15 @@ def read_results(
         for number, variant_hash, body in connection.execute(query, values):
             with intact(path, f"a result of the evaluation {evaluation.name!r}"):
                 found = CaseResult.from_dict(json.loads(body), scores.get(number, {}))
-                yield number, variant_hash, attrs.evolve(found, evaluators=givers.get(number, {}))
+                yield (
+                    number,
+                    variant_hash,
+                    attrs.evolve(
+                        found,
+                        evaluators=givers.get(number, {}),
+                        not_applicable=not_applicable.get(number, ()),
+                    ),
+                )
 
 
 def read_cases(

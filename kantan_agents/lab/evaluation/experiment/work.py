@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -17,6 +18,8 @@ from kantan_agents.lab.evaluation.experiment.plan import MissingRun
 from kantan_agents.lab.evaluation.experiment.result_writer import ResultWriter, UnwrittenResult
 from kantan_agents.lab.evaluation.experiment.results import CaseResult
 from kantan_agents.lab.evaluation.experiment.rows import EvaluationRow, read_results
+from kantan_agents.lab.evaluation.experiment.spent import RUNS
+from kantan_agents.lab.experiment.prices import Figures
 from kantan_agents.lab.experiment.spending import Spending
 from kantan_agents.lab.experiment.work import Work, is_fatal
 from kantan_agents.support.ledger import Amounts
@@ -38,7 +41,7 @@ class Progress:
         done: Runs that are finished and scored, those of earlier starts included.
         total: All runs.
         failed: Runs of this start that an error has ended.
-        tokens: Input and output tokens of this start, those of judges included.
+        tokens: Input and output tokens of all starts, those of judges included.
         cost: Their price; None without prices.
     """
 
@@ -112,6 +115,8 @@ class EvaluationWork:
             if first is error:
                 raise
             raise first from None
+        finally:
+            await self._writer.finish()
 
     async def _make(self, workers: int) -> None:
         # A run inside a trace that the caller has opened would not have one of its own. This task has its own
@@ -129,7 +134,7 @@ class EvaluationWork:
         async with self._paid(unit) as may_run:
             if not may_run:
                 return
-            result, error = await self._runner.run(unit)
+            result, error = await self._runner.run(unit, partial(self._writer.spend, unit.variant.hash, RUNS))
             kind = ("run", unit.variant.hash) if _shows_use(result) else None
             self._spending.count(result.tokens, result.cost, kind)
             if is_fatal(error):
@@ -161,13 +166,20 @@ class EvaluationWork:
         return list(read_results(self._path, self._row, rows))
 
     async def _score(self, kept: UnwrittenResult, result: CaseResult) -> None:
-        kept.scores, used = await scores_of(
-            result.finished(kept.unit.case),
-            kept.unit.evaluators,
-            self._runner.metadata_of(kept.unit),
-            self._runner.prices,
-            records_contents=not result.is_withheld,
-        )
+        used: dict[str, Figures] = {}
+        try:
+            kept.scores = await scores_of(
+                result.finished(kept.unit.case),
+                kept.unit.evaluators,
+                self._runner.metadata_of(kept.unit),
+                self._runner.prices,
+                used,
+                records_contents=not result.is_withheld,
+            )
+        finally:
+            for name, figures in used.items():
+                if figures.tokens:
+                    self._writer.spend(kept.unit.variant.hash, name, figures)
         scored = {
             one.evaluator for one in kept.scores if one.score is not None and one.score.value is not None
         }
@@ -201,8 +213,8 @@ class EvaluationWork:
         what = "one run takes" if unit.row is None else "the judges of one result take"
         kept = "are kept" if unit.row is None else "are kept, some of them without all scores"
         reason = (
-            f"the limit is {shown}; {self._spending.tokens:,} tokens were used, and {what} up to "
-            f"{next_one:,.0f}. {self._kept} of {self._total} runs {kept}; start it again with a higher "
+            f"the limit is {shown}; {self._spending.tokens:,} tokens were used in all starts, and {what} up "
+            f"to {next_one:,.0f}. {self._kept} of {self._total} runs {kept}; start it again with a higher "
             "limit, and it goes on"
         )
         return EvaluationBudgetError(reason=reason)

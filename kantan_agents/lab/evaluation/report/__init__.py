@@ -1,5 +1,14 @@
-"""Writes the comparison of two variants as one HTML page that needs nothing else."""
+"""An evaluation as a table, as Markdown and as JUnit XML, and a comparison as a page for those who decide."""
 
-from kantan_agents.lab.evaluation.report.page import write_report
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kantan_agents.support.package_names import lazy_names
+
+if TYPE_CHECKING:
+    from kantan_agents.lab.evaluation.report.page import write_report
 
 __all__ = ["write_report"]
+
+__getattr__, __dir__ = lazy_names(__name__, {"kantan_agents.lab.evaluation.report.page": ("write_report",)})

@@ -44,6 +44,10 @@ def metric_data(comparison: Comparison, a: VariantResults, b: VariantResults) ->
     runs_a, runs_b = runs_of_cases(a), runs_of_cases(b)
     changed = changed_cases(comparison, a, b)
     return [
-        MetricData(one, paired_values(one.metric, runs_a, runs_b, one.better), changed.get(one.metric, ()))
+        MetricData(
+            one,
+            paired_values(one.metric, runs_a, runs_b, one.better, comparison.missing),
+            changed.get(one.metric, ()),
+        )
         for one in comparison.metrics
     ]

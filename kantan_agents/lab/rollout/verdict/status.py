@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import attrs
 
+from kantan_agents.lab.experiment.flat_rows import Row, Tabular, flat
+from kantan_agents.lab.experiment.markdown import markdown_list, markdown_table, markdown_text
 from kantan_agents.lab.rollout.state.rows import RolloutState
 
 Verdict = Literal["continue", "promote", "stop"]
+_RESULTS: Final = {True: "exceeded", False: "within, so far"}
 
 
 @attrs.frozen
@@ -95,7 +98,7 @@ class GuardEvidence:
 
 
 @attrs.frozen
-class RolloutStatus:
+class RolloutStatus(Tabular):
     """The figures of a rollout, and what they mean.
 
     Attributes:
@@ -130,6 +133,47 @@ class RolloutStatus:
     def is_alarm(self) -> bool:
         """Whether the verdict is ``"stop"``, so that a running rollout returns to the control."""
         return self.verdict == "stop"
+
+    def rows(self) -> list[Row]:
+        """Return a row for each arm, with the evidence about it; see ``Tabular.rows``."""
+        found = []
+        for arm in self.arms:
+            guards = {one.guard: attrs.asdict(one) for one in self.guards if one.arm == arm.name}
+            metric = next((attrs.asdict(one) for one in self.metric if one.arm == arm.name), {})
+            own = {"rollout": self.name, "verdict": self.verdict, "reason": self.reason}
+            found.append(flat({**own, **attrs.asdict(arm), "metric_evidence": metric, "guards": guards}))
+        return found
+
+    def to_markdown(self) -> str:
+        """Return the verdict, the arms and the guards as Markdown, for a comment."""
+        lines = [f"**{self.verdict}**: {markdown_text(self.reason, 500)}", ""]
+        rows = [
+            [
+                arm.name,
+                f"{100 * arm.share:.4g}%",
+                f"{arm.units:,}",
+                f"{arm.runs:,}",
+                "" if arm.mean_score is None else f"{arm.mean_score:.3g}",
+                "" if arm.failed is None else f"{arm.failed:.1%}",
+            ]
+            for arm in self.arms
+        ]
+        lines += markdown_table([self.name, "share", "units", "runs", "score", "failed"], rows)
+        if self.guards:
+            guards = [
+                [
+                    one.guard,
+                    one.arm,
+                    f"{one.limit}",
+                    f"{one.p:.3f}",
+                    _RESULTS[one.has_fired],
+                ]
+                for one in self.guards
+            ]
+            lines += ["", *markdown_table(["guard", "arm", "limit", "p", "result"], guards)]
+        if self.warnings:
+            lines += ["", *markdown_list(self.warnings, len(self.warnings))]
+        return "\n".join(lines) + "\n"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the status as JSON data."""

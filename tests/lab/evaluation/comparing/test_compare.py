@@ -141,21 +141,6 @@ def test_latency_tokens_cost_and_failures_are_compared_too() -> None:
     }
 
 
-def test_failed_runs_have_no_scores_and_are_counted() -> None:
-    a = results([0.5] * 8)
-    b = variant_of([result(str(case), 0.5, variant="v2", failed=case < 7) for case in range(8)], "v2")
-    comparison = compare(a, b)
-    assert comparison["help"].cases == 1
-    assert comparison["failed"].verdict == "worse"
-    assert comparison.failed == {"v1": 0, "v2": 7}
-    assert "7 failed runs of v2 without scores" in comparison.text
-
-
-def test_failed_scores_are_missing_and_not_zero() -> None:
-    found = compare(results([0.5, None, 0.5]), results([0.5, 0.5, None], "v2"))["help"]
-    assert (found.cases, found.mean_a, found.mean_b) == (1, 0.5, 0.5)
-
-
 def test_cases_of_one_side_only_are_left_out_and_named() -> None:
     comparison = compare(results([0.1, 0.2, 0.3]), results([0.1], "v2"))
     assert (comparison.cases, comparison.unpaired) == (1, ("1", "2"))

@@ -25,7 +25,10 @@ def test_a_budget_ends_an_evaluation_before_a_run_that_would_exceed_it(store: Tr
         assert isinstance(evaluation.stopped, EvaluationBudgetError)
         assert len(evaluation) == 3
         assert "50" in str(evaluation.stopped) and "3 of 6" in str(evaluation.stopped)
-        more = evaluate(agent, words(*map(str, range(6))), max_tokens=50, concurrency=4)
+        again = evaluate(agent, words(*map(str, range(6))), max_tokens=50, concurrency=4)
+        assert "45 tokens were used in all starts" in str(again.stopped)
+        assert len(server.requests) == 3
+        more = evaluate(agent, words(*map(str, range(6))), max_tokens=90, concurrency=4)
     assert (len(more), more.stopped) == (6, None)
 
 
@@ -57,10 +60,10 @@ def test_judges_are_in_the_budget(store: TraceStore) -> None:
         )
         # 15 tokens for each answer and 15 for each verdict.
         assert isinstance(evaluation.stopped, EvaluationBudgetError)
-        assert "60 tokens were used, and one run takes up to 30" in str(evaluation.stopped)
+        assert "60 tokens were used in all starts, and one run takes up to 30" in str(evaluation.stopped)
         assert (len(evaluation), done[-1].tokens) == (2, 60)
         assert [one.tokens for one in evaluation.results] == [15, 15]
-        more = evaluate(agent, words(*map(str, range(8))), judge, max_tokens=190, concurrency=4)
+        more = evaluate(agent, words(*map(str, range(8))), judge, max_tokens=240, concurrency=4)
     assert (len(more), more.stopped) == (8, None)
 
 
@@ -70,10 +73,10 @@ def test_a_judge_of_stored_results_is_in_the_budget(store: TraceStore) -> None:
         cases = words(*map(str, range(6)))
         assert len(evaluate(agent, cases, name="stored")) == 6
         judge = judged(Prompt("kind", "v1", "Be kind."), model=judges_server.bundle())
-        some = evaluate(agent, cases, judge, name="stored", max_tokens=50, concurrency=4)
+        some = evaluate(agent, cases, judge, name="stored", max_tokens=140, concurrency=4)
         assert isinstance(some.stopped, EvaluationBudgetError)
         assert len(judges_server.requests) == 3
-        rest = evaluate(agent, cases, judge, name="stored", max_tokens=50, concurrency=4)
+        rest = evaluate(agent, cases, judge, name="stored", max_tokens=190, concurrency=4)
     assert rest.stopped is None
     assert (len(agents_server.requests), len(judges_server.requests)) == (6, 6)
     assert all("judge" in one.scores for one in rest.results)
@@ -146,11 +149,13 @@ def test_code_scores_stored_results_whatever_is_left(store: TraceStore) -> None:
         assert len(some) == 2
         evaluate(agent, cases, name="stored")
         # Two results lack the judge's score, and all lack that of the code.
-        more = evaluate(agent, cases, [judge, length], name="stored", max_tokens=15, concurrency=4)
-        assert "15 tokens were used, and the judges of one result take up to 15" in str(more.stopped)
+        more = evaluate(agent, cases, [judge, length], name="stored", max_tokens=105, concurrency=4)
+        assert "105 tokens were used in all starts, and the judges of one result take up to 15" in str(
+            more.stopped
+        )
         assert "4 of 4 runs are kept, some of them without all scores" in str(more.stopped)
         assert sum("length" in one.scores for one in more.results) == 3
-        last = evaluate(agent, cases, [judge, length], name="stored", max_tokens=15, concurrency=4)
+        last = evaluate(agent, cases, [judge, length], name="stored", max_tokens=120, concurrency=4)
     assert last.stopped is None
     assert (len(agents_server.requests), len(judges_server.requests)) == (4, 4)
 

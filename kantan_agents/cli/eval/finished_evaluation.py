@@ -1,0 +1,79 @@
+"""``FinishedEvaluation``: what ``kantan-agents eval run`` prints and writes at its end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from kantan_agents.cli.traces.export import check_target
+from kantan_agents.errors import FileArgumentError, NotComparableError
+from kantan_agents.lab.evaluation import Comparison, Evaluation, compare
+from kantan_agents.lab.evaluation.report.junit import junit_xml
+from kantan_agents.lab.evaluation.report.markdown import markdown_of_evaluation
+from kantan_agents.lab.evaluation.report.variant_table import passes_of
+from kantan_agents.support.replace_file import replace_file
+
+
+@attrs.frozen
+class FinishedEvaluation:
+    """An evaluation, and the comparison of its variants.
+
+    Attributes:
+        evaluation: The evaluation.
+        comparison: The comparison; None without exactly two variants, or if they have no case in common.
+    """
+
+    evaluation: Evaluation
+    comparison: Comparison | None
+
+    @classmethod
+    def of(cls, evaluation: Evaluation) -> FinishedEvaluation:
+        """Return an evaluation with its comparison."""
+        if len(evaluation.variants) != 2:  # noqa: PLR2004 - a comparison has two sides
+            return cls(evaluation, None)
+        a, b = evaluation.variants
+        try:
+            return cls(evaluation, compare(evaluation[a], evaluation[b]))
+        except NotComparableError:
+            return cls(evaluation, None)
+
+    def to_csv(self) -> str:
+        """Return a row for each run."""
+        return self.evaluation.to_csv()
+
+    def to_markdown(self) -> str:
+        """Return the verdict, if there is one, and the scores."""
+        verdict = "" if self.comparison is None else f"{self.comparison.to_markdown()}\n"
+        return verdict + markdown_of_evaluation(self.evaluation)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as JSON data."""
+        compared = None if self.comparison is None else self.comparison.to_dict()
+        passes = [one.to_dict() for one in passes_of(self.evaluation)]
+        return {**self.evaluation.to_dict(), "comparison": compared, "passes_all": passes}
+
+
+def junit_target(junit: str, database: Path, dataset: Path) -> Path:
+    """Return the file for JUnit XML, before anything is run.
+
+    Raises:
+        FileArgumentError: E79, it cannot be written, or is the database or the dataset.
+    """
+    target = check_target(junit, database, force=True)
+    if target.exists() and dataset.exists() and target.samefile(dataset):
+        raise FileArgumentError(path=junit, reason="it is the dataset")
+    return target
+
+
+def write_junit(target: Path, evaluation: Evaluation) -> None:
+    """Write the runs as JUnit XML.
+
+    Raises:
+        FileArgumentError: E79, the file cannot be written.
+    """
+    try:
+        replace_file(target, junit_xml(evaluation))
+    except OSError as error:
+        raise FileArgumentError(path=str(target), reason=error.strerror or str(error)) from error

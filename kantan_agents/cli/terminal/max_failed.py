@@ -1,0 +1,78 @@
+"""The option ``--max-failed``: how many runs of an experiment may fail before the command does."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated
+
+import attrs
+import typer
+
+from kantan_agents.cli.terminal.failures import EXIT_FAILED
+from kantan_agents.cli.terminal.plain import one_line
+from kantan_agents.cli.terminal.show_quantities import counted
+from kantan_agents.errors import InvalidOptionError
+
+_OPTION = "--max-failed"
+
+MaxFailedOption = Annotated[
+    str,
+    typer.Option(
+        _OPTION,
+        metavar="N|P%",
+        help="Exit with code 1 if more runs than this have failed: a number, or a part such as 5%.",
+    ),
+]
+
+
+@attrs.frozen
+class MaxFailed:
+    """How many runs may fail.
+
+    Attributes:
+        shown: As it was given.
+        number: So many; None for a part.
+        part: A part of the runs, from 0 to 1.
+    """
+
+    shown: str
+    number: int | None
+    part: float = 0.0
+
+    @classmethod
+    def read(cls, given: str) -> MaxFailed:
+        """Return what the option says.
+
+        Raises:
+            InvalidOptionError: E75, it is neither a number from 0 nor a part from 0% to 100%.
+        """
+        text = given.strip()
+        try:
+            part = float(text[:-1]) / 100 if text.endswith("%") else None
+            number = int(text) if part is None else None
+        except ValueError:
+            part, number = math.nan, None
+        if (number is None or number < 0) and (part is None or not 0 <= part <= 1):
+            reason = (
+                f"must be a number of runs, such as 0 or 3, or a part of them, such as 5%, not {given!r:.60}"
+            )
+            raise InvalidOptionError(option=_OPTION, reason=reason)
+        return cls(text, number, part or 0.0)
+
+    def check(self, failed: int, runs: int, first: str) -> None:
+        """End the command if too many runs have failed.
+
+        Args:
+            failed: How many have.
+            runs: How many were made.
+            first: The first of the failed runs, and its error.
+
+        Raises:
+            typer.Exit: With code 1, too many have.
+        """
+        most = self.part * runs if self.number is None else self.number
+        if failed <= most + 1e-9:
+            return
+        text = f"{failed} of {counted(runs, 'run')} failed, and {_OPTION} is {self.shown}; the first: {first}"
+        typer.echo(one_line(f"error: {text}"), err=True)
+        raise typer.Exit(EXIT_FAILED)

@@ -1,0 +1,76 @@
+"""What a missing score counts as in a comparison: the worst value, unless it is ignored."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Literal, cast, get_args
+
+from kantan_agents.errors import InvalidOptionError
+from kantan_agents.lab.evaluation.experiment.results import Better, CaseResult
+from kantan_agents.support.arguments import shown
+
+Missing = Literal["worst", "ignore"]
+"""What becomes of runs that failed or lack a score: they count as the worst one, or are left out."""
+
+
+def checked_missing(option: str, given: Any) -> Missing:
+    """Return what becomes of missing scores.
+
+    Raises:
+        InvalidOptionError: E75, it is something else.
+    """
+    if given not in get_args(Missing):
+        raise InvalidOptionError(option=option, reason=f"must be 'worst' or 'ignore', not {shown(given)}")
+    return cast("Missing", given)
+
+
+def worst_value(scores: Iterable[float], better: Better) -> float | None:
+    """Return what a missing score counts as; None if there is no score at all.
+
+    Of scores from 0 to 1 it is the end of the scale. Other scales have no known end: then it is 0, or twice
+    the worst score if that is worse, so that a run that failed is never as good as one with a score.
+
+    Args:
+        scores: All scores of the metric, of both variants.
+        better: Whether a higher or a lower score is better.
+    """
+    found = list(scores)
+    if not found:
+        return None
+    lowest, highest = min(found), max(found)
+    if lowest >= 0 and highest <= 1:
+        return 0.0 if better == "higher" else 1.0
+    return min(0.0, 2 * lowest) if better == "higher" else max(0.0, 2 * highest)
+
+
+class MissingScores:
+    """Says which runs of a variant lack a score of a metric that they should have.
+
+    A run lacks it if it failed, if its score failed, or if its evaluator was not asked yet. An evaluator that
+    does not apply to a run leaves nothing missing, and neither does one that the variant was never scored by.
+
+    Args:
+        metric: The metric.
+        givers: Names of the evaluators that give it.
+        runs: All runs of the variant that are compared.
+    """
+
+    def __init__(self, metric: str, givers: Collection[str], runs: Sequence[CaseResult]) -> None:
+        self._metric = metric
+        self._givers = frozenset(givers)
+        asked = {name for one in runs for name in _asked(one)}
+        self._is_scored = not asked or not self._givers or not self._givers.isdisjoint(asked)
+
+    def lacks(self, run: CaseResult) -> bool:
+        """Return whether a run without a value of the metric should have one."""
+        if self._metric in run.scores or (run.status == "failed" and self._is_scored):
+            return True
+        own = [name for name, (giver, _) in run.evaluators.items() if giver in self._givers]
+        if any(run.scores[name].value is None for name in own if name in run.scores):
+            return True
+        return self._is_scored and bool(self._givers) and self._givers.isdisjoint(_asked(run))
+
+
+def _asked(run: CaseResult) -> set[str]:
+    """Return the evaluators that a run was given to."""
+    return {*run.not_applicable, *(giver for giver, _ in run.evaluators.values())}

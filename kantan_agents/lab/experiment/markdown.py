@@ -1,0 +1,44 @@
+"""Markdown for a comment on a pull request, in which texts of models are only texts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from kantan_agents.support.invisible import by_code
+
+_MOST: Final = 200
+_PUNCTUATION: Final = re.compile(r"[\\`*_\[\]<>#|~&$]")
+_OF_A_LIST: Final = re.compile(r"^(\d{0,9})([-+=.)])(?=[-=\s]|$)")
+# A host makes links of these even where Markdown does not: people, issues, addresses. A character that has no
+# width between them is not seen.
+_LINKED: Final = re.compile(r"(?<=@)(?=\w)|(?<=#)(?=\d)|(?<=:)(?=//)|(?<=www)(?=\.)", re.IGNORECASE)
+
+
+def markdown_text(text: str, most: int = _MOST) -> str:
+    """Return a text on one line that Markdown shows as it is, cut if it is longer than that."""
+    line = " ".join(by_code(" ".join(text.split())).split())
+    line = line if len(line) <= most else f"{line[: most - 3].rstrip()}..."
+    escaped = _OF_A_LIST.sub(r"\1\\\2", _PUNCTUATION.sub(r"\\\g<0>", line))
+    return _LINKED.sub("&#8203;", escaped)
+
+
+def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Yield the lines of a table; the columns after the first are right-aligned."""
+    yield _line(map(markdown_text, columns))
+    yield _line(["---", *["---:"] * (len(columns) - 1)])
+    for row in rows:
+        yield _line(map(markdown_text, row))
+
+
+def markdown_list(lines: Sequence[str], most: int) -> Iterator[str]:
+    """Yield a list of so many lines, and how many more there are."""
+    for line in lines[:most]:
+        yield f"- {markdown_text(line)}"
+    if len(lines) > most:
+        yield f"- and {len(lines) - most} more"
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
