@@ -12,9 +12,11 @@ require_extra("lab")
 if TYPE_CHECKING:
     from kantan_agents.lab.evaluation.comparing import (
         Comparison,
+        Comparisons,
         MetricComparison,
         PassesAll,
         compare,
+        compare_all,
         passes_all,
         preferred,
     )
@@ -62,6 +64,7 @@ __all__ = [
     "CaseResult",
     "ChangedCase",
     "Comparison",
+    "Comparisons",
     "CorrectedComparison",
     "CorrectedScore",
     "Dataset",
@@ -89,6 +92,7 @@ __all__ = [
     "add_label",
     "agreement",
     "compare",
+    "compare_all",
     "corrected_compare",
     "corrected_score",
     "evaluate",
@@ -110,9 +114,11 @@ __getattr__, __dir__ = lazy_names(
     {
         "kantan_agents.lab.evaluation.comparing": (
             "Comparison",
+            "Comparisons",
             "MetricComparison",
             "PassesAll",
             "compare",
+            "compare_all",
             "passes_all",
             "preferred",
         ),

@@ -8,15 +8,18 @@ from kantan_agents.support.package_names import lazy_names
 
 if TYPE_CHECKING:
     from kantan_agents.lab.evaluation.comparing.all_of_k import PassesAll, passes_all
+    from kantan_agents.lab.evaluation.comparing.compare_all import Comparisons, compare_all
     from kantan_agents.lab.evaluation.comparing.compare_variants import compare
     from kantan_agents.lab.evaluation.comparing.comparison import Comparison, MetricComparison
     from kantan_agents.lab.evaluation.comparing.preference import preferred
 
 __all__ = [
     "Comparison",
+    "Comparisons",
     "MetricComparison",
     "PassesAll",
     "compare",
+    "compare_all",
     "passes_all",
     "preferred",
 ]
@@ -24,6 +27,7 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
+        "kantan_agents.lab.evaluation.comparing.compare_all": ("Comparisons", "compare_all"),
         "kantan_agents.lab.evaluation.comparing.compare_variants": ("compare",),
         "kantan_agents.lab.evaluation.comparing.comparison": ("Comparison", "MetricComparison"),
         "kantan_agents.lab.evaluation.comparing.all_of_k": ("PassesAll", "passes_all"),

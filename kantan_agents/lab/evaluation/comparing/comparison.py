@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import attrs
 
@@ -14,6 +14,14 @@ from kantan_agents.lab.evaluation.experiment.results import Better
 from kantan_agents.support.nearest import nearest
 
 Verdict = Literal["better", "worse", "cannot tell"]
+
+Looks = Literal["one", "any"]
+"""How often one looks at verdicts: once, or at any time while cases are added."""
+
+_NOTES: Final[Mapping[Looks, str]] = {
+    "one": 'for one look; to add cases and look again, compare with looks "any" from the first look on',
+    "any": "at any look: you may add cases and look again",
+}
 
 
 @attrs.frozen
@@ -30,7 +38,7 @@ class MetricComparison:
         independent: Number of these that are independent: cases, or conversations of several cases.
         mean_a: Mean over these cases, repeats averaged first; None without cases.
         mean_b: The same for ``b``.
-        difference: ``mean_b`` minus ``mean_a``.
+        difference: ``mean_b`` minus ``mean_a``; at any look, each conversation counts once.
         low: Lower bound of the interval of the difference; None if it cannot be known.
         high: Upper bound.
         p: The p of the hypothesis that they do not differ.
@@ -104,6 +112,10 @@ class Comparison:
         failed_scores: For each metric with failed scores, their number for each variant; these cases are left
             out.
         level: The confidence level.
+        looks: ``"one"`` if the verdicts hold for one look, ``"any"`` if they hold at any look while cases
+            are added.
+        is_order_known: Whether it is known in which order the cases were run. If not, the order of the
+            dataset is taken for it, where ``looks`` is ``"any"``.
     """
 
     a: str
@@ -114,11 +126,34 @@ class Comparison:
     failed: Mapping[str, int]
     failed_scores: Mapping[str, Mapping[str, int]]
     level: float
+    looks: Looks = "one"
+    is_order_known: bool = True
+
+    @property
+    def note(self) -> str:
+        """For how many looks the verdicts hold."""
+        if self.looks == "one" or self.is_order_known:
+            return _NOTES[self.looks]
+        return f"{_NOTES[self.looks]} at the end of the dataset, as the order of the runs is not known"
 
     @property
     def lines(self) -> tuple[str, ...]:
         """The verdicts, one for each metric, and the number of failed runs."""
-        lines = [one.text for one in self.metrics if one.is_notable]
+        return (*(one.text for one in self.metrics if one.is_notable), *self._failures)
+
+    @property
+    def lines_of_variant(self) -> tuple[str, ...]:
+        """The same, where each line names the variant: for those of several variants."""
+        texts = (
+            one.text if one.verdict != "cannot tell" else f"{self.b} on {one.text}"
+            for one in self.metrics
+            if one.is_notable
+        )
+        return (*texts, *self._failures)
+
+    @property
+    def _failures(self) -> tuple[str, ...]:
+        lines = []
         for name, count in self.failed.items():
             if count:
                 lines.append(f"{count} failed {'run' if count == 1 else 'runs'} of {name} without scores")
@@ -132,8 +167,8 @@ class Comparison:
 
     @property
     def text(self) -> str:
-        """The verdicts on one line."""
-        return "; ".join(self.lines)
+        """The verdicts on one line, and for how many looks they hold."""
+        return "; ".join((*self.lines, self.note))
 
     def __getitem__(self, metric: str) -> MetricComparison:
         """Return the comparison by a metric.
@@ -156,8 +191,7 @@ class Comparison:
         """Return it as JSON data, with the verdicts as text."""
         data = attrs.asdict(self)
         data["metrics"] = [{**attrs.asdict(one), "text": one.text} for one in self.metrics]
-        data["text"] = self.text
-        return data
+        return {**data, "note": self.note, "text": self.text}
 
 
 def _figures(one: MetricComparison, *, turned: bool) -> str:

@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from kantan_agents.lab.rollout.evidence.running import Flags, Floats, running_mean
+from kantan_agents.lab.betting.running import Flags, Floats, running_mean
 
 EFFECTS: Final = tuple(2.0**-power for power in range(9))
 """The gamblers: each bets as would be best if the mean were so many standard deviations above 0."""
