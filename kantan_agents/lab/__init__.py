@@ -60,6 +60,7 @@ if TYPE_CHECKING:
         remove_label,
         simulated,
         write_report,
+        write_report_of_all,
     )
     from kantan_agents.lab.improve import (
         Candidate,
@@ -234,6 +235,7 @@ __all__ = [
     "stop_async",
     "what_if",
     "write_report",
+    "write_report_of_all",
 ]
 
 __getattr__, __dir__ = lazy_names(
@@ -287,6 +289,7 @@ __getattr__, __dir__ = lazy_names(
             "remove_label",
             "simulated",
             "write_report",
+            "write_report_of_all",
         ),
         "kantan_agents.lab.improve": (
             "Candidate",

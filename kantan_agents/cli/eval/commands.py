@@ -19,20 +19,21 @@ app = new_group()
 
 
 # Typer reads these annotations at run time; older versions do not support `X | None` on Python 3.10.
-AArgument = Annotated[
-    str,
-    typer.Argument(metavar="A", help="The variant to compare with: its name, or EVALUATION:VARIANT."),
-]
-BArgument = Annotated[
-    str,
-    typer.Argument(metavar="B", help="The variant that the verdicts are about, named in the same way."),
+NamesArgument = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Argument(
+        metavar="[A] [B]...",
+        help="The variant to compare with, and those that the verdicts are about: their names, or "
+        "EVALUATION:VARIANT. With A alone, all others of its evaluation; without names, all with the first.",
+        show_default=False,
+    ),
 ]
 EvaluationOption = Annotated[
     Optional[str],  # noqa: UP045
     typer.Option(
         "--evaluation",
         metavar="NAME",
-        help="The evaluation that A and B belong to; by default the newest.",
+        help="The evaluation that the variants belong to; by default the newest.",
         show_default=False,
     ),
 ]
@@ -43,6 +44,15 @@ MetricsOption = Annotated[
         metavar="METRIC",
         help="Compare by this metric only; may be repeated. Fewer metrics find smaller differences.",
         show_default=False,
+    ),
+]
+LooksOption = Annotated[
+    str,
+    typer.Option(
+        "--looks",
+        metavar="one|any",
+        help="Whether the verdicts hold for one look, or at any look while you add cases. Such verdicts take "
+        "about twice as many cases.",
     ),
 ]
 EvaluationArgument = Annotated[
@@ -159,8 +169,7 @@ def show(
 
 @app.command()
 def compare(
-    a: AArgument,
-    b: BArgument,
+    names: NamesArgument = None,
     db: DatabaseOption = DATABASE,
     evaluation: EvaluationOption = None,
     metric: MetricsOption = None,
@@ -174,12 +183,13 @@ def compare(
             show_default=False,
         ),
     ] = None,
+    looks: LooksOption = "one",
     as_json: JsonOption = False,
 ) -> None:
-    """Compare two variants, case by case: is B better, worse, or can nobody tell yet?
+    """Compare variants, case by case: is B better than A, worse, or can nobody tell yet?
 
     Differences are B minus A. The p values are adjusted for the number of
-    metrics.
+    metrics, and for that of variants if there are more than two.
 
     Exit codes: 0 compared, 1 a condition of --fail-if is met, 2 bad arguments
     or database, or nothing to compare.
@@ -188,26 +198,26 @@ def compare(
 
     conditions = read_conditions(fail_if or ())
 
-    from kantan_agents.cli.eval.compare_variants import compare_variants
+    from kantan_agents.cli.eval.compare_several import compare_named
 
-    compare_variants(db, (a, b), evaluation, metric, conditions, as_json=as_json)
+    compare_named(db, names or (), evaluation, metric, conditions, looks, as_json=as_json)
 
 
 @app.command()
 def report(
-    a: AArgument,
-    b: BArgument,
     output: Annotated[
         str,
         typer.Option("--output", "-o", metavar="FILE.html", help="The file to write.", show_default=False),
     ],
+    names: NamesArgument = None,
     db: DatabaseOption = DATABASE,
     evaluation: EvaluationOption = None,
     metric: MetricsOption = None,
+    looks: LooksOption = "one",
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Write the comparison of two variants as one HTML page, with charts and the cases behind them.
+    """Write the comparison of variants as one HTML page, with charts and the cases behind them.
 
     The page needs no network. It has inputs and outputs in clear text.
 
@@ -216,7 +226,7 @@ def report(
     """
     from kantan_agents.cli.eval.report_comparison import report_comparison
 
-    report_comparison(db, (a, b), evaluation, metric, output, force=force, as_json=as_json)
+    report_comparison(db, names or (), evaluation, metric, looks, output, force=force, as_json=as_json)
 
 
 @app.command()

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import typer
 from rich.text import Text
 
 from kantan_agents.cli.eval.conditions import Condition, check_conditions, met_conditions
-from kantan_agents.cli.eval.find_variants import FoundVariant, find_variant
+from kantan_agents.cli.eval.find_variants import FoundVariant
 from kantan_agents.cli.eval.show_evaluation import print_section, trace_note
 from kantan_agents.cli.terminal.console import ACCENT, BAD, GOOD, LABEL, pairs, wide_terminal
 from kantan_agents.cli.terminal.failures import EXIT_FAILED
 from kantan_agents.cli.terminal.plain import json_text, one_line
 from kantan_agents.cli.terminal.rows import Column, cell, line_width, print_lines, row_lines
 from kantan_agents.cli.terminal.show_quantities import count_text, counted
-from kantan_agents.cli.traces.open_store import open_store
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.lab.evaluation import Comparison, MetricComparison, compare
 from kantan_agents.lab.evaluation.comparing.changed_cases import ChangedCase, changed_cases
@@ -28,30 +27,29 @@ from kantan_agents.lab.evaluation.comparing.number_texts import (
     score_text,
 )
 
+if TYPE_CHECKING:
+    from kantan_agents.lab.evaluation.comparing.comparison import Looks
+
 _MOST: Final = 5
 _STYLES: Final = {"better": GOOD, "worse": BAD, "cannot tell": LABEL}
 
 
 def compare_variants(
-    path: Path,
-    names: tuple[str, str],
-    evaluation: str | None,
+    found: Sequence[FoundVariant],
     metrics: Sequence[str] | None,
     conditions: Sequence[Condition],
+    looks: str,
     *,
     as_json: bool,
 ) -> None:
     """Print the comparison of two variants.
 
     Raises:
-        EvaluationNotFoundError: E104, there is no such evaluation or variant.
         NotComparableError: E105, they have no case in common.
         InvalidOptionError: E75, there is no such metric.
-        TraceDatabaseError: E60, the database cannot be used.
         typer.Exit: A condition is met.
     """
-    found = find_both(path, names, evaluation)
-    comparison = compared(found, metrics)
+    comparison = compared(found, metrics, looks)
     check_conditions(conditions, comparison)
     changes = changed_cases(comparison, found[0].results, found[1].results)
     if as_json:
@@ -68,30 +66,30 @@ def compare_variants(
         raise typer.Exit(EXIT_FAILED)
 
 
-def find_both(
-    path: Path, names: tuple[str, str], evaluation: str | None
-) -> tuple[FoundVariant, FoundVariant]:
-    """Return the two variants; arguments and errors as for ``find_variant``."""
-    store = open_store(path)
-    return find_variant(store, names[0], evaluation), find_variant(store, names[1], evaluation)
-
-
-def compared(found: tuple[FoundVariant, FoundVariant], metrics: Sequence[str] | None) -> Comparison:
+def compared(found: Sequence[FoundVariant], metrics: Sequence[str] | None, looks: str) -> Comparison:
     """Return the comparison of two variants by these metrics, or by all.
 
     Raises:
         NotComparableError: E105, they have no case in common.
-        InvalidOptionError: E75, there is no such metric.
+        InvalidOptionError: E75, there is no such metric, or ``looks`` is something else.
     """
+    a, b = (one.results for one in found)
+    with options_named():
+        return compare(a, b, metrics=metrics or None, looks=cast("Looks", looks))
+
+
+@contextmanager
+def options_named() -> Iterator[None]:
+    """Name the options of the command in errors, instead of the arguments of ``compare``."""
     try:
-        return compare(found[0].results, found[1].results, metrics=metrics or None)
+        yield
     except InvalidOptionError as error:
-        option = "--metric" if error.option == "metrics" else error.option
+        option = {"metrics": "--metric", "looks": "--looks"}.get(error.option, error.option)
         raise InvalidOptionError(option=option, reason=error.reason) from error
 
 
 def _show(
-    found: tuple[FoundVariant, FoundVariant],
+    found: Sequence[FoundVariant],
     comparison: Comparison,
     changes: Mapping[str, Sequence[ChangedCase]],
 ) -> None:
@@ -105,28 +103,29 @@ def _show(
         cases += f"; {counted(len(comparison.unpaired), 'case')} of one of them only are left out"
     console.print(pairs([*facts, ("cases", cases)]))
     console.print()
-    rows = [_row(one) for one in comparison.metrics]
-    print_lines(console, row_lines(_columns(comparison), rows, line_width(console)))
-    print_section("Verdict", comparison.lines)
+    rows = [row_of(one) for one in comparison.metrics]
+    print_lines(console, row_lines(columns_of(comparison.level), rows, line_width(console)))
+    print_section("Verdict", (*comparison.lines, comparison.note))
     for metric, cases_of_metric in changes.items():
         print_section(_title(comparison[metric]), _changes(cases_of_metric))
 
 
-def _columns(comparison: Comparison) -> list[Column]:
-    level = f"{comparison.level:.0%} interval"
+def columns_of(level: float) -> list[Column]:
+    """Return the columns of a table of metrics."""
     return [
         Column("metric", longest=24),
         Column("a", right=True, named=True),
         Column("b", right=True, named=True),
         Column("difference", right=True, named=True),
-        Column(level, right=True, named=True),
+        Column(f"{level:.0%} interval", right=True, named=True),
         Column("p", right=True, named=True),
         Column("win/tie/loss", right=True, named=True, drop=1),
         Column("verdict"),
     ]
 
 
-def _row(one: MetricComparison) -> list[Text]:
+def row_of(one: MetricComparison) -> list[Text]:
+    """Return the cells of a metric."""
     return [
         cell(one.metric, ACCENT),
         cell(score_text(one.mean_a) or "-"),

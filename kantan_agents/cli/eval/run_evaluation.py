@@ -31,11 +31,13 @@ from kantan_agents.errors import (
 )
 from kantan_agents.lab.evaluation import (
     Comparison,
+    Comparisons,
     Dataset,
     Evaluation,
     Progress,
     SealedDataset,
     compare,
+    compare_all,
     evaluate,
 )
 
@@ -116,13 +118,13 @@ def run_evaluation(asked: EvaluationArguments, *, quiet: bool, as_json: bool) ->
         raise typer.Exit(EXIT_FAILED if is_budget else EXIT_USAGE)
 
 
-def _compared(evaluation: Evaluation) -> Comparison | None:
-    """Return the comparison of two variants; None for another number, or if they have no case in common."""
-    if len(evaluation.variants) != 2:  # noqa: PLR2004 - a comparison has two sides
-        return None
-    a, b = evaluation.variants
+def _compared(evaluation: Evaluation) -> Comparison | Comparisons | None:
+    """Return the comparison of all variants with the first; None without a second, or a case in common."""
+    first, *others = (evaluation[name] for name in evaluation.variants)
     try:
-        return compare(evaluation[a], evaluation[b])
+        if len(others) == 1:
+            return compare(first, others[0])
+        return compare_all(first, *others) if others else None
     except NotComparableError:
         return None
 

@@ -19,8 +19,9 @@ Looks = Literal["one", "any"]
 """How often one looks at verdicts: once, or at any time while cases are added."""
 
 _NOTES: Final[Mapping[Looks, str]] = {
-    "one": 'for one look; to add cases and look again, compare with looks "any" from the first look on',
-    "any": "at any look: you may add cases and look again",
+    "one": "the verdicts hold for one look; to add cases and look again, compare with looks "
+    '"any" from the first look on',
+    "any": "the verdicts hold at any look: you may add cases and look again",
 }
 
 
@@ -97,6 +98,11 @@ class MetricComparison:
             more = f"; about {count} more {noun} would show a difference of {number_text(self.wanted, 2)}"
         return f"{self.metric}: cannot tell, the difference is {_figures(self, turned=False)}{more}"
 
+    @property
+    def text_of_variant(self) -> str:
+        """The same, where ``b`` is named in any case."""
+        return f"{self.b} on {self.text}" if self.verdict == "cannot tell" else self.text
+
 
 @attrs.frozen
 class Comparison:
@@ -134,7 +140,7 @@ class Comparison:
         """For how many looks the verdicts hold."""
         if self.looks == "one" or self.is_order_known:
             return _NOTES[self.looks]
-        return f"{_NOTES[self.looks]} at the end of the dataset, as the order of the runs is not known"
+        return f"{_NOTES[self.looks]}, at the end of the dataset, as the order of the runs is not known"
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -144,12 +150,7 @@ class Comparison:
     @property
     def lines_of_variant(self) -> tuple[str, ...]:
         """The same, where each line names the variant: for those of several variants."""
-        texts = (
-            one.text if one.verdict != "cannot tell" else f"{self.b} on {one.text}"
-            for one in self.metrics
-            if one.is_notable
-        )
-        return (*texts, *self._failures)
+        return (*(one.text_of_variant for one in self.metrics if one.is_notable), *self._failures)
 
     @property
     def _failures(self) -> tuple[str, ...]:
