@@ -30,6 +30,7 @@ import time
 import numpy as np
 from rich.console import Console
 
+from benchmarks import looks
 from benchmarks.measure import Rows
 from benchmarks.situations import JUDGED, PAIRED, SYMMETRIC, Floats, labelled
 from kantan_agents.lab.evaluation.statistics import (
@@ -138,7 +139,7 @@ def rows() -> list[Row]:
         )
         for number, situation in enumerate(JUDGED)
     ]
-    return found
+    return [*found, *(Row(*line) for line in looks.lines())]
 
 
 def speed() -> tuple[float, float]:

@@ -22,9 +22,10 @@ app = new_group()
 NamesArgument = Annotated[
     Optional[list[str]],  # noqa: UP045
     typer.Argument(
-        metavar="[A] [B]...",
-        help="The variant to compare with, and those that the verdicts are about: their names, or "
-        "EVALUATION:VARIANT. With A alone, all others of its evaluation; without names, all with the first.",
+        metavar="NAME",
+        help="A, the variant to compare with, and B, or several that the verdicts are about. Each is a name, "
+        "or EVALUATION:VARIANT. After A alone, B are all others of its evaluation; without names, A is its "
+        "first.",
         show_default=False,
     ),
 ]
@@ -47,12 +48,13 @@ MetricsOption = Annotated[
     ),
 ]
 LooksOption = Annotated[
-    str,
+    Optional[str],  # noqa: UP045
     typer.Option(
         "--looks",
         metavar="one|any",
         help="Whether the verdicts hold for one look, or at any look while you add cases. Such verdicts take "
-        "about twice as many cases.",
+        "about twice as many cases. By default any, if cases were added to the evaluation.",
+        show_default=False,
     ),
 ]
 EvaluationArgument = Annotated[
@@ -183,7 +185,7 @@ def compare(
             show_default=False,
         ),
     ] = None,
-    looks: LooksOption = "one",
+    looks: LooksOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Compare variants, case by case: is B better than A, worse, or can nobody tell yet?
@@ -213,7 +215,7 @@ def report(
     db: DatabaseOption = DATABASE,
     evaluation: EvaluationOption = None,
     metric: MetricsOption = None,
-    looks: LooksOption = "one",
+    looks: LooksOption = None,
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:

@@ -30,7 +30,7 @@ def compare_named(
     evaluation: str | None,
     metrics: Sequence[str] | None,
     conditions: Sequence[Condition],
-    looks: str,
+    looks: str | None,
     *,
     as_json: bool,
 ) -> None:
@@ -50,11 +50,13 @@ def compare_named(
         _compare_several(found, compared_all(found, metrics, looks), conditions, as_json=as_json)
 
 
-def compared_all(found: Sequence[FoundVariant], metrics: Sequence[str] | None, looks: str) -> Comparisons:
+def compared_all(
+    found: Sequence[FoundVariant], metrics: Sequence[str] | None, looks: str | None
+) -> Comparisons:
     """Return the comparisons of variants with the first; arguments and errors as for ``compared``."""
     results = [one.results for one in found]
     with options_named():
-        return compare_all(*results, metrics=metrics or None, looks=cast("Looks", looks))
+        return compare_all(*results, metrics=metrics or None, looks=cast("Looks | None", looks))
 
 
 def _compare_several(
@@ -77,9 +79,9 @@ def _compare_several(
         typer.echo(json_text(data, default=str))
     else:
         _show(found, comparisons)
-    met = [(condition, one) for each in comparisons for condition, one in met_conditions(conditions, each)]
-    for condition, one in met:
-        typer.echo(one_line(f"failed {condition} with {one.b}: {one.text}"), err=True)
+    met = [one for each in comparisons for one in met_conditions(conditions, each)]
+    for condition, metric in met:
+        typer.echo(one_line(f"failed {condition} with {metric.b}: {metric.text}"), err=True)
     if met:
         raise typer.Exit(EXIT_FAILED)
 

@@ -38,7 +38,7 @@ def compare_variants(
     found: Sequence[FoundVariant],
     metrics: Sequence[str] | None,
     conditions: Sequence[Condition],
-    looks: str,
+    looks: str | None,
     *,
     as_json: bool,
 ) -> None:
@@ -66,7 +66,7 @@ def compare_variants(
         raise typer.Exit(EXIT_FAILED)
 
 
-def compared(found: Sequence[FoundVariant], metrics: Sequence[str] | None, looks: str) -> Comparison:
+def compared(found: Sequence[FoundVariant], metrics: Sequence[str] | None, looks: str | None) -> Comparison:
     """Return the comparison of two variants by these metrics, or by all.
 
     Raises:
@@ -75,7 +75,7 @@ def compared(found: Sequence[FoundVariant], metrics: Sequence[str] | None, looks
     """
     a, b = (one.results for one in found)
     with options_named():
-        return compare(a, b, metrics=metrics or None, looks=cast("Looks", looks))
+        return compare(a, b, metrics=metrics or None, looks=cast("Looks | None", looks))
 
 
 @contextmanager

@@ -21,7 +21,7 @@ def report_comparison(
     names: Sequence[str],
     evaluation: str | None,
     metrics: Sequence[str] | None,
-    looks: str,
+    looks: str | None,
     output: str,
     *,
     force: bool,
@@ -42,7 +42,7 @@ def report_comparison(
     results = [one.results for one in found]
     if len(found) == 2:  # noqa: PLR2004 - a pair
         comparison = compared(found, metrics, looks)
-        write_report(comparison, *results, target, cases=cases)
+        write_report(comparison, results[0], results[1], target, cases=cases)
         compared_cases = comparison.cases
         shown = [one.metric for one in comparison]
     else:

@@ -57,7 +57,9 @@ class Comparisons:
         count = f"{len(self.comparisons)} variants" if len(self.comparisons) > 1 else "1 variant"
         adjusted = f"the verdicts are adjusted together for {count} and all metrics ({tests} tests, Holm)"
         known = all(one.is_order_known for one in self.comparisons)
-        looks = attrs.evolve(self.comparisons[0], is_order_known=known).note
+        looks = attrs.evolve(
+            self.comparisons[0], is_order_known=known, is_grown=any(one.is_grown for one in self.comparisons)
+        ).note
         return f"{adjusted}; each interval holds on its own; {looks}"
 
     @property
@@ -111,7 +113,7 @@ def compare_all(
     level: float = 0.95,
     resamples: int = 10_000,
     seed: int = 0,
-    looks: Looks = "one",
+    looks: Looks | None = None,
 ) -> Comparisons:
     """Compare several variants with a control, with one correction for all variants and metrics.
 
@@ -140,8 +142,8 @@ def compare_all(
 
     Source: as for `holm`.
     """
-    how = checked_how(level, resamples, seed, wanted, looks)
     given = _given(control, others)
+    how = checked_how(level, resamples, seed, wanted, looks, given)
     names = _names(given)
     chosen = chosen_metrics(metrics, *given)
     tests = len(chosen) * (len(given) - 1)
@@ -150,7 +152,7 @@ def compare_all(
         compare_pair(given[0], other, (names[0], name), chosen, how)
         for other, name in zip(given[1:], names[1:], strict=True)
     ]
-    return Comparisons(names[0], tuple(judged(pairs)), level, looks)
+    return Comparisons(names[0], tuple(judged(pairs)), level, how.looks)
 
 
 def _given(control: Any, others: Sequence[VariantResults]) -> list[VariantResults]:

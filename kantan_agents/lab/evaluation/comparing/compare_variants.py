@@ -47,7 +47,7 @@ def compare(
     level: float = 0.95,
     resamples: int = 10_000,
     seed: int = 0,
-    looks: Looks = "one",
+    looks: Looks | None = None,
 ) -> Comparison:
     """Compare two variants, case by case.
 
@@ -73,17 +73,18 @@ def compare(
         level: The confidence level.
         resamples: How many resamples the intervals and the tests draw.
         seed: The same seed gives the same result.
-        looks: ``"any"`` for verdicts that hold at any look while cases are added; they take about twice as
-            many cases. Cases count in the order in which their runs began. Scores from 0 to 1 have an
-            interval that holds at all looks at once; other metrics have none, as they have no bounds. The
-            cases of one conversation, and all repeats, belong to one look.
+        looks: ``"one"`` for verdicts that hold for one look, ``"any"`` for those that hold at any look while
+            cases are added; these take about twice as many cases. By default ``"any"`` if cases were added to
+            the evaluation after an earlier start. Cases count in the order in which their runs began. Scores
+            from 0 to 1 have an interval that holds at all looks at once; other metrics have none, as they
+            have no bounds. Add the cases of one conversation together, and all their repeats.
 
     Raises:
         NotComparableError: E105, they have no case or no metric in common.
         InvalidOptionError: E75, an argument is invalid.
     """
-    how = checked_how(level, resamples, seed, wanted, looks)
     check_results(a=a, b=b)
+    how = checked_how(level, resamples, seed, wanted, looks, (a, b))
     names = _names(a, b)
     return judged([compare_pair(a, b, names, chosen_metrics(metrics, a, b), how)])[0]
 
@@ -119,6 +120,7 @@ def compare_pair(
         _failed_scores(metrics, names, a, b),
         how.level,
         how.looks,
+        a.is_grown or b.is_grown,
         is_known,
     )
 

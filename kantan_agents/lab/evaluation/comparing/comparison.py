@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import attrs
 
@@ -17,12 +17,6 @@ Verdict = Literal["better", "worse", "cannot tell"]
 
 Looks = Literal["one", "any"]
 """How often one looks at verdicts: once, or at any time while cases are added."""
-
-_NOTES: Final[Mapping[Looks, str]] = {
-    "one": "the verdicts hold for one look; to add cases and look again, compare with looks "
-    '"any" from the first look on',
-    "any": "the verdicts hold at any look: you may add cases and look again",
-}
 
 
 @attrs.frozen
@@ -120,6 +114,7 @@ class Comparison:
         level: The confidence level.
         looks: ``"one"`` if the verdicts hold for one look, ``"any"`` if they hold at any look while cases
             are added.
+        is_grown: Whether cases were added to an evaluation after an earlier start.
         is_order_known: Whether it is known in which order the cases were run. If not, the order of the
             dataset is taken for it, where ``looks`` is ``"any"``.
     """
@@ -133,14 +128,23 @@ class Comparison:
     failed_scores: Mapping[str, Mapping[str, int]]
     level: float
     looks: Looks = "one"
+    is_grown: bool = False
     is_order_known: bool = True
 
     @property
     def note(self) -> str:
         """For how many looks the verdicts hold."""
-        if self.looks == "one" or self.is_order_known:
-            return _NOTES[self.looks]
-        return f"{_NOTES[self.looks]}, at the end of the dataset, as the order of the runs is not known"
+        if self.looks == "one":
+            if self.is_grown:
+                return "the verdicts hold for one look, and cases were added after an earlier one"
+            return (
+                "the verdicts hold for one look; to add cases and look again, compare with looks "
+                '"any" from the first look on'
+            )
+        note = "the verdicts hold at any look: you may add cases and look again"
+        if self.is_order_known:
+            return note
+        return f"{note}, at the end of the dataset, as the order of the runs is not known"
 
     @property
     def lines(self) -> tuple[str, ...]:

@@ -27,8 +27,10 @@ class How:
     looks: Looks
 
 
-def checked_how(level: Any, resamples: Any, seed: Any, wanted: Any, looks: Any) -> How:
-    """Return how variants are compared.
+def checked_how(
+    level: Any, resamples: Any, seed: Any, wanted: Any, looks: Any, given: Iterable[VariantResults]
+) -> How:
+    """Return how the given variants are compared.
 
     Raises:
         InvalidOptionError: E75, an argument is invalid.
@@ -36,6 +38,8 @@ def checked_how(level: Any, resamples: Any, seed: Any, wanted: Any, looks: Any) 
     if not 0 < checked_number("level", level, above_zero=True) < 1:
         raise InvalidOptionError(option="level", reason=f"must be between 0 and 1, not {level}")
     _check_wanted(wanted)
+    if looks is None:
+        looks = "any" if any(one.is_grown for one in given) else "one"
     if looks not in ("one", "any"):
         raise InvalidOptionError(option="looks", reason=f'must be "one" or "any", not {shown(looks)}')
     return How(level, checked_int("resamples", resamples, 1), checked_int("seed", seed, 0), wanted, looks)

@@ -52,7 +52,8 @@ def write_report_of_all(
 def page_of_all(comparisons: Comparisons, results: Sequence[VariantResults], cases: Iterable[Case]) -> str:
     """Return the whole page; the arguments are those of ``write_report_of_all``."""
     known = {(case.id, case.hash): case for case in cases}
-    rows, sections = [], []
+    rows: list[tuple[str, str]] = []
+    sections: list[str] = []
     for comparison, other in zip(comparisons, results[1:], strict=True):
         for one in metric_data(comparison, results[0], other):
             number = len(rows)
