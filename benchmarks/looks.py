@@ -76,7 +76,7 @@ def verdicts_at_any_look(situation: int, repeats: int, size: int) -> float:
 
 
 def verdicts_after_one_look(situation: int, repeats: int, size: int) -> float:
-    """Return the share of verdicts: of one look at half of the cases, or of any look after more were added."""
+    """Return the share of verdicts: of one look at half of the cases, or of any look after it."""
     bound = _bound(situation)
     drawn = _drawn(situation, size, repeats)
     return float(

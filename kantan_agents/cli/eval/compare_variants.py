@@ -105,9 +105,18 @@ def _show(
     console.print()
     rows = [row_of(one) for one in comparison.metrics]
     print_lines(console, row_lines(columns_of(comparison.level), rows, line_width(console)))
-    print_section("Verdict", (*comparison.lines, comparison.note))
+    print_section("Verdict", (*comparison.lines, comparison.note, *_other_variants(found)))
     for metric, cases_of_metric in changes.items():
         print_section(_title(comparison[metric]), _changes(cases_of_metric))
+
+
+def _other_variants(found: Sequence[FoundVariant]) -> list[str]:
+    """Return that a pair was picked out of several variants, if it was."""
+    a, b = (one.evaluation for one in found)
+    others = len(a.variants) - 2
+    if a.name != b.name or others < 1:
+        return []
+    return [f"{a.name} has {counted(others, 'more variant')}; `eval compare` without B adjusts for all"]
 
 
 def columns_of(level: float) -> list[Column]:
