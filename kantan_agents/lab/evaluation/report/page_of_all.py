@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterable, Sequence
 
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.lab.evaluation.comparing.compare_all import Comparisons
 from kantan_agents.lab.evaluation.comparing.comparison import MetricComparison
 from kantan_agents.lab.evaluation.comparing.number_texts import sentence
+from kantan_agents.lab.evaluation.comparing.several_variants import Comparisons
 from kantan_agents.lab.evaluation.dataset.case import Case
 from kantan_agents.lab.evaluation.experiment.results import VariantResults
 from kantan_agents.lab.evaluation.report.charts.forest import ForestRow, forest_plot

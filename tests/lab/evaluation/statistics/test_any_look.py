@@ -46,7 +46,8 @@ def test_p_never_rises_as_cases_are_added_and_the_interval_never_grows(
     if bound is not None:
         first, last = looks[0].interval, looks[-1].interval
         assert first is not None and last is not None
-        assert first.low <= last.low + 0.01 and last.high <= first.high + 0.01
+        # Bounds are found with a precision of a fiftieth of the standard error.
+        assert first.low <= last.low + 0.03 and last.high <= first.high + 0.03
 
 
 @given(GRADES)
