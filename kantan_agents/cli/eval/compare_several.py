@@ -94,7 +94,7 @@ def _show(found: Sequence[FoundVariant], comparisons: Comparisons) -> None:
     console.print(pairs([("control", shown[0]), ("variants", ", ".join(shown[1:])), ("cases", cases)]))
     console.print()
     columns = [Column("variant", longest=24), *columns_of(comparisons.level)]
-    # The variants of one metric stand below each other: that is what one looks for.
+    # By metric, so that its variants are below each other.
     metrics = dict.fromkeys(one.metric for one in comparisons.rows)
     rows = [
         [cell(one.b), *row_of(one)] for metric in metrics for one in comparisons.rows if one.metric == metric

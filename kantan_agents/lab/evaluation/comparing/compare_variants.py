@@ -59,9 +59,9 @@ def compare(
     Holm's adjustment for all metrics that are compared, and its interval excludes 0. Otherwise the answer is
     "cannot tell", with the number of cases that it would take.
 
-    That holds for one look. Whoever adds cases until a verdict is clear, and looks ten times, gets a false
-    one in 16 of 100 experiments. Then use ``looks="any"``, from the first look on. `compare_all` compares
-    more than two variants.
+    That holds for one look. If you add cases until a verdict is clear, and look ten times, it is false in 18
+    of 100 experiments without a difference. Use ``looks="any"`` then, from the first look on. `compare_all`
+    compares more than two variants.
 
     Args:
         a: The results to compare with, such as ``evaluation["v1"]``.

@@ -60,7 +60,7 @@ def page_of_all(comparisons: Comparisons, results: Sequence[VariantResults], cas
             rows.append((one.compared.metric, table_row(number, one.compared, of=comparison.b)))
             if one.compared.is_notable:
                 sections.append(metric_section(number, one, known, of=comparison.b))
-    # The variants of one metric stand below each other.
+    # By metric, so that its variants are below each other.
     metrics = dict.fromkeys(metric for metric, _ in rows)
     ordered = "\n".join(row for wanted in metrics for metric, row in rows if metric == wanted)
     control = inline(comparisons.control)

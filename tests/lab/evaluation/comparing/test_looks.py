@@ -15,9 +15,9 @@ from kantan_agents.traces.ids import new_run_id, trace_id_of
 from tests.lab.evaluation.comparing.scores import result, results, variant_of
 
 
-def recorded(values: Sequence[float], variant: str = "v1", **more: float) -> VariantResults:
+def recorded(values: Sequence[float], variant: str = "v1") -> VariantResults:
     """Return results whose traces say in which order they were run: the last case first."""
-    given = results(values, variant, **more)
+    given = results(values, variant)
     ids = [trace_id_of(new_run_id()) for _ in values][::-1]
     made = [attrs.evolve(one, trace_id=trace) for one, trace in zip(given.results, ids, strict=True)]
     return attrs.evolve(given, results=tuple(made))

@@ -42,7 +42,7 @@ def test_p_never_rises_as_cases_are_added_and_the_interval_never_grows(
 ) -> None:
     looks = [any_look(differences[:size], bound=bound) for size in range(1, len(differences) + 1)]
     ps = [one.p for one in looks]
-    assert ps == sorted(ps, reverse=True)
+    assert ps == pytest.approx(sorted(ps, reverse=True))
     if bound is not None:
         first, last = looks[0].interval, looks[-1].interval
         assert first is not None and last is not None
