@@ -9,7 +9,7 @@ import attrs
 
 from kantan_agents.lab.evaluation.comparing.comparison import MetricComparison
 from kantan_agents.lab.evaluation.comparing.paired_values import FIGURES, PairedValues
-from kantan_agents.lab.evaluation.statistics import any_look
+from kantan_agents.lab.evaluation.statistics import any_look, more_cases_at_any_look
 
 # Equal up to rounding: means of repeats are sums divided by their number.
 _EQUAL: Final = 1e-12
@@ -34,12 +34,13 @@ def at_any_look(
     places = sorted(range(len(values.cases)), key=lambda place: order[values.cases[place]])
     scale = max(map(abs, (*values.a, *values.b)))
     differences = [values.b[place] - values.a[place] for place in places]
-    found = any_look(
+    units = (
         [0.0 if abs(each) <= _EQUAL * scale else each for each in differences],
         [values.conversations[place] for place in places],
-        bound=1.0 if _is_share(values) else None,
-        level=level,
     )
+    bound = 1.0 if _is_share(values) else None
+    found = any_look(*units, bound=bound, level=level)
+    more = more_cases_at_any_look(units[0], one.wanted or 0.0, units[1], bound=bound, level=level)
     interval = found.interval if found.interval is None or found.interval.low <= found.interval.high else None
     # If the difference has changed while cases were added, the evidence may be for the other direction.
     is_evidence = found.direction * found.mean > 0 and interval == found.interval
@@ -50,7 +51,7 @@ def at_any_look(
         high=None if interval is None else interval.high,
         p=found.p if is_evidence else 1.0,
         detectable=None,
-        more_cases=None,
+        more_cases=more,
     )
 
 

@@ -54,8 +54,7 @@ class Comparisons:
     def note(self) -> str:
         """What the verdicts are adjusted for, and for how many looks they hold."""
         tests = sum(one.p_adjusted is not None for one in self.rows)
-        count = f"{len(self.comparisons)} variants" if len(self.comparisons) > 1 else "1 variant"
-        adjusted = f"the verdicts are adjusted together for {count} and all metrics ({tests} {'test' if tests == 1 else 'tests'}, Holm)"
+        adjusted = f"the verdicts are adjusted for all variants and metrics together (Holm over {tests})"
         known = all(one.is_order_known for one in self.comparisons)
         looks = attrs.evolve(
             self.comparisons[0], is_order_known=known, is_grown=any(one.is_grown for one in self.comparisons)

@@ -90,12 +90,23 @@ def test_a_case_is_at_the_place_of_its_last_run() -> None:
     assert compare(a, attrs.evolve(b, results=tuple(again)), metrics="help", looks="any")["help"].p == late
 
 
+def test_it_is_said_how_many_more_cases_it_takes_at_any_look() -> None:
+    a, _ = flips(40, 0.0)
+    once, always = (
+        compare(results(a), results(a[::-1], "v2"), metrics="help", looks=looks)["help"]  # type: ignore[arg-type]
+        for looks in ("one", "any")
+    )
+    assert once.more_cases is not None and always.more_cases is not None
+    assert once.more_cases < always.more_cases < 3 * once.more_cases
+    assert "more cases would show a difference of 0.05" in always.text
+
+
 def test_what_has_no_bounds_has_a_verdict_without_an_interval() -> None:
     drawn = random.Random(2)
     many = [result(str(case), 0.5, input_tokens=100 + drawn.randrange(50)) for case in range(60)]
     few = [result(str(case), 0.5, variant="v2", input_tokens=70 + drawn.randrange(50)) for case in range(60)]
     found = compare(variant_of(many), variant_of(few, "v2"), looks="any")["tokens"]
-    assert (found.verdict, found.low, found.high, found.more_cases) == ("better", None, None, None)
+    assert (found.verdict, found.low, found.high) == ("better", None, None)
     assert "v2 better on tokens by " in found.text
     assert found.difference == pytest.approx(found.mean_b - found.mean_a)  # type: ignore[operator]
 

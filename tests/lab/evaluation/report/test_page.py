@@ -295,7 +295,7 @@ def test_the_page_of_several_variants_has_each_verdict_once_and_links_to_its_cas
     for one in comparisons.rows:
         if one.is_notable:
             assert one.text_of_variant in texts
-    assert "adjusted together for 2 variants" in texts
+    assert "adjusted for all variants and metrics together (Holm over" in texts
 
 
 def test_a_page_needs_the_results_of_all_variants(tmp_path: Path) -> None:

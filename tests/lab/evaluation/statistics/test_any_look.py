@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kantan_agents.lab.betting.wealth import EFFECTS, FIRST_WEALTH
-from kantan_agents.lab.evaluation.statistics import any_look
+from kantan_agents.lab.evaluation.statistics import any_look, more_cases_at_any_look
 
 GRADES = st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.25, 1.0]), min_size=1, max_size=40)
 ANY = st.lists(st.floats(-1e6, 1e6).map(lambda one: round(one, 3)), min_size=1, max_size=40)
@@ -80,6 +80,30 @@ def test_a_conversation_is_one_value_at_the_place_of_its_last_case() -> None:
     found = any_look([1.0, 0.5, 0.0, -1.0], ["a", None, "a", None], bound=1.0)
     assert found == any_look([0.5, 0.5, -1.0], bound=1.0)
     assert found.units == 3
+
+
+@pytest.mark.parametrize("bound", [None, 1.0])
+def test_so_many_cases_show_the_difference_in_most_experiments(bound: float | None) -> None:
+    random = np.random.default_rng(1)
+
+    def drawn(size: int) -> list[float]:
+        return random.choice([-1.0, 0.0, 1.0], size, p=[0.05, 0.7, 0.25]).tolist()  # type: ignore[no-any-return]
+
+    few = drawn(40)
+    more = more_cases_at_any_look(few, 0.2, bound=bound)
+    assert more is not None
+    found = [any_look(drawn(40 + more), bound=bound).p <= 0.05 for _ in range(40)]
+    assert 0.6 < np.mean(found) < 1
+    assert more_cases_at_any_look(few * 100, 0.2, bound=bound) == 0
+    whole = more_cases_at_any_look(
+        [one for one in few for _ in "ab"], 0.2, sorted([*range(40)] * 2), bound=bound
+    )
+    assert whole == pytest.approx(2 * more, abs=1)
+
+
+@pytest.mark.parametrize(("differences", "wanted"), [([0.5], 0.1), ([0.5, 0.5], 0.1), ([0.5, 0.0], 0.0)])
+def test_what_cannot_be_known_is_no_number(differences: list[float], wanted: float) -> None:
+    assert more_cases_at_any_look(differences, wanted, bound=1.0) is None
 
 
 def test_equal_sides_say_nothing() -> None:
