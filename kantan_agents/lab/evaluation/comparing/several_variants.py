@@ -120,7 +120,7 @@ def compare_all(
         print(compare_all(evaluation["v1"], evaluation["v2"], evaluation["v3"])["v3"].text)
 
     Ten variants that are no better than the control are ten chances of a false verdict: compared one by one,
-    one of them is called better or worse in 20 of 100 experiments. Here it is in at most 5, whatever the
+    one of them is called better or worse in 26 of 100 experiments. Here it is in at most 5, whatever the
     variants and the metrics have in common. The more there are, the larger a difference must be: name the
     ``metrics`` that decide.
 
