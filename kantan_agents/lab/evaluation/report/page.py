@@ -147,11 +147,10 @@ def table_of(rows: str, a: str, b: str, level: float) -> str:
     """
     columns = ["metric", a, b, "difference", f"{level:.0%} interval", "p", "cases", "verdict"]
     heads = "".join(f'<th scope="col">{column}</th>' for column in columns)
-    tests = "metrics" if b != "variant" else "variants and metrics"
     return f"""<div class="wide" role="region" aria-label="Table of metrics" tabindex="0">
 <table class="numbers">
 <caption>Means over the cases. The difference is {b} minus {a}, with its {level:.0%} interval. The p values
-are adjusted for the number of {tests} (Holm).</caption>
+are adjusted for the number of rows (Holm).</caption>
 <thead><tr>{heads}</tr></thead>
 <tbody>
 {rows}

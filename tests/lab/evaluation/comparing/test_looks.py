@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Sequence
+from typing import Any
 
 import attrs
 import pytest
 
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.lab import VariantResults, compare
+from kantan_agents.lab import Comparison, VariantResults, compare
 from kantan_agents.traces.ids import new_run_id, trace_id_of
 from tests.lab.evaluation.comparing.scores import result, results, variant_of
 
@@ -23,6 +24,10 @@ def recorded(values: Sequence[float], variant: str = "v1") -> VariantResults:
     return attrs.evolve(given, results=tuple(made))
 
 
+def compared(*given: VariantResults, **more: Any) -> Comparison:
+    return compare(*given, resamples=500, **more)
+
+
 def flips(count: int, gain: float, seed: int = 1) -> tuple[list[float], list[float]]:
     drawn = random.Random(seed)
     before = [float(drawn.random() < 0.5) for _ in range(count)]
@@ -31,12 +36,12 @@ def flips(count: int, gain: float, seed: int = 1) -> tuple[list[float], list[flo
 
 def test_a_clear_difference_is_a_verdict_at_any_look() -> None:
     a, b = flips(80, 0.5)
-    comparison = compare(recorded(a), recorded(b, "v2"), metrics="help", looks="any")
+    comparison = compared(recorded(a), recorded(b, "v2"), metrics="help", looks="any")
     found = comparison["help"]
     assert found.verdict == "better"
     assert found.low is not None and found.high is not None and found.difference is not None
     assert 0 < found.low < found.difference < found.high
-    once = compare(recorded(a), recorded(b, "v2"), metrics="help")["help"]
+    once = compared(recorded(a), recorded(b, "v2"), metrics="help")["help"]
     assert once.low is not None and found.low < once.low
     assert comparison.text.endswith("the verdicts hold at any look: you may add cases and look again")
     data = json.loads(json.dumps(comparison.to_dict()))
@@ -44,7 +49,7 @@ def test_a_clear_difference_is_a_verdict_at_any_look() -> None:
 
 
 def test_the_text_says_that_a_verdict_holds_for_one_look() -> None:
-    comparison = compare(*(results(values, name) for values, name in zip(flips(9, 0.1), "ab", strict=True)))
+    comparison = compared(*(results(values, name) for values, name in zip(flips(9, 0.1), "ab", strict=True)))
     assert comparison.looks == "one"
     assert comparison.text.endswith(
         'hold for one look; to add cases and look again, compare with looks "any" from the first look on'
@@ -55,7 +60,7 @@ def test_a_verdict_remains_when_cases_without_a_difference_are_added() -> None:
     a, b = flips(60, 0.5)
     same = [0.0, 1.0] * 15
     small = [
-        compare(results(one), results(other, "v2"), metrics="help", looks="any")["help"]
+        compared(results(one), results(other, "v2"), metrics="help", looks="any")["help"]
         for one, other in ((a, b), (a + same, b + same))
     ]
     assert [one.verdict for one in small] == ["better", "better"]
@@ -65,9 +70,9 @@ def test_a_verdict_remains_when_cases_without_a_difference_are_added() -> None:
 def test_the_cases_count_in_the_order_in_which_they_were_run() -> None:
     # The first cases of the dataset, which were run last, are worse.
     a, b = [1.0] * 10 + [0.0] * 60, [0.0] * 10 + [1.0] * 60
-    known = compare(recorded(a), recorded(b, "v2"), metrics="help", looks="any")
-    turned = compare(results(a[::-1]), results(b[::-1], "v2"), metrics="help", looks="any")
-    unknown = compare(results(a), results(b, "v2"), metrics="help", looks="any")
+    known = compared(recorded(a), recorded(b, "v2"), metrics="help", looks="any")
+    turned = compared(results(a[::-1]), results(b[::-1], "v2"), metrics="help", looks="any")
+    unknown = compared(results(a), results(b, "v2"), metrics="help", looks="any")
     assert (known.is_order_known, unknown.is_order_known) == (True, False)
     assert "at the end of the dataset, as the order of the runs is not known" in unknown.note
     assert known["help"].p == turned["help"].p != unknown["help"].p
@@ -75,25 +80,25 @@ def test_the_cases_count_in_the_order_in_which_they_were_run() -> None:
 
 def test_evidence_for_the_other_direction_is_none() -> None:
     a, b = [1.0] * 30 + [0.0] * 60, [0.0] * 30 + [1.0] * 60
-    found = compare(results(a), results(b, "v2"), metrics="help", looks="any")["help"]
+    found = compared(results(a), results(b, "v2"), metrics="help", looks="any")["help"]
     assert (found.verdict, found.p, found.low) == ("cannot tell", 1.0, None)
 
 
 def test_a_case_is_at_the_place_of_its_last_run() -> None:
     a = recorded([1.0] * 20 + [0.0] * 40)
     b = recorded([0.0] * 20 + [1.0] * 40, "v2")
-    late = compare(a, b, metrics="help", looks="any")["help"].p
+    late = compared(a, b, metrics="help", looks="any")["help"].p
     again = [
         attrs.evolve(one, trace_id=trace_id_of(new_run_id())) if number < 20 else one
         for number, one in enumerate(b.results)
     ]
-    assert compare(a, attrs.evolve(b, results=tuple(again)), metrics="help", looks="any")["help"].p == late
+    assert compared(a, attrs.evolve(b, results=tuple(again)), metrics="help", looks="any")["help"].p == late
 
 
 def test_it_is_said_how_many_more_cases_it_takes_at_any_look() -> None:
     a, _ = flips(40, 0.0)
     once, always = (
-        compare(results(a), results(a[::-1], "v2"), metrics="help", looks=looks)["help"]  # type: ignore[arg-type]
+        compared(results(a), results(a[::-1], "v2"), metrics="help", looks=looks)["help"]
         for looks in ("one", "any")
     )
     assert once.more_cases is not None and always.more_cases is not None
@@ -105,7 +110,7 @@ def test_what_has_no_bounds_has_a_verdict_without_an_interval() -> None:
     drawn = random.Random(2)
     many = [result(str(case), 0.5, input_tokens=100 + drawn.randrange(50)) for case in range(60)]
     few = [result(str(case), 0.5, variant="v2", input_tokens=70 + drawn.randrange(50)) for case in range(60)]
-    found = compare(variant_of(many), variant_of(few, "v2"), looks="any")["tokens"]
+    found = compared(variant_of(many), variant_of(few, "v2"), looks="any")["tokens"]
     assert (found.verdict, found.low, found.high) == ("better", None, None)
     assert "v2 better on tokens by " in found.text
     assert found.difference == pytest.approx(found.mean_b - found.mean_a)  # type: ignore[operator]
@@ -123,7 +128,7 @@ def test_the_cases_of_a_conversation_are_one_value() -> None:
         return variant_of(made, name)
 
     found = [
-        compare(variant("v1", a, turns), variant("v2", b, turns), metrics="help", looks="any")["help"]
+        compared(variant("v1", a, turns), variant("v2", b, turns), metrics="help", looks="any")["help"]
         for turns in (1, 5)
     ]
     assert found[0].p == found[1].p
@@ -133,7 +138,7 @@ def test_the_cases_of_a_conversation_are_one_value() -> None:
 def test_too_little_is_no_verdict(count: int) -> None:
     a = variant_of([result(str(case), 1.0 if case < count else None) for case in range(3)])
     b = results([0.0] * 3, "v2")
-    found = compare(a, b, metrics="help", looks="any")["help"]
+    found = compared(a, b, metrics="help", looks="any")["help"]
     assert (found.verdict, found.cases) == ("cannot tell", count)
     assert found.reason is not None
 
@@ -141,9 +146,9 @@ def test_too_little_is_no_verdict(count: int) -> None:
 def test_an_evaluation_that_has_grown_is_looked_at_again() -> None:
     a, b = (results(values, name) for values, name in zip(flips(30, 0.3), ("v1", "v2"), strict=True))
     grown = attrs.evolve(b, is_grown=True)
-    assert compare(a, b).looks == "one"
-    assert compare(a, grown).looks == "any"
-    once = compare(a, grown, looks="one")
+    assert compared(a, b).looks == "one"
+    assert compared(a, grown).looks == "any"
+    once = compared(a, grown, looks="one")
     assert once.looks == "one"
     assert once.note.endswith("for one look, and cases were added after an earlier one")
 
@@ -151,4 +156,4 @@ def test_an_evaluation_that_has_grown_is_looked_at_again() -> None:
 def test_another_number_of_looks_is_invalid() -> None:
     a = results([0.5])
     with pytest.raises(InvalidOptionError, match='looks: must be "one" or "any", not 10'):
-        compare(a, a, looks=10)  # type: ignore[arg-type]
+        compared(a, a, looks=10)
