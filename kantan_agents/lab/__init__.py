@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         CaseResult,
         ChangedCase,
         Comparison,
+        Comparisons,
         CorrectedComparison,
         CorrectedScore,
         Dataset,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
         add_label,
         agreement,
         compare,
+        compare_all,
         corrected_compare,
         corrected_score,
         evaluate,
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
         remove_label,
         simulated,
         write_report,
+        write_report_of_all,
     )
     from kantan_agents.lab.improve import (
         Candidate,
@@ -140,6 +143,7 @@ __all__ = [
     "ChangedDecision",
     "Cohort",
     "Comparison",
+    "Comparisons",
     "CorrectedComparison",
     "CorrectedScore",
     "Dataset",
@@ -193,6 +197,7 @@ __all__ = [
     "add_label",
     "agreement",
     "compare",
+    "compare_all",
     "corrected_compare",
     "corrected_score",
     "detect_matched_rule",
@@ -230,6 +235,7 @@ __all__ = [
     "stop_async",
     "what_if",
     "write_report",
+    "write_report_of_all",
 ]
 
 __getattr__, __dir__ = lazy_names(
@@ -240,6 +246,7 @@ __getattr__, __dir__ = lazy_names(
             "CaseResult",
             "ChangedCase",
             "Comparison",
+            "Comparisons",
             "CorrectedComparison",
             "CorrectedScore",
             "Dataset",
@@ -267,6 +274,7 @@ __getattr__, __dir__ = lazy_names(
             "add_label",
             "agreement",
             "compare",
+            "compare_all",
             "corrected_compare",
             "corrected_score",
             "evaluate",
@@ -281,6 +289,7 @@ __getattr__, __dir__ = lazy_names(
             "remove_label",
             "simulated",
             "write_report",
+            "write_report_of_all",
         ),
         "kantan_agents.lab.improve": (
             "Candidate",

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 import pytest
 
-from kantan_agents.cli.eval.conditions import check_conditions, met_conditions, read_conditions
+from kantan_agents.cli.eval.conditions import check_conditions, read_conditions
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.lab import Case, Comparison, Dataset, compare
 from kantan_agents.testing import Reply
@@ -151,9 +151,9 @@ def test_a_condition_is_met_by_the_number_of_cases_that_it_names(value: float, m
         return compare(results([1.0] * count), results([value] * count, "v2"), metrics=metrics)
 
     with pytest.raises(InvalidOptionError, match="it needs 6"):
-        check_conditions([condition], compared(5))
-    check_conditions([condition], compared(6))
-    assert met_conditions([condition], compared(6))
+        check_conditions([condition], [compared(5)])
+    check_conditions([condition], [compared(6)])
+    assert condition.why_met(compared(6))
 
 
 def test_versions_of_an_evaluator_that_differ_can_meet_no_condition() -> None:
@@ -166,7 +166,7 @@ def test_versions_of_an_evaluator_that_differ_can_meet_no_condition() -> None:
         for side, version in ((results([1.0] * 9), "1"), (results([0.0] * 9, "v2"), "2"))
     ]
     with pytest.raises(InvalidOptionError, match="no verdict on v2 is possible: the scores are of different"):
-        check_conditions([condition], compare(*sides))
+        check_conditions([condition], [compare(*sides)])
 
 
 def test_what_becomes_of_missing_scores_is_one_of_two(kantan_agents: Invoke, evaluated: Shop) -> None:

@@ -42,6 +42,7 @@ def make(path: Path) -> None:
     variants = {version: agent(version) for version in ("v1", "v2")}
     evaluate(variants, Dataset("d", cases), kind, name=f"e {HOSTILE}", store=store)
     evaluate({"v1": agent("v1")}, Dataset("d", cases[:2]), kind, name="one variant", store=store)
+    evaluate({**variants, "v3": agent("v3")}, Dataset("d", cases), kind, name="three", store=store)
     agent("v1").run("Where is it?")
     cohort = Cohort.select(store, version="v1", limit=1)
     replay_cohort(cohort, agent("v1"), Change.prompt(Prompt("p", "v2", "Be kind.")), name="kinder")
@@ -61,6 +62,15 @@ def test_an_evaluation_leads_to_its_verdicts(page: Page, address: str) -> None:
     row = page.get_by_role("table", name="Metrics").get_by_role("row").filter(has_text="kind")
     expect(row).to_contain_text("11 / 1 / 0")
     assert page.evaluate("window.hit") is None
+
+
+def test_several_variants_have_one_correction(page: Page, address: str) -> None:
+    page.goto(f"{address}/#/comparisons/evaluation?name=three&b=v2")
+    expect(page.locator("p.note").first).to_contain_text("adjusted for all variants and metrics together")
+    everyone = page.get_by_role("table", name="All compared with v1")
+    expect(everyone.get_by_role("row").filter(has_text="v2").first).to_contain_text("better")
+    everyone.get_by_role("row").filter(has_text="v3").filter(has_text="kind").get_by_role("link").click()
+    expect(page).to_have_url(re.compile("b=v3"))
 
 
 def test_a_dot_and_a_case_open_both_runs(page: Page, address: str) -> None:

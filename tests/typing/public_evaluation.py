@@ -13,6 +13,7 @@ from kantan_agents.lab import (
     Case,
     CaseResult,
     Comparison,
+    Comparisons,
     Dataset,
     Evaluation,
     Evaluator,
@@ -24,6 +25,7 @@ from kantan_agents.lab import (
     ToolUse,
     VariantResults,
     compare,
+    compare_all,
     evaluate,
     evaluate_async,
     evaluator,
@@ -75,6 +77,11 @@ async def evaluations(store: TraceStore, one: Agent[Any], other: Agent[Any]) -> 
     assert_type(comparison, Comparison)
     assert_type(comparison["polite"], MetricComparison)
     assert_type(comparison["polite"].wins, tuple[str, ...])
+    assert_type(compare_all(evaluation, looks="any"), Comparisons)
+    several = compare_all(evaluation["v1"], evaluation["v2"], evaluation["v3"], metrics="polite")
+    assert_type(several["v3"], Comparison)
+    assert_type(several.metrics, tuple[MetricComparison, ...])
+    assert_type(several.to_csv(), str)
     assert_type(Evaluation.load(store, "name"), Evaluation)
     assert_type(Evaluation.load_all(store), list[Evaluation])
 

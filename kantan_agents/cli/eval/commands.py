@@ -27,20 +27,22 @@ app = new_group()
 
 
 # Typer reads these annotations at run time; older versions do not support `X | None` on Python 3.10.
-AArgument = Annotated[
-    str,
-    typer.Argument(metavar="A", help="The variant to compare with: its name, or EVALUATION:VARIANT."),
-]
-BArgument = Annotated[
-    str,
-    typer.Argument(metavar="B", help="The variant that the verdicts are about, named in the same way."),
+NamesArgument = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Argument(
+        metavar="NAME",
+        help="A, the variant to compare with, and B, or several that the verdicts are about. Each is a name, "
+        "or EVALUATION:VARIANT. After A alone, B are all others of its evaluation; without names, A is its "
+        "first.",
+        show_default=False,
+    ),
 ]
 EvaluationOption = Annotated[
     Optional[str],  # noqa: UP045
     typer.Option(
         "--evaluation",
         metavar="NAME",
-        help="The evaluation that A and B belong to; by default the newest.",
+        help="The evaluation that the variants belong to; by default the newest.",
         show_default=False,
     ),
 ]
@@ -60,6 +62,16 @@ MissingOption = Annotated[
         metavar="worst|ignore",
         help="What becomes of runs that failed or lack a score: they count as the worst score, or their "
         "cases are left out.",
+        show_default=False,
+    ),
+]
+LooksOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(
+        "--looks",
+        metavar="one|any",
+        help="Whether the verdicts hold for one look, or at any look while you add cases. Such verdicts take "
+        "about twice as many cases. By default any, if cases were added to the evaluation.",
         show_default=False,
     ),
 ]
@@ -180,8 +192,7 @@ def show(
 @app.command()
 @grouped
 def compare(
-    a: AArgument,
-    b: BArgument,
+    names: NamesArgument = None,
     db: DatabaseOption = DATABASE,
     evaluation: EvaluationOption = None,
     metric: MetricsOption = None,
@@ -196,12 +207,13 @@ def compare(
         ),
     ] = None,
     missing: MissingOption = "worst",
+    looks: LooksOption = None,
     form: FormOptions = AS_TABLE,
 ) -> None:
-    """Compare two variants, case by case: is B better, worse, or can nobody tell yet?
+    """Compare variants, case by case: is B better than A, worse, or can nobody tell yet?
 
     Differences are B minus A. The p values are adjusted for the number of
-    metrics.
+    metrics, and for that of variants if there are more than two.
 
     Exit codes: 0 compared, 1 a condition of --fail-if is met, 2 bad arguments
     or database, nothing to compare, or a condition that cannot be met with so
@@ -211,40 +223,40 @@ def compare(
 
     conditions = read_conditions(fail_if or ())
 
-    from kantan_agents.cli.eval.compare_variants import compare_variants
-    from kantan_agents.lab.evaluation.comparing.missing_scores import checked_missing
+    from kantan_agents.cli.eval.compare_several import compare_named
+    from kantan_agents.cli.eval.compare_variants import ComparisonOptions
 
-    counted = checked_missing("--missing", missing)
-    compare_variants(db, (a, b), evaluation, metric, conditions, counted, form)
+    options = ComparisonOptions(metric, missing, looks)
+    compare_named(db, names or (), evaluation, options, conditions, form)
 
 
 @app.command()
 def report(
-    a: AArgument,
-    b: BArgument,
     output: Annotated[
         str,
         typer.Option("--output", "-o", metavar="FILE.html", help="The file to write.", show_default=False),
     ],
+    names: NamesArgument = None,
     db: DatabaseOption = DATABASE,
     evaluation: EvaluationOption = None,
     metric: MetricsOption = None,
     missing: MissingOption = "worst",
+    looks: LooksOption = None,
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Write the comparison of two variants as one HTML page, with charts and the cases behind them.
+    """Write the comparison of variants as one HTML page, with charts and the cases behind them.
 
     The page needs no network. It has inputs and outputs in clear text.
 
     Exit codes: 0 written, 2 bad arguments, file or database, or nothing to
     compare.
     """
+    from kantan_agents.cli.eval.compare_variants import ComparisonOptions
     from kantan_agents.cli.eval.report_comparison import report_comparison
-    from kantan_agents.lab.evaluation.comparing.missing_scores import checked_missing
 
-    counted = checked_missing("--missing", missing)
-    report_comparison(db, (a, b), evaluation, metric, output, counted, force=force, as_json=as_json)
+    options = ComparisonOptions(metric, missing, looks)
+    report_comparison(db, names or (), evaluation, options, output, force=force, as_json=as_json)
 
 
 @app.command()

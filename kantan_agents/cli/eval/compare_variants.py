@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeVar
 
-import typer
+import attrs
 from rich.text import Text
 
-from kantan_agents.cli.eval.conditions import Condition, check_conditions, met_conditions
-from kantan_agents.cli.eval.find_variants import FoundVariant, find_variant
+from kantan_agents.cli.eval.conditions import Condition, check_conditions, exit_if_met
+from kantan_agents.cli.eval.find_variants import FoundVariant
 from kantan_agents.cli.eval.show_evaluation import print_section, trace_note
 from kantan_agents.cli.terminal.console import ACCENT, BAD, GOOD, LABEL, pairs, wide_terminal
-from kantan_agents.cli.terminal.failures import EXIT_FAILED
 from kantan_agents.cli.terminal.output_options import FormOptions
-from kantan_agents.cli.terminal.plain import one_line
 from kantan_agents.cli.terminal.rows import Column, cell, line_width, print_lines, row_lines
-from kantan_agents.cli.terminal.show_quantities import count_text
-from kantan_agents.cli.traces.open_store import open_store
+from kantan_agents.cli.terminal.show_quantities import count_text, counted
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.lab.evaluation import Comparison, MetricComparison, compare
+from kantan_agents.lab.evaluation import Comparison, MetricComparison, VariantResults, compare
 from kantan_agents.lab.evaluation.comparing.changed_cases import ChangedCase, changed_cases
-from kantan_agents.lab.evaluation.comparing.missing_scores import Missing
 from kantan_agents.lab.evaluation.comparing.number_texts import (
     difference_text,
     interval_text,
@@ -30,31 +25,56 @@ from kantan_agents.lab.evaluation.comparing.number_texts import (
     score_text,
 )
 
+Made = TypeVar("Made")
+
 _MOST: Final = 5
+_OPTIONS: Final = {"metrics": "--metric", "missing": "--missing", "looks": "--looks"}
 _STYLES: Final = {"better": GOOD, "worse": BAD, "cannot tell": LABEL}
 
 
+@attrs.frozen
+class ComparisonOptions:
+    """Options of ``compare`` and ``compare_all`` that the command line gives.
+
+    Attributes:
+        metrics: The metrics; None for all.
+        missing: What becomes of missing scores.
+        looks: For how many looks the verdicts hold; None for the default.
+    """
+
+    metrics: Sequence[str] | None
+    missing: str
+    looks: str | None
+
+    def made(self, make: Callable[..., Made], results: Sequence[VariantResults]) -> Made:
+        """Return what ``compare`` or ``compare_all`` makes of results.
+
+        Raises:
+            NotComparableError: E105, they have no case in common.
+            InvalidOptionError: E75, there is no such metric, or an option is invalid.
+        """
+        try:
+            return make(*results, metrics=self.metrics or None, missing=self.missing, looks=self.looks)
+        except InvalidOptionError as error:
+            option = _OPTIONS.get(error.option, error.option)
+            raise InvalidOptionError(option=option, reason=error.reason) from error
+
+
 def compare_variants(
-    path: Path,
-    names: tuple[str, str],
-    evaluation: str | None,
-    metrics: Sequence[str] | None,
+    found: Sequence[FoundVariant],
+    options: ComparisonOptions,
     conditions: Sequence[Condition],
-    missing: Missing,
     form: FormOptions,
 ) -> None:
     """Print the comparison of two variants.
 
     Raises:
-        EvaluationNotFoundError: E104, there is no such evaluation or variant.
         NotComparableError: E105, they have no case in common.
-        InvalidOptionError: E75, there is no such metric.
-        TraceDatabaseError: E60, the database cannot be used.
+        InvalidOptionError: E75, there is no such metric, or an option is invalid.
         typer.Exit: A condition is met.
     """
-    found = find_both(path, names, evaluation)
-    comparison = compared(found, metrics, missing)
-    check_conditions(conditions, comparison)
+    comparison = options.made(compare, [one.results for one in found])
+    check_conditions(conditions, [comparison])
     changes = changed_cases(comparison, found[0].results, found[1].results)
 
     def data() -> dict[str, Any]:
@@ -64,39 +84,11 @@ def compare_variants(
 
     if not form.print(comparison, data):
         _show(found, comparison, changes)
-    met = met_conditions(conditions, comparison)
-    for condition, why in met:
-        typer.echo(one_line(f"failed {condition}: {why}"), err=True)
-    if met:
-        raise typer.Exit(EXIT_FAILED)
-
-
-def find_both(
-    path: Path, names: tuple[str, str], evaluation: str | None
-) -> tuple[FoundVariant, FoundVariant]:
-    """Return the two variants; arguments and errors as for ``find_variant``."""
-    store = open_store(path)
-    return find_variant(store, names[0], evaluation), find_variant(store, names[1], evaluation)
-
-
-def compared(
-    found: tuple[FoundVariant, FoundVariant], metrics: Sequence[str] | None, missing: Missing
-) -> Comparison:
-    """Return the comparison of two variants by these metrics, or by all.
-
-    Raises:
-        NotComparableError: E105, they have no case in common.
-        InvalidOptionError: E75, there is no such metric.
-    """
-    try:
-        return compare(found[0].results, found[1].results, metrics=metrics or None, missing=missing)
-    except InvalidOptionError as error:
-        option = "--metric" if error.option == "metrics" else error.option
-        raise InvalidOptionError(option=option, reason=error.reason) from error
+    exit_if_met(conditions, [comparison])
 
 
 def _show(
-    found: tuple[FoundVariant, FoundVariant],
+    found: Sequence[FoundVariant],
     comparison: Comparison,
     changes: Mapping[str, Sequence[ChangedCase]],
 ) -> None:
@@ -107,28 +99,38 @@ def _show(
     ]
     console.print(pairs([*facts, ("cases", count_text(comparison.cases))]))
     console.print()
-    rows = [_row(one) for one in comparison.metrics]
-    print_lines(console, row_lines(_columns(comparison), rows, line_width(console)))
-    print_section("Verdict", comparison.lines)
+    rows = [row_of(one) for one in comparison.metrics]
+    print_lines(console, row_lines(columns_of(comparison.level), rows, line_width(console)))
+    print_section("Verdict", (*comparison.lines, comparison.note, *_other_variants(found)))
     for metric, cases_of_metric in changes.items():
         print_section(_title(comparison[metric]), _changes(cases_of_metric))
 
 
-def _columns(comparison: Comparison) -> list[Column]:
-    level = f"{comparison.level:.0%} interval"
+def _other_variants(found: Sequence[FoundVariant]) -> list[str]:
+    """Return that a pair was picked out of several variants, if it was."""
+    a, b = (one.evaluation for one in found)
+    others = len(a.variants) - 2
+    if a.name != b.name or others < 1:
+        return []
+    return [f"{a.name} has {counted(others, 'more variant')}; `eval compare` without B adjusts for all"]
+
+
+def columns_of(level: float) -> list[Column]:
+    """Return the columns of a table of metrics."""
     return [
         Column("metric", longest=24),
         Column("a", right=True, named=True),
         Column("b", right=True, named=True),
         Column("difference", right=True, named=True),
-        Column(level, right=True, named=True),
+        Column(f"{level:.0%} interval", right=True, named=True),
         Column("p", right=True, named=True),
         Column("win/tie/loss", right=True, named=True, drop=1),
         Column("verdict"),
     ]
 
 
-def _row(one: MetricComparison) -> list[Text]:
+def row_of(one: MetricComparison) -> list[Text]:
+    """Return the cells of a metric."""
     return [
         cell(one.metric, ACCENT),
         cell(score_text(one.mean_a) or "-"),

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Literal, cast
 
 import attrs
+import typer
 
+from kantan_agents.cli.terminal.failures import EXIT_FAILED
+from kantan_agents.cli.terminal.plain import one_line
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.support.nearest import nearest
 
@@ -45,8 +48,13 @@ class Condition:
             return f"{one.metric}: {runs}, and it is that of finished runs only"
         return None
 
-    def why_never(self, comparison: Comparison) -> str | None:
-        """Return why a comparison could not meet it, whatever its cases say; None if it could, or does."""
+    def why_never(self, comparison: Comparison, tests: Sequence[MetricComparison]) -> str | None:
+        """Return why a comparison could not meet it, whatever its cases say; None if it could, or does.
+
+        Args:
+            comparison: The comparison.
+            tests: Everything that is adjusted together.
+        """
         from kantan_agents.lab.evaluation.comparing.comparison import NO_DIFFERENCE
 
         one = comparison[self.metric]
@@ -54,7 +62,7 @@ class Condition:
             return None
         if one.reason not in (None, NO_DIFFERENCE) and one.independent > 1:
             return f"no verdict on {one.b} is possible: {one.reason}"
-        needed = _needed(one, comparison)
+        needed = _needed(one, comparison, tests)
         if one.independent >= needed:
             return None
         have = "case" if one.independent == 1 else "cases"
@@ -64,18 +72,23 @@ class Condition:
         return f"{self.kind}:{self.metric}"
 
 
-def _needed(one: MetricComparison, comparison: Comparison) -> int:
+def _needed(one: MetricComparison, comparison: Comparison, tests: Sequence[MetricComparison]) -> int:
     """Return how many independent cases a verdict needs, if all of them are worse.
 
-    The exact tests give a p of 2 / 2^n at least. It is adjusted for the other metrics as they are.
+    The exact tests give a p of 2 / 2^n at least. It is adjusted for the other tests as they are.
     """
-    from kantan_agents.lab.evaluation.statistics import holm
+    from kantan_agents.lab.evaluation.statistics import any_look, holm
 
-    others = [each.p for each in comparison if each is not one and each.p is not None and not each.reason]
+    others = [each.p for each in tests if each is not one and each.p is not None and not each.reason]
     needed = 1
-    while holm([min(1.0, 2.0 / 2**needed), *others])[0] > 1 - comparison.level:
+    while True:
+        if comparison.looks == "any":
+            p = any_look([-1.0] * needed, bound=1.0, level=comparison.level).p
+        else:
+            p = min(1.0, 2.0 / 2**needed)
+        if holm([p, *others])[0] <= 1 - comparison.level:
+            return needed
         needed += 1
-    return needed
 
 
 def read_conditions(entries: Sequence[str]) -> list[Condition]:
@@ -94,25 +107,44 @@ def read_conditions(entries: Sequence[str]) -> list[Condition]:
     return conditions
 
 
-def check_conditions(conditions: Sequence[Condition], comparison: Comparison) -> None:
+def check_conditions(conditions: Sequence[Condition], comparisons: Sequence[Comparison]) -> None:
     """Check that all metrics of conditions are compared, and that each condition can be met.
+
+    Args:
+        conditions: The conditions.
+        comparisons: Those that are adjusted together, of the same metrics.
 
     Raises:
         InvalidOptionError: E75, one is not, or cannot.
     """
-    names = [one.metric for one in comparison.metrics]
+    tests = [one for comparison in comparisons for one in comparison]
+    names = list(dict.fromkeys(one.metric for one in tests))
     for condition in conditions:
         if condition.metric not in names:
             near = nearest(condition.metric, names)
             hint = f"did you mean {near!r}?" if near is not None else f"there are {', '.join(names)}"
             reason = f"{condition}: this metric is not compared; {hint}"
             raise InvalidOptionError(option=_OPTION, reason=reason)
-        never = condition.why_never(comparison)
-        if never is not None:
-            raise InvalidOptionError(option=_OPTION, reason=f"{condition}: {never}")
+        for comparison in comparisons:
+            never = condition.why_never(comparison, tests)
+            if never is not None:
+                raise InvalidOptionError(option=_OPTION, reason=f"{condition}: {never}")
 
 
-def met_conditions(conditions: Sequence[Condition], comparison: Comparison) -> list[tuple[Condition, str]]:
-    """Return the conditions that a comparison meets, each with the reason."""
-    met = ((one, one.why_met(comparison)) for one in conditions)
-    return [(one, why) for one, why in met if why is not None]
+def exit_if_met(conditions: Sequence[Condition], comparisons: Sequence[Comparison]) -> None:
+    """Say on standard error which conditions comparisons meet, and why.
+
+    Raises:
+        typer.Exit: There are some.
+    """
+    met = [
+        f"failed {one} with {comparison.b}: {why}" if len(comparisons) > 1 else f"failed {one}: {why}"
+        for comparison in comparisons
+        for one in conditions
+        for why in (one.why_met(comparison),)
+        if why is not None
+    ]
+    for line in met:
+        typer.echo(one_line(line), err=True)
+    if met:
+        raise typer.Exit(EXIT_FAILED)

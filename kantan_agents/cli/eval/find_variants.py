@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import attrs
 
-from kantan_agents.errors import EvaluationNotFoundError
+from kantan_agents.cli.traces.open_store import open_store
+from kantan_agents.errors import EvaluationNotFoundError, InvalidOptionError
 from kantan_agents.lab.evaluation import Evaluation
 from kantan_agents.support.nearest import nearest
 
@@ -67,6 +69,33 @@ def find_variant(store: TraceStore, given: str, evaluation: str | None) -> Found
         if name in others and variant in others[name].variants:
             return FoundVariant(others[name], others[name][variant])
     raise _missing(given, usual, others)
+
+
+def find_compared(path: Path, names: Sequence[str], evaluation: str | None) -> tuple[FoundVariant, ...]:
+    """Return the variants to compare, the control first.
+
+    Args:
+        path: The database.
+        names: Names of variants as for ``find_variant``. A single one is the control of all other variants of
+            its evaluation; without names, that is the first variant.
+        evaluation: As for ``find_variant``.
+
+    Raises:
+        EvaluationNotFoundError: E104, there is no such evaluation or variant.
+        InvalidOptionError: E75, there is only one variant.
+        TraceDatabaseError: E60, the file cannot be read.
+    """
+    store = open_store(path)
+    if len(names) > 1:
+        return tuple(find_variant(store, name, evaluation) for name in names)
+    whole = find_evaluation(store, evaluation)
+    control = find_variant(store, names[0] if names else whole.variants[0], evaluation)
+    whole = control.evaluation
+    others = [one for one in whole.variants if one != control.results.variant]
+    if not others:
+        reason = f"{whole.name!r} has one variant only; name another one, as EVALUATION:VARIANT"
+        raise InvalidOptionError(option="B", reason=reason)
+    return control, *(FoundVariant(whole, whole[name]) for name in others)
 
 
 def _splits(given: str) -> Iterator[tuple[str, str]]:

@@ -9,7 +9,7 @@ import attrs
 
 from kantan_agents.cli.traces.export import check_target
 from kantan_agents.errors import FileArgumentError, NotComparableError
-from kantan_agents.lab.evaluation import Comparison, Evaluation, compare
+from kantan_agents.lab.evaluation import Comparison, Comparisons, Evaluation, compare, compare_all
 from kantan_agents.lab.evaluation.report.junit import junit_xml
 from kantan_agents.lab.evaluation.report.markdown import markdown_of_evaluation
 from kantan_agents.lab.evaluation.report.variant_table import passes_of
@@ -22,20 +22,21 @@ class FinishedEvaluation:
 
     Attributes:
         evaluation: The evaluation.
-        comparison: The comparison; None without exactly two variants, or if they have no case in common.
+        comparison: The comparison of all variants with the first; None without a second, or without a case in
+            common.
     """
 
     evaluation: Evaluation
-    comparison: Comparison | None
+    comparison: Comparison | Comparisons | None
 
     @classmethod
     def of(cls, evaluation: Evaluation) -> FinishedEvaluation:
         """Return an evaluation with its comparison."""
-        if len(evaluation.variants) != 2:  # noqa: PLR2004 - a comparison has two sides
-            return cls(evaluation, None)
-        a, b = evaluation.variants
+        first, *others = (evaluation[name] for name in evaluation.variants)
         try:
-            return cls(evaluation, compare(evaluation[a], evaluation[b]))
+            if len(others) == 1:
+                return cls(evaluation, compare(first, others[0]))
+            return cls(evaluation, compare_all(first, *others) if others else None)
         except NotComparableError:
             return cls(evaluation, None)
 

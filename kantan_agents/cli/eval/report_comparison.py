@@ -1,4 +1,4 @@
-"""``kantan-agents eval report``: writes the comparison of two variants as a page."""
+"""``kantan-agents eval report``: writes the comparison of variants as a page."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from pathlib import Path
 
 import typer
 
-from kantan_agents.cli.eval.compare_variants import compared, find_both
+from kantan_agents.cli.eval.compare_variants import ComparisonOptions
+from kantan_agents.cli.eval.find_variants import find_compared
 from kantan_agents.cli.terminal.plain import json_text, one_line
 from kantan_agents.cli.terminal.show_quantities import counted
 from kantan_agents.cli.traces.export import check_target
-from kantan_agents.lab.evaluation.comparing.missing_scores import Missing
-from kantan_agents.lab.evaluation.report import write_report
+from kantan_agents.lab.evaluation import compare, compare_all
+from kantan_agents.lab.evaluation.report import write_report, write_report_of_all
 
 
 def report_comparison(
     path: Path,
-    names: tuple[str, str],
+    names: Sequence[str],
     evaluation: str | None,
-    metrics: Sequence[str] | None,
+    options: ComparisonOptions,
     output: str,
-    missing: Missing,
     *,
     force: bool,
     as_json: bool,
@@ -36,13 +36,21 @@ def report_comparison(
         TraceDatabaseError: E60, the database cannot be used.
     """
     target = check_target(output, path, force=force)
-    found = find_both(path, names, evaluation)
-    comparison = compared(found, metrics, missing)
+    found = find_compared(path, names, evaluation)
     cases = [case for one in found for case in one.evaluation.cases]
-    write_report(comparison, found[0].results, found[1].results, target, cases=cases)
+    results = [one.results for one in found]
+    if len(found) == 2:  # noqa: PLR2004 - a pair
+        comparison = options.made(compare, results)
+        write_report(comparison, results[0], results[1], target, cases=cases)
+        compared_cases = comparison.cases
+        shown = [one.metric for one in comparison]
+    else:
+        comparisons = options.made(compare_all, results)
+        write_report_of_all(comparisons, results, target, cases=cases)
+        compared_cases = max(one.cases for one in comparisons)
+        shown = list(dict.fromkeys(one.metric for one in comparisons.metrics))
     if as_json:
-        shown = [one.metric for one in comparison.metrics]
-        data = {"path": output, "size": target.stat().st_size, "cases": comparison.cases, "metrics": shown}
+        data = {"path": output, "size": target.stat().st_size, "cases": compared_cases, "metrics": shown}
         typer.echo(json_text(data))
         return
-    typer.echo(f"{counted(comparison.cases, 'case')} written to {one_line(output)}", err=True)
+    typer.echo(f"{counted(compared_cases, 'case')} written to {one_line(output)}", err=True)

@@ -12,13 +12,13 @@ from kantan_agents.cli.terminal.plain import one_line
 from kantan_agents.cli.terminal.rows import Column, cell, line_width, print_lines, row_lines
 from kantan_agents.cli.terminal.show_quantities import count_text, counted
 from kantan_agents.cli.traces.records import short_id
-from kantan_agents.lab.evaluation import CaseResult, Comparison, Evaluation, VariantResults
+from kantan_agents.lab.evaluation import CaseResult, Comparison, Comparisons, Evaluation, VariantResults
 from kantan_agents.lab.evaluation.report.variant_table import passes_of, variant_table
 
 _MOST: Final = 5
 
 
-def show_evaluation(evaluation: Evaluation, comparison: Comparison | None = None) -> None:
+def show_evaluation(evaluation: Evaluation, comparison: Comparison | Comparisons | None = None) -> None:
     """Print the scores of an evaluation, its failures, and the comparison of its variants."""
     console = wide_terminal()
     runs = f"{count_text(len(evaluation))} of {count_text(evaluation.planned)}"
@@ -36,7 +36,7 @@ def show_evaluation(evaluation: Evaluation, comparison: Comparison | None = None
     print_section("Failed runs", _failed_runs(evaluation.failed))
     print_section("Failed scores", _failed_scores(variants, evaluation.metrics))
     if comparison is not None:
-        print_section("Verdict", comparison.lines)
+        print_section("Verdict", (*comparison.lines, comparison.note))
 
 
 def print_section(title: str, lines: Sequence[str]) -> None:

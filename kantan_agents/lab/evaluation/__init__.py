@@ -12,9 +12,11 @@ require_extra("lab")
 if TYPE_CHECKING:
     from kantan_agents.lab.evaluation.comparing import (
         Comparison,
+        Comparisons,
         MetricComparison,
         PassesAll,
         compare,
+        compare_all,
         passes_all,
         preferred,
     )
@@ -52,7 +54,7 @@ if TYPE_CHECKING:
         labels_of,
         remove_label,
     )
-    from kantan_agents.lab.evaluation.report import write_report
+    from kantan_agents.lab.evaluation.report import write_report, write_report_of_all
     from kantan_agents.lab.evaluation.scores import Score
     from kantan_agents.lab.evaluation.simulation import SimulatedUser, goal_met, simulated
     from kantan_agents.lab.experiment.watching import ToolUse
@@ -62,6 +64,7 @@ __all__ = [
     "CaseResult",
     "ChangedCase",
     "Comparison",
+    "Comparisons",
     "CorrectedComparison",
     "CorrectedScore",
     "Dataset",
@@ -89,6 +92,7 @@ __all__ = [
     "add_label",
     "agreement",
     "compare",
+    "compare_all",
     "corrected_compare",
     "corrected_score",
     "evaluate",
@@ -103,6 +107,7 @@ __all__ = [
     "remove_label",
     "simulated",
     "write_report",
+    "write_report_of_all",
 ]
 
 __getattr__, __dir__ = lazy_names(
@@ -110,9 +115,11 @@ __getattr__, __dir__ = lazy_names(
     {
         "kantan_agents.lab.evaluation.comparing": (
             "Comparison",
+            "Comparisons",
             "MetricComparison",
             "PassesAll",
             "compare",
+            "compare_all",
             "passes_all",
             "preferred",
         ),
@@ -150,7 +157,7 @@ __getattr__, __dir__ = lazy_names(
             "labels_of",
             "remove_label",
         ),
-        "kantan_agents.lab.evaluation.report": ("write_report",),
+        "kantan_agents.lab.evaluation.report": ("write_report", "write_report_of_all"),
         "kantan_agents.lab.evaluation.scores": ("Score",),
         "kantan_agents.lab.experiment.watching": ("ToolUse",),
         "kantan_agents.lab.evaluation.simulation": ("SimulatedUser", "goal_met", "simulated"),

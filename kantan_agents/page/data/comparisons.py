@@ -7,7 +7,8 @@ from itertools import islice
 from typing import Any, Final
 
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.lab.evaluation import Comparison, Evaluation, MetricComparison, VariantResults, compare
+from kantan_agents.lab.evaluation import Comparison, Evaluation, MetricComparison, VariantResults, compare_all
+from kantan_agents.lab.evaluation.comparing.number_texts import sentence
 from kantan_agents.lab.evaluation.comparing.paired_values import CaseKey, paired_values, runs_of_cases
 from kantan_agents.lab.evaluation.experiment.results import CaseResult
 from kantan_agents.lab.replay import Experiment, RunOutcome
@@ -35,6 +36,8 @@ def comparison_list(store: TraceStore) -> dict[str, Any]:
 def compared_variants(store: TraceStore, name: str, a: str | None, b: str | None) -> dict[str, Any]:
     """Return the comparison of two variants of an evaluation, by default of its first and its last one.
 
+    Its verdicts are adjusted for all variants that are compared with the first one, which ``all`` has.
+
     Raises:
         EvaluationNotFoundError: E104, there is no such evaluation or variant.
         InvalidOptionError: E75, the variants are the same, or there is only one.
@@ -47,7 +50,16 @@ def compared_variants(store: TraceStore, name: str, a: str | None, b: str | None
     if chosen[0] == chosen[1]:
         raise InvalidOptionError(option="b", reason=f"must be another variant than {chosen[0]!r}")
     results = evaluation[chosen[0]], evaluation[chosen[1]]
-    comparison = compare(*results)
+    runs = runs_of_cases(results[0])
+    # Another variant of earlier cases only would end the comparison of these two.
+    others = [
+        evaluation[name]
+        for name in variants
+        if name == chosen[1]
+        or (name != chosen[0] and not runs.keys().isdisjoint(runs_of_cases(evaluation[name])))
+    ]
+    together = compare_all(results[0], *others)
+    comparison = together[chosen[1]]
     return {
         "name": evaluation.name,
         "variants": list(variants),
@@ -56,6 +68,8 @@ def compared_variants(store: TraceStore, name: str, a: str | None, b: str | None
         "unpaired": len(comparison.unpaired),
         "failed": dict(comparison.failed),
         "metrics": _metrics(comparison, *results),
+        "note": sentence(comparison.note if len(others) == 1 else together.note),
+        "all": [_row(one) for one in together.metrics if one.is_notable] if len(others) > 1 else [],
     }
 
 
@@ -127,6 +141,18 @@ def _metric(
             for place in drawn
         ],
         "left_out": len(values.cases) - len(drawn),
+    }
+
+
+def _row(one: MetricComparison) -> dict[str, Any]:
+    return {
+        "variant": one.b,
+        "metric": one.metric,
+        "verdict": one.verdict,
+        "difference": one.difference,
+        "low": one.low,
+        "high": one.high,
+        "p": one.p_adjusted,
     }
 
 

@@ -11,12 +11,15 @@ if TYPE_CHECKING:
     from kantan_agents.lab.evaluation.comparing.compare_variants import compare
     from kantan_agents.lab.evaluation.comparing.comparison import Comparison, MetricComparison
     from kantan_agents.lab.evaluation.comparing.preference import preferred
+    from kantan_agents.lab.evaluation.comparing.several_variants import Comparisons, compare_all
 
 __all__ = [
     "Comparison",
+    "Comparisons",
     "MetricComparison",
     "PassesAll",
     "compare",
+    "compare_all",
     "passes_all",
     "preferred",
 ]
@@ -24,6 +27,7 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
+        "kantan_agents.lab.evaluation.comparing.several_variants": ("Comparisons", "compare_all"),
         "kantan_agents.lab.evaluation.comparing.compare_variants": ("compare",),
         "kantan_agents.lab.evaluation.comparing.comparison": ("Comparison", "MetricComparison"),
         "kantan_agents.lab.evaluation.comparing.all_of_k": ("PassesAll", "passes_all"),

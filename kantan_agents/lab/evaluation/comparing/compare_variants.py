@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
 import numpy as np
 
-from kantan_agents.errors import InvalidOptionError, NotComparableError
+from kantan_agents.errors import NotComparableError
+from kantan_agents.lab.evaluation.comparing.any_look import at_any_look
 from kantan_agents.lab.evaluation.comparing.comparison import (
     NO_DIFFERENCE,
     Comparison,
+    Looks,
     MetricComparison,
-    Verdict,
 )
-from kantan_agents.lab.evaluation.comparing.missing_scores import Missing, checked_missing
+from kantan_agents.lab.evaluation.comparing.how import How, check_results, checked_how, chosen_metrics
+from kantan_agents.lab.evaluation.comparing.missing_scores import Missing
 from kantan_agents.lab.evaluation.comparing.paired_values import (
     FIGURES,
     PairedValues,
@@ -26,17 +27,16 @@ from kantan_agents.lab.evaluation.comparing.paired_values import (
     paired_values,
     runs_of_cases,
 )
+from kantan_agents.lab.evaluation.comparing.run_order import run_order
+from kantan_agents.lab.evaluation.comparing.verdicts import judged
 from kantan_agents.lab.evaluation.experiment.results import VariantResults
 from kantan_agents.lab.evaluation.statistics import (
     detectable_difference,
-    holm,
     is_binary,
     more_cases,
     paired_difference,
     paired_p,
 )
-from kantan_agents.support.arguments import checked_int, checked_list, checked_number, checked_text, shown
-from kantan_agents.support.nearest import nearest
 
 _WANTED: Final = 0.05
 """A difference worth knowing: of a score from 0 to 1, or as a share of the mean of any other metric."""
@@ -54,6 +54,7 @@ def compare(
     resamples: int = 10_000,
     seed: int = 0,
     missing: Missing = "worst",
+    looks: Looks | None = None,
 ) -> Comparison:
     """Compare two variants, case by case.
 
@@ -70,6 +71,10 @@ def compare(
     or twice the worst score if that is worse. The text says how many runs count so. An evaluator that does
     not apply leaves nothing missing. ``latency``, ``tokens`` and ``cost`` are those of finished runs.
 
+    Verdicts hold for one look. If you add cases until one is clear, and look ten times, it is false in 18 of
+    100 experiments without a difference. Use ``looks="any"`` then, from the first look on. `compare_all`
+    compares more than two variants.
+
     Args:
         a: The results to compare with, such as ``evaluation["v1"]``.
         b: The results that the verdicts are about. They may be of another evaluation of the same cases.
@@ -81,42 +86,56 @@ def compare(
         resamples: How many resamples the intervals and the tests draw.
         seed: The same seed gives the same result.
         missing: ``"ignore"`` leaves out the cases in which a variant has no score.
+        looks: ``"one"`` for verdicts that hold for one look, ``"any"`` for those that hold at any look while
+            cases are added; these take about twice as many cases. By default ``"any"`` if cases were added to
+            the evaluation after an earlier start. Cases count in the order in which their runs began. Scores
+            from 0 to 1 have an interval that holds at all looks at once; other metrics have none, as they
+            have no bounds. Add the cases of one conversation together, and all their repeats.
 
     Raises:
         NotComparableError: E105, they have no case or no metric in common.
         InvalidOptionError: E75, an argument is invalid.
     """
-    for option, one in (("a", a), ("b", b)):
-        if not isinstance(one, VariantResults):
-            reason = f'must be the results of a variant, such as evaluation["v1"], not {type(one).__name__}'
-            raise InvalidOptionError(option=option, reason=reason)
-    if not 0 < checked_number("level", level, above_zero=True) < 1:
-        raise InvalidOptionError(option="level", reason=f"must be between 0 and 1, not {level}")
-    checked_int("resamples", resamples, 1)
-    checked_missing("missing", missing)
-    _check_wanted(wanted)
+    check_results(a=a, b=b)
+    how = checked_how(level, resamples, seed, wanted, missing, looks, (a, b))
     names = _names(a, b)
+    return judged([compare_pair(a, b, names, chosen_metrics(metrics, a, b), how)])[0]
+
+
+def compare_pair(
+    a: VariantResults, b: VariantResults, names: tuple[str, str], metrics: Sequence[str], how: How
+) -> Comparison:
+    """Return the comparison of two variants before its p are adjusted, without verdicts.
+
+    Raises:
+        NotComparableError: E105, they have no case in common.
+    """
     runs_a, runs_b = runs_of_cases(a), runs_of_cases(b)
     common = [key for key in runs_a if key in runs_b]
     if not common:
         raise NotComparableError(a=names[0], b=names[1], reason=_nothing_in_common(a, b))
-    chosen = _chosen(metrics, a, b)
-    checked_int("seed", seed, 0)
+    order, is_known = run_order(runs_a, runs_b) if how.looks == "any" else ({}, True)
     compared = []
-    for metric in chosen:
-        values = paired_values(metric, runs_a, runs_b, better_of(metric, a, b), missing)
-        found = _compared(values, names, (wanted or {}).get(metric), (level, resamples, seed))
-        compared.append(attrs.evolve(found, **_counted(values, names), **_conflict(metric, a, b)))
+    for metric in metrics:
+        values = paired_values(metric, runs_a, runs_b, better_of(metric, a, b), how.missing)
+        wanted = (how.wanted or {}).get(metric)
+        one = _compared(values, names, wanted, (how.level, how.resamples, how.seed))
+        if how.looks == "any":
+            one = at_any_look(one, values, order, how.level)
+        compared.append(attrs.evolve(one, **_counted(values, names), **_conflict(metric, a, b)))
     unpaired = [key[0] for key in (*runs_a, *runs_b) if key not in runs_a or key not in runs_b]
     return Comparison(
         *names,
-        tuple(_judged(compared, 1 - level)),
+        tuple(compared),
         len(common),
         tuple(dict.fromkeys(unpaired)),
         {names[0]: len(a.failed), names[1]: len(b.failed)},
-        _failed_scores(chosen, names, a, b),
-        level,
-        missing,
+        _failed_scores(metrics, names, a, b),
+        how.level,
+        how.missing,
+        how.looks,
+        a.is_grown or b.is_grown,
+        is_known,
     )
 
 
@@ -135,28 +154,6 @@ def _nothing_in_common(a: VariantResults, b: VariantResults) -> str:
     if {one.case_id for one in a.results} & {one.case_id for one in b.results}:
         return "the cases with the same ids have another content; evaluate both on the same dataset"
     return "no case was run with both; evaluate both on the same dataset"
-
-
-def _chosen(metrics: str | Iterable[str] | None, a: VariantResults, b: VariantResults) -> Sequence[str]:
-    scored = list(dict.fromkeys((*a.metrics, *b.metrics)))
-    figures = [name for name in FIGURES if name not in scored and _is_known(name, a) and _is_known(name, b)]
-    if metrics is None:
-        if not scored and not figures:
-            raise NotComparableError(a=a.variant, b=b.variant, reason="they have no metric")
-        return [*scored, *figures]
-    listed = [metrics] if isinstance(metrics, str) else checked_list("metrics", metrics)
-    for metric in listed:
-        checked_text("metrics", metric)
-    chosen = list(dict.fromkeys(listed))
-    for metric in chosen:
-        if metric not in scored and metric not in FIGURES:
-            near = nearest(metric, [*scored, *FIGURES])
-            known = ", ".join((*scored, *figures))
-            hint = f"did you mean {near!r}?" if near is not None else f"there are {known}"
-            raise InvalidOptionError(option="metrics", reason=f"there is no {metric!r}; {hint}")
-    if not chosen:
-        raise InvalidOptionError(option="metrics", reason="name at least one")
-    return chosen
 
 
 def _conflict(metric: str, a: VariantResults, b: VariantResults) -> dict[str, Any]:
@@ -185,22 +182,6 @@ def _failed_scores(
         for metric in metrics
     }
     return {metric: of_variants for metric, of_variants in counts.items() if any(of_variants.values())}
-
-
-def _check_wanted(wanted: Any) -> None:
-    if wanted is None:
-        return
-    if not isinstance(wanted, Mapping):
-        raise InvalidOptionError(option="wanted", reason=f"must be a dict by metric, not {shown(wanted)}")
-    for metric, size in wanted.items():
-        if not isinstance(size, (int, float)) or isinstance(size, bool) or not 0 < size < math.inf:
-            reason = f"of {metric!r} must be a number above 0, not {shown(size)}"
-            raise InvalidOptionError(option="wanted", reason=reason)
-
-
-def _is_known(figure: str, results: VariantResults) -> bool:
-    """Return whether a figure says anything: some runs have failed, have used tokens, have a price."""
-    return any(FIGURES[figure](one) for one in results.results) or figure == "failed"
 
 
 def _compared(
@@ -273,21 +254,3 @@ def _worth_knowing(values: PairedValues) -> float:
 
 def _cases(values: PairedValues, turned: Sequence[float], sign: int) -> tuple[str, ...]:
     return tuple(case for case, one in zip(values.cases, turned, strict=True) if np.sign(one) == sign)
-
-
-def _judged(compared: Sequence[MetricComparison], alpha: float) -> list[MetricComparison]:
-    """Return the comparisons with their p adjusted for each other, and their verdicts."""
-    known = [one.p for one in compared if one.p is not None and one.reason is None]
-    adjusted = iter(holm(known) if known else ())
-    judged: list[MetricComparison] = []
-    for one in compared:
-        p = next(adjusted) if one.p is not None and one.reason is None else None
-        verdict: Verdict = "cannot tell"
-        if p is not None and p <= alpha and one.difference and not _contains_zero(one):
-            verdict = "better" if (one.difference > 0) == (one.better == "higher") else "worse"
-        judged.append(attrs.evolve(one, p_adjusted=None if p is None else float(p), verdict=verdict))
-    return judged
-
-
-def _contains_zero(one: MetricComparison) -> bool:
-    return one.low is None or one.high is None or one.low <= 0 <= one.high

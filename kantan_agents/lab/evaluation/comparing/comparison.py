@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
 import attrs
@@ -27,6 +27,9 @@ NO_DIFFERENCE: Final = "no case differs"
 """The reason why nobody can tell if all cases are equal."""
 _MOST_LINES: Final = 20
 
+Looks = Literal["one", "any"]
+"""How often one looks at verdicts: once, or at any time while cases are added."""
+
 
 @attrs.frozen
 class MetricComparison:
@@ -42,7 +45,7 @@ class MetricComparison:
         independent: Number of these that are independent: cases, or conversations of several cases.
         mean_a: Mean over these cases, repeats averaged first; None without cases.
         mean_b: The same for ``b``.
-        difference: ``mean_b`` minus ``mean_a``.
+        difference: ``mean_b`` minus ``mean_a``; at any look, each conversation counts once.
         low: Lower bound of the interval of the difference; None if it cannot be known.
         high: Upper bound.
         p: The p of the hypothesis that they do not differ.
@@ -122,6 +125,23 @@ class MetricComparison:
             more = f"; about {count} more {noun} would show a difference of {number_text(self.wanted, 2)}"
         return f"{self.metric}: cannot tell, the difference is {_figures(self, turned=False)}{more}"
 
+    @property
+    def cells(self) -> list[str]:
+        """Means, difference, interval, p and verdict as texts; ``"-"`` for what is unknown."""
+        return [
+            score_text(self.mean_a) or "-",
+            score_text(self.mean_b) or "-",
+            difference_text(self.difference) or "-",
+            interval_text(self.low, self.high) or "-",
+            p_text(self.p_adjusted) or "-",
+            self.verdict,
+        ]
+
+    @property
+    def text_of_variant(self) -> str:
+        """The same, where ``b`` is named in any case."""
+        return f"{self.b} on {self.text}" if self.verdict == "cannot tell" else self.text
+
 
 @attrs.frozen
 class Comparison(Tabular):
@@ -137,6 +157,11 @@ class Comparison(Tabular):
         failed_scores: For each metric with failed scores, their number for each variant.
         level: The confidence level.
         missing: What became of runs without a score: ``"worst"`` or ``"ignore"``.
+        looks: ``"one"`` if the verdicts hold for one look, ``"any"`` if they hold at any look while cases
+            are added.
+        is_grown: Whether cases were added to an evaluation after an earlier start.
+        is_order_known: Whether it is known in which order the cases were run. If not, the order of the
+            dataset is taken for it, where ``looks`` is ``"any"``.
     """
 
     a: str
@@ -148,11 +173,38 @@ class Comparison(Tabular):
     failed_scores: Mapping[str, Mapping[str, int]]
     level: float
     missing: Missing = "worst"
+    looks: Looks = "one"
+    is_grown: bool = False
+    is_order_known: bool = True
+
+    @property
+    def note(self) -> str:
+        """For how many looks the verdicts hold."""
+        if self.looks == "one":
+            if self.is_grown:
+                return "the verdicts hold for one look, and cases were added after an earlier one"
+            return (
+                "the verdicts hold for one look; to add cases and look again, compare with looks "
+                '"any" from the first look on'
+            )
+        note = "the verdicts hold at any look: you may add cases and look again"
+        if self.is_order_known:
+            return note
+        return f"{note}, at the end of the dataset, as the order of the runs is not known"
 
     @property
     def lines(self) -> tuple[str, ...]:
         """The verdicts, one for each metric, and how many runs and scores failed and cases are left out."""
-        lines = [one.text for one in self.metrics if one.is_notable]
+        return (*(one.text for one in self.metrics if one.is_notable), *self._failures)
+
+    @property
+    def lines_of_variant(self) -> tuple[str, ...]:
+        """The same, where each line names the variant: for those of several variants."""
+        return (*(one.text_of_variant for one in self.metrics if one.is_notable), *self._failures)
+
+    @property
+    def _failures(self) -> tuple[str, ...]:
+        lines = []
         for name, count in self.failed.items():
             if count:
                 lines.append(f"{count} failed {'run' if count == 1 else 'runs'} of {name}")
@@ -169,8 +221,8 @@ class Comparison(Tabular):
 
     @property
     def text(self) -> str:
-        """The verdicts on one line."""
-        return "; ".join(self.lines)
+        """The verdicts on one line, and for how many looks they hold."""
+        return "; ".join((*self.lines, self.note))
 
     def __getitem__(self, metric: str) -> MetricComparison:
         """Return the comparison by a metric.
@@ -195,33 +247,37 @@ class Comparison(Tabular):
 
     def to_markdown(self) -> str:
         """Return the verdicts and a table as Markdown, for a comment on a pull request."""
+        columns = ["metric", self.a, self.b, *columns_of_table(self.level)]
+        rows = [[one.metric, *one.cells] for one in self.metrics]
+        return markdown_of([self.verdict_text], columns, rows, (*self.lines, self.note))
+
+    @property
+    def verdict_text(self) -> str:
+        """On which metrics ``b`` is worse or better, without figures."""
         by_verdict = {
             word: [one.metric for one in self.metrics if one.verdict == word] for word in ("worse", "better")
         }
         said = "; ".join(f"{word} on {', '.join(names)}" for word, names in by_verdict.items() if names)
-        verdict = markdown_text(f"{self.b} against {self.a}: {said or 'cannot tell'}")
-        rows = [
-            [
-                one.metric,
-                score_text(one.mean_a) or "-",
-                score_text(one.mean_b) or "-",
-                difference_text(one.difference) or "-",
-                interval_text(one.low, one.high) or "-",
-                p_text(one.p_adjusted) or "-",
-                one.verdict,
-            ]
-            for one in self.metrics
-        ]
-        columns = ["metric", self.a, self.b, "difference", f"{self.level:.0%} interval", "p", "verdict"]
-        lines = [*markdown_table(columns, rows), "", *markdown_list(self.lines, _MOST_LINES)]
-        return "\n".join([f"**{verdict}**", "", *lines, ""])
+        return f"{self.b} against {self.a}: {said or 'cannot tell'}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON data, with the verdicts as text."""
         data = attrs.asdict(self)
         data["metrics"] = [{**attrs.asdict(one), "text": one.text} for one in self.metrics]
-        data["text"] = self.text
-        return data
+        return {**data, "note": self.note, "text": self.text}
+
+
+def columns_of_table(level: float) -> list[str]:
+    """Return the names of what `MetricComparison.cells` has after the means."""
+    return ["difference", f"{level:.0%} interval", "p", "verdict"]
+
+
+def markdown_of(
+    verdicts: Sequence[str], columns: Sequence[str], rows: Sequence[Sequence[str]], lines: Sequence[str]
+) -> str:
+    """Return verdicts, a table and what is said about it as Markdown."""
+    bold = [line for verdict in verdicts for line in (f"**{markdown_text(verdict)}**", "")]
+    return "\n".join([*bold, *markdown_table(columns, rows), "", *markdown_list(lines, _MOST_LINES), ""])
 
 
 def _figures(one: MetricComparison, *, turned: bool) -> str:

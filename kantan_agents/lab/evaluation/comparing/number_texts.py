@@ -31,6 +31,11 @@ def difference_text(value: float | None) -> str:
     return f"{'+' if value > 0 else ''}{number_text(value, 2)}"
 
 
+def sentence(clause: str) -> str:
+    """Return a clause as a sentence."""
+    return f"{clause[:1].upper()}{clause[1:]}."
+
+
 def interval_text(low: float | None, high: float | None) -> str:
     """Return an interval; "" if it is not known."""
     return "" if low is None or high is None else f"{difference_text(low)} to {difference_text(high)}"

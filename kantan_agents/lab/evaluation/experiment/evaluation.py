@@ -155,7 +155,8 @@ class Evaluation(Tabular):
         """
         self.hash_of(variant)
         results = tuple(one for one in self.results if one.variant == variant)
-        return VariantResults(self.name, variant, results, self.better, self.path)
+        is_grown = bool(self.row.body.get("grown"))
+        return VariantResults(self.name, variant, results, self.better, self.path, is_grown)
 
     def hash_of(self, variant: str) -> str:
         """Return what identifies the definition of a variant.

@@ -125,6 +125,7 @@ class VariantResults(Tabular):
         results: One for each run, in the order of the cases.
         better: For each evaluator, whether a higher or a lower score is better.
         path: The database that has them and their labels; None if they are in none.
+        is_grown: Whether cases were added to the evaluation after an earlier start.
     """
 
     evaluation: str
@@ -132,6 +133,7 @@ class VariantResults(Tabular):
     results: tuple[CaseResult, ...]
     better: Mapping[str, Better] = attrs.field(factory=dict)
     path: Path | None = attrs.field(default=None, repr=False, eq=False)
+    is_grown: bool = attrs.field(default=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.results)

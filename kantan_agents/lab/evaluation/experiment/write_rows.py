@@ -35,7 +35,7 @@ def open_evaluation(path: Path, name: str, body: Mapping[str, Any]) -> Evaluatio
     """Return the evaluation with this name, created if it is missing.
 
     The variants and the evaluators of earlier starts stay in its body, those in ``body`` win. Everything else
-    becomes as in ``body``.
+    becomes as in ``body``; ``grown`` says that cases were added to those of an earlier start.
 
     Raises:
         InvalidOptionError: E75, the evaluation is one of another dataset.
@@ -63,7 +63,10 @@ def _merged(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[s
             f"{name!r} is an evaluation of the dataset {datasets[0]!r}, not of {datasets[1]!r}; give another"
         )
         raise InvalidOptionError(option="name", reason=reason)
-    return {**new, **{key: {**old[key], **new[key]} for key in ("variants", "evaluators")}}
+    known, wanted = ({case_id for case_id, _ in one["cases"]} for one in (old, new))
+    grown = old.get("grown", False) or bool(known & wanted and wanted - known)
+    merged = {key: {**old[key], **new[key]} for key in ("variants", "evaluators")}
+    return {**new, **merged, **({"grown": True} if grown else {})}
 
 
 def write_result(

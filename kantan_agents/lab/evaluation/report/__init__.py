@@ -8,7 +8,14 @@ from kantan_agents.support.package_names import lazy_names
 
 if TYPE_CHECKING:
     from kantan_agents.lab.evaluation.report.page import write_report
+    from kantan_agents.lab.evaluation.report.page_of_all import write_report_of_all
 
-__all__ = ["write_report"]
+__all__ = ["write_report", "write_report_of_all"]
 
-__getattr__, __dir__ = lazy_names(__name__, {"kantan_agents.lab.evaluation.report.page": ("write_report",)})
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "kantan_agents.lab.evaluation.report.page": ("write_report",),
+        "kantan_agents.lab.evaluation.report.page_of_all": ("write_report_of_all",),
+    },
+)

@@ -23,20 +23,24 @@ _MOST_REPEATS: Final = 3
 """So many repeats of a case are shown."""
 
 
-def metric_section(number: int, data: MetricData, cases: Mapping[tuple[str, str], Case]) -> str:
+def metric_section(
+    number: int, data: MetricData, cases: Mapping[tuple[str, str], Case], *, of: str = ""
+) -> str:
     """Return the part about one metric.
 
     Args:
         number: Its place among the metrics, for links.
         data: The metric.
         cases: The cases by id and hash, as far as they are known.
+        of: Name of the variant, if the page has several.
     """
     one = data.compared
+    variant = f": {inline(of)}" if of else ""
     chart = ""
     if one.cases:
         chart = _fourfold(data) if one.is_binary else paired_dots(data)
     return f"""<section aria-labelledby="metric-{number}">
-<h2 id="metric-{number}">{inline(one.metric)}</h2>
+<h2 id="metric-{number}">{inline(one.metric)}{variant}</h2>
 <p>{text(one.text)}</p>
 {_detectable(data)}{chart}
 {_changed(data, cases)}</section>

@@ -4,30 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from importlib.resources import files
-from pathlib import Path
 from typing import Final
 
-from kantan_agents.errors import FileArgumentError
 from kantan_agents.lab.evaluation.comparing.comparison import Comparison, MetricComparison
 from kantan_agents.lab.evaluation.comparing.number_texts import (
     difference_text,
     interval_text,
     p_text,
     score_text,
+    sentence,
 )
 from kantan_agents.lab.evaluation.dataset.case import Case
 from kantan_agents.lab.evaluation.experiment.results import VariantResults
 from kantan_agents.lab.evaluation.report.charts.forest import ForestRow, forest_plot
 from kantan_agents.lab.evaluation.report.charts.outcomes import OutcomeRow, outcome_bars
+from kantan_agents.lab.evaluation.report.document import document, write_page
 from kantan_agents.lab.evaluation.report.markup import inline, text
 from kantan_agents.lab.evaluation.report.metric_data import MARKS, MetricData, metric_data
 from kantan_agents.lab.evaluation.report.metric_section import metric_section
-from kantan_agents.support.arguments import checked_path
-from kantan_agents.support.replace_file import replace_file
 
-# Even if a text got into the page as markup, nothing could run or be loaded.
-_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _UNKNOWN: Final = "&ndash;"
 
 
@@ -58,12 +53,7 @@ def write_report(
     Raises:
         FileArgumentError: E79, the file cannot be written.
     """
-    place = Path(checked_path("path", path))
-    page = comparison_page(comparison, a, b, cases)
-    try:
-        replace_file(place, page.encode())
-    except OSError as error:
-        raise FileArgumentError(path=str(path), reason=error.strerror or str(error)) from error
+    write_page(comparison_page(comparison, a, b, cases), path)
 
 
 def comparison_page(
@@ -83,29 +73,9 @@ def comparison_page(
         metric_section(number, one, known) for number, one in enumerate(data) if one.compared.is_notable
     ]
     title = f"{text(comparison.a)} and {text(comparison.b)} compared"
-    style = files(__package__).joinpath("style.css").read_text(encoding="utf-8")
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{title}</title>
-<style>
-{style}</style>
-</head>
-<body>
-<main>
-<header>
-<h1>{inline(comparison.a)} <span class="versus">compared with</span> {inline(comparison.b)}</h1>
-{_facts(comparison, a, b)}
-</header>
-{_overview(comparison, data)}
-{"".join(sections)}</main>
-</body>
-</html>
-"""
+    names = f'{inline(comparison.a)} <span class="versus">compared with</span> {inline(comparison.b)}'
+    head = f"<h1>{names}</h1>\n{_facts(comparison, a, b)}"
+    return document(title, head, f"{_overview(comparison, data)}\n{''.join(sections)}")
 
 
 def _facts(comparison: Comparison, a: VariantResults, b: VariantResults) -> str:
@@ -126,14 +96,15 @@ def _facts(comparison: Comparison, a: VariantResults, b: VariantResults) -> str:
 def _overview(comparison: Comparison, data: Sequence[MetricData]) -> str:
     """Return the verdicts, the table and the charts."""
     verdicts = "\n".join(
-        f'<li class="{_class(one)}"><span class="mark" aria-hidden="true">{MARKS[one.verdict]}</span> '
+        f'<li class="{class_of(one)}"><span class="mark" aria-hidden="true">{MARKS[one.verdict]}</span> '
         f"{text(one.text)}</li>"
         for one in comparison.metrics
         if one.is_notable
     )
     return f"""<section aria-labelledby="verdicts">
 <h2 id="verdicts">Verdicts</h2>
-<p class="note">Each verdict is about {inline(comparison.b)}, measured against {inline(comparison.a)}.</p>
+<p class="note">Each verdict is about {inline(comparison.b)}, measured against {inline(comparison.a)}.
+{text(sentence(comparison.note))}</p>
 <ul class="verdicts">
 {verdicts}
 </ul>
@@ -149,26 +120,37 @@ def _overview(comparison: Comparison, data: Sequence[MetricData]) -> str:
 """
 
 
-def _verdict_text(one: MetricComparison) -> str:
+def verdict_text(one: MetricComparison) -> str:
     """Return a verdict with its sign."""
     mark = f'<span class="mark" aria-hidden="true">{MARKS[one.verdict]}</span>'
-    return f'<span class="{_class(one)}">{mark} {one.verdict}</span>'
+    return f'<span class="{class_of(one)}">{mark} {one.verdict}</span>'
 
 
-def _class(one: MetricComparison) -> str:
+def class_of(one: MetricComparison) -> str:
+    """Return the class of elements about a verdict."""
     return one.verdict.replace(" ", "-")
 
 
 def _table(comparison: Comparison, data: Sequence[MetricData]) -> str:
-    level = f"{comparison.level:.0%}"
-    rows = "\n".join(_row(number, one.compared) for number, one in enumerate(data))
-    names = [inline(comparison.a), inline(comparison.b)]
-    columns = ["metric", *names, "difference", f"{level} interval", "p", "cases", "verdict"]
+    rows = "\n".join(table_row(number, one.compared) for number, one in enumerate(data))
+    return table_of(rows, inline(comparison.a), inline(comparison.b), comparison.level)
+
+
+def table_of(rows: str, a: str, b: str, level: float) -> str:
+    """Return the table of metrics.
+
+    Args:
+        rows: From ``table_row``.
+        a: What the differences are measured against, as markup.
+        b: What they are differences of, as markup.
+        level: The confidence level.
+    """
+    columns = ["metric", a, b, "difference", f"{level:.0%} interval", "p", "cases", "verdict"]
     heads = "".join(f'<th scope="col">{column}</th>' for column in columns)
     return f"""<div class="wide" role="region" aria-label="Table of metrics" tabindex="0">
 <table class="numbers">
-<caption>Means over the cases. The difference is {inline(comparison.b)} minus {inline(comparison.a)}, with its
-{level} interval. The p values are adjusted for the number of metrics (Holm).</caption>
+<caption>Means over the cases. The difference is {b} minus {a}, with its {level:.0%} interval. The p values
+are adjusted for the number of rows (Holm).</caption>
 <thead><tr>{heads}</tr></thead>
 <tbody>
 {rows}
@@ -177,7 +159,14 @@ def _table(comparison: Comparison, data: Sequence[MetricData]) -> str:
 </div>"""
 
 
-def _row(number: int, one: MetricComparison) -> str:
+def table_row(number: int, one: MetricComparison, *, of: str = "") -> str:
+    """Return the row of a metric, which links to its section.
+
+    Args:
+        number: The number of its section.
+        one: The metric.
+        of: Name of the variant, if the table has several.
+    """
     cells = [
         score_text(one.mean_a),
         score_text(one.mean_b),
@@ -190,8 +179,9 @@ def _row(number: int, one: MetricComparison) -> str:
     name = inline(one.metric)
     if one.is_notable:
         name = f'<a href="#metric-{number}">{name}</a>'
-    note = f'<br><span class="note">{one.better} is better</span>'
-    return f'<tr><th scope="row">{name}{note}</th>{shown}<td class="verdict">{_verdict_text(one)}</td></tr>'
+    variant = f": {inline(of)}" if of else ""
+    note = f'{variant}<br><span class="note">{one.better} is better</span>'
+    return f'<tr><th scope="row">{name}{note}</th>{shown}<td class="verdict">{verdict_text(one)}</td></tr>'
 
 
 def _forests(comparison: Comparison, data: Sequence[MetricData]) -> str:

@@ -10,6 +10,7 @@ from kantan_agents.lab.evaluation.statistics.agreement import (
     cohens_kappa,
     krippendorff_alpha,
 )
+from kantan_agents.lab.evaluation.statistics.any_look import AnyLook, any_look, more_cases_at_any_look
 from kantan_agents.lab.evaluation.statistics.holm import holm
 from kantan_agents.lab.evaluation.statistics.intervals import Interval, clopper_pearson, wilson
 from kantan_agents.lab.evaluation.statistics.judge_rates import JudgeRates, Rate, judge_rates
@@ -28,6 +29,7 @@ from kantan_agents.lab.evaluation.statistics.trend import Trend, drift, length_b
 
 __all__ = [
     "Agreement",
+    "AnyLook",
     "CorrectedMean",
     "Interval",
     "JudgeRates",
@@ -38,6 +40,7 @@ __all__ = [
     "Rate",
     "Scale",
     "Trend",
+    "any_look",
     "clopper_pearson",
     "cohens_kappa",
     "corrected_difference",
@@ -51,6 +54,7 @@ __all__ = [
     "length_bias",
     "mcnemar",
     "more_cases",
+    "more_cases_at_any_look",
     "paired_difference",
     "paired_p",
     "position_bias",

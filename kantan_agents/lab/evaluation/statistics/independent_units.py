@@ -74,15 +74,9 @@ def units_of(differences: npt.ArrayLike, clusters: Sequence[Hashable | None] | N
     Raises:
         ValueError: The arrays are empty, have other shapes, or contain NaN or infinity.
     """
-    given = np.asarray(differences, dtype=np.float64) + 0.0  # -0.0 becomes 0.0
-    if given.ndim != 1 or not len(given):
-        raise ValueError(f"differences must be a list of at least one number, not of shape {given.shape}")
-    if not np.isfinite(given).all():
-        raise ValueError("differences must be finite numbers")
+    given = checked_differences(differences, clusters)
     if clusters is None:
         return _canonical(given, np.ones_like(given))
-    if len(clusters) != len(given):
-        raise ValueError(f"there are {len(clusters)} clusters for {len(given)} differences")
     members: dict[Hashable, list[float]] = {}
     for index, (cluster, value) in enumerate(zip(clusters, given.tolist(), strict=True)):
         key = ("alone", index) if cluster is None else ("in", cluster)
@@ -90,6 +84,22 @@ def units_of(differences: npt.ArrayLike, clusters: Sequence[Hashable | None] | N
     # fsum rounds once, so that the order of the cases and the sign do not matter.
     totals = np.array([math.fsum(values) for values in members.values()]) + 0.0
     return _canonical(totals, np.array([float(len(values)) for values in members.values()]))
+
+
+def checked_differences(differences: npt.ArrayLike, clusters: Sequence[Hashable | None] | None) -> Floats:
+    """Return paired differences as an array.
+
+    Raises:
+        ValueError: They are empty, not finite numbers, or not as many as the clusters.
+    """
+    given = np.asarray(differences, dtype=np.float64) + 0.0  # -0.0 becomes 0.0
+    if given.ndim != 1 or not len(given):
+        raise ValueError(f"differences must be a list of at least one number, not of shape {given.shape}")
+    if not np.isfinite(given).all():
+        raise ValueError("differences must be finite numbers")
+    if clusters is not None and len(clusters) != len(given):
+        raise ValueError(f"there are {len(clusters)} clusters for {len(given)} differences")
+    return given
 
 
 def _canonical(totals: Floats, sizes: Floats) -> Units:

@@ -6,7 +6,7 @@ docstring names its source. ``benchmarks/rollout_statistics.py`` measures false 
 sample size. Misuse is a ValueError; what cannot be known is None.
 """
 
-from kantan_agents.lab.rollout.evidence.betting import Evidence, log_e_process
+from kantan_agents.lab.betting.wealth import Evidence, log_e_process
 from kantan_agents.lab.rollout.evidence.detectable import more_observations
 from kantan_agents.lab.rollout.evidence.differences import mean_difference
 from kantan_agents.lab.rollout.evidence.intervals import DifferenceInterval, difference_interval

@@ -10,9 +10,9 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from kantan_agents.lab.rollout.evidence.betting import Evidence, log_e_process, with_skipped
+from kantan_agents.lab.betting.running import Flags, Floats
+from kantan_agents.lab.betting.wealth import Evidence, log_e_process, with_skipped
 from kantan_agents.lab.rollout.evidence.observations import Observations
-from kantan_agents.lab.rollout.evidence.running import Flags, Floats
 from kantan_agents.lab.rollout.evidence.weighting import weighted
 
 Outcomes = Callable[[Floats, npt.NDArray[np.intp]], Floats]

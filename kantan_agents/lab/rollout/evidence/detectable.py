@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from kantan_agents.lab.rollout.evidence.betting import log_e_process, threshold
+from kantan_agents.lab.betting.wealth import log_e_process, threshold
 from kantan_agents.lab.rollout.evidence.differences import check_margin, weighted_differences
 from kantan_agents.lab.rollout.evidence.observations import drawn
 

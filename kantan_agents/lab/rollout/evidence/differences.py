@@ -7,10 +7,10 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from kantan_agents.lab.betting.running import Floats, Times, running_mean
+from kantan_agents.lab.betting.wealth import Evidence
 from kantan_agents.lab.rollout.evidence.bets import Bets
-from kantan_agents.lab.rollout.evidence.betting import Evidence
 from kantan_agents.lab.rollout.evidence.observations import Observations, drawn
-from kantan_agents.lab.rollout.evidence.running import Floats, Times, running_mean
 from kantan_agents.lab.rollout.evidence.weighting import Weighted, running_spread, weighted
 
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Final
 
 import attrs
 import numpy as np
 import numpy.typing as npt
 
-from kantan_agents.lab.rollout.evidence.betting import log_wealths, mixed, threshold
+from kantan_agents.lab.betting.bounds import lower_bound
+from kantan_agents.lab.betting.wealth import threshold
 from kantan_agents.lab.rollout.evidence.differences import weighted_differences
 from kantan_agents.lab.rollout.evidence.observations import drawn
-from kantan_agents.lab.rollout.evidence.weighting import Weighted
-
-_PRECISION: Final = 0.02
 
 
 @attrs.frozen
@@ -79,36 +76,6 @@ def difference_interval(
     below = weighted_differences(mirrored, -highest, -lowest)
     precise = seen.share * (1.0 - seen.share)
     difference = float(np.clip(precise @ above.values / precise.sum(), lowest - highest, highest - lowest))
-    low = _lower_bound(above, highest - lowest, limit)
-    high = -_lower_bound(below, highest - lowest, limit)
+    low = lower_bound(*above, extent=highest - lowest, limit=limit)
+    high = -lower_bound(*below, extent=highest - lowest, limit=limit)
     return DifferenceInterval(difference, low, high, len(seen.values))
-
-
-def _lower_bound(estimates: Weighted, extent: float, limit: float) -> float:
-    """Return the largest margin that is rejected, found by bisection; ``-extent`` if none is.
-
-    The larger the margin, the smaller each gambler's wealth at each time, so what is rejected is an interval.
-    With a fixed stake s, 1 + s * (value - margin) falls. With the largest safe stake f / (margin - lowest),
-    it is 1 - f + f * (value - lowest) / (margin - lowest), which falls too. A gambler bets the smaller of
-    both stakes, and where the smaller one changes, they are equal.
-    """
-    rejected, kept = -extent, extent
-    error = float(np.std(estimates.values)) / math.sqrt(len(estimates.values))
-    wanted = max(_PRECISION * error, _PRECISION**2 * extent)
-    while kept - rejected > wanted:
-        middle = rejected + (kept - rejected) / 2.0
-        if _reaches(estimates, middle, limit):
-            rejected = middle
-        else:
-            kept = middle
-    return rejected
-
-
-def _reaches(estimates: Weighted, margin: float, limit: float) -> bool:
-    wealths = log_wealths(estimates.values - margin, estimates.lowest - margin, estimates.scale)
-    # The average is between the largest and its part of it, so it need not be computed at most times.
-    largest = wealths.max(axis=0)
-    if largest.max() < limit:
-        return False
-    near = largest >= limit
-    return bool(mixed(wealths[:, near]).max() >= limit)

@@ -6,7 +6,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from kantan_agents.lab.rollout.evidence.running import Earlier, Flags, Floats, Times
+from kantan_agents.lab.betting.running import Earlier, Flags, Floats, Times
 
 
 @attrs.frozen(eq=False)

@@ -8,10 +8,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from kantan_agents.lab.betting.running import Floats, Times, running_mean, running_quantile
+from kantan_agents.lab.betting.wealth import Evidence
 from kantan_agents.lab.rollout.evidence.bets import Bets
-from kantan_agents.lab.rollout.evidence.betting import Evidence
 from kantan_agents.lab.rollout.evidence.observations import drawn
-from kantan_agents.lab.rollout.evidence.running import Floats, Times, running_mean, running_quantile
 from kantan_agents.lab.rollout.evidence.weighting import running_spread
 
 CAP_QUANTILE: Final = 0.95

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from kantan_agents.lab.rollout.evidence.betting import Evidence, log_wealths, mixed, with_skipped
+from kantan_agents.lab.betting.wealth import Evidence, log_wealths, mixed, with_skipped
 from kantan_agents.lab.rollout.evidence.observations import drawn
 
 

@@ -7,11 +7,11 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from kantan_agents.lab.betting.running import Floats, Times, running_mean, running_quantile
+from kantan_agents.lab.betting.wealth import Evidence
 from kantan_agents.lab.rollout.evidence.bets import Bets
-from kantan_agents.lab.rollout.evidence.betting import Evidence
 from kantan_agents.lab.rollout.evidence.observations import drawn
 from kantan_agents.lab.rollout.evidence.relative import check_factor
-from kantan_agents.lab.rollout.evidence.running import Floats, Times, running_mean, running_quantile
 from kantan_agents.lab.rollout.evidence.weighting import running_spread
 
 

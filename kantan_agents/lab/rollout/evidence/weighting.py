@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kantan_agents.lab.rollout.evidence.running import Earlier, Flags, Floats, running_mean
+from kantan_agents.lab.betting.running import Earlier, Flags, Floats, running_mean
 
 
 class Weighted(NamedTuple):

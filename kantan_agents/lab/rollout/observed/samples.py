@@ -13,8 +13,8 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from kantan_agents.lab.betting.running import GRACE_SECONDS
 from kantan_agents.lab.rollout.evidence.bets import Later
-from kantan_agents.lab.rollout.evidence.running import GRACE_SECONDS
 from kantan_agents.lab.rollout.observed.draws import Draw
 from kantan_agents.lab.rollout.observed.observed_run import ObservedRun
 from kantan_agents.lab.rollout.observed.read_runs import begun_runs, ended_runs

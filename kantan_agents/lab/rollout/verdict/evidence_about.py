@@ -10,6 +10,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from kantan_agents.lab.betting.wealth import threshold
 from kantan_agents.lab.rollout.evidence import (
     Evidence,
     difference_interval,
@@ -18,7 +19,6 @@ from kantan_agents.lab.rollout.evidence import (
     sample_ratio,
 )
 from kantan_agents.lab.rollout.evidence.bets import strongest
-from kantan_agents.lab.rollout.evidence.betting import threshold
 from kantan_agents.lab.rollout.evidence.differences import difference_bets
 from kantan_agents.lab.rollout.evidence.relative import relative_bets
 from kantan_agents.lab.rollout.evidence.tail import tail_bets

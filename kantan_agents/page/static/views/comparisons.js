@@ -71,7 +71,9 @@ async function showEvaluation(root, query, signal) {
     data.variants.length > 2 ? choice(data, link) : null,
     h("p", {}, inline(b), " compared with ", inline(a), `, ${count(data.cases)} cases`, h("span.note", {}, visible(` ${failures(data)}`))),
     h("ul.verdicts", {}, data.metrics.map((one) => h("li", { class: one.verdict.replace(" ", "-") }, h("span", { "aria-hidden": "true" }, `${SIGNS[one.verdict]} `), inline(one.text)))),
+    h("p.note", {}, visible(data.note)),
     metrics(data, link),
+    data.all.length ? allVariants(data, link) : null,
     metric ? ofMetric(metric, data.chosen) : h("p.empty", {}, "There are no scores to compare."),
   );
 }
@@ -100,6 +102,18 @@ function metrics(data, link) {
     `${count(one.wins)} / ${count(one.ties)} / ${count(one.losses)}`,
   ]);
   return table("Metrics", ["Metric", `Mean of ${data.chosen[0]}`, `Mean of ${data.chosen[1]}`, "Difference", "95 % interval", "p", "Win / tie / loss"], rows);
+}
+
+function allVariants(data, link) {
+  const rows = data.all.map((one) => [
+    h("a", { href: link({ b: one.variant, metric: one.metric }) }, inline(one.variant)),
+    inline(one.metric),
+    short(one.difference),
+    one.low === null ? "" : `${short(one.low)} to ${short(one.high)}`,
+    short(one.p),
+    h("span", { class: one.verdict.replace(" ", "-") }, `${SIGNS[one.verdict]} ${one.verdict}`),
+  ]);
+  return table(`All compared with ${data.chosen[0]}`, ["Variant", "Metric", "Difference", "95 % interval", "p", "Verdict"], rows);
 }
 
 function ofMetric(metric, names) {

@@ -9,12 +9,21 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kantan_agents.errors import FileArgumentError, InvalidOptionError
-from kantan_agents.lab import Case, Score, VariantResults, compare, write_report
+from kantan_agents.lab import (
+    Case,
+    Score,
+    VariantResults,
+    compare,
+    compare_all,
+    write_report,
+    write_report_of_all,
+)
 from kantan_agents.lab.evaluation.report.page import comparison_page
 from tests.lab.evaluation.report.made_results import cases_of, result, two_variants, variant
 
@@ -266,3 +275,31 @@ def test_a_file_that_cannot_be_written_is_an_error_and_leaves_nothing(tmp_path: 
     assert [one.name for one in tmp_path.iterdir()] == ["folder"]
     with pytest.raises(InvalidOptionError):
         write_report(compare(a, b), a, b, 3)  # type: ignore[arg-type]
+
+
+def test_the_page_of_several_variants_has_each_verdict_once_and_links_to_its_cases(tmp_path: Path) -> None:
+    cases, a, b = two_variants()
+    third = [attrs.evolve(one, variant=HOSTILE[0], output=HOSTILE[1]) for one in b.results]
+    results = [a, b, attrs.evolve(b, variant=HOSTILE[0], results=tuple(third))]
+    comparisons = compare_all(*results)
+    write_report_of_all(comparisons, results, tmp_path / "report.html", cases=cases)
+    page = Elements((tmp_path / "report.html").read_text(encoding="utf-8"))
+    assert page.open == []
+    assert not {"script", "img"} & {tag for tag, _ in page.elements}
+    ids = [given["id"] for _, given in page.elements if "id" in given]
+    assert len(ids) == len(set(ids))
+    links = [given["href"] for tag, given in page.elements if tag == "a"]
+    assert len(links) == sum(one.is_notable for one in comparisons.metrics)
+    assert {f"#{one}" for one in ids} >= set(links)
+    texts = "".join(page.texts)
+    for one in comparisons.metrics:
+        if one.is_notable:
+            assert one.text_of_variant in texts
+    assert "adjusted for all variants and metrics together (Holm over" in texts
+
+
+def test_a_page_needs_the_results_of_all_variants(tmp_path: Path) -> None:
+    _, a, b = two_variants()
+    comparisons = compare_all(a, b)
+    with pytest.raises(InvalidOptionError, match="those of the control and of 1 variants, not 1"):
+        write_report_of_all(comparisons, [a], tmp_path / "report.html")

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.rollout_users import ALPHA, BEHAVIORS, GUARDS, alarms, failures_until_alarm
+from kantan_agents.lab.betting.running import Earlier
 from kantan_agents.lab.rollout.evidence.bets import Later, look_points, strongest
-from kantan_agents.lab.rollout.evidence.running import Earlier
 from tests.sizes import size
 
 NOTHING = Later(np.array([], dtype=np.intp), np.array([]), np.array([]))

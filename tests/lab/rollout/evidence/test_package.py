@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from kantan_agents.lab import betting
 from kantan_agents.lab.rollout import evidence
 
-FILES = sorted(Path(evidence.__file__ or "").parent.glob("*.py"))
+FILES = sorted(
+    path for package in (evidence, betting) for path in Path(package.__file__ or "").parent.glob("*.py")
+)
 FUNCTIONS = [name for name in evidence.__all__ if name[0].islower()]
 
 
@@ -21,7 +24,7 @@ def test_it_imports_only_numpy_attrs_and_the_standard_library(path: Path) -> Non
         names += [one.name for one in node.names] if isinstance(node, ast.Import) else []
         for name in names:
             first = name.partition(".")[0]
-            is_inside = name.startswith("kantan_agents.lab.rollout.evidence")
+            is_inside = name.startswith(("kantan_agents.lab.rollout.evidence", "kantan_agents.lab.betting"))
             assert is_inside or first in {"numpy", "attrs"} or first in sys.stdlib_module_names, name
 
 

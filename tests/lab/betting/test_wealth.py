@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kantan_agents.lab.betting.wealth import EFFECTS, FIRST_WEALTH
 from kantan_agents.lab.rollout.evidence import log_e_process
-from kantan_agents.lab.rollout.evidence.betting import EFFECTS, FIRST_WEALTH
 
 
 @given(st.integers(0, 10_000), st.integers(0, 40))

@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from kantan_agents.lab.rollout.evidence.running import Flags, Floats, running_mean
+from kantan_agents.lab.betting.running import Flags, Floats, running_mean
 
 EFFECTS: Final = tuple(2.0**-power for power in range(9))
 """The gamblers: each bets as would be best if the mean were so many standard deviations above 0."""
@@ -18,7 +18,9 @@ FIRST_WEALTH: Final = np.array([1.0, 2.0, 3.0, 3.0, 3.0, 3.0, 2.0, 1.0, 1.0]) / 
 """Which part of the first wealth each gambler gets: more for effects that are likely to be looked for."""
 
 _EFFECTS: Final = np.array(EFFECTS)[:, np.newaxis]
-_LARGEST_STAKE: Final = 0.9
+LARGEST_STAKE: Final = 0.9
+"""The largest stake, as a part of the one that could lose everything."""
+
 _ROUNDING: Final = 1e-9
 
 
@@ -135,7 +137,7 @@ def log_wealths(values: Floats, lowest: Floats, scale: Floats) -> Floats:
         scale: Shape (observations,): as for `log_e_process`.
     """
     # In units of the scale, so that very small and very large values do as well.
-    units, most = values / scale, _LARGEST_STAKE * scale / -lowest
+    units, most = values / scale, LARGEST_STAKE * scale / -lowest
     wealths: Floats = np.minimum(most, _EFFECTS)
     wealths *= units
     wealths += 1.0

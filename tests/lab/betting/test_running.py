@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents.lab.rollout.evidence.running import running_mean, running_quantile
+from kantan_agents.lab.betting.running import running_mean, running_quantile
 
 SEEDS = st.integers(0, 10_000)
 

@@ -1,0 +1,60 @@
+"""What a metric says at any look, while cases are added."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import attrs
+
+from kantan_agents.lab.evaluation.comparing.comparison import MetricComparison
+from kantan_agents.lab.evaluation.comparing.paired_values import FIGURES, PairedValues
+from kantan_agents.lab.evaluation.statistics import any_look, more_cases_at_any_look
+
+# Equal up to rounding: means of repeats are sums divided by their number.
+_EQUAL: Final = 1e-12
+
+
+def at_any_look(
+    one: MetricComparison, values: PairedValues, order: Mapping[str, int], level: float
+) -> MetricComparison:
+    """Return a comparison whose p and interval hold at any look; its p is not adjusted yet.
+
+    Scores from 0 to 1 are recognized by their values. Other metrics have no bounds, so they have no interval.
+    If the evidence is not for the direction of the mean of all cases so far, p is 1.
+
+    Args:
+        one: The comparison for one look.
+        values: The values of the cases.
+        order: The place of each case in the order in which they were run.
+        level: The confidence level.
+    """
+    if not values.cases:
+        return one
+    places = sorted(range(len(values.cases)), key=lambda place: order[values.cases[place]])
+    scale = max(map(abs, (*values.a, *values.b)))
+    differences = [values.b[place] - values.a[place] for place in places]
+    units = (
+        [0.0 if abs(each) <= _EQUAL * scale else each for each in differences],
+        [values.conversations[place] for place in places],
+    )
+    bound = 1.0 if _is_share(values) else None
+    found = any_look(*units, bound=bound, level=level)
+    more = more_cases_at_any_look(units[0], one.wanted or 0.0, units[1], bound=bound, level=level)
+    interval = found.interval if found.interval is None or found.interval.low <= found.interval.high else None
+    # If the difference has changed while cases were added, the evidence may be for the other direction.
+    is_evidence = found.direction * found.mean > 0 and interval == found.interval
+    return attrs.evolve(
+        one,
+        difference=found.mean,
+        low=None if interval is None else interval.low,
+        high=None if interval is None else interval.high,
+        p=found.p if is_evidence else 1.0,
+        detectable=None,
+        more_cases=more,
+    )
+
+
+def _is_share(values: PairedValues) -> bool:
+    is_score = values.metric == "failed" or values.metric not in FIGURES
+    return is_score and all(0 <= value <= 1 for value in (*values.a, *values.b))

@@ -1,0 +1,153 @@
+"""A test and an interval of paired differences that hold at every look, while cases are added."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from kantan_agents.lab.betting.bounds import lower_bound
+from kantan_agents.lab.betting.running import running_mean
+from kantan_agents.lab.betting.wealth import LARGEST_STAKE, log_e_process, threshold
+from kantan_agents.lab.evaluation.statistics.independent_units import Floats, checked_differences
+from kantan_agents.lab.evaluation.statistics.intervals import Interval, check_level
+
+_MEASURED: Final = 3.75
+"""By how much the logarithm of the best stake's wealth must exceed the threshold: for two directions, for the
+stakes that were too large or too small, and for luck."""
+_NORMAL: Final = math.sqrt(math.pi / 2.0)
+"""The standard deviation of normal values, as a multiple of their mean distance from 0."""
+
+
+class AnyLook(NamedTuple):
+    """What paired differences say at any look.
+
+    Attributes:
+        mean: The mean difference of independent cases; each conversation counts once, however long it is.
+        direction: The direction that p speaks for: 1 if b is higher, -1 if a is; 0 if for neither. If the
+            difference has changed while cases were added, it may be another than that of the mean.
+        p: The two-sided p of the hypothesis that a and b do not differ; it never rises as cases are added.
+        interval: The interval of the mean; None without bounds. If the difference has changed while cases
+            were added, it may leave the mean out, or be empty: ``low`` is above ``high``.
+        units: How many independent cases there are: cases, or conversations.
+    """
+
+    mean: float
+    direction: Literal[1, 0, -1]
+    p: float
+    interval: Interval | None
+    units: int
+
+
+def any_look(
+    differences: npt.ArrayLike,
+    clusters: Sequence[Hashable | None] | None = None,
+    *,
+    bound: float | None,
+    level: float = 0.95,
+) -> AnyLook:
+    """Return a test and an interval that hold however often one looks while cases are added.
+
+    If a and b do not differ, the probability that p is ever at most 1 - ``level`` is at most that. The price
+    is power: ``benchmarks/looks.py`` measures it.
+
+    With a ``bound``, the hypothesis is that each difference has a mean of 0, given the earlier ones, and the
+    interval has all means that were never rejected. Without one, it is that each difference could as well
+    have had the opposite sign, as for `sign_flip_p`, and the stake may depend on its size.
+
+    Args:
+        differences: Shape (cases,): score of b minus score of a. New cases are added at the end, in an order
+            that does not depend on their scores.
+        clusters: For each case what it belongs to, such as its conversation, which counts as one value: the
+            mean of its cases, at the place of the last one. None for a case of its own.
+        bound: The largest possible difference, such as 1 for scores from 0 to 1; None if there is none.
+        level: The confidence level.
+
+    Raises:
+        ValueError: The arrays are empty, have other shapes, or contain NaN or infinity; or ``level`` or
+            ``bound`` is out of range.
+
+    Source: Waudby-Smith and Ramdas, Estimating means of bounded random variables by betting, Journal of the
+    Royal Statistical Society B 86 (2024), section 4; for signs, Howard, Ramdas, McAuliffe and Sekhon,
+    Time-uniform Chernoff bounds via nonnegative supermartingales, Probability Surveys 17 (2020), lemma 3.
+    Two bets share the first wealth, one in each direction.
+    """
+    check_level(level)
+    values = _values(checked_differences(differences, clusters), clusters)
+    mean = math.fsum(values) / len(values)
+    if bound is None:
+        moved = values[values != 0.0]
+        lowest = -np.abs(moved)
+        # The size of a difference says nothing about its sign, so the scale may know it.
+        sizes = np.cumsum(np.abs(moved)) / np.arange(1, len(moved) + 1)
+        return AnyLook(mean, *_tested(moved, lowest, _NORMAL * sizes), None, len(values))
+    if not (math.isfinite(bound) and bound > 0.0 and (np.abs(values) <= bound).all()):
+        raise ValueError(f"bound must be a number that no difference exceeds, not {bound}")
+    lowest = np.full(len(values), -bound)
+    scale = np.sqrt(running_mean(values**2, bound**2))
+    limit = threshold(1.0 - level) + math.log(2.0)  # for each bound
+    low, high = (
+        lower_bound(turned, lowest, scale, extent=bound, limit=limit) for turned in (values, -values)
+    )
+    return AnyLook(mean, *_tested(values, lowest, scale), Interval(low, -high), len(values))
+
+
+def more_cases_at_any_look(
+    differences: npt.ArrayLike,
+    wanted: float,
+    clusters: Sequence[Hashable | None] | None = None,
+    *,
+    bound: float | None,
+    level: float = 0.95,
+) -> int | None:
+    """Return about how many more cases it takes until `any_look` shows a difference, in 4 of 5 experiments.
+
+    It assumes that new cases vary as these do, and that new conversations are as long.
+
+    Args:
+        differences: Shape (cases,): as for `any_look`.
+        wanted: The true difference to be shown, in the units of the metric; its sign does not matter.
+        clusters: As for `any_look`.
+        bound: As for `any_look`.
+        level: The confidence level.
+
+    Returns:
+        The number of cases, 0 if these suffice. None if it cannot be known: for fewer than two independent
+        cases, if the differences do not vary, or if ``wanted`` is 0.
+
+    Raises:
+        ValueError: As for `any_look`.
+
+    Source: the stake s on values with mean d and variance v gains about s * d - s^2 * (v + d^2) / 2 in the
+    logarithm for each value: Kelly, A new interpretation of information rate, Bell System Technical Journal
+    35 (1956). What the gamblers share, and the fourth of five experiments, are measured.
+    """
+    check_level(level)
+    given = checked_differences(differences, clusters)
+    values = _values(given, clusters)
+    spread = float(np.var(values, ddof=1)) if len(values) > 1 else 0.0
+    if not spread > 0.0 or wanted == 0.0:
+        return None
+    moment = spread + wanted**2
+    stake = min(abs(wanted) / moment, math.inf if bound is None else LARGEST_STAKE / bound)
+    needed = (threshold(1.0 - level) + _MEASURED) / (stake * abs(wanted) - stake**2 * moment / 2.0)
+    return max(0, math.ceil((needed - len(values)) * len(given) / len(values)))
+
+
+def _values(differences: Floats, clusters: Sequence[Hashable | None] | None) -> Floats:
+    """Return the value of each independent case, in the order in which they were complete."""
+    if clusters is None:
+        return differences
+    members: dict[Hashable, list[float]] = {}
+    for index, (cluster, value) in enumerate(zip(clusters, differences.tolist(), strict=True)):
+        key = ("alone", index) if cluster is None else ("in", cluster)
+        members[key] = [*members.pop(key, ()), value]  # at the end, as the last one decides about the place
+    return np.array([math.fsum(values) / len(values) for values in members.values()])
+
+
+def _tested(values: Floats, lowest: Floats, scale: Floats) -> tuple[Literal[1, 0, -1], float]:
+    above, below = (log_e_process(turned, lowest, scale).p for turned in (values, -values))
+    return 0 if above == below else 1 if above < below else -1, min(1.0, 2.0 * min(above, below))
