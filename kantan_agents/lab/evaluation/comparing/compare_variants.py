@@ -23,10 +23,12 @@ from kantan_agents.lab.evaluation.comparing.paired_values import (
 from kantan_agents.lab.evaluation.experiment.results import VariantResults
 from kantan_agents.lab.evaluation.statistics import (
     detectable_difference,
+    fewest_cases,
     holm,
     is_binary,
     more_cases,
     paired_difference,
+    paired_interval,
     paired_p,
 )
 from kantan_agents.support.arguments import checked_int, checked_list, checked_number, checked_text, shown
@@ -34,6 +36,7 @@ from kantan_agents.support.nearest import nearest
 
 _WANTED: Final = 0.05
 """A difference worth knowing: of a score from 0 to 1, or as a share of the mean of any other metric."""
+_AMOUNTS: Final = frozenset(FIGURES) - {"failed"}
 # Equal up to rounding: means of repeats are sums divided by their number.
 _EQUAL: Final = 1e-12
 
@@ -55,8 +58,8 @@ def compare(
 
     Each case is compared with itself: repeats are averaged inside a case, and the cases of one conversation
     count as one observation. A verdict is given if the difference is significant at ``1 - level`` after
-    Holm's adjustment for all metrics that are compared, and its interval excludes 0. Otherwise the answer is
-    "cannot tell", with the number of cases that it would take.
+    Holm's adjustment for all metrics that are compared, and its interval, if there is one, excludes 0.
+    Otherwise the answer is "cannot tell", with the number of cases that it would take.
 
     Args:
         a: The results to compare with, such as ``evaluation["v1"]``.
@@ -94,7 +97,7 @@ def compare(
                 paired_values(metric, runs_a, runs_b, better_of(metric, a, b)),
                 names,
                 (wanted or {}).get(metric),
-                (level, resamples, seed),
+                (level, resamples, seed, len(chosen)),
             ),
             **_conflict(metric, a, b),
         )
@@ -190,17 +193,29 @@ def _is_known(figure: str, results: VariantResults) -> bool:
 
 
 def _compared(
-    values: PairedValues, names: tuple[str, str], wanted: float | None, how: tuple[float, int, int]
+    values: PairedValues, names: tuple[str, str], wanted: float | None, how: tuple[float, int, int, int]
 ) -> MetricComparison:
-    """Return the comparison by one metric, before its p is adjusted for the others."""
-    level, resamples, seed = how
+    """Return the comparison by one metric, before its p is adjusted for the others.
+
+    Args:
+        values: The values of the metric.
+        names: The names of both variants.
+        wanted: The difference that is worth knowing; None for the default.
+        how: The confidence level, the number of resamples, the seed, and how many metrics are compared.
+    """
+    level, resamples, seed, metrics = how
     count = len(values.cases)
     differences = [after - before for before, after in zip(values.a, values.b, strict=True)]
     if not count:
         return _without_values(values, names)
-    found = paired_difference(differences, values.conversations, level=level, resamples=resamples, seed=seed)
-    interval = found.interval or ((found.mean, found.mean) if _all_equal(differences) and count > 1 else None)
-    binary = is_binary(values.a) and is_binary(values.b)
+    # Seconds that happen to be 0 or 1 are not answers.
+    binary = values.metric not in _AMOUNTS and is_binary(values.a) and is_binary(values.b)
+    options: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
+    if binary:
+        found = paired_interval(values.a, values.b, values.conversations, **options)
+    else:
+        found = paired_difference(differences, values.conversations, **options)
+    together: dict[str, Any] = {"alpha": 1 - level, "metrics": metrics}
     size = wanted if wanted is not None else _worth_knowing(values)
     sign = 1 if values.better == "higher" else -1
     scale = max(map(abs, (*values.a, *values.b)))
@@ -217,18 +232,20 @@ def _compared(
         mean_a=float(np.mean(values.a)),
         mean_b=float(np.mean(values.b)),
         difference=found.mean,
-        low=None if interval is None else interval[0],
-        high=None if interval is None else interval[1],
+        low=None if found.interval is None else found.interval.low,
+        high=None if found.interval is None else found.interval.high,
         p=test.p,
         p_adjusted=None,
-        detectable=detectable_difference(differences, values.conversations),
+        detectable=detectable_difference(differences, values.conversations, **together),
         wanted=size,
-        more_cases=None if not size else more_cases(differences, size, values.conversations),
+        more_cases=None if not size else more_cases(differences, size, values.conversations, **together),
         wins=_cases(values, turned, 1),
         ties=_cases(values, turned, 0),
         losses=_cases(values, turned, -1),
         verdict="cannot tell",
         reason=_reason(found.units, differences),
+        no_interval=found.missing,
+        fewest=fewest_cases(**together),
     )
 
 
@@ -236,7 +253,7 @@ def _without_values(values: PairedValues, names: tuple[str, str]) -> MetricCompa
     reason = "no case has a score on both sides"
     nothing = (None,) * 10
     return MetricComparison(
-        values.metric, *names, values.better, False, 0, 0, *nothing, (), (), (), "cannot tell", reason
+        values.metric, *names, values.better, False, 0, 0, *nothing, (), (), (), "cannot tell", reason, reason
     )
 
 
@@ -245,10 +262,6 @@ def _reason(units: int, differences: Sequence[float]) -> str | None:
         what = "there is one case" if len(differences) == 1 else "all cases are of one conversation"
         return f"{what}, and chance cannot be judged from it"
     return "no case differs" if not any(differences) else None
-
-
-def _all_equal(differences: Sequence[float]) -> bool:
-    return max(differences) - min(differences) <= _EQUAL * max(map(abs, differences))
 
 
 def _worth_knowing(values: PairedValues) -> float:
@@ -276,4 +289,4 @@ def _judged(compared: Sequence[MetricComparison], alpha: float) -> list[MetricCo
 
 
 def _contains_zero(one: MetricComparison) -> bool:
-    return one.low is None or one.high is None or one.low <= 0 <= one.high
+    return one.low is not None and one.high is not None and one.low <= 0 <= one.high
