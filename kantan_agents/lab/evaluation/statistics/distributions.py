@@ -96,7 +96,7 @@ def noncentral_t_quantile(probability: float, freedom: float, noncentrality: flo
         noncentrality: The noncentrality.
 
     Returns:
-        The value, within 1 % from 5 degrees of freedom on for the probabilities of a wanted power. Infinity
+        The value, within 2 % from 5 degrees of freedom on for the probabilities of a wanted power. Infinity
         where the approximation has no solution: for few degrees of freedom and a probability near 1.
 
     Source: Johnson and Welch, Applications of the non-central t-distribution, Biometrika 31 (1940).

@@ -58,8 +58,8 @@ def paired_difference(
     Few cases show about half of the skewness, so the bound on the side of the long tail is moved outwards by
     twice the correction for the skewness that they show.
 
-    There is no interval for fewer than 10 independent cases, if fewer than 2 differ, or if all differences are
-    equal: they do not show how much they vary. For yes or no, `paired_proportions` has one.
+    There is no interval for fewer than 10 independent cases, if fewer than 2 differ, or if all differences
+    are equal: they do not show how much they vary. For yes or no, `paired_proportions` has one.
 
     The same seed gives the same interval. It does not depend on the order of the cases, and swapping a and b
     changes signs and nothing else.
@@ -119,7 +119,7 @@ def _interval(units: Units, error: float, level: float, resamples: int, seed: in
 def _skewness(units: Units) -> float:
     """Return the skewness of the differences; of conversations, that of their residuals."""
     rest = units.totals - units.mean * units.sizes
-    return math.fsum(rest**3) / len(rest) / (math.fsum(rest**2) / len(rest)) ** 1.5
+    return math.fsum(rest**3) / len(rest) / math.pow(math.fsum(rest**2) / len(rest), 1.5)
 
 
 def _outer_quantiles(values: Floats, tail: float) -> tuple[float, float]:

@@ -34,8 +34,8 @@ def paired_proportions(a: npt.ArrayLike, b: npt.ArrayLike, *, level: float = 0.9
         level: The confidence level.
 
     Raises:
-        ValueError: The arrays are empty, the shapes differ, a value is neither 0 nor 1, or ``level`` is out of
-            range.
+        ValueError: The arrays are empty, the shapes differ, a value is neither 0 nor 1, or ``level`` is out
+            of range.
 
     Source: Bonett and Price, Adjusted Wald confidence interval for a difference of binomial proportions based
     on paired data, Journal of Educational and Behavioral Statistics 37 (2012). Compared with others by

@@ -32,6 +32,8 @@ def fewest_cases(*, alpha: float = 0.05, metrics: int = 1) -> int:
 
     Raises:
         ValueError: ``alpha`` is not between 0 and 1, or ``metrics`` is below 1.
+
+    Source: as for `sign_flip_p`, `mcnemar` and `holm`.
     """
     _check(0.5, alpha, metrics)
     cases = 1
@@ -70,8 +72,8 @@ def detectable_difference(
         fewer than `fewest_cases` differ, or if the differences do not vary.
 
     Raises:
-        ValueError: The arrays are empty, have other shapes, or contain NaN or infinity; or an option is out of
-            range.
+        ValueError: The arrays are empty, have other shapes, or contain NaN or infinity; or an option is out
+            of range.
 
     Source: Julious and Owen, Sample size calculations for clinical studies allowing for uncertainty about the
     variance, Pharmaceutical Statistics 5 (2006); the standard error of conversations as in
@@ -176,7 +178,7 @@ def _step(units: Units) -> float:
 
 
 def _fewest_units(units: Units, alpha: float) -> int:
-    """Return from how many units on a paired test can reach ``alpha``, if as many of them differ as of these."""
+    """Return from how many units on a test can reach ``alpha``, if as many of them differ as of these."""
     return math.ceil(fewest_cases(alpha=alpha) * units.count / int(np.count_nonzero(units.totals)))
 
 
