@@ -5,7 +5,7 @@
 Each figure is from that many data sets with a known truth; coverage of yes or no is exact, by enumeration.
 Coverage is the share of the 95 % intervals that contain the truth; where there is no interval, none counts,
 and "-" says that there is none in 99 of 100 data sets. A false alarm is a p below 5 % where there is no
-difference. Power is how often a difference is found after the number of cases that `more_cases` has told from
+difference. Power is how often a difference is found after the number of cases that `more_cases` has stated from
 so many. A promise is missed if a figure is worse by more than two of its standard errors. Situations in
 brackets are shown without a promise. The exit code is 1 if a promise is missed (except with ``--quick``,
 which takes a minute and whose figures are not precise).
@@ -149,10 +149,10 @@ def answer_pairs(random: Random, count: int) -> tuple[Floats, Floats]:
     return (differences < 0).astype(np.float64), (differences > 0).astype(np.float64)
 
 
-def told_power(
+def stated_power(
     draw: Callable[[Random, int], tuple[Floats, Floats]], wanted: float, metrics: int, repeats: int, size: int
 ) -> float:
-    """Return how often a difference is found after as many more cases as so many cases have told.
+    """Return how often a difference is found after as many more cases as so many cases have stated.
 
     The other metrics do not differ, which is the least favourable for Holm's method.
     """
@@ -221,7 +221,7 @@ def rows() -> list[Row]:
         Row("yes or no, exact coverage", "the worst of 338 mixtures", worst_coverage, SIZES, least=COVERAGE)
     )
     found += [
-        Row("power as told", name, partial(told_power, draw, wanted, metrics), PILOTS, least=POWER)
+        Row("power as stated", name, partial(stated_power, draw, wanted, metrics), PILOTS, least=POWER)
         for name, draw, wanted, metrics in (
             ("scores", score_pairs, 0.5, METRICS),
             ("scores, the only metric", score_pairs, 0.5, 1),

@@ -105,7 +105,7 @@ def test_scores_of_few_cases_have_a_reason_instead_of_an_interval() -> None:
 
 
 @pytest.mark.parametrize(("metrics", "fewest"), [("help", 6), (None, 8)])
-def test_too_few_cases_for_any_verdict_are_told_how_many_it_takes(metrics: Any, fewest: int) -> None:
+def test_too_few_cases_for_any_verdict_say_how_many_it_takes(metrics: Any, fewest: int) -> None:
     found = compare(results([0.0] * 5), results([1.0] * 5, "v2"), metrics=metrics)["help"]
     assert (found.verdict, found.fewest, found.more_cases) == ("cannot tell", fewest, None)
     assert found.text.endswith(f"; a verdict takes at least {fewest} independent cases that differ")

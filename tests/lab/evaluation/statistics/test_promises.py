@@ -18,7 +18,7 @@ USUAL = size(300, 100)
 REPEATS = {
     "paired difference, coverage": size(150, 50),
     "corrected mean, coverage": size(400, 130),
-    "power as told": size(150, 40),
+    "power as stated": size(150, 40),
 }
 # Exact coverage is in test_paired_proportions.
 PROMISED = [row for row in rows() if (row.least or row.most) and "exact" not in row.statistic]
