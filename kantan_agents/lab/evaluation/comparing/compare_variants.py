@@ -157,12 +157,15 @@ def _chosen(metrics: str | Iterable[str] | None, a: VariantResults, b: VariantRe
 def _conflict(metric: str, a: VariantResults, b: VariantResults) -> dict[str, Any]:
     """Return the reason why scores of a metric mean different things, if they do."""
     versions_a, versions_b = givers_of(metric, a), givers_of(metric, b)
+    no_number = {"more_cases": None, "fewest": 0}
     if versions_a and versions_b and versions_a != versions_b:
-        return {
-            "reason": "the scores are of different versions of the evaluator; evaluate both with the same"
-        }
+        reason = "the scores are of different versions of the evaluator; evaluate both with the same"
+        return {"reason": reason, **no_number}
     if versions_a and better_of(metric, a) != better_of(metric, b):
-        return {"reason": "for one of them a higher score is better, and for the other a lower one"}
+        return {
+            "reason": "for one of them a higher score is better, and for the other a lower one",
+            **no_number,
+        }
     return {}
 
 

@@ -46,7 +46,8 @@ class MetricComparison:
         verdict: Whether ``b`` is better.
         reason: Why nobody can tell, if the number of cases is not the reason.
         no_interval: Why there is no interval; None if there is one.
-        fewest: How many independent cases must differ, at least, for any verdict among as many metrics.
+        fewest: How many independent cases must differ, at least, for any verdict among as many metrics; 0 if
+            no number of cases gives one.
     """
 
     metric: str
@@ -85,7 +86,8 @@ class MetricComparison:
         if self.verdict != "cannot tell":
             return f"{self.b} {self.verdict} on {self.metric} by {_figures(self, turned=True)}"
         if self.reason is not None:
-            known = f" ({', '.join(_certainty(self))})" if self.independent > 1 else ""
+            no_case_differs = self.independent > 1 and not self.difference
+            known = f" ({', '.join(_certainty(self))})" if no_case_differs else ""
             return f"{self.metric}: cannot tell, {self.reason}{known}{_takes(self)}"
         return f"{self.metric}: cannot tell, the difference is {_figures(self, turned=False)}{_takes(self)}"
 

@@ -167,7 +167,7 @@ def _needed_errors(count: int, known: int, power: float, alpha: float) -> float:
 
     The standard error is that of ``known`` units, so it is as uncertain as theirs.
     """
-    return noncentral_t_quantile(power, known - 1, t_quantile(1.0 - alpha / 2.0, count - 1))
+    return noncentral_t_quantile(power, known - 1, -t_quantile(alpha / 2.0, count - 1))
 
 
 def _step(units: Units) -> float:
