@@ -5,10 +5,10 @@
 Each figure is from that many data sets with a known truth; coverage of yes or no is exact, by enumeration.
 Coverage is the share of the 95 % intervals that contain the truth; where there is no interval, none counts,
 and "-" says that there is none in 99 of 100 data sets. A false alarm is a p below 5 % where there is no
-difference. Power is how often a difference is found after as many more cases as `more_cases` has stated from so
-many. A promise is missed if a figure is worse by more than two of its standard errors. Situations in
-brackets are shown without a promise. The exit code is 1 if a promise is missed (except with ``--quick``,
-which takes a minute and whose figures are not precise).
+difference. Power is how often a difference is found after as many more cases as `more_cases` has stated. A
+promise is missed if a figure is worse by more than two of its standard errors. Situations in brackets are
+shown without a promise. The exit code is 1 if a promise is missed (except with ``--quick``, which takes a
+minute and whose figures are not precise).
 """
 
 from __future__ import annotations
