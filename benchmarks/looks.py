@@ -18,7 +18,7 @@ from kantan_agents.lab.evaluation.statistics import any_look, holm, paired_p
 LOOKS, VARIANTS, LEVEL = 10, 10, 0.95
 SIZES = (50, 100, 200)
 RESAMPLES = 500
-_BOUNDED: Final = ("few values", "yes or no", "yes or no, one side better")
+_BOUNDED: Final = ("few values", "-1, 0 or 1", "-1, 0 or 1, one side better")
 
 
 class Line(NamedTuple):
@@ -116,8 +116,10 @@ def _scores(random: Random, size: int) -> list[np.typing.NDArray[np.float64]]:
 def lines() -> list[Line]:
     """Return the lines of the table; those without a promise show what happens otherwise."""
     names = {one.name: number for number, one in enumerate(PAIRED)}
-    equal = [names[one] for one in ("normal", "heavy tails (t3)", "few values", "yes or no", "conversations")]
-    better = names["yes or no, one side better"]
+    equal = [
+        names[one] for one in ("normal", "heavy tails (t3)", "few values", "-1, 0 or 1", "conversations")
+    ]
+    better = names["-1, 0 or 1, one side better"]
     found = [
         Line(
             "any look, false verdicts", PAIRED[one].name, partial(verdicts_at_any_look, one), SIZES, most=0.05
@@ -126,9 +128,9 @@ def lines() -> list[Line]:
     ]
     found += [
         Line("any look, coverage", PAIRED[one].name, partial(coverage_at_any_look, one), SIZES, least=LEVEL)
-        for one in (names["few values"], names["yes or no"], better)
+        for one in (names["few values"], names["-1, 0 or 1"], better)
     ]
-    for one in (names["normal"], names["yes or no"]):
+    for one in (names["normal"], names["-1, 0 or 1"]):
         name = PAIRED[one].name
         found += [
             Line("ten looks, false verdicts", name, partial(verdicts_of_ten_looks, one), SIZES),

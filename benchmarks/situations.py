@@ -72,12 +72,38 @@ def _conversations(random: Random, count: int) -> Differences:
     return Differences(shared + random.normal(size=len(clusters)), clusters.tolist())
 
 
+def _repeats(before: float, after: float) -> Callable[[Random, int], Differences]:
+    """Draw means of three repeats of yes or no."""
+    return lambda random, count: Differences(
+        (random.binomial(3, after, count) - random.binomial(3, before, count)) / 3.0
+    )
+
+
+def _yes_no_conversations(random: Random, count: int) -> Differences:
+    """Draw conversations of 1 to 9 cases of yes or no, of which a fifth is passed as a whole only with b."""
+    lengths = random.integers(1, 2 * _CASES_OF_A_CONVERSATION, size=count)
+    clusters = np.repeat(np.arange(count), lengths)
+    before = random.random(len(clusters)) < random.beta(4.0, 1.0, size=count)[clusters]
+    after = before | (random.random(count) < _WRONG)[clusters]
+    return Differences(after.astype(np.float64) - before, clusters.tolist())
+
+
+def _rarely(probability: float, *, is_noisy: bool = False) -> Callable[[Random, int], Differences]:
+    """Draw differences of -1, rarely, and of 0 or small steps otherwise."""
+
+    def draw(random: Random, count: int) -> Differences:
+        steps = random.choice((-0.5, 0.0, 0.5), size=count, p=(0.15, 0.7, 0.15))
+        return Differences(np.where(random.random(count) < probability, -1.0, steps * is_noisy))
+
+    return draw
+
+
 PAIRED = (
     Paired("normal", lambda random, count: Differences(random.normal(size=count)), 0.0),
     Paired("heavy tails (t3)", lambda random, count: Differences(random.standard_t(3, count)), 0.0),
     Paired("few values", _few_values(0.1, 0.15, 0.5, 0.15, 0.1), 0.0),
-    Paired("yes or no", _few_values(0.15, 0.7, 0.15), 0.0),
-    Paired("yes or no, one side better", _few_values(0.05, 0.75, 0.2), 0.15),
+    Paired("-1, 0 or 1", _few_values(0.15, 0.7, 0.15), 0.0),
+    Paired("-1, 0 or 1, one side better", _few_values(0.05, 0.75, 0.2), 0.15),
     Paired("conversations", _conversations, 0.0),
     Paired(
         "skewed (exponential)", lambda random, count: Differences(random.exponential(size=count) - 1), 0.0
@@ -86,10 +112,25 @@ PAIRED = (
         "very skewed (lognormal)",
         lambda random, count: Differences(random.lognormal(size=count) - np.exp(0.5)),
         0.0,
-        is_promised=False,
     ),
+    Paired("3 repeats, 85 % -> 95 %", _repeats(0.85, 0.95), 0.1),
+    Paired("3 repeats, 95 % -> 99 %", _repeats(0.95, 0.99), 0.04),
+    Paired("conversations of yes or no", _yes_no_conversations, 0.04),
+    Paired("rarely -1 (5 %), else 0", _rarely(0.05), -0.05),
+    Paired("rarely -1 (10 %), else steps", _rarely(0.1, is_noisy=True), -0.1),
 )
 """For conversations, the size is their number."""
+
+YES_NO = {
+    "2 % -> 10 %": (0.02, 0.1, 0.0),
+    "0 % -> 95 %": (0.0, 0.95, 0.0),
+    "50 % -> 50 %": (0.5, 0.5, 0.0),
+    "50 % -> 70 %, alike": (0.5, 0.7, 0.6),
+    "90 % -> 95 %, alike": (0.9, 0.95, 0.5),
+    "99 % -> 99 %": (0.99, 0.99, 0.0),
+    "100 % -> 98 %": (1.0, 0.98, 0.0),
+}
+"""Pass rates of a and b, and the correlation of their answers."""
 
 SYMMETRIC = PAIRED[:4] + PAIRED[5:6]
 """Situations in which a and b do not differ at all, so that a test raises only false alarms."""

@@ -1,13 +1,15 @@
 """Measures the promises of the statistics of evaluations: coverage, false alarms, time and memory.
 
-    python benchmarks/statistics.py [--quick] [--repeats N] [--workers 2]
+    python benchmarks/statistics.py [--quick] [--repeats N] [--workers 2] [--only TEXT]
 
-Each figure is from that many data sets with a known truth. Coverage is the share of the 95 % intervals that
-contain it; intervals that are missing because nothing varies do not count. A false alarm is a p below 5 %
-where there is no difference. A promise is missed if a figure is worse by more than two of its standard
-errors. Situations in brackets are shown without a promise. The exit code is 1 if a promise is missed (except
-with ``--quick``, which takes a minute and whose figures are not precise). ``benchmarks/looks.py`` has the
-lines about repeated looks and several variants.
+Each figure is from that many data sets with a known truth; coverage of yes or no is exact, by enumeration.
+Coverage is the share of the 95 % intervals that contain the truth; where there is no interval, none counts,
+and "-" says that there is none in 99 of 100 data sets. A false alarm is a p below 5 % where there is no
+difference. Power is how often a difference is found after as many more cases as `more_cases` has stated. A
+promise is missed if a figure is worse by more than two of its standard errors. Situations in brackets are
+shown without a promise. The exit code is 1 if a promise is missed (except with ``--quick``, which takes a
+minute and whose figures are not precise). ``benchmarks/looks.py`` has the lines about repeated looks and
+several variants.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,24 +35,32 @@ from rich.console import Console
 
 from benchmarks import looks
 from benchmarks.measure import Rows
-from benchmarks.situations import JUDGED, PAIRED, SYMMETRIC, Floats, labelled
+from benchmarks.situations import JUDGED, PAIRED, SYMMETRIC, YES_NO, Floats, Random, labelled
 from kantan_agents.lab.evaluation.statistics import (
     Interval,
     corrected_mean,
+    holm,
     mcnemar,
+    more_cases,
     paired_difference,
+    paired_interval,
     paired_p,
+    paired_proportions,
     sign_flip_p,
 )
 
-SIZES = (10, 20, 30, 50, 100, 200)
+SIZES = (5, 8, 10, 20, 30, 50, 100, 200)
 LABELS = (30, 50, 100, 200)
-COVERAGE, CORRECTED_COVERAGE, ALARMS = 0.94, 0.945, 0.05
+PILOTS = (8, 10, 20, 30, 50)
+COVERAGE, CORRECTED_COVERAGE, ALARMS, POWER = 0.93, 0.945, 0.05, 0.75
+METRICS = 5
+"""How many metrics are compared by default: one score, and failures, latency, tokens and cost."""
 RESAMPLES = 1_000
 SECONDS, MEGABYTES = 1.0, 300.0
 QUICK, WHOLE = 200, 10_000
 _RATE = 0.6
-_WIDTHS = (28, 32, *(8 for _ in SIZES))
+_FEWEST_KNOWN = 0.01
+_WIDTHS = (28, 32, *(7 for _ in SIZES))
 
 Simulation = Callable[[int, int], float]
 """Returns a share from the number of data sets and the size of each."""
@@ -85,6 +95,84 @@ def paired_coverage(situation: int, repeats: int, size: int) -> float:
     return _covered(found, truth)
 
 
+@cache
+def _tables(size: int) -> tuple[Floats, Floats, Floats]:
+    """Return all tables of so many cases, how many samples give each, and its interval.
+
+    Returns:
+        Shape (tables, 3): only a, only b, the rest. Shape (tables,): logarithms of the multinomial
+        coefficients. Shape (tables, 2): the bounds.
+    """
+    counts, logs, bounds = [], [], []
+    for only_a in range(size + 1):
+        for only_b in range(size + 1 - only_a):
+            a = np.repeat([1.0, 0.0, 0.0], [only_a, only_b, size - only_a - only_b])
+            b = np.repeat([0.0, 1.0, 0.0], [only_a, only_b, size - only_a - only_b])
+            interval = paired_proportions(a, b).interval
+            assert interval is not None
+            counts.append([only_a, only_b, size - only_a - only_b])
+            logs.append(math.lgamma(size + 1) - sum(math.lgamma(one + 1) for one in counts[-1]))
+            bounds.append(interval)
+    return np.array(counts, dtype=np.float64), np.array(logs), np.array(bounds)
+
+
+def exact_coverage(only_a: float, only_b: float, size: int) -> float:
+    """Return the exact coverage of yes or no if so many cases are passed by one of both only."""
+    counts, logs, bounds = _tables(size)
+    # 1e-300 instead of 0, whose power of 0 is 1 too.
+    chances = np.maximum([only_a, only_b, 1.0 - only_a - only_b], 1e-300)
+    truth = only_b - only_a
+    contains = (bounds[:, 0] - 1e-9 <= truth) & (truth <= bounds[:, 1] + 1e-9)
+    return float(np.exp(logs + counts @ np.log(chances))[contains].sum())
+
+
+def yes_no_coverage(rates: tuple[float, float, float], _repeats: int, size: int) -> float:
+    """Return the exact coverage for these pass rates of a and b and their correlation."""
+    a, b, correlation = rates
+    both = a * b + correlation * math.sqrt(a * (1 - a) * b * (1 - b))
+    return exact_coverage(a - both, b - both, size)
+
+
+def worst_coverage(_repeats: int, size: int) -> float:
+    """Return the lowest exact coverage over a grid of all rates and correlations."""
+    differing = (0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, *np.linspace(0.1, 1.0, 19))
+    shares = (0.0, 0.01, 0.03, *np.linspace(0.05, 0.5, 10))
+    return min(exact_coverage(one * share, one * (1 - share), size) for one in differing for share in shares)
+
+
+def score_pairs(random: Random, count: int) -> tuple[Floats, Floats]:
+    """Draw scores whose difference is half of its standard deviation."""
+    return np.zeros(count), random.normal(0.5, 1.0, size=count)
+
+
+def answer_pairs(random: Random, count: int) -> tuple[Floats, Floats]:
+    """Draw yes or no that differs in 30 % of all cases, by 0.2 on average."""
+    differences = random.choice((-1.0, 0.0, 1.0), size=count, p=(0.05, 0.7, 0.25))
+    return (differences < 0).astype(np.float64), (differences > 0).astype(np.float64)
+
+
+def stated_power(
+    draw: Callable[[Random, int], tuple[Floats, Floats]], wanted: float, metrics: int, repeats: int, size: int
+) -> float:
+    """Return how often a difference is found after as many more cases as so many cases have stated.
+
+    The other metrics do not differ, which is the least favourable for Holm's method.
+    """
+    random = np.random.default_rng([metrics, size])
+    found = []
+    for seed in range(repeats):
+        a, b = draw(random, size)
+        more = more_cases(b - a, wanted, metrics=metrics)
+        if more is None:
+            continue
+        a, b = (np.concatenate(sides) for sides in zip((a, b), draw(random, more), strict=True))
+        pairs = [(a, b), *random.normal(size=(metrics - 1, 2, len(a)))]
+        p = holm([paired_p(*pair, resamples=RESAMPLES, seed=seed).p for pair in pairs])[0]
+        interval = paired_interval(a, b, resamples=RESAMPLES, seed=seed).interval if p <= ALARMS else None
+        found.append(p <= ALARMS and (interval is None or not interval.low <= 0.0 <= interval.high))
+    return float(np.mean(found))
+
+
 def corrected_coverage(situation: int, repeats: int, size: int) -> float:
     """Return the share of intervals of corrected means that contain the truth."""
     random = np.random.default_rng([situation, size])
@@ -109,6 +197,8 @@ def mcnemar_alarms(repeats: int, size: int) -> float:
 
 def _covered(intervals: Sequence[Interval | None], truth: float) -> float:
     known = [one for one in intervals if one is not None]
+    if len(known) < _FEWEST_KNOWN * len(intervals):
+        return math.nan
     # Discrete data meet a bound exactly, and rounding may not decide.
     return float(np.mean([one.low - 1e-9 <= truth <= one.high + 1e-9 for one in known]))
 
@@ -124,6 +214,21 @@ def rows() -> list[Row]:
             least=COVERAGE if situation.is_promised else None,
         )
         for number, situation in enumerate(PAIRED)
+    ]
+    found += [
+        Row("yes or no, exact coverage", name, partial(yes_no_coverage, rates), SIZES, least=COVERAGE)
+        for name, rates in YES_NO.items()
+    ]
+    found.append(
+        Row("yes or no, exact coverage", "the worst of 338 mixtures", worst_coverage, SIZES, least=COVERAGE)
+    )
+    found += [
+        Row("power as stated", name, partial(stated_power, draw, wanted, metrics), PILOTS, least=POWER)
+        for name, draw, wanted, metrics in (
+            ("scores", score_pairs, 0.5, METRICS),
+            ("scores, the only metric", score_pairs, 0.5, 1),
+            ("yes or no", answer_pairs, 0.2, METRICS),
+        )
     ]
     found += [
         Row("sign flip, false alarms", situation.name, partial(sign_flip_alarms, number), SIZES, most=ALARMS)
@@ -156,9 +261,9 @@ def speed() -> tuple[float, float]:
     return min(taken), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def measure(console: Console, repeats: int, workers: int) -> list[str]:
+def measure(console: Console, repeats: int, workers: int, only: str = "") -> list[str]:
     """Print all shares, each line as soon as it is known; return which promises are missed."""
-    lines = rows()
+    lines = [row for row in rows() if only in f"{row.statistic}: {row.situation}"]
     console.print(f"\n{repeats:,} data sets each, %")
     headings = ("situation", *(f"n={size}" for size in SIZES))
     table = Rows(console, "statistic", *headings, widths=_WIDTHS)
@@ -169,7 +274,7 @@ def measure(console: Console, repeats: int, workers: int) -> list[str]:
         for size in row.sizes:
             share = next(shares)
             is_missed = row.misses(share, repeats)
-            cells[size] = f"{100 * share:.1f}" + ("!" if is_missed else "")
+            cells[size] = "-" if math.isnan(share) else f"{100 * share:.1f}" + ("!" if is_missed else "")
             missed += [f"{row.statistic}, {row.situation}, n={size}"] if is_missed else []
         is_promised = row.least is not None or row.most is not None
         situation = row.situation if is_promised else f"({row.situation})"
@@ -194,13 +299,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--repeats", type=int, help="data sets of each situation (10,000; quick: 200)")
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--only", default="", help="a part of 'statistic: situation', for some lines only")
     options = parser.parse_args(arguments)
     console = Console(width=None if sys.stdout.isatty() else 120)
     seconds, megabytes = speed()
     console.print(
         f"10,000 pairs, 10,000 resamples, interval and p: {seconds:.2f} s, {megabytes:.0f} MB at most"
     )
-    missed = measure(console, options.repeats or (QUICK if options.quick else WHOLE), options.workers)
+    repeats = options.repeats or (QUICK if options.quick else WHOLE)
+    missed = measure(console, repeats, options.workers, options.only)
     missed += [f"{seconds:.2f} s, promised {SECONDS}"] if seconds > SECONDS else []
     missed += [f"{megabytes:.0f} MB, promised {MEGABYTES}"] if megabytes > MEGABYTES else []
     for one in missed:

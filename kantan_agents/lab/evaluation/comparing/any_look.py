@@ -8,15 +8,17 @@ from typing import Final
 import attrs
 
 from kantan_agents.lab.evaluation.comparing.comparison import MetricComparison
+from kantan_agents.lab.evaluation.comparing.how import How
 from kantan_agents.lab.evaluation.comparing.paired_values import FIGURES, PairedValues
 from kantan_agents.lab.evaluation.statistics import any_look, more_cases_at_any_look
 
 # Equal up to rounding: means of repeats are sums divided by their number.
 _EQUAL: Final = 1e-12
+_NO_INTERVAL: Final = "at any look, one takes scores from 0 to 1 whose difference has not changed meanwhile"
 
 
 def at_any_look(
-    one: MetricComparison, values: PairedValues, order: Mapping[str, int], level: float
+    one: MetricComparison, values: PairedValues, order: Mapping[str, int], how: How
 ) -> MetricComparison:
     """Return a comparison whose p and interval hold at any look; its p is not adjusted yet.
 
@@ -27,7 +29,7 @@ def at_any_look(
         one: The comparison for one look.
         values: The values of the cases.
         order: The place of each case in the order in which they were run.
-        level: The confidence level.
+        how: How the variants are compared.
     """
     if not values.cases:
         return one
@@ -39,8 +41,10 @@ def at_any_look(
         [values.conversations[place] for place in places],
     )
     bound = 1.0 if _is_share(values) else None
-    found = any_look(*units, bound=bound, level=level)
-    more = more_cases_at_any_look(units[0], one.wanted or 0.0, units[1], bound=bound, level=level)
+    found = any_look(*units, bound=bound, level=how.level)
+    # As the least p is adjusted, which is all that is known before.
+    adjusted = 1.0 - (1.0 - how.level) / how.tests
+    more = more_cases_at_any_look(units[0], one.wanted or 0.0, units[1], bound=bound, level=adjusted)
     interval = found.interval if found.interval is None or found.interval.low <= found.interval.high else None
     # If the difference has changed while cases were added, the evidence may be for the other direction.
     is_evidence = found.direction * found.mean > 0 and interval == found.interval
@@ -52,6 +56,8 @@ def at_any_look(
         p=found.p if is_evidence else 1.0,
         detectable=None,
         more_cases=more,
+        no_interval=None if interval is not None else _NO_INTERVAL,
+        fewest=0,
     )
 
 

@@ -32,14 +32,17 @@ from kantan_agents.lab.evaluation.comparing.verdicts import judged
 from kantan_agents.lab.evaluation.experiment.results import VariantResults
 from kantan_agents.lab.evaluation.statistics import (
     detectable_difference,
+    fewest_cases,
     is_binary,
     more_cases,
     paired_difference,
+    paired_interval,
     paired_p,
 )
 
 _WANTED: Final = 0.05
 """A difference worth knowing: of a score from 0 to 1, or as a share of the mean of any other metric."""
+_AMOUNTS: Final = frozenset(FIGURES) - {"failed"}
 # Equal up to rounding: means of repeats are sums divided by their number.
 _EQUAL: Final = 1e-12
 
@@ -63,8 +66,8 @@ def compare(
 
     Each case is compared with itself: repeats are averaged inside a case, and the cases of one conversation
     count as one observation. A verdict is given if the difference is significant at ``1 - level`` after
-    Holm's adjustment for all metrics that are compared, and its interval excludes 0. Otherwise the answer is
-    "cannot tell", with the number of cases that it would take.
+    Holm's adjustment for all metrics that are compared, and its interval, if there is one, excludes 0.
+    Otherwise the answer is "cannot tell", with the number of cases that it would take.
 
     A run that failed or has no score counts as the worst score, because a version that crashes would
     otherwise look as good as its other runs: 0, or 1 if lower is better, of scores from 0 to 1; of others 0,
@@ -98,8 +101,9 @@ def compare(
     """
     check_results(a=a, b=b)
     how = checked_how(level, resamples, seed, wanted, missing, looks, (a, b))
-    names = _names(a, b)
-    return judged([compare_pair(a, b, names, chosen_metrics(metrics, a, b), how)])[0]
+    chosen = chosen_metrics(metrics, a, b)
+    how = attrs.evolve(how, tests=len(chosen))
+    return judged([compare_pair(a, b, _names(a, b), chosen, how)])[0]
 
 
 def compare_pair(
@@ -119,9 +123,9 @@ def compare_pair(
     for metric in metrics:
         values = paired_values(metric, runs_a, runs_b, better_of(metric, a, b), how.missing)
         wanted = (how.wanted or {}).get(metric)
-        one = _compared(values, names, wanted, (how.level, how.resamples, how.seed))
+        one = _compared(values, names, wanted, how)
         if how.looks == "any":
-            one = at_any_look(one, values, order, how.level)
+            one = at_any_look(one, values, order, how)
         compared.append(attrs.evolve(one, **_counted(values, names), **_conflict(metric, a, b)))
     unpaired = [key[0] for key in (*runs_a, *runs_b) if key not in runs_a or key not in runs_b]
     return Comparison(
@@ -159,12 +163,15 @@ def _nothing_in_common(a: VariantResults, b: VariantResults) -> str:
 def _conflict(metric: str, a: VariantResults, b: VariantResults) -> dict[str, Any]:
     """Return the reason why scores of a metric mean different things, if they do."""
     versions_a, versions_b = givers_of(metric, a), givers_of(metric, b)
+    no_number = {"more_cases": None, "fewest": 0}
     if versions_a and versions_b and versions_a != versions_b:
-        return {
-            "reason": "the scores are of different versions of the evaluator; evaluate both with the same"
-        }
+        reason = "the scores are of different versions of the evaluator; evaluate both with the same"
+        return {"reason": reason, **no_number}
     if versions_a and better_of(metric, a) != better_of(metric, b):
-        return {"reason": "for one of them a higher score is better, and for the other a lower one"}
+        return {
+            "reason": "for one of them a higher score is better, and for the other a lower one",
+            **no_number,
+        }
     return {}
 
 
@@ -185,22 +192,33 @@ def _failed_scores(
 
 
 def _compared(
-    values: PairedValues, names: tuple[str, str], wanted: float | None, how: tuple[float, int, int]
+    values: PairedValues, names: tuple[str, str], wanted: float | None, how: How
 ) -> MetricComparison:
-    """Return the comparison by one metric, before its p is adjusted for the others."""
-    level, resamples, seed = how
+    """Return the comparison by one metric, before its p is adjusted for the others.
+
+    Args:
+        values: The values of the metric.
+        names: The names of both variants.
+        wanted: The difference that is worth knowing; None for the default.
+        how: How they are compared.
+    """
     count = len(values.cases)
     differences = [after - before for before, after in zip(values.a, values.b, strict=True)]
     if not count:
         return _without_values(values, names)
-    found = paired_difference(differences, values.conversations, level=level, resamples=resamples, seed=seed)
-    interval = found.interval or ((found.mean, found.mean) if _all_equal(differences) and count > 1 else None)
-    binary = is_binary(values.a) and is_binary(values.b)
+    # Seconds that happen to be 0 or 1 are not answers.
+    binary = values.metric not in _AMOUNTS and is_binary(values.a) and is_binary(values.b)
+    drawn: dict[str, Any] = {"resamples": how.resamples, "seed": how.seed}
+    if binary:
+        found = paired_interval(values.a, values.b, values.conversations, level=how.level, **drawn)
+    else:
+        found = paired_difference(differences, values.conversations, level=how.level, **drawn)
+    together: dict[str, Any] = {"alpha": 1 - how.level, "metrics": how.tests}
     size = wanted if wanted is not None else _worth_knowing(values)
     sign = 1 if values.better == "higher" else -1
     scale = max(map(abs, (*values.a, *values.b)))
     turned = [0.0 if abs(one) <= _EQUAL * scale else one * sign for one in differences]
-    test = paired_p(values.a, values.b, values.conversations, resamples=resamples, seed=seed)
+    test = paired_p(values.a, values.b, values.conversations, **drawn)
     return MetricComparison(
         metric=values.metric,
         a=names[0],
@@ -212,18 +230,20 @@ def _compared(
         mean_a=float(np.mean(values.a)),
         mean_b=float(np.mean(values.b)),
         difference=found.mean,
-        low=None if interval is None else interval[0],
-        high=None if interval is None else interval[1],
+        low=None if found.interval is None else found.interval.low,
+        high=None if found.interval is None else found.interval.high,
         p=test.p,
         p_adjusted=None,
-        detectable=detectable_difference(differences, values.conversations),
+        detectable=detectable_difference(differences, values.conversations, **together),
         wanted=size,
-        more_cases=None if not size else more_cases(differences, size, values.conversations),
+        more_cases=None if not size else more_cases(differences, size, values.conversations, **together),
         wins=_cases(values, turned, 1),
         ties=_cases(values, turned, 0),
         losses=_cases(values, turned, -1),
         verdict="cannot tell",
         reason=_reason(found.units, differences),
+        no_interval=found.missing,
+        fewest=fewest_cases(**together),
     )
 
 
@@ -231,7 +251,7 @@ def _without_values(values: PairedValues, names: tuple[str, str]) -> MetricCompa
     reason = "no case has a score on both sides"
     nothing = (None,) * 10
     return MetricComparison(
-        values.metric, *names, values.better, False, 0, 0, *nothing, (), (), (), "cannot tell", reason
+        values.metric, *names, values.better, False, 0, 0, *nothing, (), (), (), "cannot tell", reason, reason
     )
 
 
@@ -240,10 +260,6 @@ def _reason(units: int, differences: Sequence[float]) -> str | None:
         what = "there is one case" if len(differences) == 1 else "all cases are of one conversation"
         return f"{what}, and chance cannot be judged from it"
     return NO_DIFFERENCE if not any(differences) else None
-
-
-def _all_equal(differences: Sequence[float]) -> bool:
-    return max(differences) - min(differences) <= _EQUAL * max(map(abs, differences))
 
 
 def _worth_knowing(values: PairedValues) -> float:

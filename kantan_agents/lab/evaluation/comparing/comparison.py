@@ -46,20 +46,23 @@ class MetricComparison:
         mean_a: Mean over these cases, repeats averaged first; None without cases.
         mean_b: The same for ``b``.
         difference: ``mean_b`` minus ``mean_a``; at any look, each conversation counts once.
-        low: Lower bound of the interval of the difference; None if it cannot be known.
+        low: Lower bound of the interval of the difference; None if ``no_interval`` says why not.
         high: Upper bound.
         p: The p of the hypothesis that they do not differ.
         p_adjusted: The same, adjusted for the number of metrics that are compared (Holm).
-        detectable: The smallest true difference that these cases would have shown, with a probability of 80
-            %.
+        detectable: The smallest true difference that these cases would have shown among as many metrics, with
+            a probability of 80 %.
         wanted: The difference that ``more_cases`` is about.
-        more_cases: How many more cases it takes to show a difference of ``wanted``; None if it cannot be
-            known.
+        more_cases: How many more cases it takes to show a difference of ``wanted`` among as many metrics;
+            None if it cannot be known.
         wins: Ids of the cases in which ``b`` is better.
         ties: Ids of the cases in which both are equal.
         losses: Ids of the cases in which ``b`` is worse.
         verdict: Whether ``b`` is better.
         reason: Why nobody can tell, if the number of cases is not the reason.
+        no_interval: Why there is no interval; None if there is one.
+        fewest: How many independent cases must differ, at least, for any verdict among as many metrics; 0 if
+            no number of cases gives one.
         missing: For each variant that lacks scores in these cases, the number of runs that count as
             ``worst``.
         worst: What such a run counts as; None if none does.
@@ -89,6 +92,8 @@ class MetricComparison:
     losses: tuple[str, ...] = attrs.field(repr=False)
     verdict: Verdict
     reason: str | None = None
+    no_interval: str | None = None
+    fewest: int = 0
     missing: Mapping[str, int] = attrs.field(factory=dict)
     worst: float | None = None
     left_out: int = 0
@@ -117,13 +122,10 @@ class MetricComparison:
         if self.verdict != "cannot tell":
             return f"{self.b} {self.verdict} on {self.metric} by {_figures(self, turned=True)}"
         if self.reason is not None:
-            return f"{self.metric}: cannot tell, {self.reason}"
-        more = ""
-        if self.more_cases and self.wanted is not None:
-            count = _rounded(self.more_cases)
-            noun = "case" if self.more_cases == 1 else "cases"
-            more = f"; about {count} more {noun} would show a difference of {number_text(self.wanted, 2)}"
-        return f"{self.metric}: cannot tell, the difference is {_figures(self, turned=False)}{more}"
+            no_case_differs = self.independent > 1 and not self.difference
+            known = f" ({', '.join(_certainty(self))})" if no_case_differs else ""
+            return f"{self.metric}: cannot tell, {self.reason}{known}{_takes(self)}"
+        return f"{self.metric}: cannot tell, the difference is {_figures(self, turned=False)}{_takes(self)}"
 
     @property
     def cells(self) -> list[str]:
@@ -282,15 +284,32 @@ def markdown_of(
 
 def _figures(one: MetricComparison, *, turned: bool) -> str:
     """Return the difference with its interval; if ``turned``, the difference is above 0."""
-    difference, low, high = one.difference or 0.0, one.low, one.high
-    if turned and difference < 0:
-        difference = -difference
-        low, high = (None, None) if low is None or high is None else (-high, -low)
-    parts = [] if low is None or high is None else [f"{number_text(low, 2)} to {number_text(high, 2)}"]
+    difference = one.difference or 0.0
+    is_turned = turned and difference < 0
+    parts = _certainty(one, is_turned=is_turned)
+    return f"{number_text(-difference if is_turned else difference, 2)} ({', '.join(parts)})"
+
+
+def _takes(one: MetricComparison) -> str:
+    """Return what it takes to tell, as the end of a sentence."""
+    if one.independent < one.fewest:
+        return f"; a verdict takes at least {one.fewest} independent cases that differ"
+    if not one.more_cases or one.wanted is None:
+        return ""
+    noun = "case" if one.more_cases == 1 else "cases"
+    wanted = number_text(one.wanted, 2)
+    return f"; about {_rounded(one.more_cases)} more {noun} would show a difference of {wanted}"
+
+
+def _certainty(one: MetricComparison, *, is_turned: bool = False) -> list[str]:
+    """Return how sure a difference is; if ``is_turned``, the negated difference."""
+    parts = [f"no interval: {one.no_interval}"] if one.no_interval and not one.reason else []
+    if one.low is not None and one.high is not None:
+        low, high = (-one.high, -one.low) if is_turned else (one.low, one.high)
+        parts.append(f"{number_text(low, 2)} to {number_text(high, 2)}")
     if one.p_adjusted is not None:
         parts.append(f"p {one.p_adjusted:.2g}")
-    parts.append(f"{one.cases} cases")
-    return f"{number_text(difference, 2)} ({', '.join(parts)})"
+    return [*parts, f"{one.cases} case{'' if one.cases == 1 else 's'}"]
 
 
 def _rounded(count: int) -> str:

@@ -19,7 +19,7 @@ from kantan_agents.support.nearest import nearest
 
 @attrs.frozen
 class How:
-    """How variants are compared; the attributes are arguments of ``compare``."""
+    """How variants are compared: arguments of ``compare``, and how many p are adjusted together."""
 
     level: float
     resamples: int
@@ -27,6 +27,7 @@ class How:
     wanted: Mapping[str, float] | None
     missing: Missing
     looks: Looks
+    tests: int = 1
 
 
 def checked_how(

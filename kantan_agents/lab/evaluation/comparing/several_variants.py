@@ -168,7 +168,9 @@ def compare_all(
     names = _names(given)
     chosen = chosen_metrics(metrics, *given)
     tests = len(chosen) * (len(given) - 1)
-    how = attrs.evolve(how, resamples=max(how.resamples, math.ceil(_SMALLEST * tests / (1 - level))))
+    how = attrs.evolve(
+        how, tests=tests, resamples=max(how.resamples, math.ceil(_SMALLEST * tests / (1 - level)))
+    )
     pairs = [
         compare_pair(given[0], other, (names[0], name), chosen, how)
         for other, name in zip(given[1:], names[1:], strict=True)

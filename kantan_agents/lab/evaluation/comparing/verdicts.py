@@ -31,12 +31,6 @@ def judged(comparisons: Sequence[Comparison]) -> list[Comparison]:
 def _verdict(one: MetricComparison, p: float | None, of: Comparison) -> Verdict:
     if p is None or p > 1 - of.level or not one.difference:
         return "cannot tell"
-    is_known = one.low is not None and one.high is not None
-    # At any look, p is enough: without bounds, there is no interval.
-    if (is_known or of.looks == "one") and _contains_zero(one):
+    if one.low is not None and one.high is not None and one.low <= 0 <= one.high:
         return "cannot tell"
     return "better" if (one.difference > 0) == (one.better == "higher") else "worse"
-
-
-def _contains_zero(one: MetricComparison) -> bool:
-    return one.low is None or one.high is None or one.low <= 0 <= one.high

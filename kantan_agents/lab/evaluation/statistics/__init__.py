@@ -16,9 +16,10 @@ from kantan_agents.lab.evaluation.statistics.intervals import Interval, clopper_
 from kantan_agents.lab.evaluation.statistics.judge_rates import JudgeRates, Rate, judge_rates
 from kantan_agents.lab.evaluation.statistics.mcnemar import McNemar, is_binary, mcnemar
 from kantan_agents.lab.evaluation.statistics.paired_difference import PairedDifference, paired_difference
-from kantan_agents.lab.evaluation.statistics.paired_test import PairedTest, paired_p
+from kantan_agents.lab.evaluation.statistics.paired_proportions import paired_proportions
+from kantan_agents.lab.evaluation.statistics.paired_test import PairedTest, paired_interval, paired_p
 from kantan_agents.lab.evaluation.statistics.position_bias import PositionBias, position_bias
-from kantan_agents.lab.evaluation.statistics.power import detectable_difference, more_cases
+from kantan_agents.lab.evaluation.statistics.power import detectable_difference, fewest_cases, more_cases
 from kantan_agents.lab.evaluation.statistics.prediction_powered import (
     CorrectedMean,
     corrected_difference,
@@ -47,6 +48,7 @@ __all__ = [
     "corrected_mean",
     "detectable_difference",
     "drift",
+    "fewest_cases",
     "holm",
     "is_binary",
     "judge_rates",
@@ -56,7 +58,9 @@ __all__ = [
     "more_cases",
     "more_cases_at_any_look",
     "paired_difference",
+    "paired_interval",
     "paired_p",
+    "paired_proportions",
     "position_bias",
     "sign_flip_p",
     "wilson",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from typing import Final, NamedTuple
 
@@ -15,6 +16,9 @@ from kantan_agents.lab.evaluation.statistics.resampling import resampled_sums
 
 _LEAST_ERROR: Final = 0.25
 """The smallest standard error of a resample, as a share of the observed one."""
+_FEWEST: Final = 10
+_FEWEST_DIFFERING: Final = 2
+_SAME: Final = 1e-12
 
 
 class PairedDifference(NamedTuple):
@@ -22,11 +26,11 @@ class PairedDifference(NamedTuple):
 
     Attributes:
         mean: Mean of b minus mean of a.
-        interval: Its interval; None if it cannot be known: for fewer than two independent cases, or if the
-            differences do not vary.
+        interval: Its interval; None if it cannot be known.
         standard_error: Its standard error; None where the interval is.
         cases: How many cases there are.
         units: How many of them are independent: cases, or conversations.
+        missing: Why there is no interval; None if there is one.
     """
 
     mean: float
@@ -34,6 +38,7 @@ class PairedDifference(NamedTuple):
     standard_error: float | None
     cases: int
     units: int
+    missing: str | None = None
 
 
 def paired_difference(
@@ -50,6 +55,11 @@ def paired_difference(
     first is right where the differences are skewed, and too short where they have heavy tails or few values;
     the second the other way around. The standard error of a resample counts as at least a quarter of the
     observed one, since resamples of equal values would have none. Conversations are drawn as a whole.
+    Few cases show about half of the skewness, so the bound on the side of the long tail is moved outwards by
+    twice the correction for the skewness that they show.
+
+    There is no interval for fewer than 10 independent cases, if fewer than 2 differ, or if all differences
+    are equal: they do not show how much they vary. For yes or no, `paired_proportions` has one.
 
     The same seed gives the same interval. It does not depend on the order of the cases, and swapping a and b
     changes signs and nothing else.
@@ -66,7 +76,9 @@ def paired_difference(
             ``resamples`` is out of range.
 
     Source: Efron and Tibshirani, An Introduction to the Bootstrap (1993), section 12.5; Davison and Hinkley,
-    Bootstrap Methods and their Application (1997), section 2.4, and section 3.8 for clusters.
+    Bootstrap Methods and their Application (1997), section 2.4, and section 3.8 for clusters;
+    for the skewness Johnson, Modified t tests and confidence intervals for asymmetrical populations, Journal
+    of the American Statistical Association 73 (1978), section 2.
     ``benchmarks/statistics.py`` measures the coverage.
     """
     check_level(level)
@@ -75,17 +87,39 @@ def paired_difference(
     units = units_of(differences, clusters)
     mean = units.mean * (units.direction or 1)
     error = units.standard_error
-    if not error > 0.0:
-        return PairedDifference(mean, None, None, units.cases, units.count)
+    missing = _missing(units)
+    if missing is not None:
+        return PairedDifference(mean, None, None, units.cases, units.count, missing)
     interval = _turned(_interval(units, error, level, resamples, seed), units.direction)
     return PairedDifference(mean, interval, error, units.cases, units.count)
+
+
+def _missing(units: Units) -> str | None:
+    """Return why there is no interval, if there is none."""
+    sizes = np.abs(units.totals)
+    differing = int(np.count_nonzero(sizes > _SAME * sizes.max()))
+    if not differing:
+        return "no case differs"
+    if units.count < _FEWEST:
+        return f"it takes at least {_FEWEST} independent cases"
+    if not units.standard_error > 0.0:
+        return "all differences are equal"
+    return None if differing >= _FEWEST_DIFFERING else f"at least {_FEWEST_DIFFERING} cases must differ"
 
 
 def _interval(units: Units, error: float, level: float, resamples: int, seed: int) -> Interval:
     tail = (1.0 - level) / 2.0
     t = t_quantile(1.0 - tail, units.count - 1)
     low, high = _outer_quantiles(_studentised(units, error, resamples, seed), tail)
-    return Interval(units.mean - max(t, high) * error, units.mean - min(-t, low) * error)
+    further = (2.0 * t * t + 1.0) / 3.0 * _skewness(units) / math.sqrt(units.count)
+    below, above = max(t, high) + max(0.0, -further), max(t, -low) + max(0.0, further)
+    return Interval(units.mean - below * error, units.mean + above * error)
+
+
+def _skewness(units: Units) -> float:
+    """Return the skewness of the differences; of conversations, that of their residuals."""
+    rest = units.totals - units.mean * units.sizes
+    return math.fsum(rest**3) / len(rest) / math.pow(math.fsum(rest**2) / len(rest), 1.5)
 
 
 def _outer_quantiles(values: Floats, tail: float) -> tuple[float, float]:

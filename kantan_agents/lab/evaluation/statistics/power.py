@@ -9,10 +9,37 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from kantan_agents.lab.evaluation.statistics.distributions import t_quantile
+from kantan_agents.lab.evaluation.statistics.distributions import noncentral_t_quantile, t_quantile
 from kantan_agents.lab.evaluation.statistics.independent_units import Units, units_of
 
 _MOST_UNITS: Final = 10**12
+_SAME: Final = 1e-12
+
+
+def fewest_cases(*, alpha: float = 0.05, metrics: int = 1) -> int:
+    """Return how many independent cases must differ, at least, before a paired test can reach ``alpha``.
+
+    If all of them favour one side, two of their patterns of signs are as extreme: that one, and its mirror
+    image. So p is at least 2 * 0.5 ** cases.
+
+    Args:
+        alpha: Probability of a false alarm.
+        metrics: How many metrics are tested together by `holm`. The first one to be found must reach
+            ``alpha / metrics``.
+
+    Returns:
+        The number of cases: 6 for one metric at 0.05, 8 for five.
+
+    Raises:
+        ValueError: ``alpha`` is not between 0 and 1, or ``metrics`` is below 1.
+
+    Source: as for `sign_flip_p`, `mcnemar` and `holm`.
+    """
+    _check(0.5, alpha, metrics)
+    cases = 1
+    while 2.0 * 0.5**cases > alpha / metrics:
+        cases += 1
+    return cases
 
 
 def detectable_difference(
@@ -21,6 +48,7 @@ def detectable_difference(
     *,
     power: float = 0.8,
     alpha: float = 0.05,
+    metrics: int = 1,
 ) -> float | None:
     """Return the smallest true difference that these cases would have shown.
 
@@ -28,32 +56,41 @@ def detectable_difference(
     many cases whose differences vary as these do. "Cannot tell" means that the truth may be anywhere below
     it.
 
-    A paired test looks at the cases that differ. If there are fewer than 6, its p is above 5 % even if all
-    of them favour one side, so no difference can be shown.
+    A paired test looks at the cases that differ. If there are fewer than `fewest_cases`, its p is above
+    ``alpha`` even if all of them favour one side, so no difference can be shown.
 
     Args:
         differences: Shape (cases,): score of b minus score of a, for each case.
         clusters: For each case what it belongs to, such as its conversation; None for a case of its own.
         power: Probability of finding it.
         alpha: Probability of a false alarm.
+        metrics: How many metrics are tested together by `holm`. It counts the least favourable place among
+            them, that of a metric that alone differs.
 
     Returns:
-        A difference above 0, in the units of the metric. None if none can be shown, or it cannot be known: at
-        ``alpha`` 0.05 if fewer than 6 independent cases differ, or if the differences do not vary.
+        A difference above 0, in the units of the metric. None if none can be shown, or it cannot be known: if
+        fewer than `fewest_cases` differ, or if the differences do not vary.
 
     Raises:
-        ValueError: The arrays are empty, have other shapes, or contain NaN or infinity; or a probability is
-            out of range.
+        ValueError: The arrays are empty, have other shapes, or contain NaN or infinity; or an option is out
+            of range.
 
-    Source: Cohen, Statistical Power Analysis for the Behavioral Sciences (2nd edition, 1988), section 2.3.4,
-    by the shifted t approximation; the standard error of conversations as in `Units.standard_error`. The
-    least number of cases is that of the sign flip and of McNemar's exact test.
+    Source: Julious and Owen, Sample size calculations for clinical studies allowing for uncertainty about the
+    variance, Pharmaceutical Statistics 5 (2006); the standard error of conversations as in
+    `Units.standard_error`. Where all cases that differ do so by the same amount, as for yes or no, p takes
+    steps, which costs what the correction for continuity costs: Fleiss, Levin and Paik, Statistical Methods
+    for Rates and Proportions (3rd edition, 2003), chapter 13.
     """
-    _check(power, alpha)
+    _check(power, alpha, metrics)
     units = units_of(differences, clusters)
-    if not units.standard_error > 0.0 or units.count < _fewest_units(units, alpha):
+    if not _is_known(units, alpha / metrics) or units.count < _fewest_units(units, alpha / metrics):
         return None
-    return _needed_errors(units.count, power, alpha) * units.standard_error
+    half_step = _step(units) / units.count / 2.0
+    errors = _needed_errors(units.count, units.count, power, alpha / metrics)
+    needed = errors * units.standard_error
+    # The root of: difference * root of (1 - step / difference) = needed.
+    difference = half_step + math.hypot(needed, half_step)
+    return difference if math.isfinite(difference) else None
 
 
 def more_cases(
@@ -63,11 +100,14 @@ def more_cases(
     *,
     power: float = 0.8,
     alpha: float = 0.05,
+    metrics: int = 1,
 ) -> int | None:
     """Return how many more cases it takes to show a difference of a given size.
 
     It assumes that new cases vary as these do, that as many of them differ, and that new conversations are as
-    long as these. However large the difference, at ``alpha`` 0.05 at least 6 independent cases must differ.
+    long as these. It allows for not knowing exactly how much they vary: on average over such data, the
+    difference is found with probability ``power``. However large the difference, at least `fewest_cases` must
+    differ.
 
     Args:
         differences: Shape (cases,): score of b minus score of a, for each case.
@@ -75,10 +115,11 @@ def more_cases(
         clusters: For each case what it belongs to, such as its conversation; None for a case of its own.
         power: Probability of finding it.
         alpha: Probability of a false alarm.
+        metrics: How many metrics are tested together by `holm`, as for `detectable_difference`.
 
     Returns:
-        The number of cases, 0 if these suffice. None if it cannot be known: for fewer than two independent
-        cases, if the differences do not vary, or if ``wanted`` is 0.
+        The number of cases, 0 if these suffice. None if it cannot be known: for fewer independent cases than
+        `fewest_cases`, if the differences do not vary, or if ``wanted`` is 0.
 
     Raises:
         ValueError: As for `detectable_difference`, or ``wanted`` is not finite.
@@ -87,20 +128,26 @@ def more_cases(
     """
     if not math.isfinite(wanted):
         raise ValueError(f"wanted must be a finite number, not {wanted}")
-    _check(power, alpha)
+    _check(power, alpha, metrics)
     units = units_of(differences, clusters)
-    if not units.standard_error > 0.0 or wanted == 0.0:
+    if not _is_known(units, alpha / metrics) or wanted == 0.0:
         return None
-    spread = units.standard_error * math.sqrt(units.count)
-    total = _needed_units(units, spread / abs(wanted), power, alpha)
+    total = _needed_units(units, abs(wanted), power, alpha / metrics)
     return None if total is None else math.ceil((total - units.count) * units.cases / units.count)
 
 
-def _needed_units(units: Units, ratio: float, power: float, alpha: float) -> int | None:
-    """Return how many units it takes if a unit's spread is ``ratio`` times the difference."""
+def _is_known(units: Units, alpha: float) -> bool:
+    """Return whether there are enough units to say how much they vary."""
+    return units.count >= fewest_cases(alpha=alpha) and units.standard_error > 0.0
+
+
+def _needed_units(units: Units, wanted: float, power: float, alpha: float) -> int | None:
+    """Return how many units it takes to show a difference."""
+    ratio = units.standard_error * math.sqrt(units.count) / wanted
+    steps = _step(units) / wanted
 
     def suffices(count: int) -> bool:
-        return _needed_errors(count, power, alpha) * ratio <= math.sqrt(count)
+        return _needed_errors(count, units.count, power, alpha) * ratio <= math.sqrt(max(count - steps, 0.0))
 
     low = high = max(units.count, _fewest_units(units, alpha))
     if suffices(high):
@@ -115,24 +162,28 @@ def _needed_units(units: Units, ratio: float, power: float, alpha: float) -> int
     return high
 
 
-def _needed_errors(count: int, power: float, alpha: float) -> float:
-    """Return how many standard errors a difference must have to be found."""
-    freedom = count - 1
-    return t_quantile(1.0 - alpha / 2.0, freedom) + t_quantile(power, freedom)
+def _needed_errors(count: int, known: int, power: float, alpha: float) -> float:
+    """Return how many standard errors a difference of so many units must have to be found.
+
+    The standard error is that of ``known`` units, so it is as uncertain as theirs.
+    """
+    return noncentral_t_quantile(power, known - 1, -t_quantile(alpha / 2.0, count - 1))
+
+
+def _step(units: Units) -> float:
+    """Return by how much all units differ that do, if it is the same; otherwise 0."""
+    sizes = np.abs(units.totals[units.totals != 0.0])
+    largest = float(sizes.max())
+    return largest * units.count / units.cases if sizes.min() >= largest * (1.0 - _SAME) else 0.0
 
 
 def _fewest_units(units: Units, alpha: float) -> int:
-    """Return from how many units on a paired test can reach ``alpha``, if as many of them differ as of these.
-
-    If all units that differ favour one side, two of their patterns of signs are as extreme: that one, and its
-    mirror image.
-    """
-    differing = 1
-    while 2.0 * 0.5**differing > alpha:
-        differing += 1
-    return math.ceil(differing * units.count / int(np.count_nonzero(units.totals)))
+    """Return from how many units on a test can reach ``alpha``, if as many of them differ as of these."""
+    return math.ceil(fewest_cases(alpha=alpha) * units.count / int(np.count_nonzero(units.totals)))
 
 
-def _check(power: float, alpha: float) -> None:
+def _check(power: float, alpha: float, metrics: int) -> None:
     if not (0.0 < alpha < 1.0 and 0.0 < power < 1.0):
         raise ValueError(f"power and alpha must be between 0 and 1, not {power} and {alpha}")
+    if metrics < 1:
+        raise ValueError(f"metrics must be at least 1, not {metrics}")

@@ -97,7 +97,7 @@ function metrics(data, link) {
     short(one.means[0]),
     short(one.means[1]),
     short(one.difference),
-    one.low === null ? "" : `${short(one.low)} to ${short(one.high)}`,
+    one.low === null ? "-" : `${short(one.low)} to ${short(one.high)}`,
     short(one.p),
     `${count(one.wins)} / ${count(one.ties)} / ${count(one.losses)}`,
   ]);

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from kantan_agents.errors import InvalidOptionError, NotComparableError
 from kantan_agents.lab import MetricComparison, compare
+from kantan_agents.lab.evaluation.statistics import detectable_difference, more_cases
 from tests.lab.evaluation.comparing.scores import result, results, variant_of
 
 VALUES = st.lists(st.tuples(*[st.sampled_from([0.0, 0.25, 0.3, 0.5, 1.0, 7.5])] * 2), min_size=1, max_size=30)
@@ -79,7 +80,49 @@ def test_yes_or_no_is_compared_by_the_cases_that_changed() -> None:
 def test_every_case_with_the_same_gain_is_better() -> None:
     found = compare(results([0.5] * 20), results([0.6] * 20, "v2"))["help"]
     assert found.verdict == "better"
-    assert found.low == found.high == pytest.approx(0.1)
+    assert (found.low, found.high) == (None, None)
+    assert "v2 better on help by 0.1 (no interval: all differences are equal, p " in found.text
+
+
+def test_yes_or_no_on_few_cases_has_an_interval_and_no_width_of_0() -> None:
+    found = compare(results([0.0] * 10), results([1.0] * 10, "v2"))
+    assert found["help"].verdict == "better"
+    assert found["help"].low == pytest.approx(0.47, abs=0.01)
+    assert found["failed"].text == "failed: cannot tell, no case differs (-0.27 to 0.27, 10 cases)"
+    assert (found["latency"].low, found["latency"].no_interval) == (None, "no case differs")
+
+
+def test_seconds_that_happen_to_be_0_or_1_are_not_answers() -> None:
+    made = [result(str(case), 0.5, variant="v2", seconds=float(case % 3 > 0)) for case in range(9)]
+    found = compare(results([0.5] * 9), variant_of(made, "v2"))["latency"]
+    assert (found.is_binary, found.no_interval) == (False, "it takes at least 10 independent cases")
+
+
+def test_scores_of_few_cases_have_a_reason_instead_of_an_interval() -> None:
+    found = compare(results(noise(9, 1)), results(noise(9, 2, shift=0.5), "v2"), metrics="help")["help"]
+    assert (found.verdict, found.low) == ("better", None)
+    assert "(no interval: it takes at least 10 independent cases, p 0.0039, 9 cases)" in found.text
+
+
+@pytest.mark.parametrize(("metrics", "fewest"), [("help", 6), (None, 8)])
+def test_too_few_cases_for_any_verdict_say_how_many_it_takes(metrics: Any, fewest: int) -> None:
+    found = compare(results([0.0] * 5), results([1.0] * 5, "v2"), metrics=metrics)["help"]
+    assert (found.verdict, found.fewest, found.more_cases) == ("cannot tell", fewest, None)
+    assert found.text.endswith(f"; a verdict takes at least {fewest} independent cases that differ")
+    one = compare(results([0.0]), results([1.0], "v2"), metrics=metrics)["help"]
+    assert one.text.endswith(
+        f"judged from it; a verdict takes at least {fewest} independent cases that differ"
+    )
+
+
+def test_more_cases_allow_for_all_metrics_that_are_compared() -> None:
+    a, b = noise(20, 1), noise(20, 2)
+    comparison = compare(results(a), results(b, "v2"))
+    differences = [after - before for before, after in zip(a, b, strict=True)]
+    assert len(comparison.metrics) == 4
+    found = comparison["help"]
+    assert found.more_cases == more_cases(differences, 0.05, metrics=4)
+    assert found.detectable == detectable_difference(differences, metrics=4)
 
 
 def test_repeats_are_averaged_inside_a_case() -> None:

@@ -11,6 +11,7 @@ from kantan_agents.lab.evaluation.statistics.distributions import (
     beta_cdf,
     beta_quantile,
     fair_coin_p,
+    noncentral_t_quantile,
     t_quantile,
 )
 
@@ -38,6 +39,20 @@ def test_quantiles_of_the_t_distribution(probability: float, freedom: float) -> 
 def test_a_fair_coin(heads: int, tails: int) -> None:
     expected = stats.binomtest(heads, heads + tails).pvalue if heads + tails else 1.0
     assert fair_coin_p(heads, tails) == pytest.approx(expected, rel=1e-8, abs=1e-280)
+
+
+@pytest.mark.parametrize("freedom", [5, 9, 49, 999])
+@pytest.mark.parametrize("noncentrality", [2.0, 2.8])
+@pytest.mark.parametrize("probability", [0.5, 0.8, 0.9])
+def test_quantiles_of_the_noncentral_t_distribution(
+    probability: float, freedom: int, noncentrality: float
+) -> None:
+    expected = stats.nct.ppf(probability, freedom, noncentrality)
+    assert noncentral_t_quantile(probability, freedom, noncentrality) == pytest.approx(expected, rel=0.015)
+
+
+def test_too_few_degrees_of_freedom_for_a_high_power_give_infinity() -> None:
+    assert noncentral_t_quantile(0.999, 1, 2.0) == float("inf")
 
 
 @pytest.mark.parametrize(

@@ -94,8 +94,9 @@ def test_it_agrees_with_a_studentised_bootstrap_written_out(count: int) -> None:
     drawn = values[random.integers(count, size=(3_000, count))]
     studentised = (drawn.mean(axis=1) - mean) / stats.sem(drawn, axis=1)
     t = stats.t.ppf(0.975, count - 1)
+    further = (2 * t**2 + 1) / 3 * stats.skew(values) / np.sqrt(count)  # the tail is on the right
     low = mean - max(t, np.quantile(studentised, 0.975)) * error
-    high = mean - min(-t, np.quantile(studentised, 0.025)) * error
+    high = mean - min(-t, np.quantile(studentised, 0.025)) * error + further * error
     assert paired_difference(values).interval == pytest.approx((low, high), abs=0.06 * (high - low))
 
 
@@ -144,13 +145,29 @@ def test_the_error_of_conversations_is_that_of_a_ratio() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "clusters"),
-    [([0.3], None), ([0.5, 0.5, 0.5], None), ([0.1, 0.2, 0.9], ["x", "x", "x"]), ([0.1 + 0.2, 0.3], None)],
+    ("values", "clusters", "why"),
+    [
+        ([0.3], None, "at least 10 independent cases"),
+        ([0.1, 0.2, 0.9] * 3, None, "at least 10 independent cases"),
+        ([0.1, 0.2, 0.9] * 9, ["x", "y", "z"] * 9, "at least 10 independent cases"),
+        ([0.0] * 30, None, "no case differs"),
+        ([0.1 + 0.2, 0.3] * 5, None, "all differences are equal"),
+        ([0.0] * 19 + [-1.0], None, "at least 2 cases must differ"),
+    ],
 )
-def test_one_case_or_no_variance_has_no_interval(values: list[float], clusters: Any) -> None:
+def test_what_shows_no_variance_has_no_interval(values: list[float], clusters: Any, why: str) -> None:
     result = paired_difference(values, clusters)
     assert (result.interval, result.standard_error) == (None, None)
+    assert result.missing is not None and why in result.missing
     assert result.mean == pytest.approx(np.mean(values))
+
+
+def test_a_long_tail_moves_the_bound_on_its_side() -> None:
+    values = np.array([0.0] * 8 + [1.0, 8.0])
+    found, turned = paired_difference(values), paired_difference(-values)
+    assert found.interval is not None and turned.interval is not None and found.missing is None
+    assert found.interval.high - found.mean > 2 * (found.mean - found.interval.low)
+    assert turned.interval == found.interval.negated()
 
 
 @pytest.mark.parametrize(

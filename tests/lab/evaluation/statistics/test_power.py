@@ -10,24 +10,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from kantan_agents.lab.evaluation.statistics import detectable_difference, more_cases, paired_p
+from kantan_agents.lab.evaluation.statistics import (
+    detectable_difference,
+    fewest_cases,
+    more_cases,
+    paired_p,
+)
 
 
 def values(count: int, seed: int = 0) -> Any:
     return np.random.default_rng(seed).normal(size=count)
 
 
-def power(effect: float, error: float, count: int) -> float:
-    t = stats.t.ppf(0.975, count - 1)
-    return float(stats.nct.sf(t, count - 1, effect / error) + stats.nct.cdf(-t, count - 1, effect / error))
-
-
-@pytest.mark.parametrize("count", [10, 20, 50, 200, 1_000])
-def test_a_detectable_difference_is_found_with_the_wanted_power(count: int) -> None:
+@pytest.mark.parametrize("metrics", [1, 5])
+@pytest.mark.parametrize("count", [8, 20, 200])
+def test_a_detectable_difference_is_found_with_the_wanted_power(count: int, metrics: int) -> None:
+    """On average over samples, whose standard error is as uncertain as that of these values."""
     given_values = values(count)
-    effect = detectable_difference(given_values)
+    effect = detectable_difference(given_values, metrics=metrics)
     assert effect is not None
-    assert power(effect, float(stats.sem(given_values)), count) == pytest.approx(0.8, abs=0.02)
+    t = stats.t.ppf(1 - 0.025 / metrics, count - 1)
+    assert stats.nct.cdf(effect / stats.sem(given_values), count - 1, t) == pytest.approx(0.8, abs=0.005)
 
 
 @given(st.integers(6, 60), st.floats(0.02, 3.0))
@@ -39,10 +42,36 @@ def test_more_cases_find_the_wanted_difference_and_one_less_does_not(count: int,
     spread = float(np.std(given_values, ddof=1))
 
     def needed(total: int) -> float:
-        return float((stats.t.ppf(0.975, total - 1) + stats.t.ppf(0.8, total - 1)) * spread / np.sqrt(total))
+        return float(stats.nct.ppf(0.8, count - 1, stats.t.ppf(0.975, total - 1)) * spread / np.sqrt(total))
 
-    assert needed(count + more) <= wanted * (1 + 1e-9)
-    assert more == 0 or needed(count + more - 1) > wanted * (1 - 1e-9)
+    assert needed(count + more) <= wanted * 1.01  # the quantile is approximate
+    assert more == 0 or needed(count + more - 1) > wanted * 0.99
+
+
+@pytest.mark.parametrize("metrics", [1, 2, 5, 20])
+def test_metrics_that_are_tested_together_share_alpha(metrics: int) -> None:
+    given_values = values(30)
+    together = more_cases(given_values, 0.3, metrics=metrics)
+    assert together == more_cases(given_values, 0.3, alpha=0.05 / metrics)
+    assert detectable_difference(given_values, metrics=metrics) == detectable_difference(
+        given_values, alpha=0.05 / metrics
+    )
+
+
+def test_the_fewest_cases_are_those_whose_lowest_p_reaches_alpha() -> None:
+    assert [fewest_cases(metrics=metrics) for metrics in (1, 2, 3, 5, 10)] == [6, 7, 7, 8, 9]
+    for metrics in range(1, 30):
+        fewest = fewest_cases(metrics=metrics)
+        one, other = (paired_p([0] * count, [1] * count).p for count in (fewest, fewest - 1))
+        assert one * metrics <= 0.05 < other * metrics
+
+
+def test_steps_of_yes_or_no_take_more_cases_than_scores_that_vary_alike() -> None:
+    answers = np.array([1.0] * 6 + [0.0] * 18)
+    scores = np.where(answers > 0, 1.0 + np.linspace(-0.02, 0.02, 24), 0.0)
+    more, fewer = more_cases(answers, 0.2), more_cases(scores, 0.2)
+    assert more is not None and fewer is not None
+    assert more == pytest.approx(fewer + 1 / 0.2, abs=1)
 
 
 def test_no_more_cases_are_needed_for_what_can_be_shown_already() -> None:
@@ -74,20 +103,22 @@ def test_a_difference_can_be_shown_only_if_the_test_can_reach_alpha(
     lowest = paired_p(before, after).p
     assert (detectable_difference(after, alpha=alpha) is not None) == (lowest <= alpha)
     more = more_cases(after, 1e6, alpha=alpha)
-    assert more is not None
+    if more is None:  # too few to say how much they vary
+        assert same + differing < fewest_cases(alpha=alpha)
+        return
     assert (more == 0) == (lowest <= alpha)
     total = same + differing + more
     likely = int(differing * total / (same + differing) + 1e-9)
     assert paired_p(np.zeros(total), np.arange(total) < likely).p <= alpha
 
 
-@pytest.mark.parametrize(("count", "more"), [(2, 4), (5, 1), (6, 0)])
-def test_fewer_than_six_cases_show_nothing(count: int, more: int) -> None:
+@pytest.mark.parametrize(("count", "metrics", "more"), [(2, 1, None), (5, 1, None), (6, 1, 0), (7, 5, None)])
+def test_fewer_cases_than_a_verdict_takes_show_nothing(count: int, metrics: int, more: int | None) -> None:
     given_values = 1.0 + np.arange(count) / 100
-    assert (detectable_difference(given_values) is None) == (count < 6)
-    assert more_cases(given_values, 1.0) == more
+    assert (detectable_difference(given_values, metrics=metrics) is None) == (more is None)
+    assert more_cases(given_values, 1.0, metrics=metrics) == more
     conversations = np.repeat(np.arange(count), 3)
-    assert more_cases(given_values[conversations], 1.0, conversations.tolist()) == 3 * more
+    assert more_cases(given_values[conversations], 1.0, conversations.tolist(), metrics=metrics) == more
 
 
 @pytest.mark.parametrize("given_values", [[0.3], [0.5, 0.5, 0.5], [0.0, 0.0]])
@@ -108,6 +139,8 @@ def test_no_number_of_cases_shows_a_difference_of_zero() -> None:
         lambda: detectable_difference([1.0, 2.0], alpha=0.0),
         lambda: more_cases([1.0, 1.0], 0.1, alpha=-1.0),
         lambda: more_cases([1.0, 2.0], float("nan")),
+        lambda: more_cases([1.0, 2.0], 0.1, metrics=0),
+        lambda: fewest_cases(alpha=1.0),
     ],
 )
 def test_misuse_is_a_value_error(misuse: Any) -> None:
