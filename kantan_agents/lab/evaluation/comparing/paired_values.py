@@ -33,7 +33,7 @@ class PairedValues:
         cases: The ids of the cases.
         a: For each case its value, the mean of its repeats.
         b: The same for the other variant.
-        conversations: For each case its conversation.
+        conversations: For each case its conversation; otherwise what it contained, as equal cases are one.
     """
 
     metric: str
@@ -41,7 +41,7 @@ class PairedValues:
     cases: tuple[str, ...]
     a: tuple[float, ...]
     b: tuple[float, ...]
-    conversations: tuple[str | None, ...]
+    conversations: tuple[str, ...]
 
 
 def paired_values(
@@ -57,11 +57,11 @@ def paired_values(
     """
     value = FIGURES.get(metric) if not _has_scores(metric, a, b) else None
     value = value or (lambda one: _score(one, metric))
-    found: list[tuple[str, float, float, str | None]] = []
+    found: list[tuple[str, float, float, str]] = []
     for key, runs in a.items():
         before, after = _mean(map(value, runs)), _mean(map(value, b.get(key, [])))
         if before is not None and after is not None:
-            found.append((key[0], before, after, runs[0].conversation))
+            found.append((key[0], before, after, runs[0].unit))
     ids, values_a, values_b, conversations = zip(*found, strict=True) if found else ((), (), (), ())
     return PairedValues(metric, better, ids, values_a, values_b, conversations)
 

@@ -23,6 +23,7 @@ from kantan_agents.lab.evaluation.statistics.prediction_powered import (
     corrected_difference,
     corrected_mean,
 )
+from kantan_agents.lab.evaluation.statistics.proportion import Proportion, proportion
 from kantan_agents.lab.evaluation.statistics.sign_flip import sign_flip_p
 from kantan_agents.lab.evaluation.statistics.trend import Trend, drift, length_bias
 
@@ -35,6 +36,7 @@ __all__ = [
     "PairedDifference",
     "PairedTest",
     "PositionBias",
+    "Proportion",
     "Rate",
     "Scale",
     "Trend",
@@ -54,6 +56,7 @@ __all__ = [
     "paired_difference",
     "paired_p",
     "position_bias",
+    "proportion",
     "sign_flip_p",
     "wilson",
 ]
