@@ -17,7 +17,7 @@ from kantan_agents.lab.evaluation.statistics.skewness import skew_corrected
 
 _FEWEST_LABELS: Final = 4
 _FEWEST_UNBOUNDED: Final = 30  # fewer do not show how far the others may be away
-_FEWEST_ERRORS: Final = 2.0
+_FEWEST_ERRORS: Final = 3.0
 _NOTHING: Final = 1e-12
 _ROUNDING: Final = 1e-9
 
@@ -60,7 +60,7 @@ def corrected_mean(
     The judge's scores of all cases give a mean, and the labels show by how much it is wrong. How much the
     judge counts is chosen from the labels. To allow for this choice, the standard error is a jackknife that
     chooses anew without each label. Among few labels, a good judge may show none of its errors by luck. The
-    labels therefore count as if the judge were wrong by one step in at least two of them, where a step is the
+    labels therefore count as if the judge were wrong by one step in at least three of them. A step is the
     distance between neighbouring labels.
 
     The interval is never wider than that of the labels alone. If the judge does not make it shorter, mean and

@@ -170,8 +170,8 @@ def test_errors_of_a_judge_that_the_labels_do_not_show_are_allowed_for() -> None
     scores = np.concatenate([np.ones(24), np.zeros(6), np.arange(970) % 4 > 0])  # right wherever it is known
     found = corrected_mean(labels, scores)
     assert found.judge_weight == pytest.approx(1.0)
-    # As if it were wrong in two of the 30 labels.
-    assert found.standard_error == pytest.approx(np.sqrt(2) / 30, rel=0.1)
+    # As if it were wrong in three of the 30 labels.
+    assert found.standard_error == pytest.approx(np.sqrt(3) / 30, rel=0.1)
 
 
 def test_labels_that_are_all_equal_have_an_interval_if_their_scale_is_known() -> None:
