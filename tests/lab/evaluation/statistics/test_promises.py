@@ -15,7 +15,11 @@ from tests.sizes import size
 
 TIMES = int(os.environ.get("KANTAN_AGENTS_SIMULATIONS", "1"))
 USUAL = size(300, 100)
-REPEATS = {"paired difference, coverage": size(150, 50), "corrected mean, coverage": size(400, 130)}
+REPEATS = {
+    "paired difference, coverage": size(150, 50),
+    "corrected mean, coverage": size(400, 130),
+    "length, false alarms": size(120, 40),
+}
 PROMISED = [row for row in rows() if row.least or row.most]
 
 
