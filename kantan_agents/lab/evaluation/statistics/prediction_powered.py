@@ -11,6 +11,7 @@ import numpy.typing as npt
 from kantan_agents.lab.evaluation.statistics.independent_units import Floats
 from kantan_agents.lab.evaluation.statistics.intervals import Interval, check_level, exact_bounds
 from kantan_agents.lab.evaluation.statistics.judge_slope import slope_contributions, slope_of
+from kantan_agents.lab.evaluation.statistics.label_shares import checked_labels, shares_of
 from kantan_agents.lab.evaluation.statistics.mcnemar import is_binary
 from kantan_agents.lab.evaluation.statistics.proportion import freedom_factor, interval_of_units
 from kantan_agents.lab.evaluation.statistics.skewness import skew_corrected
@@ -18,6 +19,7 @@ from kantan_agents.lab.evaluation.statistics.skewness import skew_corrected
 _FEWEST_LABELS: Final = 4
 _FEWEST_UNBOUNDED: Final = 30  # fewer do not show how far the others may be away
 _FEWEST_ERRORS: Final = 3.0
+_MOST_WORTH: Final = 1e6  # the quantiles of more take long, and the interval is short enough
 _NOTHING: Final = 1e-12
 _ROUNDING: Final = 1e-9
 
@@ -164,9 +166,9 @@ def _corrected(
     level: float,
 ) -> CorrectedMean:
     check_level(level)
-    given, judged = _checked(labels, scores)
+    given, judged = checked_labels(labels, scores)
     labelled = ~np.isnan(given)
-    shares = _shares(probabilities, labelled)
+    shares = shares_of(probabilities, labelled)
     alone = _estimate(given, np.zeros_like(judged), shares)
     helped = _estimate(given, judged, shares)
     if bounds is None:
@@ -181,7 +183,8 @@ def _corrected(
         of_both = _bounded(helped, low, high, level)
     is_helped = of_both is not None and (of_labels is None or _width(of_both) < _width(of_labels))
     one, interval = (helped, of_both) if is_helped else (alone, of_labels)
-    return CorrectedMean(one.mean, interval, one.error, one.weight, len(shares), len(given))
+    mean = one.mean if bounds is None else min(max(one.mean, bounds[0]), bounds[1])  # beyond by rounding only
+    return CorrectedMean(mean, interval, one.error, one.weight, len(shares), len(given))
 
 
 def _estimate(given: Floats, judged: Floats, shares: Floats) -> _Estimate:
@@ -221,7 +224,7 @@ def _bounded(one: _Estimate, low: float, high: float, level: float) -> Interval 
     if one.error is None or not 0.0 < rate < 1.0:
         return None
     worth = rate * (1.0 - rate) / (one.error / (high - low)) ** 2
-    worth *= freedom_factor(one.labels - 1, one.freedom, level)
+    worth = min(worth * freedom_factor(one.labels - 1, one.freedom, level), _MOST_WORTH)
     return _scaled(exact_bounds(rate * worth, worth, level), low, high)
 
 
@@ -231,31 +234,6 @@ def _scaled(interval: Interval, low: float, high: float) -> Interval:
 
 def _width(interval: Interval) -> float:
     return interval.high - interval.low
-
-
-def _checked(labels: npt.ArrayLike, scores: npt.ArrayLike) -> tuple[Floats, Floats]:
-    given, judged = np.asarray(labels, dtype=np.float64), np.asarray(scores, dtype=np.float64)
-    if given.ndim != 1 or given.shape != judged.shape:
-        raise ValueError(f"labels and scores must be lists of the same length: {given.shape}, {judged.shape}")
-    if not np.isfinite(judged).all() or np.isinf(given).any():
-        raise ValueError("labels must be finite or NaN, and scores must be finite")
-    if np.isnan(given).all():
-        raise ValueError("no case has a label")
-    return given, judged
-
-
-def _shares(probabilities: npt.ArrayLike | None, labelled: npt.NDArray[np.bool_]) -> Floats:
-    """Return the share of each label in the mean, in inverse proportion to its probability."""
-    if probabilities is None:
-        return np.full(int(labelled.sum()), 1.0 / labelled.sum())
-    given = np.asarray(probabilities, dtype=np.float64)
-    if given.shape != labelled.shape:
-        raise ValueError(f"there are probabilities of shape {given.shape} for {labelled.shape} cases")
-    of_labels = given[labelled]
-    if not ((of_labels > 0.0) & (of_labels <= 1.0)).all():
-        raise ValueError("probabilities of cases with a label must be above 0 and at most 1")
-    result: Floats = (1.0 / of_labels) / np.sum(1.0 / of_labels)
-    return result
 
 
 def _step(y: Floats) -> float:

@@ -93,7 +93,7 @@ def resampled_clusters(
     if clusters is not None and len(clusters) != len(items):
         raise ValueError(f"there are {len(clusters)} clusters for {len(items)} items")
     members: dict[Hashable, list[int]] = {}
-    for index, cluster in enumerate(clusters or [None] * len(items)):
+    for index, cluster in enumerate([None] * len(items) if clusters is None else clusters):
         members.setdefault(("alone", index) if cluster is None else ("in", cluster), []).append(index)
     units = np.array([items[indices].sum(axis=0) for indices in members.values()])
     # Equal units are drawn together.
