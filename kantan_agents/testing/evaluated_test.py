@@ -63,8 +63,8 @@ def evaluated(
     - In between it passes with an ``UncertainPassRateWarning``, which says how many more cases it takes.
 
     With ``min_pass=1.0`` every run of every case must pass. A run passes if it finishes and each of its
-    scores is at least ``threshold``. Cases of one conversation count as one for the interval, and repeats of
-    a case are averaged.
+    scores is at least ``threshold``. Repeats of a case are averaged, and the interval allows for cases of
+    one conversation or of the same content.
 
     An evaluator may use ``assert`` and end with ``return True``: where an assertion fails, the case does not
     pass. Any other error of an evaluator fails the test, because nobody knows whether the case passes. A case

@@ -10,7 +10,8 @@ import attrs
 
 from kantan_agents.lab.evaluation.experiment.results import CaseResult
 from kantan_agents.lab.evaluation.scores import Score
-from kantan_agents.lab.evaluation.statistics import Interval, clopper_pearson
+from kantan_agents.lab.evaluation.statistics import Interval, proportion
+from kantan_agents.lab.evaluation.statistics.intervals import exact_bounds
 
 Verdict = Literal["passed", "uncertain", "failed"]
 
@@ -24,20 +25,23 @@ class PassRate:
 
     A test has failed if the rate is too low even at the upper bound of its 95 % interval. An agent whose true
     rate is ``min_pass`` fails such a test in at most 1 of 40 sessions, however few cases there are; one
-    unlucky case is not enough. For that promise the interval is Clopper and Pearson's. Wilson's, which is
-    narrower, would fail up to 1 of 5 of these sessions on a handful of cases. If all cases must pass, one run
-    that does not is enough: an agent that always passes does not fail by chance.
+    unlucky case, or one long conversation, is not enough. For that promise the interval is that of
+    ``proportion``: Clopper and Pearson's, for as many cases as those of the same conversation or content are
+    worth. Wilson's, which is narrower, would fail up to 1 of 5 of these sessions on a handful of cases. If
+    all cases must pass, one run that does not is enough: an agent that always passes does not fail by chance.
 
     Attributes:
         passed: Number of cases that pass; a case that passes in one of two repeats is half a case.
         cases: Number of cases that have passed or not.
         independent: Number of these that are independent: cases, or conversations of several cases.
+        effective: How many independent cases they are worth for the interval.
         min_pass: The rate that the test asks for.
     """
 
     passed: float
     cases: int
     independent: int
+    effective: float
     min_pass: float
 
     @property
@@ -47,34 +51,34 @@ class PassRate:
 
     @property
     def interval(self) -> Interval:
-        """The interval of the true rate, at a level of 95 %.
-
-        Parts of cases are rounded outwards. The mean of several repeats varies less than a single yes or no,
-        so the interval is too wide rather than too narrow.
-        """
-        return _interval(self.rate, self.independent)
+        """The interval of the true rate, at a level of 95 %."""
+        return self._interval(self.cases)
 
     @property
     def verdict(self) -> Verdict:
         """Whether the rate suffices, is too low for certain, or is too low and may be so by chance."""
         if self.rate >= self.min_pass - _ROUNDING:
             return "passed"
-        # The bound is rounded outwards, so with parts of cases it may be 1 although a run has failed.
         is_certain = self.min_pass == 1.0 or self.interval.high < self.min_pass
         return "failed" if is_certain else "uncertain"
 
     @property
     def more_cases(self) -> int | None:
         """How many more cases with the same rate would make the test fail; None for more than 100,000."""
-        low, high = self.independent, self.independent
-        while _interval(self.rate, high).high >= self.min_pass:
+        low, high = self.cases, self.cases
+        while self._interval(high).high >= self.min_pass:
             low, high = high, high * 2
             if high > _MOST_CASES:
                 return None
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (low, middle) if _interval(self.rate, middle).high < self.min_pass else (middle, high)
-        return high - self.independent
+            low, high = (low, middle) if self._interval(middle).high < self.min_pass else (middle, high)
+        return high - self.cases
+
+    def _interval(self, cases: int) -> Interval:
+        """Return the interval for so many cases with the same rate, as independent as these."""
+        worth = self.effective * cases / self.cases
+        return exact_bounds(self.rate * worth, worth)
 
     @property
     def text(self) -> str:
@@ -105,11 +109,12 @@ def pass_rate(
         passed = passes(one, threshold, is_scored=is_scored)
         if passed is not None:
             by_case.setdefault(one.case_id, []).append(passed)
-            units[one.case_id] = one.conversation or f"case {one.case_id}"
+            units[one.case_id] = one.unit
     if not by_case:
         return None
-    passed_cases = math.fsum(sum(runs) / len(runs) for runs in by_case.values())
-    return PassRate(passed_cases, len(by_case), len(set(units.values())), min_pass)
+    shares = [sum(runs) / len(runs) for runs in by_case.values()]
+    found = proportion(shares, list(units.values()))
+    return PassRate(math.fsum(shares), len(shares), found.units, found.effective, min_pass)
 
 
 def passes(result: CaseResult, threshold: float, *, is_scored: bool) -> bool | None:
@@ -141,9 +146,3 @@ def shortfall(score: Score, threshold: float) -> str | None:
 def is_failed_check(score: Score) -> bool:
     """Return whether an assertion of the evaluator has failed."""
     return score.error is not None and score.error.partition(":")[0] == AssertionError.__name__
-
-
-def _interval(rate: float, units: int) -> Interval:
-    passed = rate * units
-    low = clopper_pearson(math.floor(passed + _ROUNDING), units).low
-    return Interval(low, clopper_pearson(math.ceil(passed - _ROUNDING), units).high)

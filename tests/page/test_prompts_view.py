@@ -12,9 +12,10 @@ from playwright.sync_api import Page, expect
 from starlette.testclient import TestClient
 
 from kantan_agents import Agent, Prompt, record_traces
+from kantan_agents.lab.evaluation.statistics import clopper_pearson
 from kantan_agents.page import traces_app
 from kantan_agents.page.data.prompt_versions import changed_lines
-from kantan_agents.page.data.scores_over_time import _periods, _unit
+from kantan_agents.page.data.scores_over_time import Scored, _periods, _unit
 from kantan_agents.testing import ScriptedModel
 from tests.page.served import served
 from tests.traces.store.sample_database import open_sample
@@ -128,16 +129,29 @@ def test_scores_over_time_have_an_interval_where_there_are_enough(page: Page, tm
             expect(table.get_by_role("row").nth(2)).to_contain_text("too few scores")
 
 
+def test_several_scores_of_a_trace_are_not_so_many() -> None:
+    start = datetime(2026, 1, 1, tzinfo=timezone.utc)
+    traces = [f"t{number}" for number in range(10)]
+    once = [Scored(start, float(trace < "t8"), trace) for trace in traces]
+    (single,), (often,) = (_periods(scores, timedelta(days=1)) for scores in (once, once * 5))
+    assert often["scores"] == 50
+    assert (often["low"], often["high"]) == pytest.approx(clopper_pearson(8, 10))
+    assert (single["low"], single["high"]) == pytest.approx((often["low"], often["high"]))
+    (few,) = _periods(once[:2] * 5, timedelta(days=1))
+    assert few["low"] is None
+
+
 def test_periods_are_as_short_as_the_time_allows() -> None:
     start = datetime(2026, 1, 1, tzinfo=timezone.utc)
-    scores = [(start + timedelta(days=day), 0.5) for day in range(40)]
+    scores = [Scored(start + timedelta(days=day), 0.5, "t") for day in range(40)]
     assert len(_periods(scores, _unit(timedelta(days=39)))) == 40
     assert _unit(timedelta(minutes=3)) == timedelta(minutes=1)
     assert _unit(timedelta(days=300)) == timedelta(weeks=1)
     assert (
         len(
             _periods(
-                [(start + timedelta(days=900 * one), 0.5) for one in range(9)], _unit(timedelta(days=7200))
+                [Scored(start + timedelta(days=900 * one), 0.5, "t") for one in range(9)],
+                _unit(timedelta(days=7200)),
             )
         )
         == 9

@@ -15,6 +15,7 @@ from kantan_agents.lab.evaluation.dataset.recorded_cases import cases_of_trace
 from kantan_agents.lab.experiment.identity import plain
 from kantan_agents.lab.experiment.prices import Prices
 from kantan_agents.lab.improve.openings import Opening
+from kantan_agents.lab.improve.units import units_of_cases
 from kantan_agents.lab.replay.cohort import Cohort, Skipped, estimated_use, obstacle
 from kantan_agents.lab.replay.recording import Recording
 from kantan_agents.support.ledger import Amounts
@@ -128,13 +129,13 @@ def check_sizes(parts: Parts, split: tuple[float, float, float], alpha: float) -
     """Check that the parts are large enough for a verdict.
 
     A paired test at ``alpha`` needs so many conversations that all of them in favour of one side are not
-    chance: 7 at 0.025.
+    chance: 7 at 0.025. Conversations in which users said the same count as one.
 
     Raises:
         CohortTooSmallError: E121, they are not; the error has the number of conversations that it takes.
     """
     sealed = [parts.sources[case_id].case for case_id in parts.test_ids]
-    have = [_conversations(part) for part in (parts.train, parts.validation, sealed)]
+    have = [len(set(units_of_cases(part).values())) for part in (parts.train, parts.validation, sealed)]
     least = [1, _FEWEST_VALIDATION, fewest_units(alpha)]
     lacking = [
         (math.ceil((need - found) / fraction), name, found, need)
@@ -156,10 +157,6 @@ def fewest_units(alpha: float) -> int:
     while 2.0 * 0.5**count > alpha:
         count += 1
     return count
-
-
-def _conversations(cases: Iterable[Case]) -> int:
-    return len({case.conversation or case.id for case in cases})
 
 
 def _fractions(split: Any) -> tuple[float, float, float]:
@@ -192,9 +189,7 @@ def _of_trace(
         if case is None or reason is not None:
             made.append(Skipped(trace_id, reason or "its run cannot be a case"))
             continue
-        conversation = (
-            case.conversation or _begun_with(case, recording.root) or (trace_id if len(own) > 1 else None)
-        )
+        conversation = case.conversation or (trace_id if len(own) > 1 else None)
         # The recorded output is what was answered, and not what should have been.
         case = attrs.evolve(case, expected=None, conversation=conversation)
         made.append(RecordedSource(case, recording.root, estimated_use(recording, prices)))

@@ -15,6 +15,7 @@ from kantan_agents.lab.improve.openings import Opening, open_sealed
 from kantan_agents.lab.improve.parts import Parts
 from kantan_agents.lab.improve.rated import Rated, result_of
 from kantan_agents.lab.improve.rating import Rater
+from kantan_agents.lab.improve.units import units_of_cases
 from kantan_agents.traces.capture.canonical import content_hash
 from kantan_agents.traces.store import TraceStore
 
@@ -90,10 +91,12 @@ def _by_case(rated: Sequence[Rated]) -> dict[str, Rated]:
 
 
 def _results(variant: str, cases: Sequence[Case], rated: Sequence[Rated], judge: Evaluator) -> VariantResults:
+    units = units_of_cases(cases)
     # A run that failed or diverged counts with the score 0. Left out, it would make its version look better.
     results = [
         attrs.evolve(
             result_of(one, case, variant),
+            conversation=units[case.id],
             scores={judge.name: Score(one.value, comment=one.comment, source=judge.source)},
             evaluators={judge.name: (judge.name, judge.version)},
         )

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta, timezone
-from statistics import fmean, stdev
-from typing import Any, Final
+from statistics import fmean
+from typing import Any, Final, NamedTuple
 
+from kantan_agents.lab.evaluation.statistics import Interval, is_binary, proportion
 from kantan_agents.lab.evaluation.statistics.distributions import t_quantile
+from kantan_agents.lab.evaluation.statistics.independent_units import units_of
 from kantan_agents.traces.store import TraceStore
 
 _UNITS: Final = (timedelta(minutes=1), timedelta(hours=1), timedelta(days=1), timedelta(weeks=1))
@@ -17,9 +19,17 @@ _MOST_SCORES: Final = 5_000
 """So many of the newest scores of a version are read."""
 _MOST_VERSIONS: Final = 8
 _FEWEST: Final = 5
-"""With fewer scores in a period, an interval would say more than is known."""
+"""With scores of fewer traces in a period, an interval would say more than is known."""
 _LEVEL: Final = 0.95
 _START: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+class Scored(NamedTuple):
+    """A score, and the trace that it was given in: scores of one trace are not independent."""
+
+    time: datetime
+    value: float
+    trace_id: str
 
 
 def scores_over_time(store: TraceStore, name: str) -> dict[str, Any]:
@@ -32,7 +42,7 @@ def scores_over_time(store: TraceStore, name: str) -> dict[str, Any]:
     # Scores of plain texts cannot be asked for by themselves; they are left out beside those of versions.
     versions = [one for one in known if one is not None] or known
     scores = {version: _scores(store, name, version) for version in versions}
-    times = [time for found in scores.values() for time, _ in found]
+    times = [one.time for found in scores.values() for one in found]
     if not times:
         return {"seconds": None, "versions": []}
     unit = _unit(max(times) - min(times))
@@ -46,10 +56,10 @@ def scores_over_time(store: TraceStore, name: str) -> dict[str, Any]:
     }
 
 
-def _scores(store: TraceStore, name: str, version: str | None) -> list[tuple[datetime, float]]:
+def _scores(store: TraceStore, name: str, version: str | None) -> list[Scored]:
     found = store.failed(math.inf, prompt=name, version=version, limit=_MOST_SCORES)
     return [
-        (span.started_at.astimezone(timezone.utc), float(span.rubric["score"]))
+        Scored(span.started_at.astimezone(timezone.utc), float(span.rubric["score"]), span.trace_id)
         for span in found
         if span.started_at is not None
     ]
@@ -60,23 +70,33 @@ def _unit(span: timedelta) -> timedelta:
     return next((unit for unit in _UNITS if span <= unit * _MOST_PERIODS), span / _MOST_PERIODS)
 
 
-def _periods(scores: Iterable[tuple[datetime, float]], unit: timedelta) -> list[dict[str, Any]]:
-    found: dict[int, list[float]] = {}
-    for time, score in scores:
-        found.setdefault((time - _START) // unit, []).append(score)
+def _periods(scores: Iterable[Scored], unit: timedelta) -> list[dict[str, Any]]:
+    found: dict[int, list[Scored]] = {}
+    for one in scores:
+        found.setdefault((one.time - _START) // unit, []).append(one)
     return [
         {"start": (_START + number * unit).isoformat(), **_mean(values)}
         for number, values in sorted(found.items())
     ]
 
 
-def _mean(values: Sequence[float]) -> dict[str, Any]:
-    """Return the mean with Student's interval, limited to the scores that are possible."""
-    mean = fmean(values)
-    if len(values) < _FEWEST:
-        return {"scores": len(values), "mean": mean, "low": None, "high": None}
-    half = t_quantile(0.5 + _LEVEL / 2, len(values) - 1) * stdev(values) / math.sqrt(len(values))
-    low, high = mean - half, mean + half
+def _mean(scores: Sequence[Scored]) -> dict[str, Any]:
+    """Return the mean with its interval, which stays inside 0 and 1 if all scores do."""
+    values = [one.value for one in scores]
+    interval = _interval(values, [one.trace_id for one in scores])
+    low, high = (None, None) if interval is None else interval
+    return {"scores": len(values), "mean": fmean(values), "low": low, "high": high}
+
+
+def _interval(values: Sequence[float], traces: Sequence[str]) -> Interval | None:
+    """Return Student's interval, for yes or no the exact one; None if it cannot be known."""
+    if len(set(traces)) < _FEWEST:
+        return None
+    if is_binary(values):
+        return proportion(values, traces, level=_LEVEL).interval
+    units = units_of(values, traces)
+    half = t_quantile(0.5 + _LEVEL / 2, units.count - 1) * units.standard_error
+    low, high = fmean(values) - half, fmean(values) + half
     if all(0 <= value <= 1 for value in values):
         low, high = max(0.0, low), min(1.0, high)
-    return {"scores": len(values), "mean": mean, "low": low, "high": high}
+    return Interval(low, high) if half else None

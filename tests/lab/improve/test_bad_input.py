@@ -24,8 +24,9 @@ from kantan_agents.errors import (
     TraceDatabaseError,
     WorkingFolderError,
 )
-from kantan_agents.lab import Cohort, evaluator
+from kantan_agents.lab import Case, Cohort, evaluator
 from kantan_agents.lab.improve import improve
+from kantan_agents.lab.improve.units import units_of_cases
 from kantan_agents.testing import Reply
 from tests.lab.improve.shops import OLD, REFLECTS, Shop, shop
 
@@ -121,6 +122,35 @@ def test_runs_of_one_conversation_count_as_one(tmp_path: Path) -> None:
         with pytest.raises(CohortTooSmallError) as raised:
             made.improve()
     assert raised.value.found == 3
+
+
+def test_runs_that_were_asked_the_same_count_as_one(tmp_path: Path) -> None:
+    with shop(tmp_path, count=0) as made:
+        for number in range(8):
+            made.agent().run(f"where is order {number % 2}", {"customer": "Ada"})
+        with pytest.raises(CohortTooSmallError) as raised:
+            made.improve()
+    assert raised.value.found == 2
+
+
+def test_conversations_in_which_users_said_the_same_are_one_unit() -> None:
+    def turn(text: str, *earlier: str, **options: Any) -> Case:
+        items = [{"role": role, "content": one} for one in earlier for role in ("user", "assistant")]
+        return Case(text, earlier=items, **options)
+
+    cases = [
+        Case("hi", id="alone"),
+        Case("hi", id="in Japan", context={"country": "jp"}),
+        turn("hi", id="a1", conversation="a"),
+        turn("bye", "hi", id="a2", conversation="a"),
+        turn("bye", "hi", id="b2", conversation="b"),
+        turn("other", "hi", id="c2", conversation="c"),
+        turn("hi", id="d1", conversation="d"),
+    ]
+    units = units_of_cases(cases)
+    assert units["a1"] == units["a2"] == units["b2"]
+    assert units["alone"] == units["d1"]
+    assert len(set(units.values())) == 4
 
 
 def test_incomplete_records_are_left_out_and_named(tmp_path: Path) -> None:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from typing import Any, Final
+from typing import Any
 
 import attrs
 
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.lab.evaluation.comparing.paired_values import runs_of_cases
 from kantan_agents.lab.evaluation.experiment.results import CaseResult, VariantResults
-from kantan_agents.lab.evaluation.statistics import Interval, clopper_pearson
+from kantan_agents.lab.evaluation.statistics import Interval, proportion
+from kantan_agents.lab.evaluation.statistics.intervals import exact_bounds
 from kantan_agents.support.arguments import checked_int, checked_number, shown
-
-_ROUNDING: Final = 1e-9
 
 
 @attrs.frozen
@@ -26,7 +24,8 @@ class PassesAll:
         metric: The metric.
         rates: The share of cases of which 1, 2, ..., k runs all pass.
         cases: Number of cases.
-        independent: How many independent cases they are worth: fewer, if some are of one conversation.
+        independent: Number of these that are independent: cases, or conversations of several cases.
+        effective: How many independent cases they are worth for the interval, see ``proportion``.
     """
 
     variant: str
@@ -34,6 +33,7 @@ class PassesAll:
     rates: tuple[float, ...]
     cases: int
     independent: int
+    effective: float
 
     @property
     def k(self) -> int:
@@ -49,11 +49,9 @@ class PassesAll:
     def interval(self) -> Interval:
         """The interval of that share, at a level of 95 %, for other cases of the same kind.
 
-        It is Clopper and Pearson's, with parts of cases rounded outwards.
+        It is that of ``proportion``, which allows for cases of one conversation.
         """
-        passed = self.rate * self.independent
-        low = clopper_pearson(math.floor(passed + _ROUNDING), self.independent).low
-        return Interval(low, clopper_pearson(math.ceil(passed - _ROUNDING), self.independent).high)
+        return exact_bounds(self.rate * self.effective, self.effective)
 
     @property
     def text(self) -> str:
@@ -95,12 +93,12 @@ def passes_all(
         raise InvalidOptionError(option="results", reason=reason)
     passing = checked_number("threshold", threshold)
     counts: list[tuple[int, int]] = []
-    units: Counter[str] = Counter()
-    for (case_id, _), runs in runs_of_cases(results).items():
+    units: list[str] = []
+    for runs in runs_of_cases(results).values():
         passed = [one for one in (_passes(run, metric, passing) for run in runs) if one is not None]
         if any(metric in run.scores for run in runs) or all(run.status == "failed" for run in runs):
             counts.append((sum(passed), len(passed)))
-            units[runs[0].conversation or f"case {case_id}"] += 1
+            units.append(runs[0].unit)
     if metric not in results.metrics:
         known = ", ".join(results.metrics) or "no scores at all"
         raise InvalidOptionError(
@@ -112,13 +110,10 @@ def passes_all(
         found = f"a case has {_counted(fewest, 'run')} with a score"
         reason = f"is {wanted}, and {found}; evaluate with repeats={wanted}"
         raise InvalidOptionError(option="k", reason=reason)
-    rates = tuple(
-        math.fsum(math.comb(c, each) / math.comb(n, each) for c, n in counts) / len(counts)
-        for each in range(1, wanted + 1)
-    )
-    # Kish's effective number: cases of one conversation are taken as one.
-    independent = int(len(counts) ** 2 / sum(size**2 for size in units.values()) + _ROUNDING)
-    return PassesAll(results.variant, metric, rates, len(counts), independent)
+    shares = [[math.comb(c, each) / math.comb(n, each) for c, n in counts] for each in range(1, wanted + 1)]
+    rates = tuple(math.fsum(of_cases) / len(counts) for of_cases in shares)
+    worth = proportion(shares[-1], units)
+    return PassesAll(results.variant, metric, rates, len(counts), worth.units, worth.effective)
 
 
 def _counted(number: int, what: str) -> str:

@@ -34,7 +34,7 @@ class PairedValues:
         cases: The ids of the cases.
         a: For each case its value, the mean of its repeats.
         b: The same for the other variant.
-        conversations: For each case its conversation.
+        conversations: For each case its conversation; otherwise what it contained, as equal cases are one.
         worst: What a missing score counts as; None if none counts.
         missing: How many runs of each variant count so.
         left_out: Number of cases that both were run on, and that are left out: one of them has no value.
@@ -45,7 +45,7 @@ class PairedValues:
     cases: tuple[str, ...]
     a: tuple[float, ...]
     b: tuple[float, ...]
-    conversations: tuple[str | None, ...]
+    conversations: tuple[str, ...]
     worst: float | None = None
     missing: tuple[int, int] = (0, 0)
     left_out: int = 0
@@ -76,7 +76,7 @@ def paired_values(
     worst = None
     if missing == "worst" and all(side.counts for side in sides):
         worst = worst_value((value for side in sides for one in side.cases for value in one.values), better)
-    cases: list[tuple[str, float, float, str | None]] = []
+    cases: list[tuple[str, float, float, str]] = []
     counted, left_out = [0, 0], 0
     for key, before, after in zip(common, sides[0].cases, sides[1].cases, strict=True):
         mean_a, mean_b = before.mean(worst), after.mean(worst)
@@ -84,7 +84,7 @@ def paired_values(
         if not is_known or mean_a is None or mean_b is None:
             left_out += is_known or bool(before.lacking or after.lacking)
             continue
-        cases.append((key[0], mean_a, mean_b, a[key][0].conversation))
+        cases.append((key[0], mean_a, mean_b, a[key][0].unit))
         counted = [counted[0] + before.lacking, counted[1] + after.lacking]
     ids, values_a, values_b, conversations = zip(*cases, strict=True) if cases else ((), (), (), ())
     is_counted = worst is not None and any(counted)

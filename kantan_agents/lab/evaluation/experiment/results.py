@@ -67,6 +67,14 @@ class CaseResult:
     not_applicable: tuple[str, ...] = attrs.field(default=(), repr=False)
 
     @property
+    def unit(self) -> str:
+        """What results share that are not independent: the conversation, or the content of the case.
+
+        Repeats of a case, its runs with several variants, and cases of the same content are one unit.
+        """
+        return f"case {self.case_hash}" if self.conversation is None else f"conversation {self.conversation}"
+
+    @property
     def tokens(self) -> int:
         """Input and output tokens together."""
         return self.input_tokens + self.output_tokens

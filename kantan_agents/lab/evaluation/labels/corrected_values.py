@@ -22,10 +22,11 @@ class CorrectedComparison:
         b: Name of the other variant, which the verdict is about.
         better: Whether a higher or a lower value is better.
         difference: ``b`` minus ``a`` on the people's scale.
-        low: Lower bound of the interval; None if nothing varies.
+        low: Lower bound of the interval, which stays inside the scale; None if it cannot be known.
         high: Upper bound.
         judge_difference: What the judge alone says.
-        judge_weight: How much the judge's scores count: 0 if they say nothing about the labels.
+        judge_weight: How much the judge's scores count: 0 if they do not make the labels more precise. Then
+            only the labels count.
         labels: Number of cases that people have labelled with both variants.
         cases: Number of cases that the judge has scored with both.
         independent: Number of these that are independent: cases, or conversations of several cases.
@@ -56,7 +57,7 @@ class CorrectedComparison:
         turn = -1 if self.verdict != "cannot tell" and self.difference < 0 else 1
         low, high = (self.low, self.high) if turn == 1 else _negated(self.low, self.high)
         figures = _figures(self.difference * turn, low, high, self.labels, self.cases)
-        alone = f"the judge alone says {self.judge_difference * turn:.2g}"
+        alone = _judge(self.judge_difference * turn, self.judge_weight)
         if self.verdict == "cannot tell":
             about = f"{self.people}, as people judge it: cannot tell"
             return f"{about}, the difference is {figures}; {alone}"
@@ -76,10 +77,11 @@ class CorrectedScore:
         people: The metric of the labels.
         variant: Name of the variant.
         mean: The mean on the people's scale.
-        low: Lower bound of the interval; None if nothing varies.
+        low: Lower bound of the interval, which stays inside the scale; None if it cannot be known.
         high: Upper bound.
         judge_mean: What the judge alone says.
-        judge_weight: How much the judge's scores count: 0 if they say nothing about the labels.
+        judge_weight: How much the judge's scores count: 0 if they do not make the labels more precise. Then
+            only the labels count.
         labels: Number of cases with a label.
         cases: Number of cases that the judge has scored.
         independent: Number of these that are independent: cases, or conversations of several cases.
@@ -103,7 +105,7 @@ class CorrectedScore:
     def text(self) -> str:
         """It in a few words."""
         figures = _figures(self.mean, self.low, self.high, self.labels, self.cases)
-        alone = f"the judge alone says {self.judge_mean:.2g}"
+        alone = _judge(self.judge_mean, self.judge_weight)
         return f"{self.variant} on {self.people}, as people judge it: {figures}; {alone}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -113,6 +115,11 @@ class CorrectedScore:
 
 def _negated(low: float | None, high: float | None) -> tuple[float | None, float | None]:
     return (None, None) if low is None or high is None else (-high, -low)
+
+
+def _judge(value: float, weight: float) -> str:
+    said = f"the judge alone says {value:.2g}"
+    return said if weight else f"{said} and does not make this more precise, so only the labels count"
 
 
 def _figures(value: float, low: float | None, high: float | None, labels: int, cases: int) -> str:

@@ -27,7 +27,7 @@ class _Case:
     label: float | None
     probability: float
     runs: int
-    conversation: str | None
+    unit: str
 
 
 @attrs.frozen
@@ -40,6 +40,7 @@ class JudgedUnits:
         scores: Shape (units,): the judge's mean of each unit, weighted so that their mean is that of cases.
         labels: Shape (units,): the people's mean, weighted likewise; NaN without a label.
         probabilities: Shape (units,): with which probability a label of the unit was drawn.
+        bounds: The lowest and the highest possible mean: labels are stored from 0 to 1.
     """
 
     cases: int
@@ -47,6 +48,7 @@ class JudgedUnits:
     scores: Sequence[float]
     labels: Sequence[float]
     probabilities: Sequence[float]
+    bounds: tuple[float, float]
 
     @property
     def labelled_units(self) -> int:
@@ -60,7 +62,7 @@ class JudgedUnits:
 
     def corrected(self, level: float) -> CorrectedMean:
         """Return the mean that people would have given to all cases."""
-        return corrected_mean(self.labels, self.scores, self.probabilities, level=level)
+        return corrected_mean(self.labels, self.scores, self.probabilities, bounds=self.bounds, level=level)
 
 
 def judged_units(
@@ -78,9 +80,9 @@ def judged_units(
         labels: The labels of each result.
     """
     cases = _cases(sides, metric, labels)
-    units: dict[object, list[_Case]] = {}
-    for key, case in cases.items():
-        units.setdefault(key if case.conversation is None else case.conversation, []).append(case)
+    units: dict[str, list[_Case]] = {}
+    for case in cases.values():
+        units.setdefault(case.unit, []).append(case)
     sizes = np.array([len(members) for members in units.values()], dtype=np.float64)
     scores = np.array([fmean(one.score for one in members) for members in units.values()])
     given = [[one for one in members if one.label is not None] for members in units.values()]
@@ -92,7 +94,8 @@ def judged_units(
         scores = _weighted(scores, weights, weights)
         answers[has] = _weighted(answers[has], weights[has], weights[has] / chances[has])
     labelled = sum(one.label is not None for one in cases.values())
-    return JudgedUnits(len(cases), labelled, scores.tolist(), answers.tolist(), chances.tolist())
+    listed = (scores.tolist(), answers.tolist(), chances.tolist())
+    return JudgedUnits(len(cases), labelled, *listed, (0.0, 1.0) if len(sides) == 1 else (-1.0, 1.0))
 
 
 @attrs.frozen
@@ -122,7 +125,7 @@ def _cases(
             _difference(given) if len(given) == len(sides) else None,
             min(side.probability for side in here),
             max(side.runs for side in here),
-            first[0].conversation,
+            first[0].unit,
         )
     return found
 

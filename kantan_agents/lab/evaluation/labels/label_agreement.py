@@ -61,7 +61,8 @@ def agreement(evaluation: Evaluation, metric: str) -> LabelAgreement:
     """Return how well the people agree who have labelled the results of an evaluation.
 
     It is Cohen's kappa for two people whose labels are all yes or no, and otherwise Krippendorff's alpha:
-    nominal for yes or no, interval for other values.
+    nominal for yes or no, interval for other values. Its interval allows for results of the same case or
+    conversation.
 
     Args:
         evaluation: The evaluation.
@@ -71,15 +72,18 @@ def agreement(evaluation: Evaluation, metric: str) -> LabelAgreement:
         TraceDatabaseError: E60, the database cannot be read.
     """
     labels = labels_of(evaluation, metric)
+    unit_of = {(one.case_id, one.case_hash): one.unit for one in evaluation.results}
     people = tuple(sorted({one.by for one in labels}))
-    given_by = [{one.by: one.value for one in given} for given in labels_by_result(labels).values()]
-    shared = [given for given in given_by if len(given) >= _TWO]
+    by_result = labels_by_result(labels).items()
+    given_by = [(key, {one.by: one.value for one in given}) for key, given in by_result]
+    shared = [given for _, given in given_by if len(given) >= _TWO]
+    units = [unit_of[key[:2]] for key, given in given_by if len(given) >= _TWO]
     nominal = is_binary([value for given in shared for value in given.values()])
     statistic: Literal["kappa", "alpha"] = "kappa" if len(people) == _TWO and nominal else "alpha"
     if len(shared) < _FEWEST:
         reason = _too_few(people, len(shared))
         return LabelAgreement(metric, people, statistic, None, None, None, len(shared), reason)
-    found = _measured(shared, people, statistic, nominal=nominal)
+    found = _measured(shared, units, people, statistic, nominal=nominal)
     if found.value is None:
         reason = "all labels are the same"
         return LabelAgreement(metric, people, statistic, None, None, None, len(shared), reason)
@@ -88,13 +92,18 @@ def agreement(evaluation: Evaluation, metric: str) -> LabelAgreement:
 
 
 def _measured(
-    shared: Sequence[Mapping[str, float]], people: Sequence[str], statistic: str, *, nominal: bool
+    shared: Sequence[Mapping[str, float]],
+    units: Sequence[str],
+    people: Sequence[str],
+    statistic: str,
+    *,
+    nominal: bool,
 ) -> Agreement:
     if statistic == "kappa":
         first, second = people
-        return cohens_kappa([given[first] for given in shared], [given[second] for given in shared])
+        return cohens_kappa([given[first] for given in shared], [given[second] for given in shared], units)
     ratings = np.array([[given.get(name, np.nan) for given in shared] for name in people])
-    return krippendorff_alpha(ratings, "nominal" if nominal else "interval")
+    return krippendorff_alpha(ratings, "nominal" if nominal else "interval", units)
 
 
 def _too_few(people: Sequence[str], shared: int) -> str:

@@ -10,6 +10,7 @@ import attrs
 from kantan_agents.lab.evaluation.statistics import PositionBias, Rate, Trend
 
 _SIGNIFICANT: Final = 0.05
+_CANNOT_FIRE: Final = "too few independent results differ for any trend to be more than chance"
 
 
 @attrs.frozen
@@ -52,7 +53,10 @@ class Measure:
         """
         low, high = rate.interval or (None, None)
         figures = f"{rate.value or 0.0:.2g} ({', '.join(bounds(low, high))})"
-        meant = meaning.format(agreed=f"{rate.agreed:,}", results=counted(rate.cases, "result"))
+        results = counted(rate.cases, "result")
+        if rate.units < rate.cases:  # repeats, variants, or cases of a conversation
+            results += f" of {counted(rate.units, 'independent case')}"
+        meant = meaning.format(agreed=f"{rate.agreed:,}", results=results)
         return cls(name, rate.value, low, high, None, rate.cases, f"{name}: {figures}: {meant}")
 
     @classmethod
@@ -67,6 +71,8 @@ class Measure:
         """
         if trend.correlation is None:
             return cls.unknown(name, trend.cases, means["unknown"])
+        if trend.least_p > _SIGNIFICANT:
+            return cls.unknown(name, trend.cases, _CANNOT_FIRE)
         meant = means["none" if trend.p > _SIGNIFICANT else "up" if trend.correlation > 0 else "down"]
         figures = f"correlation {trend.correlation:.2g}, p {trend.p:.2g}, {counted(trend.cases, 'result')}"
         return cls(name, trend.correlation, None, None, trend.p, trend.cases, f"{name}: {meant} ({figures})")
@@ -76,7 +82,11 @@ class Measure:
         """Return whether a pairwise judge prefers a position."""
         pairs = bias.first + bias.second + bias.consistent
         place = "first" if bias.bias > 0 else "second"
-        meant = f"it prefers what it sees {place}" if bias.p <= _SIGNIFICANT else "no position is preferred"
+        meant = (
+            f"it prefers what it sees {place}"
+            if bias.p <= _SIGNIFICANT
+            else "no sign that a position is preferred"
+        )
         leanings = f"{bias.first:,} times the first, {bias.second:,} times the second"
         figures = f"{leanings}, p {bias.p:.2g}, {counted(pairs, 'pair')}"
         return cls(name, bias.bias, None, None, bias.p, pairs, f"{name}: {meant} ({figures})")

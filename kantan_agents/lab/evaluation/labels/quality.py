@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Any
 
 import attrs
 
@@ -13,33 +12,20 @@ from kantan_agents.lab.evaluation.evaluators.pairwise import PairwiseVerdict
 from kantan_agents.lab.evaluation.experiment.evaluation import Evaluation
 from kantan_agents.lab.evaluation.experiment.results import CaseResult
 from kantan_agents.lab.evaluation.labels.arguments import checked_metric
+from kantan_agents.lab.evaluation.labels.judge_measures import (
+    Both,
+    drift_of,
+    length_bias_of,
+    position_of,
+    rates_of,
+    stored_verdicts,
+)
 from kantan_agents.lab.evaluation.labels.label import given_by, labels_by_result, mean_value
 from kantan_agents.lab.evaluation.labels.measure import Measure, counted
 from kantan_agents.lab.evaluation.labels.rows import read_score_times
 from kantan_agents.lab.evaluation.labels.stored_labels import labels_of
-from kantan_agents.lab.evaluation.statistics import drift, judge_rates, length_bias, position_bias
 from kantan_agents.support.arguments import checked_number
 from kantan_agents.support.nearest import nearest
-
-_POSITIVE: Final = "true positive rate"
-_NEGATIVE: Final = "true negative rate"
-_LENGTH: Final = "length"
-_DRIFT: Final = "drift"
-_POSITION: Final = "position"
-_FEWEST: Final = 10
-_FEWEST_OF_A_CLASS: Final = 5
-_LONGER: Final = {
-    "up": "longer outputs get better scores from it than from people",
-    "down": "longer outputs get worse scores from it than from people",
-    "none": "no sign that length matters to it",
-    "unknown": "the lengths, or the differences between judge and people, are all the same",
-}
-_LATER: Final = {
-    "up": "it has become more generous",
-    "down": "it has become stricter",
-    "none": "no sign that it has changed",
-    "unknown": "the times, or the differences between judge and people, are all the same",
-}
 
 
 @attrs.frozen
@@ -89,16 +75,6 @@ class JudgeQuality:
         return {**attrs.asdict(self), "text": self.text}
 
 
-@attrs.frozen
-class _Both:
-    """A result with a score of the judge and a label."""
-
-    score: float
-    label: float
-    length: int
-    time: datetime | None
-
-
 def judge_quality(
     evaluation: Evaluation,
     metric: str,
@@ -111,7 +87,9 @@ def judge_quality(
     """Measure a judge, or any other evaluator, with the results that people have labelled too.
 
     Where several people have labelled a result, the mean of their labels counts. What is not known, such as
-    the rates of a judge that gives everything the same score, has a reason in place of a value.
+    the rates of a judge that gives everything the same score, has a reason in place of a value. Results of
+    one case or conversation are not independent, whether they are repeats or of several variants: the
+    intervals and the p-values allow for it.
 
     Args:
         evaluation: The evaluation.
@@ -120,7 +98,7 @@ def judge_quality(
         by: Whose labels count: a name, or several; by default those of all.
         threshold: From which value on a result has passed, 0 or more.
         verdicts: What a pairwise judge has said, for its position bias, besides the stored scores of
-            ``preferred``.
+            ``preferred``. Each counts as independent of the others.
 
     Raises:
         InvalidOptionError: E75, no evaluator has given such a score, or an argument is invalid.
@@ -131,7 +109,7 @@ def judge_quality(
     check_judged(judged, evaluation.results)
     labels = labels_by_result(given_by(labels_of(evaluation, named), by))
     times = read_score_times(evaluation.path, evaluation.row, judged)
-    both: list[_Both] = []
+    both: list[Both] = []
     picked = 0
     for result in evaluation.results:
         given = labels.get((result.case_id, result.case_hash, result.variant, result.repeat))
@@ -139,9 +117,11 @@ def judge_quality(
         if given and score is not None and score.value is not None:
             variant = evaluation.hash_of(result.variant)
             time = times.get((result.case_id, result.case_hash, variant, result.repeat))
-            both.append(_Both(score.value, mean_value(given), _length(result), time))
+            both.append(
+                Both(score.value, mean_value(given), _length(result), time, result.unit, result.case_hash)
+            )
             picked += all(one.probability is None for one in given)
-    positive, negative = _rates(both, passing)
+    positive, negative = rates_of(both, passing)
     return JudgeQuality(
         judged,
         named,
@@ -150,9 +130,9 @@ def judge_quality(
         passing,
         positive,
         negative,
-        _length_bias(both),
-        _drift(both),
-        _position([*verdicts, *_stored_verdicts(evaluation.results, judged)]),
+        length_bias_of(both),
+        drift_of(both),
+        position_of([*((one, None) for one in verdicts), *stored_verdicts(evaluation.results, judged)]),
     )
 
 
@@ -175,79 +155,3 @@ def check_judged(metric: str, results: Iterable[CaseResult]) -> None:
 def _length(result: CaseResult) -> int:
     """Return the length of the output as its reader sees it."""
     return len(result.output) if isinstance(result.output, str) else len(str(result.output))
-
-
-def _rates(both: Sequence[_Both], threshold: float) -> tuple[Measure, Measure]:
-    judge = [one.score >= threshold for one in both]
-    person = [one.label >= threshold for one in both]
-    reason = _few(both)
-    if reason is None and len({one.score for one in both}) == 1:
-        reason = f"the judge has given all {len(both):,} results the same score, {both[0].score:g}"
-    if reason is not None:
-        return Measure.unknown(_POSITIVE, len(both), reason), Measure.unknown(_NEGATIVE, len(both), reason)
-    found = judge_rates(judge, person)
-    passed, failed = found.true_positive, found.true_negative
-    return (
-        Measure.unknown(_POSITIVE, passed.cases, _few_of_a_class("passed", passed.cases))
-        if passed.cases < _FEWEST_OF_A_CLASS
-        else Measure.of_rate(_POSITIVE, passed, "it passed {agreed} of {results} that people passed"),
-        Measure.unknown(_NEGATIVE, failed.cases, _few_of_a_class("failed", failed.cases))
-        if failed.cases < _FEWEST_OF_A_CLASS
-        else Measure.of_rate(_NEGATIVE, failed, "it failed {agreed} of {results} that people failed"),
-    )
-
-
-def _few(both: Sequence[_Both]) -> str | None:
-    if len(both) >= _FEWEST:
-        return None
-    have = "has" if len(both) == 1 else "have"
-    return f"{counted(len(both), 'result')} {have} a score and a label, and it takes at least {_FEWEST}"
-
-
-def _few_of_a_class(verb: str, count: int) -> str:
-    return f"people {verb} {counted(count, 'result')}, and it takes at least {_FEWEST_OF_A_CLASS}"
-
-
-def _length_bias(both: Sequence[_Both]) -> Measure:
-    reason = _few(both) or _other_scale(both)
-    if reason is not None:
-        return Measure.unknown(_LENGTH, len(both), reason)
-    lengths = [one.length for one in both]
-    trend = length_bias([one.score for one in both], [one.label for one in both], lengths)
-    return Measure.of_trend(_LENGTH, trend, _LONGER)
-
-
-def _drift(both: Sequence[_Both]) -> Measure:
-    timed = [one for one in both if one.time is not None]
-    reason = _few(timed) or _other_scale(timed)
-    if reason is not None:
-        return Measure.unknown(_DRIFT, len(timed), reason)
-    times = [one.time.timestamp() for one in timed if one.time is not None]
-    trend = drift([one.score for one in timed], [one.label for one in timed], times)
-    return Measure.of_trend(_DRIFT, trend, _LATER)
-
-
-def _other_scale(both: Sequence[_Both]) -> str | None:
-    """Return why scores and labels cannot be subtracted: labels are stored from 0 to 1."""
-    outside = [one.score for one in both if not 0 <= one.score <= 1]
-    return (
-        f"the labels are from 0 to 1, and the judge gives scores such as {outside[0]:g}" if outside else None
-    )
-
-
-def _stored_verdicts(results: Iterable[CaseResult], metric: str) -> list[PairwiseVerdict]:
-    """Return the verdicts of a pairwise judge behind scores; none if they are scores of another kind."""
-    scores = [one.scores[metric] for one in results if metric in one.scores]
-    given = [PairwiseVerdict.from_label(one.label) for one in scores if one.value is not None]
-    found = [one for one in given if one is not None]
-    return found if len(found) == len(given) else []
-
-
-def _position(verdicts: Sequence[PairwiseVerdict]) -> Measure:
-    places: Mapping[str, int] = {"a": 1, "b": -1, "tie": 0}
-    asked = [one.answers for one in verdicts if len(one.answers) == 2]  # noqa: PLR2004 - both orders
-    if not asked:
-        return Measure.unknown(_POSITION, 0, "no verdicts of a pairwise judge were given")
-    # In the second order, b is what the judge saw first.
-    found = position_bias([places[one] for one, _ in asked], [-places[other] for _, other in asked])
-    return Measure.of_position(_POSITION, found)

@@ -25,6 +25,7 @@ from kantan_agents.lab.evaluation.statistics.prediction_powered import (
     corrected_difference,
     corrected_mean,
 )
+from kantan_agents.lab.evaluation.statistics.proportion import Proportion, proportion
 from kantan_agents.lab.evaluation.statistics.sign_flip import sign_flip_p
 from kantan_agents.lab.evaluation.statistics.trend import Trend, drift, length_bias
 
@@ -38,6 +39,7 @@ __all__ = [
     "PairedDifference",
     "PairedTest",
     "PositionBias",
+    "Proportion",
     "Rate",
     "Scale",
     "Trend",
@@ -62,6 +64,7 @@ __all__ = [
     "paired_p",
     "paired_proportions",
     "position_bias",
+    "proportion",
     "sign_flip_p",
     "wilson",
 ]

@@ -7,6 +7,7 @@ everything.
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Sequence
 from typing import Final, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy.typing as npt
 from kantan_agents.lab.evaluation.statistics.distributions import t_quantile
 from kantan_agents.lab.evaluation.statistics.independent_units import Floats
 from kantan_agents.lab.evaluation.statistics.intervals import Interval, check_level
+from kantan_agents.lab.evaluation.statistics.resampling import resampled_clusters
 
 _ALMOST_ONE: Final = 0.999
 _FEWEST: Final = 0.5
@@ -42,7 +44,7 @@ class Agreement(NamedTuple):
     items: int
 
 
-def agreement_interval(value: float, resampled: Floats, items: int, level: float) -> Interval | None:
+def agreement_interval(value: float, resampled: Floats, units: int, level: float) -> Interval | None:
     """Return the interval of an agreement, with the standard error of its bootstrap resamples.
 
     It is computed on Fisher's z scale, because the closer an agreement is to 1, the less it varies. That
@@ -51,7 +53,7 @@ def agreement_interval(value: float, resampled: Floats, items: int, level: float
     Args:
         value: The agreement.
         resampled: Shape (resamples,): its value in resamples of the items, NaN where it is undefined.
-        items: How many items there are.
+        units: How many items are independent: items, or clusters.
         level: The confidence level.
 
     Returns:
@@ -62,10 +64,10 @@ def agreement_interval(value: float, resampled: Floats, items: int, level: float
     (1993), chapter 6.
     """
     defined = resampled[~np.isnan(resampled)]
-    if items == 1 or len(defined) < _FEWEST * len(resampled) or np.ptp(defined) == 0.0:
+    if units == 1 or len(defined) < _FEWEST * len(resampled) or np.ptp(defined) == 0.0:
         return None
     limited = min(max(value, -_ALMOST_ONE), _ALMOST_ONE)
-    half = t_quantile((1.0 + level) / 2.0, items - 1) * float(np.std(defined)) / (1.0 - limited**2)
+    half = t_quantile((1.0 + level) / 2.0, units - 1) * float(np.std(defined)) / (1.0 - limited**2)
     middle = math.atanh(limited)
     return Interval(math.tanh(middle - half), math.tanh(middle + half))
 
@@ -73,6 +75,7 @@ def agreement_interval(value: float, resampled: Floats, items: int, level: float
 def cohens_kappa(
     first: npt.ArrayLike,
     second: npt.ArrayLike,
+    clusters: Sequence[Hashable | None] | None = None,
     *,
     level: float = 0.95,
     resamples: int = 2_000,
@@ -86,8 +89,9 @@ def cohens_kappa(
     Args:
         first: Shape (items,): the first rater's categories: texts, numbers or booleans.
         second: The second rater's categories, in the same order.
+        clusters: For each item what it belongs to, such as its case; None for an item of its own.
         level: The confidence level.
-        resamples: How many bootstrap resamples of the items to draw.
+        resamples: How many bootstrap resamples to draw of the items, or of the clusters as a whole.
         seed: The same seed gives the same interval.
 
     Raises:
@@ -102,15 +106,17 @@ def cohens_kappa(
         raise ValueError(f"kappa needs two lists of the same length, not of {one.shape} and {two.shape}")
     categories, codes = np.unique(np.concatenate([one, two]), return_inverse=True)
     count, size = len(one), len(categories)
-    table = np.bincount(codes[:count] * size + codes[count:], minlength=size * size).reshape(size, size)
+    cells = codes[:count] * size + codes[count:]
+    table = np.bincount(cells, minlength=size * size).reshape(size, size)
     if table.T.tolist() < table.tolist():  # so that it does not matter who is first
-        table = table.T
+        table, cells = table.T, codes[count:] * size + codes[:count]
     value = float(_kappa(table[None].astype(np.float64))[0])
     if np.isnan(value):
         return Agreement(None, None, count)
-    random = np.random.default_rng(seed)
-    drawn = random.multinomial(count, table.ravel() / count, size=resamples).reshape(-1, size, size)
-    return Agreement(value, agreement_interval(value, _kappa(drawn.astype(np.float64)), count, level), count)
+    counted = np.eye(size * size)[cells]
+    drawn, units = resampled_clusters(counted, clusters, resamples, np.random.default_rng(seed))
+    tables = drawn.reshape(-1, size, size)
+    return Agreement(value, agreement_interval(value, _kappa(tables), units, level), count)
 
 
 def _kappa(tables: Floats) -> Floats:
@@ -126,6 +132,7 @@ def _kappa(tables: Floats) -> Floats:
 def krippendorff_alpha(
     ratings: npt.ArrayLike,
     scale: Scale = "nominal",
+    clusters: Sequence[Hashable | None] | None = None,
     *,
     level: float = 0.95,
     resamples: int = 2_000,
@@ -140,8 +147,9 @@ def krippendorff_alpha(
         ratings: Shape (raters, items): numbers, also for categories; NaN where a rating is missing. Items
             with fewer than two ratings do not count.
         scale: What the numbers mean.
+        clusters: For each item what it belongs to, such as its case; None for an item of its own.
         level: The confidence level.
-        resamples: How many bootstrap resamples of the items to draw.
+        resamples: How many bootstrap resamples to draw of the items, or of the clusters as a whole.
         seed: The same seed gives the same interval.
 
     Raises:
@@ -160,31 +168,39 @@ def krippendorff_alpha(
         raise ValueError(
             f"scale must be one of {get_args(Scale)} and resamples at least 1: {scale!r}, {resamples}"
         )
-    patterns, frequencies, values = _patterns(given)
-    items = int(frequencies.sum())
+    patterns, pattern_of, values = _patterns(given)
+    rated = pattern_of >= 0
+    items = int(rated.sum())
     if not items:
         return Agreement(None, None, 0)
-    value = float(_alpha(frequencies[None].astype(np.float64), patterns, values, scale)[0])
+    counted = np.eye(len(patterns))[pattern_of[rated]]
+    value = float(_alpha(counted.sum(axis=0)[None], patterns, values, scale)[0])
     if np.isnan(value):
         return Agreement(None, None, items)
-    random = np.random.default_rng(seed)
-    found = []
-    for start in range(0, resamples, _AT_ONCE):
-        few = min(_AT_ONCE, resamples - start)
-        drawn = random.multinomial(items, frequencies / items, size=few).astype(np.float64)
-        found.append(_alpha(drawn, patterns, values, scale))
-    return Agreement(value, agreement_interval(value, np.concatenate(found), items, level), items)
+    if clusters is not None:
+        clusters = [cluster for cluster, is_rated in zip(clusters, rated, strict=True) if is_rated]
+    drawn, units = resampled_clusters(counted, clusters, resamples, np.random.default_rng(seed))
+    found = [
+        _alpha(drawn[start : start + _AT_ONCE], patterns, values, scale)
+        for start in range(0, resamples, _AT_ONCE)
+    ]
+    return Agreement(value, agreement_interval(value, np.concatenate(found), units, level), items)
 
 
-def _patterns(ratings: Floats) -> tuple[Floats, npt.NDArray[np.int64], Floats]:
-    """Return how often each value was given in each kind of item, how many are of it, and the values."""
+def _patterns(ratings: Floats) -> tuple[Floats, npt.NDArray[np.intp], Floats]:
+    """Return how often each value was given in each kind of item, which kind each item is, and the values.
+
+    An item with fewer than two ratings is of the kind -1.
+    """
     values = np.unique(ratings[~np.isnan(ratings)])
     counts = (ratings[:, :, None] == values).sum(axis=0)
-    counts = counts[counts.sum(axis=1) > 1]
-    if not len(counts):
-        return np.zeros((0, len(values))), np.zeros(0, dtype=np.int64), values
-    patterns, frequencies = np.unique(counts, axis=0, return_counts=True)
-    return patterns.astype(np.float64), frequencies, values
+    rated = counts.sum(axis=1) > 1
+    pattern_of = np.full(len(counts), -1, dtype=np.intp)
+    if not rated.any():
+        return np.zeros((0, len(values))), pattern_of, values
+    patterns, places = np.unique(counts[rated], axis=0, return_inverse=True)
+    pattern_of[rated] = places.ravel()
+    return patterns.astype(np.float64), pattern_of, values
 
 
 def _alpha(drawn: Floats, patterns: Floats, values: Floats, scale: Scale) -> Floats:

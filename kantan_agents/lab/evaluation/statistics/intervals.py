@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kantan_agents.lab.evaluation.statistics.distributions import beta_quantile
+
+_NOTHING: Final = 1e-9
 
 
 class Interval(NamedTuple):
@@ -37,7 +39,7 @@ def wilson(successes: int, total: int, *, level: float = 0.95) -> Interval:
 
     Args:
         successes: How many passed.
-        total: How many there are, at least 1; they must be independent of one another.
+        total: How many there are, at least 1; they must be independent of one another, or use `proportion`.
         level: The confidence level.
 
     Raises:
@@ -65,7 +67,7 @@ def clopper_pearson(successes: int, total: int, *, level: float = 0.95) -> Inter
 
     Args:
         successes: How many passed.
-        total: How many there are, at least 1; they must be independent of one another.
+        total: How many there are, at least 1; they must be independent of one another, or use `proportion`.
         level: The confidence level.
 
     Raises:
@@ -75,11 +77,22 @@ def clopper_pearson(successes: int, total: int, *, level: float = 0.95) -> Inter
     binomial, Biometrika 26 (1934).
     """
     _check(successes, total, level)
+    return exact_bounds(successes, total, level)
+
+
+def exact_bounds(successes: float, total: float, level: float = 0.95) -> Interval:
+    """Return Clopper and Pearson's interval, also for counts that are not whole.
+
+    Args:
+        successes: How many passed, from 0 to ``total``.
+        total: How many there are, above 0.
+        level: The confidence level.
+    """
     tail = (1.0 - level) / 2.0
     failures = total - successes
     return Interval(
-        0.0 if successes == 0 else beta_quantile(tail, successes, failures + 1),
-        1.0 if failures == 0 else 1.0 - beta_quantile(tail, failures, successes + 1),
+        0.0 if successes < _NOTHING else beta_quantile(tail, successes, failures + 1.0),
+        1.0 if failures < _NOTHING else 1.0 - beta_quantile(tail, failures, successes + 1.0),
     )
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from kantan_agents.lab.evaluation.statistics.intervals import Interval, wilson
+from kantan_agents.lab.evaluation.statistics.intervals import Interval
 from kantan_agents.lab.evaluation.statistics.mcnemar import is_binary
+from kantan_agents.lab.evaluation.statistics.proportion import proportion
 
 
 class Rate(NamedTuple):
@@ -16,15 +18,17 @@ class Rate(NamedTuple):
 
     Attributes:
         value: The rate; None without cases.
-        interval: Its interval by Wilson; None without cases.
+        interval: Its interval by `proportion`; None without cases, or if they are all of one cluster.
         agreed: In how many cases the judge agreed.
         cases: How many cases there are.
+        units: How many of them are independent: cases, or clusters.
     """
 
     value: float | None
     interval: Interval | None
     agreed: int
     cases: int
+    units: int
 
 
 class JudgeRates(NamedTuple):
@@ -39,7 +43,13 @@ class JudgeRates(NamedTuple):
     true_negative: Rate
 
 
-def judge_rates(judge: npt.ArrayLike, person: npt.ArrayLike, *, level: float = 0.95) -> JudgeRates:
+def judge_rates(
+    judge: npt.ArrayLike,
+    person: npt.ArrayLike,
+    clusters: Sequence[Hashable | None] | None = None,
+    *,
+    level: float = 0.95,
+) -> JudgeRates:
     """Return how often a judge agrees with people, apart for what they passed and what they failed.
 
     A judge that passes everything is right in 90 % of all cases if 90 % are good. Its true negative rate of 0
@@ -48,6 +58,7 @@ def judge_rates(judge: npt.ArrayLike, person: npt.ArrayLike, *, level: float = 0
     Args:
         judge: Shape (cases,): 1 or True where the judge passed, 0 or False where not.
         person: The people's labels, in the same order.
+        clusters: For each case what it belongs to, such as its conversation; None for a case of its own.
         level: The confidence level.
 
     Raises:
@@ -60,11 +71,20 @@ def judge_rates(judge: npt.ArrayLike, person: npt.ArrayLike, *, level: float = 0
         raise ValueError(f"judge and person must be lists of the same length: {judged.shape}, {given.shape}")
     if not (is_binary(judged) and is_binary(given)):
         raise ValueError("the labels of judge and person must be 0 or 1")
-    return JudgeRates(*(_rate(judged[given == label] == label, level) for label in (1.0, 0.0)))
+    named = [None] * len(judged) if clusters is None else list(clusters)
+    if len(named) != len(judged):
+        raise ValueError(f"there are {len(named)} clusters for {len(judged)} cases")
+    return JudgeRates(*(_rate(judged == label, given == label, named, level) for label in (1.0, 0.0)))
 
 
-def _rate(agrees: npt.NDArray[np.bool_], level: float) -> Rate:
-    agreed, cases = int(agrees.sum()), len(agrees)
-    if not cases:
-        return Rate(None, None, 0, 0)
-    return Rate(agreed / cases, wilson(agreed, cases, level=level), agreed, cases)
+def _rate(
+    agrees: npt.NDArray[np.bool_],
+    is_of_class: npt.NDArray[np.bool_],
+    clusters: Sequence[Hashable | None],
+    level: float,
+) -> Rate:
+    chosen = np.flatnonzero(is_of_class).tolist()
+    if not chosen:
+        return Rate(None, None, 0, 0, 0)
+    found = proportion(agrees[chosen], [clusters[index] for index in chosen], level=level)
+    return Rate(found.value, found.interval, int(agrees[chosen].sum()), len(chosen), found.units)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from kantan_agents.lab.evaluation.statistics.distributions import fair_coin_p
+from kantan_agents.lab.evaluation.statistics.independent_units import units_of
+from kantan_agents.lab.evaluation.statistics.sign_flip import sign_flip_p
 
 
 class PositionBias(NamedTuple):
@@ -28,16 +31,22 @@ class PositionBias(NamedTuple):
     p: float
 
 
-def position_bias(one_order: npt.ArrayLike, other_order: npt.ArrayLike) -> PositionBias:
+def position_bias(
+    one_order: npt.ArrayLike,
+    other_order: npt.ArrayLike,
+    clusters: Sequence[Hashable | None] | None = None,
+) -> PositionBias:
     """Test whether a judge that was asked in both orders prefers a position.
 
     A judge that chooses by content changes the position it names when the order changes. Pairs in which it
-    does not are counted, and the sign test compares both positions.
+    does not are counted, and the sign test compares both positions. Pairs of one cluster change sides
+    together, as in `sign_flip_p`.
 
     Args:
         one_order: Shape (pairs,): which answer the judge chose when a came first: 1 for the first, -1 for the
             second, 0 for a tie.
         other_order: The same when b came first, in the same order of pairs.
+        clusters: For each pair what it belongs to, such as its case; None for a pair of its own.
 
     Raises:
         ValueError: The shapes differ, or a value is not 1, 0 or -1.
@@ -54,4 +63,6 @@ def position_bias(one_order: npt.ArrayLike, other_order: npt.ArrayLike) -> Posit
     first, second = int(np.count_nonzero(leaning > 0)), int(np.count_nonzero(leaning < 0))
     pairs = len(leaning)
     bias = (first - second) / pairs if pairs else 0.0
-    return PositionBias(first, second, pairs - first - second, bias, fair_coin_p(first, second))
+    has_clusters = bool(pairs) and units_of(leaning, clusters).count < pairs
+    p = sign_flip_p(np.sign(leaning), clusters) if has_clusters else fair_coin_p(first, second)
+    return PositionBias(first, second, pairs - first - second, bias, p)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from typing import Final
 
 import numpy as np
@@ -70,3 +71,33 @@ def _weighted(columns: Floats, resamples: int, random: np.random.Generator) -> F
         for number, table in enumerate(tables):
             sums[number] += table.take(bits, mode="clip")
     return sums.T
+
+
+def resampled_clusters(
+    items: Floats, clusters: Sequence[Hashable | None] | None, resamples: int, random: np.random.Generator
+) -> tuple[Floats, int]:
+    """Return what the columns sum to in each bootstrap resample, and how many units each draws.
+
+    Args:
+        items: Shape (items, columns).
+        clusters: For each item what it belongs to and is drawn with; None for an item of its own.
+        resamples: How many resamples to make.
+        random: Draws them.
+
+    Raises:
+        ValueError: There are more or fewer clusters than items.
+
+    Returns:
+        Shape (resamples, columns), and the number of units.
+    """
+    if clusters is not None and len(clusters) != len(items):
+        raise ValueError(f"there are {len(clusters)} clusters for {len(items)} items")
+    members: dict[Hashable, list[int]] = {}
+    for index, cluster in enumerate([None] * len(items) if clusters is None else clusters):
+        members.setdefault(("alone", index) if cluster is None else ("in", cluster), []).append(index)
+    units = np.array([items[indices].sum(axis=0) for indices in members.values()])
+    # Equal units are drawn together.
+    patterns, frequencies = np.unique(units, axis=0, return_counts=True)
+    drawn = random.multinomial(len(units), frequencies / len(units), size=resamples)
+    result: Floats = drawn.astype(np.float64) @ patterns
+    return result, len(units)

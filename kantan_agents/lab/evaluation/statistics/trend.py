@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from kantan_agents.lab.evaluation.statistics.block_orders import Blocks, Clusters, blocks_of
 from kantan_agents.lab.evaluation.statistics.independent_units import Floats
 
 _MOST_PAIRED: Final = 1_000  # of more cases, a random part of the pairs gives the slope
@@ -25,18 +26,23 @@ class Trend(NamedTuple):
             cases, or if one of both does not vary.
         p: The two-sided p of the hypothesis that there is no trend.
         cases: How many cases there are.
+        least_p: The smallest p that any order of these errors could have. If it is above 5 %, no trend could
+            have been found, however strong.
     """
 
     slope: float | None
     correlation: float | None
     p: float
     cases: int
+    least_p: float
 
 
 def length_bias(
     judge: npt.ArrayLike,
     person: npt.ArrayLike,
     lengths: npt.ArrayLike,
+    clusters: Clusters = None,
+    inside: Clusters = None,
     *,
     resamples: int = 10_000,
     seed: int = 0,
@@ -46,10 +52,17 @@ def length_bias(
     People's labels are subtracted because long answers may well be better. Both must have the same scale: a
     judge that uses only a part of it seems to be biased wherever quality and length go together.
 
+    The p compares the rank correlation with that of random orders. Cases of one cluster stay together:
+    clusters of the same shape change places as a whole, and cases change places inside what they repeat. The
+    test is therefore exact for any number of clusters.
+
     Args:
         judge: Shape (cases,): the judge's scores.
         person: The people's scores, on the same scale and in the same order.
         lengths: Length of each output, in any unit.
+        clusters: For each case what it belongs to, such as its conversation; None for a case of its own.
+        inside: For each case what it repeats inside its cluster, such as the input of several outputs; None
+            if it repeats nothing.
         resamples: How many random orders to compare with.
         seed: The same seed gives the same p.
 
@@ -58,15 +71,18 @@ def length_bias(
 
     Source: Dubois et al., Length-controlled AlpacaEval (2024), arXiv:2404.04475, for the bias; Theil (1950)
     and Sen, Estimates of the regression coefficient based on Kendall's tau, Journal of the American
-    Statistical Association 63 (1968), for the slope; for the p as for `sign_flip_p`.
+    Statistical Association 63 (1968), for the slope; for the p as for `sign_flip_p`, and for the orders with
+    clusters Winkler et al., Multi-level block permutation, NeuroImage 123 (2015).
     """
-    return _trend(judge, person, lengths, resamples, seed)
+    return _trend(judge, person, lengths, (clusters, inside), resamples, seed)
 
 
 def drift(
     judge: npt.ArrayLike,
     person: npt.ArrayLike,
     times: npt.ArrayLike,
+    clusters: Clusters = None,
+    inside: Clusters = None,
     *,
     resamples: int = 10_000,
     seed: int = 0,
@@ -77,6 +93,8 @@ def drift(
         judge: Shape (cases,): the judge's scores.
         person: The people's scores, on the same scale and in the same order.
         times: When the judge gave each score, as a number of any unit, such as days.
+        clusters: As for `length_bias`.
+        inside: As for `length_bias`.
         resamples: How many random orders to compare with.
         seed: The same seed gives the same p.
 
@@ -85,11 +103,16 @@ def drift(
 
     Source: as for `length_bias`.
     """
-    return _trend(judge, person, times, resamples, seed)
+    return _trend(judge, person, times, (clusters, inside), resamples, seed)
 
 
 def _trend(
-    judge: npt.ArrayLike, person: npt.ArrayLike, along: npt.ArrayLike, resamples: int, seed: int
+    judge: npt.ArrayLike,
+    person: npt.ArrayLike,
+    along: npt.ArrayLike,
+    clusters: tuple[Clusters, Clusters],
+    resamples: int,
+    seed: int,
 ) -> Trend:
     judged, given, x = (np.asarray(one, dtype=np.float64) for one in (judge, person, along))
     if judged.ndim != 1 or not judged.shape == given.shape == x.shape:
@@ -99,19 +122,23 @@ def _trend(
         raise ValueError("all values must be finite numbers")
     if resamples < 1:
         raise ValueError(f"resamples must be at least 1, not {resamples}")
-    order = np.lexsort((y, x))  # so that the order of the cases does not matter
-    x, y = x[order], y[order]
-    if len(x) < _FEWEST or x[0] == x[-1]:
-        return Trend(None, None, 1.0, len(x))
+    blocks = blocks_of(x, y, *clusters)
+    x, y = x[blocks.order], y[blocks.order]
+    if len(x) < _FEWEST or np.ptp(x) == 0.0:
+        return Trend(None, None, 1.0, len(x), 1.0)
     random = np.random.default_rng(seed)
     slope = _slope(x, y, random)
     ranks_x, ranks_y = _centred_ranks(x), _centred_ranks(y)
     scale = float(np.sqrt((ranks_x @ ranks_x) * (ranks_y @ ranks_y)))
     if scale == 0.0:
-        return Trend(slope, None, 1.0, len(x))
+        return Trend(slope, None, 1.0, len(x), 1.0)
     observed = float(ranks_x @ ranks_y) / scale
-    extreme = _as_extreme(ranks_x, ranks_y, (abs(observed) - _ROUNDING) * scale, resamples, random)
-    return Trend(slope, observed, (1 + extreme) / (1 + resamples), len(x))
+    found = np.abs(_shuffled(ranks_x, ranks_y, blocks, resamples, random)) / scale
+    extreme, most = (
+        (1 + int(np.count_nonzero(found >= least - _ROUNDING))) / (1 + resamples)
+        for least in (abs(observed), max(abs(observed), float(found.max())))
+    )
+    return Trend(slope, observed, extreme, len(x), most)
 
 
 def _slope(x: Floats, y: Floats, random: np.random.Generator) -> float:
@@ -133,12 +160,11 @@ def _centred_ranks(values: Floats) -> Floats:
     return ranks
 
 
-def _as_extreme(x: Floats, y: Floats, least: float, resamples: int, random: np.random.Generator) -> int:
-    """Return how many random orders of ``y`` go with ``x`` at least as closely."""
-    found = 0
+def _shuffled(x: Floats, y: Floats, blocks: Blocks, resamples: int, random: np.random.Generator) -> Floats:
+    """Return the products of ``x`` with random orders of ``y``."""
     at_once = max(1, _AT_ONCE // len(x))
-    for start in range(0, resamples, at_once):
-        few = min(at_once, resamples - start)
-        shuffled = random.permuted(np.broadcast_to(y, (few, len(y))), axis=1)
-        found += int(np.count_nonzero(np.abs(shuffled @ x) >= least))
-    return found
+    found = [
+        y[blocks.random_orders(random, min(at_once, resamples - start))] @ x
+        for start in range(0, resamples, at_once)
+    ]
+    return np.concatenate(found)

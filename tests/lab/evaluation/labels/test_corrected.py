@@ -35,6 +35,7 @@ from kantan_agents.lab import (
 )
 from kantan_agents.lab.evaluation.labels.judged_units import judged_units
 from kantan_agents.lab.evaluation.labels.label import RatedResult
+from kantan_agents.lab.evaluation.statistics import clopper_pearson
 from tests.lab.evaluation.labels.shop import copied, evaluate_shop, good, label_all
 from tests.sizes import size
 
@@ -79,13 +80,28 @@ def test_a_clear_difference_has_a_verdict(evaluation: Evaluation) -> None:
     assert found.text.partition(" by ")[2] == turned.text.partition(" by ")[2]
 
 
-def test_if_no_label_differs_nothing_is_known(evaluation: Evaluation) -> None:
+def test_if_no_label_differs_the_interval_is_around_zero(evaluation: Evaluation) -> None:
     for item in (queue := LabelQueue.of(evaluation, "helpful", by="aiko")):
         queue.label(item, 1)
     found = corrected_compare(evaluation["v1"], evaluation["v2"], "helpful")
-    assert (found.verdict, found.difference, found.low) == ("cannot tell", 0.0, None)
-    assert "cannot tell, the difference is 0 (80 labels" not in found.text
-    assert "cannot tell, the difference is 0 (40 labels, 40 cases)" in found.text
+    assert (found.verdict, found.difference, found.judge_weight) == ("cannot tell", 0.0, 0.0)
+    assert found.low is not None and found.high is not None
+    assert -0.1 < found.low < 0.0 < found.high < 0.1
+    assert "cannot tell, the difference is 0 (-0.069 to 0.069, 40 labels, 40 cases)" in found.text
+    assert "does not make this more precise, so only the labels count" in found.text
+
+
+def test_the_interval_of_a_score_stays_inside_the_scale_and_is_not_wider_than_that_of_the_labels(
+    evaluation: Evaluation,
+) -> None:
+    queue = LabelQueue.of(evaluation, "helpful", by="aiko", sample=30, variants="v2")
+    for number, item in enumerate(queue):
+        queue.label(item, number not in (3, 20))
+    found = corrected_score(evaluation["v2"], "helpful")
+    alone = clopper_pearson(28, 30)
+    assert found.low is not None and found.high is not None
+    assert 0.0 <= found.low < found.mean < found.high <= 1.0
+    assert found.high - found.low <= alone.high - alone.low + 1e-9
 
 
 def test_the_score_of_one_variant_is_corrected(evaluation: Evaluation) -> None:

@@ -6,14 +6,29 @@ import random
 import sqlite3
 from contextlib import closing
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
+import agents
 import pytest
 
+from kantan_agents import Agent
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.lab import Evaluation, LabelQueue, add_label, judge_quality
+from kantan_agents.lab import (
+    Case,
+    Dataset,
+    Evaluation,
+    Evaluator,
+    LabelQueue,
+    add_label,
+    evaluate,
+    judge_quality,
+)
 from kantan_agents.lab.evaluation.evaluators import PairwiseVerdict
-from tests.lab.evaluation.labels.shop import WORDY, good, label_all
+from kantan_agents.lab.evaluation.statistics import clopper_pearson
+from kantan_agents.testing import ScriptedModel
+from tests.lab.evaluation.experiment.counting import question_of
+from tests.lab.evaluation.labels.shop import WORDY, evaluate_shop, good, label_all
 
 
 def test_the_rates_of_a_judge_are_those_of_the_labelled_results(evaluation: Evaluation) -> None:
@@ -29,8 +44,39 @@ def test_the_rates_of_a_judge_are_those_of_the_labelled_results(evaluation: Eval
     for rate in (found.true_positive, found.true_negative):
         assert rate.low is not None and rate.high is not None and rate.value is not None
         assert rate.low <= rate.value <= rate.high
-    assert f"it passed {agreed} of {len(passed)} results that people passed" in found.text
-    assert f"it failed {refused} of {len(failed)} results that people failed" in found.text
+    # Both variants of a case are one unit.
+    cases = [len({one.case_id for one in some}) for some in (passed, failed)]
+    independent = [f"of {count} independent cases" for count in cases]
+    assert f"it passed {agreed} of {len(passed)} results {independent[0]} that people passed" in found.text
+    assert f"it failed {refused} of {len(failed)} results {independent[1]} that people failed" in found.text
+
+
+def test_repeats_of_a_case_do_not_count_as_so_many_results(tmp_path: Path) -> None:
+    """Ten cases with four equal answers each are as good as ten results: 8 of 10, not 32 of 40."""
+    echo = ScriptedModel(lambda call: question_of(call).split()[-1])
+    cases = [Case(f"number {number}", id=f"c{number}") for number in range(10)]
+    kind = Evaluator("kind", "1", lambda finished: float(int(finished.text) % 5 > 0), source="model")
+    agent = Agent("echo", "Echo.", model=echo)
+    evaluation = evaluate(agent, Dataset("d", cases), kind, repeats=4, store=tmp_path / "t.sqlite3")
+    for item in (queue := LabelQueue.of(evaluation, "kind", by="aiko")):
+        queue.label(item, 1.0)
+    found = judge_quality(evaluation, "kind")
+    assert found.true_positive.value == 0.8
+    assert (found.true_positive.low, found.true_positive.high) == pytest.approx(clopper_pearson(8, 10))
+    assert "0.8 (0.44 to 0.97): it passed 32 of 40 results of 10 independent cases" in found.text
+    assert found.true_negative.reason == "people failed 0 results, and it takes at least 5"
+    # Lengths differ between cases only, as c0 to c9 have one digit each.
+    assert found.length.reason is not None
+
+
+def test_few_cases_with_many_repeats_cannot_tell(tmp_path: Path) -> None:
+    agents.set_trace_processors([])
+    evaluation = evaluate_shop(tmp_path / "t.sqlite3", 3, repeats=2)
+    for item in (queue := LabelQueue.of(evaluation, "helpful", by="aiko")):
+        queue.label(item, 1.0)
+    found = judge_quality(evaluation, "helpful")
+    expected = "people passed 12 results of 3 independent cases, and it takes at least 5 independent cases"
+    assert found.true_positive.reason == expected
 
 
 def test_a_judge_that_likes_long_answers_is_found_out(evaluation: Evaluation) -> None:

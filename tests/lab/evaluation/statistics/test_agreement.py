@@ -69,6 +69,25 @@ def test_alpha_of_the_published_example(scale: Scale, value: float) -> None:
     assert found.interval.low < value < found.interval.high
 
 
+def test_repeated_items_do_not_make_an_interval_shorter() -> None:
+    first, second = [1.0] * 12 + [0.0] * 8, [1.0] * 10 + [0.0] * 7 + [1.0] * 3
+    clusters = [number for number in range(20) for _ in range(5)]
+    often_first, often_second = np.repeat(first, 5), np.repeat(second, 5)
+    once = cohens_kappa(first, second)
+    often = cohens_kappa(often_first, often_second, clusters)
+    assert often.items == 100 and often.interval == pytest.approx(once.interval)
+    alpha = krippendorff_alpha([often_first, often_second], "nominal", clusters)
+    assert alpha.interval == pytest.approx(krippendorff_alpha([first, second]).interval, abs=0.05)
+    alone = cohens_kappa(often_first, often_second).interval
+    assert alone is not None and once.interval is not None
+    assert alone.high - alone.low < 0.6 * (once.interval.high - once.interval.low)
+    assert cohens_kappa(often_first, often_second, ["all"] * 100).interval is None
+    with pytest.raises(ValueError, match="clusters"):
+        cohens_kappa(first, second, ["a"])
+    with pytest.raises(ValueError):
+        krippendorff_alpha([first, second], "nominal", ["a"])
+
+
 @pytest.mark.parametrize("scale", SCALES)
 @given(items=RATINGS)
 def test_alpha_is_one_minus_observed_by_expected_disagreement(scale: Scale, items: list[list[float]]) -> None:

@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from kantan_agents.lab.evaluation.statistics import (
+    block_orders,
+    clopper_pearson,
     drift,
     judge_rates,
     length_bias,
     position_bias,
     trend,
-    wilson,
 )
 from tests.lab.evaluation.statistics.strategies import SCORES
 
@@ -28,14 +29,14 @@ def test_rates_are_apart_for_what_people_passed_and_failed() -> None:
     person = [1] * 8 + [0] * 4
     judge = [1] * 6 + [0] * 2 + [0] * 3 + [1]
     rates = judge_rates(judge, person)
-    assert rates.true_positive == (0.75, wilson(6, 8), 6, 8)
-    assert rates.true_negative == (0.75, wilson(3, 4), 3, 4)
+    assert rates.true_positive == (0.75, clopper_pearson(6, 8), 6, 8, 8)
+    assert rates.true_negative == (0.75, clopper_pearson(3, 4), 3, 4, 4)
 
 
 def test_a_judge_that_passes_everything_has_no_true_negatives() -> None:
     rates = judge_rates([True] * 10, [True] * 9 + [False])
     assert (rates.true_positive.value, rates.true_negative.value) == (1.0, 0.0)
-    assert judge_rates([1, 0], [1, 1]).true_negative == (None, None, 0, 0)
+    assert judge_rates([1, 0], [1, 1]).true_negative == (None, None, 0, 0, 0)
 
 
 def test_a_judge_that_prefers_the_first_answer_is_found() -> None:
@@ -63,6 +64,57 @@ def test_the_order_of_the_cases_does_not_matter(data: st.DataObject, cases: list
     shuffled = data.draw(st.permutations(cases))
     found = length_bias(*zip(*cases, strict=True), resamples=50)
     assert length_bias(*zip(*shuffled, strict=True), resamples=50) == found
+
+
+def test_repeated_cases_are_no_new_cases() -> None:
+    person, judge = [1] * 100, [1] * 80 + [0] * 20
+    clusters = [number // 10 for number in range(100)]
+    rate = judge_rates(judge, person, clusters).true_positive
+    assert (rate.value, rate.agreed, rate.cases, rate.units) == (0.8, 80, 100, 10)
+    assert rate.interval == pytest.approx(clopper_pearson(8, 10))
+    found = position_bias([1] * 20, [1] * 20, [number // 10 for number in range(20)])
+    assert (found.first, found.p) == (20, 0.5)  # two cases
+    trending = length_bias(
+        np.repeat([0.0, 1.0, 2.0], 10), np.zeros(30), np.repeat([1, 2, 3], 10), clusters[:30]
+    )
+    assert trending.correlation == pytest.approx(1.0)
+    # Of the six orders of three cases, two are as extreme; no order of three could be significant.
+    assert trending.p == trending.least_p == pytest.approx(1 / 3, abs=0.02)
+
+
+@pytest.mark.parametrize("alike", [0.0, 0.6, 1.0])
+def test_false_alarms_of_a_trend_are_as_rare_as_promised_with_clusters(alike: float) -> None:
+    random = np.random.default_rng(8)
+    alarms = []
+    for _ in range(200):
+        sizes = random.integers(1, 5, size=12)
+        clusters = np.repeat(np.arange(12), sizes)
+        shared, own = random.normal(size=(2, 12))[:, clusters], random.normal(size=(2, len(clusters)))
+        error, length = np.sqrt(alike) * shared + np.sqrt(1 - alike) * own
+        found = length_bias(error, np.zeros(len(clusters)), length, clusters.tolist(), resamples=199)
+        alarms.append(found.p <= 0.05)
+    assert np.mean(alarms) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 200)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xyz")), min_size=1, max_size=12),
+    st.integers(0, 99),
+)
+def test_random_orders_leave_clusters_and_their_cases_together(
+    groups: list[tuple[str, str]], seed: int
+) -> None:
+    clusters, inside = zip(*groups, strict=True)
+    x = np.arange(float(len(groups)))
+    blocks = block_orders.blocks_of(x, x, clusters, inside)
+    assert sorted(blocks.order) == list(range(len(groups)))
+    before = [groups[index] for index in blocks.order]
+    for order in blocks.random_orders(np.random.default_rng(seed), 3):
+        after = [before[index] for index in order]
+        # What was of one cluster, or of one case, is so afterwards too.
+        assert len({(one, other) for (one, _), (other, _) in zip(before, after, strict=True)}) == len(
+            set(clusters)
+        )
+        assert len(set(zip(before, after, strict=True))) == len(set(groups))
 
 
 @pytest.mark.parametrize("ties", [False, True])
@@ -118,7 +170,7 @@ def test_false_alarms_of_a_trend_are_as_rare_as_promised() -> None:
 )
 def test_few_cases_or_no_variance_show_no_trend(judge: Any, lengths: Any, slope: float | None) -> None:
     found = length_bias(judge, np.zeros(len(judge)), lengths)
-    assert found == (slope, None, 1.0, len(judge))
+    assert found == (slope, None, 1.0, len(judge), 1.0)
 
 
 @pytest.mark.parametrize(
@@ -126,6 +178,9 @@ def test_few_cases_or_no_variance_show_no_trend(judge: Any, lengths: Any, slope:
     [
         lambda: judge_rates([1], [1, 0]),
         lambda: judge_rates([0.5], [1]),
+        lambda: judge_rates([1], [1], ["a", "b"]),
+        lambda: position_bias([1], [1], ["a", "b"]),
+        lambda: drift([1.0], [1.0], [1.0], ["a", "b"]),
         lambda: position_bias([1], [1, 1]),
         lambda: position_bias([2], [1]),
         lambda: length_bias([1.0, 2.0], [1.0], [1.0]),

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from benchmarks.situations import JUDGED, labelled
-from kantan_agents.lab.evaluation.statistics import corrected_difference, corrected_mean
-from kantan_agents.lab.evaluation.statistics.prediction_powered import skew_corrected
+from kantan_agents.lab.evaluation.statistics import clopper_pearson, corrected_difference, corrected_mean
+from kantan_agents.lab.evaluation.statistics.skewness import skew_corrected
 
 SEEDS = st.integers(0, 10_000)
 
@@ -121,11 +121,48 @@ def test_unequal_probabilities_do_not_bias_the_mean() -> None:
     assert np.mean(plain) < situation.truth - 0.2
 
 
-@pytest.mark.parametrize("count", [1, 3])
-def test_few_labels_have_no_interval(count: int) -> None:
+@pytest.mark.parametrize("count", [1, 3, 29])
+def test_few_labels_on_an_unknown_scale_have_no_interval(count: int) -> None:
     labels, scores = drawn(count=count)
     found = corrected_mean(labels, scores)
-    assert (found.interval, found.standard_error, found.labels) == (None, None, count)
+    assert (found.interval, found.labels) == (None, count)
+    assert (found.standard_error is None) == (count < 4)
+    low = np.nanmin(labels) - 1.0
+    assert corrected_mean(labels, scores, bounds=(low, low + 9.0)).interval is not None
+
+
+@given(
+    st.integers(1, 60).flatmap(lambda labels: st.tuples(st.just(labels), st.integers(0, labels))),
+    st.integers(0, 80),
+    SEEDS,
+)
+def test_the_interval_of_yes_or_no_is_inside_the_scale_and_never_wider_than_that_of_the_labels(
+    counts: tuple[int, int], rest: int, seed: int
+) -> None:
+    labels, passed = counts
+    random = np.random.default_rng(seed)
+    given_labels = np.concatenate([np.arange(labels) < passed, np.full(rest, np.nan)])
+    scores = np.where(random.random(labels + rest) < 0.7, np.nan_to_num(given_labels, nan=1.0), 0.0)
+    found = corrected_mean(given_labels, scores)
+    alone = clopper_pearson(passed, labels)
+    assert found.interval is not None
+    low, high = found.interval
+    assert 0.0 <= low <= found.mean <= high <= 1.0
+    assert high - low <= alone.high - alone.low + 1e-9
+    if found.judge_weight == 0.0:
+        assert found.interval == pytest.approx(alone)
+
+
+@given(SEEDS, st.integers(1, 60))
+def test_the_interval_of_a_difference_stays_inside_the_scale(seed: int, labels: int) -> None:
+    random = np.random.default_rng(seed)
+    a, b, scores_a, scores_b = (random.random((4, labels + 40)) < random.random((4, 1))).astype(float)
+    a[labels:] = b[labels:] = np.nan
+    found = corrected_difference(a, b, scores_a, scores_b)
+    assert found.interval is not None
+    assert -1.0 <= found.interval.low <= found.mean <= found.interval.high <= 1.0
+    swapped = corrected_difference(b, a, scores_b, scores_a)
+    assert swapped.interval == pytest.approx(found.interval.negated(), abs=1e-9)
 
 
 def test_errors_of_a_judge_that_the_labels_do_not_show_are_allowed_for() -> None:
@@ -133,16 +170,20 @@ def test_errors_of_a_judge_that_the_labels_do_not_show_are_allowed_for() -> None
     scores = np.concatenate([np.ones(24), np.zeros(6), np.arange(970) % 4 > 0])  # right wherever it is known
     found = corrected_mean(labels, scores)
     assert found.judge_weight == pytest.approx(1.0)
-    # As if it were wrong in two of the 30 labels.
-    assert found.standard_error == pytest.approx(np.sqrt(2) / 30, rel=0.1)
+    # As if it were wrong in three of the 30 labels.
+    assert found.standard_error == pytest.approx(np.sqrt(3) / 30, rel=0.1)
 
 
-def test_labels_that_are_all_equal_have_no_interval() -> None:
+def test_labels_that_are_all_equal_have_an_interval_if_their_scale_is_known() -> None:
     scores = np.random.default_rng(0).normal(size=50)
-    labels = np.where(np.arange(50) < 20, 1.0, np.nan)
-    found = corrected_mean(labels, scores)
+    yes = np.where(np.arange(50) < 40, 1.0, np.nan)
+    found = corrected_mean(yes, scores)
     assert (found.mean, found.judge_weight) == pytest.approx((1.0, 0.0))
-    assert (found.interval, found.standard_error, found.labels, found.cases) == (None, None, 20, 50)
+    assert (found.standard_error, found.labels, found.cases) == (None, 40, 50)
+    assert found.interval == pytest.approx(clopper_pearson(40, 40))
+    assert corrected_mean(3.0 * yes, scores).interval is None
+    grades = corrected_mean(3.0 * yes, scores, bounds=(1.0, 5.0)).interval
+    assert grades is not None and 1.0 < grades.low < 3.0 < grades.high < 5.0
 
 
 @pytest.mark.parametrize("skewness", [-1.5, -0.2, 0.0, 0.2, 1.5])
@@ -171,6 +212,8 @@ def test_an_interval_for_skewed_data_is_never_shorter_than_that_of_t(skewness: f
         lambda: corrected_mean([1.0, np.nan], [1.0, 2.0], [1.5, 0.5]),
         lambda: corrected_mean([1.0, np.nan], [1.0, 2.0], [0.5]),
         lambda: corrected_difference([1.0], [1.0, 2.0], [1.0], [1.0]),
+        lambda: corrected_mean([3.0, 4.0], [1.0, 2.0], bounds=(0.0, 1.0)),
+        lambda: corrected_mean([3.0, 4.0], [1.0, 2.0], bounds=(5.0, 1.0)),
     ],
 )
 def test_misuse_is_a_value_error(misuse: Any) -> None:

@@ -1,0 +1,42 @@
+"""``skew_corrected``: the interval of an estimate whose data may be skewed."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from kantan_agents.lab.evaluation.statistics.distributions import t_quantile
+from kantan_agents.lab.evaluation.statistics.intervals import Interval
+
+_ROUNDING: Final = 1e-9
+
+
+def skew_corrected(estimate: float, error: float, skewness: float, freedom: float, level: float) -> Interval:
+    """Return the interval of an estimate, each bound by Hall's transformation or by Student's t.
+
+    The bound that is farther from the estimate is taken: Hall's is right for skewed data and too short for
+    heavy tails, and t the other way around.
+
+    Args:
+        estimate: The estimate.
+        error: Its standard error.
+        skewness: Skewness of the estimate itself, which is that of the data by the root of their number.
+        freedom: Degrees of freedom of the standard error.
+        level: The confidence level.
+
+    Source: Hall, On the removal of skewness by transformation, Journal of the Royal Statistical Society B 54
+    (1992), section 2, the second transformation.
+    """
+    t = t_quantile((1.0 + level) / 2.0, freedom)
+    return Interval(
+        estimate - max(t, _untransformed(t, skewness)) * error,
+        estimate - min(-t, _untransformed(-t, skewness)) * error,
+    )
+
+
+def _untransformed(value: float, skewness: float) -> float:
+    """Return the studentised error whose transformed value is given."""
+    if abs(skewness) < _ROUNDING:
+        return value
+    cube = 1.0 + skewness * (value - skewness / 6.0)
+    return 3.0 / skewness * (math.copysign(abs(cube) ** (1.0 / 3.0), cube) - 1.0)

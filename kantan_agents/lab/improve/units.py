@@ -1,0 +1,31 @@
+"""Which recorded runs are independent of one another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kantan_agents.lab.evaluation.dataset import Case
+from kantan_agents.lab.experiment.identity import plain
+from kantan_agents.traces.capture.canonical import content_hash
+
+
+def units_of_cases(cases: Iterable[Case]) -> dict[str, str]:
+    """Return what each case belongs to, by its id; cases with the same unit are not independent.
+
+    A unit is what the users of a conversation said, with the context. Two questions that were recorded ten
+    times each are two units: a candidate that answers both better need not answer a third one better.
+    """
+    conversations: dict[str, list[Case]] = {}
+    for case in cases:
+        conversations.setdefault(case.conversation or f"case {case.id}", []).append(case)
+    return {case.id: _asked(members) for members in conversations.values() for case in members}
+
+
+def _asked(cases: list[Case]) -> str:
+    """Return a hash of what was asked in a conversation; its longest case repeats the others."""
+    last = max(cases, key=lambda case: 1 if isinstance(case.whole_input, str) else len(case.whole_input))
+    items = last.whole_input
+    if isinstance(items, str):
+        items = [{"role": "user", "content": items}]
+    users = [plain(item) for item in items if item.get("role") == "user"]
+    return content_hash([users or plain(items), plain(last.context)])
