@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from agents import Model
 
-from kantan_agents.core.items import NAMED_CALLS, get
+from kantan_agents.core.items import NAMED_CALLS, get, is_message
 from kantan_agents.core.pipeline import current_run
 from kantan_agents.models.origin import origin_of
 
@@ -26,9 +26,16 @@ _SEEN: Final = object()
 
 def ids_in(items: Any) -> set[str]:
     """Return the ids of calls in the input of a request."""
-    given = items if isinstance(items, list) else ()
-    ids = {item.get("call_id") if isinstance(item, dict) else get(item, "call_id") for item in given}
-    return {one for one in ids if isinstance(one, str)}
+    ids: set[str] = set()
+    for item in items if isinstance(items, list) else ():
+        if isinstance(item, dict):
+            call_id = item.get("call_id")
+        else:
+            # To look for an id in a message costs the answer an exception inside of pydantic.
+            call_id = None if is_message(item) else get(item, "call_id")
+        if isinstance(call_id, str):
+            ids.add(call_id)
+    return ids
 
 
 def with_servers_ids(items: Any, ids: Collection[str], model: Model) -> Any:
