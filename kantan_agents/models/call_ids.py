@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from agents import Model
 
-from kantan_agents.core.items import NAMED_CALLS, get, is_message
+from kantan_agents.core.items import NAMED_CALLS, get
 from kantan_agents.core.pipeline import current_run
 from kantan_agents.models.origin import origin_of
 
@@ -31,8 +31,9 @@ def ids_in(items: Any) -> set[str]:
         if isinstance(item, dict):
             call_id = item.get("call_id")
         else:
-            # To look for an id in a message costs the answer an exception inside of pydantic.
-            call_id = None if is_message(item) else get(item, "call_id")
+            # A model of pydantic raises for a field that it has not, and most answers are messages.
+            is_message = getattr(item, "type", None) == "message"
+            call_id = None if is_message else getattr(item, "call_id", None)
         if isinstance(call_id, str):
             ids.add(call_id)
     return ids
