@@ -36,7 +36,6 @@ from benchmarks.measure import Measure, RunOnce, environment, timed
 from benchmarks.overhead import INSTRUCTIONS, FakeModel, make_tools
 from benchmarks.report import Report, microseconds
 from kantan_agents import Agent, Middleware, Pipeline, set_trace_processors
-from kantan_agents.agent.bridge.guarded_agent import RuledAgent
 from kantan_agents.agent.running import drive, new
 from kantan_agents.agent.stages import call_sdk
 
@@ -170,9 +169,6 @@ def without_events() -> ExitStack:
         (drive, "log_end", lambda *_args: None),
     ):
         patched.enter_context(mock.patch.object(place, name, instead))
-    kept: Any = RuledAgent.model
-    del RuledAgent.model  # the attribute of the SDK's class takes effect
-    patched.callback(setattr, RuledAgent, "model", kept)
     return patched
 
 

@@ -95,12 +95,16 @@ class _Exchange:
         self._ids = UniqueIds(model, ids)
         names = SentNames(tools, handoffs)
         self._own = partial(_own_of_handoff, names, handoffs) if handoffs else names.own
+        self._changes_items = bool(handoffs) or names.differ
+        if ids:  # earlier calls
+            items = names.items(with_servers_ids(items, ids, model))
+        instructions, items = whole_request((given["system_instructions"], items))
         self.request = {
             **given,
-            "system_instructions": whole_request(given["system_instructions"]),
-            "input": whole_request(names.items(with_servers_ids(items, ids, model))),
+            "system_instructions": instructions,
+            "input": items,
             "model_settings": whole_settings(names.settings(given["model_settings"])),
-            "tools": whole_parts(names.tools(tools)),
+            "tools": whole_parts(names.tools(tools)) if tools else tools,
         }
         if handoffs:
             self.request["handoffs"] = whole_parts(names.handoffs(handoffs))
@@ -111,7 +115,8 @@ class _Exchange:
 
     def output(self, items: list[Any]) -> list[Any]:
         """Return the output of the complete answer."""
-        return self._ids.items([self._own(item) for item in whole_answer(items)])
+        made = whole_answer(items)
+        return self._ids.items([self._own(item) for item in made] if self._changes_items else made)
 
     def event(self, event: Any) -> Any:
         """Return an event of a stream that is not a delta of a text."""

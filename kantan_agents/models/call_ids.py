@@ -26,9 +26,17 @@ _SEEN: Final = object()
 
 def ids_in(items: Any) -> set[str]:
     """Return the ids of calls in the input of a request."""
-    given = items if isinstance(items, list) else ()
-    ids = {item.get("call_id") if isinstance(item, dict) else get(item, "call_id") for item in given}
-    return {one for one in ids if isinstance(one, str)}
+    ids: set[str] = set()
+    for item in items if isinstance(items, list) else ():
+        if isinstance(item, dict):
+            call_id = item.get("call_id")
+        else:
+            # A model of pydantic raises for a field that it has not, and most answers are messages.
+            is_message = getattr(item, "type", None) == "message"
+            call_id = None if is_message else getattr(item, "call_id", None)
+        if isinstance(call_id, str):
+            ids.add(call_id)
+    return ids
 
 
 def with_servers_ids(items: Any, ids: Collection[str], model: Model) -> Any:

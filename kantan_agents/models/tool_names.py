@@ -47,6 +47,11 @@ class SentNames:
                 taken.add(self._sent[name])
         self._own = {sent: name for name, sent in self._sent.items()}
 
+    @property
+    def differ(self) -> bool:
+        """Whether a tool or a hand-off is sent by another name than its own."""
+        return bool(self._sent)
+
     def tools(self, tools: Sequence[Any]) -> Sequence[Any]:
         """Return the tools, or copies with the names that are sent."""
         return [_renamed(tool, "name", self._sent) for tool in tools] if self._sent else tools

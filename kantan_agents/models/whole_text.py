@@ -168,7 +168,7 @@ def _made_whole(value: Any, key: Any, arguments: Callable[[str], str]) -> Any:
 
 
 def _fields_of(value: BaseModel) -> dict[str, Any]:
-    return {**vars(value), **(value.model_extra or {})}
+    return {**vars(value), **(value.__pydantic_extra__ or {})}  # without the function of `model_extra`
 
 
 class WholeDeltas:
