@@ -22,8 +22,8 @@ def asked(name: str, **arguments: Any) -> list[Any]:
     return [function_call(name, arguments, call_id=f"{name}{sorted(arguments.items())}")]
 
 
-def agent_of(root: Path, *steps: Any, approval: bool = False, **options: Any) -> Agent:
-    tools = shell_tools(root, sandbox="off", approval=approval, **options)
+def agent_of(root: Path, *steps: Any, approval: bool = False, beside: Any = (), **options: Any) -> Agent:
+    tools = [*shell_tools(root, sandbox="off", approval=approval, **options), *beside]
     return Agent("worker", "Work.", model=ScriptedModel(list(steps)), tools=tools)
 
 
@@ -195,14 +195,19 @@ async def test_a_run_that_waits_for_an_approval_keeps_its_shells_until_it_is_ove
 
 
 async def test_the_shells_of_a_run_that_nobody_resumes_end_by_themselves(root: Path, mark: str) -> None:
+    async def wait() -> None:
+        """Wait until the command has begun, so that the pause does not end it before."""
+        await until((root / "begun").exists)
+
     steps = [
         asked("Bash", command=f"touch begun; sleep {mark}", run_in_background=True),
+        asked("wait"),
         asked("Bash", command="echo second"),
     ]
-    agent = agent_of(root, *steps, approval=True, limits=ShellLimits(paused_seconds=1))
+    agent = agent_of(root, *steps, approval=True, beside=[wait], limits=ShellLimits(paused_seconds=1))
     context = await agent.run_async("Go")
-    await agent.run_async(approved(context), context)
-    await until((root / "begun").exists)
+    context = await agent.run_async(approved(context), context)
+    assert context["result"].interruptions
     await until(lambda: not processes_with(mark))
 
 
