@@ -137,11 +137,12 @@ class ShellCommand:
         except BaseException:
             self.kill()
             raise
+        insisting = anyio.CancelScope()
+        beside = [self._read_output(supervisor), self._insist(supervisor, insisting)]
         try:
             async with anyio.create_task_group() as group:
-                group.start_soon(self._read_output, supervisor)
-                insisting = anyio.CancelScope()
-                group.start_soon(self._insist, supervisor, insisting)
+                for coroutine in beside:
+                    group.start_soon(lambda one=coroutine: one)
                 await self._wait(supervisor)
                 insisting.cancel()
                 ending = self._read_ending("way" if supervisor.makes_way else self._limit)
@@ -151,6 +152,8 @@ class ShellCommand:
                 group.cancel_scope.deadline = anyio.current_time() + _REST_SECONDS
             self.ending = ending
         finally:
+            for coroutine in beside:
+                coroutine.close()  # the loop may have ended before its task's first step: nobody else awaits it
             self.ended_at = time.monotonic()
             supervisor.hang_up()
             if self.ending is None:
