@@ -60,7 +60,14 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 _STATE = tempfile.TemporaryDirectory()
 os.environ["KANTAN_AGENTS_STATE_DIR"] = _STATE.name
 
-pytest_plugins = ["pytester", "tests.leftovers", "tests.postgres_server", "tests.random_order", "tests.tiers"]
+pytest_plugins = [
+    "pytester",
+    "tests.leftovers",
+    "tests.postgres_server",
+    "tests.random_order",
+    "tests.tiers",
+    "tests.compiled",
+]
 
 # Its asserts must be rewritten before any module imports it; tests of several directories do.
 pytest.register_assert_rewrite("tests.lab.replay.taping")
