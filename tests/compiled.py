@@ -1,8 +1,8 @@
 """pytest plugin: the processes of pytest-xdist share the work of compiling the test modules.
 
-Rewriting the asserts of all modules takes ten seconds of processor time. All processes collect in the same order
-and at the same time, so in a new clone each would do all of it. Instead, each first compiles those modules that no
-other has compiled yet, and starts at a place of its own.
+Rewriting the asserts of all modules takes ten seconds of processor time. All processes collect in the same
+order and at the same time, so in a new clone each would do all of it. Instead, each first compiles those that
+no other has compiled yet, and starts at a place of its own.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 ``python -m tests.measure_times`` runs all tests, which takes some time; the machine should do nothing else.
 ``python -m tests.measure_times REPORT.xml ...`` reads the reports of earlier runs of all tests instead, from
-``pytest -m "slow or not slow" --junitxml=REPORT.xml -o junit_duration_report=total``. Of several reports, the least
-time of each test counts: what else ran made it longer. A test that the last report lacks is gone.
+``pytest -m "slow or not slow" --junitxml=REPORT.xml -o junit_duration_report=total``. Of several reports, the
+least time of each test counts: what else ran made it longer. A test that the last report lacks is gone.
 """
 
 from __future__ import annotations

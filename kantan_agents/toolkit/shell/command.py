@@ -153,7 +153,7 @@ class ShellCommand:
             self.ending = ending
         finally:
             for coroutine in beside:
-                coroutine.close()  # the loop may have ended before its task's first step: nobody else awaits it
+                coroutine.close()  # nobody has awaited it if the loop ends before its task's first step
             self.ended_at = time.monotonic()
             supervisor.hang_up()
             if self.ending is None:
