@@ -7,6 +7,8 @@ no other has compiled yet, and starts at a place of its own.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 from _pytest.assertion.rewrite import (  # pytest offers no other way to compile without importing
     PYC_TAIL,
@@ -34,7 +36,8 @@ def pytest_collection(session: pytest.Session) -> None:
     for file in files[start:] + files[:start]:
         folder = get_cache_dir(file)
         compiled = folder / (file.name.removesuffix(".py") + PYC_TAIL)
-        # What is out of date is seen when it is imported.
+        # What is out of date, or is not Python, is seen when it is imported.
         if not compiled.exists() and try_makedirs(folder):
-            origin, code = _rewrite_test(file, session.config)
-            _write_pyc(session.config.stash[assertstate_key], code, origin, compiled)
+            with suppress(SyntaxError, ValueError):
+                origin, code = _rewrite_test(file, session.config)
+                _write_pyc(session.config.stash[assertstate_key], code, origin, compiled)
