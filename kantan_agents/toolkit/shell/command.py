@@ -9,6 +9,7 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any
 
@@ -142,7 +143,7 @@ class ShellCommand:
         try:
             async with anyio.create_task_group() as group:
                 for coroutine in beside:
-                    group.start_soon(lambda one=coroutine: one)
+                    group.start_soon(_itself, coroutine)
                 await self._wait(supervisor)
                 insisting.cancel()
                 ending = self._read_ending("way" if supervisor.makes_way else self._limit)
@@ -225,6 +226,10 @@ class ShellCommand:
         # A command without a sandbox can kill its supervisor.
         problem = " ".join(others)[-500:] or "the process that watches it was killed"
         return CommandEnding(limit=limit, problem=problem)
+
+
+def _itself(coroutine: Coroutine[Any, Any, None]) -> Coroutine[Any, Any, None]:
+    return coroutine
 
 
 async def _read(file: int) -> bytes:
