@@ -38,6 +38,7 @@ if __name__ == "__main__":
     # Not this folder, whose statistics.py would hide that of the standard library.
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
+from benchmarks import measure
 from benchmarks.measure import Measure, Rows, RunOnce, environment
 from benchmarks.overhead import at_once
 from benchmarks.report import Report, milliseconds
@@ -310,6 +311,8 @@ if __name__ == "__main__":
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw cost against spans in the file (PNG)")
     options = parser.parse_args()
     chosen = QUICK if options.quick else WHOLE
+    if measure.shortest:
+        chosen = attrs.evolve(chosen, files=(500, 1_000))
     if options.repeats is not None:
         chosen = attrs.evolve(chosen, repeats=max(3, options.repeats))
     missed = asyncio.run(main(chosen, options.plot))

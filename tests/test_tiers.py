@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests import tiers
-from tests.tiers import Times
+from tests.measure_times import measured
+from tests.tiers import Time, Times
 
 ROOT = Path(__file__).resolve().parents[1]
 TIMES = Times.read()
@@ -165,3 +166,19 @@ def test_those_that_failed_last_run_whatever_their_tier(project: pytest.Pytester
 
 def test_the_workers_say_what_they_left_out(project: pytest.Pytester) -> None:
     assert outcome(project, "-n", "1") == (2, [LEFT_OUT.format(7)])
+
+
+def test_of_several_reports_the_least_time_of_each_test_counts(tmp_path: Path) -> None:
+    def report(name: str, **seconds: float) -> Path:
+        cases = (
+            f'<testcase classname="tests.test_tiers" name="{one}[a]" time="{took}"/>'
+            for one, took in seconds.items()
+        )
+        path = tmp_path / name
+        path.write_text(f"<testsuite>{''.join(cases)}</testsuite>", encoding="utf-8")
+        return path
+
+    busy = report("busy.xml", test_one=9.0, test_two=2.0, test_gone=5.0)
+    idle = report("idle.xml", test_one=0.01, test_two=3.0, test_new=1.0)
+    of = measured([busy, idle]).of["tests/test_tiers.py"]
+    assert of == {"test_two": Time(2.0, 1), "test_new": Time(1.0, 1)}

@@ -153,7 +153,7 @@ class Selection:
             path, colons, rest = str(argument).partition("::")
             file = (config.invocation_params.dir / path).resolve()
             if file.is_file():
-                named.append(f"{_in_repository(file)}{colons}{rest}")
+                named.append(f"{in_repository(file)}{colons}{rest}")
             else:
                 folders.append(file)
         return cls(not chosen, named, folders)
@@ -184,7 +184,7 @@ class Tiers:
         """Leave out files in which no test is fast: importing them would take time too."""
         if not self._selection.fast_only or collection_path.suffix != ".py":
             return None
-        path = _in_repository(collection_path)
+        path = in_repository(collection_path)
         if path not in self._times.all_slow or path in self._selection.files:
             return None
         # pytest also asks about the neighbors of a file that is named.
@@ -239,5 +239,6 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     return 0 if len(paths) == 1 and Selection.of(config).files else None
 
 
-def _in_repository(path: Path) -> str:
+def in_repository(path: Path) -> str:
+    """Return a path in the repository, as ``times.json`` has it; other paths as they are."""
     return path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else path.as_posix()

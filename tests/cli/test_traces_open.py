@@ -18,6 +18,7 @@ import pytest
 
 from tests.cli.conftest import Invoke
 from tests.cli.recorded_runs import Recorded
+from tests.ports import reserved_port
 from tests.programs import Program
 from tests.traces.store.sample_database import open_sample
 
@@ -163,8 +164,7 @@ def test_without_a_usable_browser_the_address_is_enough(opened: Open, tmp_path: 
 
 
 def test_the_port_may_be_chosen(opened: Open) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = reserved_port()
     _, address = opened("--no-browser", "--port", str(port))
     assert address.startswith(f"http://127.0.0.1:{port}/?token=")
 

@@ -13,6 +13,7 @@ import runpy
 import sys
 import threading
 from pathlib import Path
+from socketserver import BaseServer
 
 import pytest
 from hypothesis.configuration import storage_directory
@@ -50,8 +51,11 @@ def test_the_examples_of_a_page_run_and_print_what_it_shows(
     with OfflineServer(page.replies) as server:
         for name, value in server.environment().items():
             monkeypatch.setenv(name, value)
-        runpy.run_path(str(script), run_name=script.stem)
+        names = runpy.run_path(str(script), run_name=script.stem)
     end_exporters(threads)
+    if isinstance(collector := names.get("server"), BaseServer):  # exporters send to it until their end
+        collector.shutdown()
+        collector.server_close()
     for recorder in recorders():
         recorder.shutdown()
     assert capsys.readouterr().out == page.output

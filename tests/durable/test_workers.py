@@ -15,8 +15,9 @@ import pytest
 from kantan_agents import Agent, Durable, DurableRuns
 from kantan_agents.testing import OfflineServer, RecordedRequest, function_call
 from tests.programs import Preloaded
+from tests.sizes import size
 
-RUNS = 500 if os.environ.get("HYPOTHESIS_PROFILE") == "ci" else 60
+RUNS = size(200, 60)
 KILL_INTERVAL = 1.0
 AT_ONCE = 5
 

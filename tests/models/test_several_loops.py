@@ -30,6 +30,7 @@ from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 from kantan_agents import Agent, ConnectionStats, connection_stats
 from kantan_agents.errors import ClientLoopError
 from kantan_agents.testing import OfflineServer
+from tests.sizes import examples
 
 # openai 2 is built on httpx, openai 3 on httpx2.
 http: Any = sys.modules[DefaultAsyncHttpxClient.__mro__[1].__module__.partition(".")[0]]
@@ -182,6 +183,7 @@ def test_a_client_that_was_used_before_it_was_given_to_an_agent_works(server: Of
     assert len(server.requests) == 4
 
 
+@examples(20, 40)
 @given(st.lists(st.sampled_from(["here", "background", "another loop"]), min_size=1, max_size=6))
 def test_in_any_order_of_loops_each_loop_keeps_its_connection_and_none_is_left(places: list[str]) -> None:
     with OfflineServer(lambda _: "Hello.", keep_alive=True) as server:

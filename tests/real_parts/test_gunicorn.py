@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ import pytest
 
 from kantan_agents import TraceStore
 from kantan_agents.testing import OfflineServer
+from tests.ports import reserved_port
 
 WORKERS = 2
 QUESTIONS = 12
@@ -81,9 +81,7 @@ class Server:
 
     def start(self, *options: str, recorded: str = "at import") -> None:
         """Start it with further options, and wait until it answers."""
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self._address = f"127.0.0.1:{free.getsockname()[1]}"
+        self._address = f"127.0.0.1:{reserved_port()}"
         command = ["gunicorn", "service:app", "--worker-class", "uvicorn_worker.UvicornWorker"]
         more = ["--workers", str(WORKERS), "--bind", self._address]
         environment = {

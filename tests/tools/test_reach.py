@@ -21,6 +21,7 @@ from openai.types.responses.response_output_item import McpApprovalRequest, McpC
 
 from kantan_agents import Agent, KantanAgentsError
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
+from tests.ports import reserved_port
 from tests.programs import Preloaded
 from tests.tools.conftest import Executed, calls, outputs, shown
 
@@ -344,9 +345,7 @@ def mcp_calls(tmp_path: Path) -> Calls:
 
 @pytest.fixture
 def http_server(mcp_calls: Calls) -> Iterator[str]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = reserved_port()
     command = [sys.executable, str(SERVER), "http", str(port)]
     process = subprocess.Popen(
         command, env={"CALLS": str(mcp_calls.path), "PATH": ""}, stderr=subprocess.DEVNULL

@@ -87,7 +87,8 @@ def shortened(
     """Return a plan for a conversation that has become too long.
 
     If it removes turns, its summary is that of the plan before; what is not in it is counted as unread. If
-    little could be saved and the request may be sent as it is, the plan before is returned.
+    the target cannot be reached, little could be saved, and the request may be sent as it is, the plan before
+    is returned.
 
     Args:
         conversation: The conversation.
@@ -103,7 +104,8 @@ def shortened(
     draft.remove_old_turns()
     if draft.size > limits.begin:
         draft.cut_newest_results()
-    if size <= limits.most and size - draft.size < _LEAST_STEP * limits.most:
+    least = _LEAST_STEP * limits.most if draft.size > limits.target else 0
+    if size <= limits.most and size - draft.size <= least:
         return before
     return draft.plan()
 

@@ -9,6 +9,7 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any
 
@@ -137,11 +138,12 @@ class ShellCommand:
         except BaseException:
             self.kill()
             raise
+        insisting = anyio.CancelScope()
+        beside = [self._read_output(supervisor), self._insist(supervisor, insisting)]
         try:
             async with anyio.create_task_group() as group:
-                group.start_soon(self._read_output, supervisor)
-                insisting = anyio.CancelScope()
-                group.start_soon(self._insist, supervisor, insisting)
+                for coroutine in beside:
+                    group.start_soon(_itself, coroutine)
                 await self._wait(supervisor)
                 insisting.cancel()
                 ending = self._read_ending("way" if supervisor.makes_way else self._limit)
@@ -151,6 +153,8 @@ class ShellCommand:
                 group.cancel_scope.deadline = anyio.current_time() + _REST_SECONDS
             self.ending = ending
         finally:
+            for coroutine in beside:
+                coroutine.close()  # nobody has awaited it if the loop ends before its task's first step
             self.ended_at = time.monotonic()
             supervisor.hang_up()
             if self.ending is None:
@@ -222,6 +226,10 @@ class ShellCommand:
         # A command without a sandbox can kill its supervisor.
         problem = " ".join(others)[-500:] or "the process that watches it was killed"
         return CommandEnding(limit=limit, problem=problem)
+
+
+def _itself(coroutine: Coroutine[Any, Any, None]) -> Coroutine[Any, Any, None]:
+    return coroutine
 
 
 async def _read(file: int) -> bytes:

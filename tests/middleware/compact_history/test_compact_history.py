@@ -16,6 +16,7 @@ from kantan_agents import Agent, Middleware
 from kantan_agents.core.events import HistoryCompacted, ModelCallFinished, ModelCallStarted, RunStarted
 from kantan_agents.errors import BudgetExceededError, InvalidOptionError, RequestTooLongError
 from kantan_agents.middleware import Budget, CompactHistory, Fallback, Redact
+from kantan_agents.middleware.compact_history.tokens import tokens_of_item
 from kantan_agents.testing import RecordedCall, ScriptedModel, ScriptedToolCall
 from tests.middleware.compact_history.conversations import (
     Answering,
@@ -47,6 +48,15 @@ async def test_a_short_conversation_is_sent_as_it_is() -> None:
     given = [*exchanges(3), LAST]
     assert await steps_of(agent_with(model, CompactHistory(4_000)), given) == []
     assert model.sent == [given]
+
+
+async def test_a_small_step_is_made_if_it_reaches_the_target() -> None:
+    model = Answering()
+    given = [*talk(20), LAST]
+    most = int(sum(map(tokens_of_item, given)) / 0.53)
+    compact = CompactHistory(most, begin_at=0.52, reduce_to=0.5, summariser=False)
+    assert len(await steps_of(agent_with(model, compact), given)) == 1
+    assert sum(map(tokens_of_item, model.sent[0])) <= 0.5 * most
 
 
 async def test_old_results_become_stubs_and_the_newest_turns_stay() -> None:

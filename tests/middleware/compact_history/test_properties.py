@@ -107,7 +107,7 @@ def test_a_shortened_request_is_within_the_target_if_that_is_possible(
         if turn.kind != "fixed" and turn not in first + last and turn.start not in plan.removed
     ]
     left = [plan.replaced.get(place, items[place]) for turn in old for place in turn.places]
-    # A request that may be sent is not shortened by less than a twentieth.
+    # A request that may be sent is not shortened by less than a twentieth if that does not reach the target.
     little = 0 if size > given.most else 0.05 * given.most / ratio
     assert size_of(left) <= 80 + little
     if size > given.most:

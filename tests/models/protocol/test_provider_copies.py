@@ -17,6 +17,7 @@ from pydantic import BaseModel
 from kantan_agents import Agent, ContentSegment, ProviderResponse
 from kantan_agents.models.protocol import ProviderContext, ToolSpec
 from tests.models.protocol.scripted import Scripted, call, text
+from tests.sizes import examples
 
 
 @function_tool
@@ -163,6 +164,7 @@ async def two_runs(kind: type[Vandal], picks: list[int]) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", [Vandal, StreamingVandal])
+@examples(20, 40)
 @given(picks=st.lists(st.integers(0, 500), min_size=1, max_size=12))
 async def test_whatever_a_provider_changes_later_requests_are_those_of_a_fresh_agent(
     kind: type[Vandal], picks: list[int]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import re
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from agents import FunctionTool
+from anyio import to_thread
 
 from kantan_agents import Agent
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
@@ -22,8 +25,8 @@ def asked(name: str, **arguments: Any) -> list[Any]:
     return [function_call(name, arguments, call_id=f"{name}{sorted(arguments.items())}")]
 
 
-def agent_of(root: Path, *steps: Any, approval: bool = False, **options: Any) -> Agent:
-    tools = shell_tools(root, sandbox="off", approval=approval, **options)
+def agent_of(root: Path, *steps: Any, approval: bool = False, beside: Any = (), **options: Any) -> Agent:
+    tools = [*shell_tools(root, sandbox="off", approval=approval, **options), *beside]
     return Agent("worker", "Work.", model=ScriptedModel(list(steps)), tools=tools)
 
 
@@ -195,15 +198,49 @@ async def test_a_run_that_waits_for_an_approval_keeps_its_shells_until_it_is_ove
 
 
 async def test_the_shells_of_a_run_that_nobody_resumes_end_by_themselves(root: Path, mark: str) -> None:
+    async def wait() -> None:
+        """Wait until the command has begun, so that the pause does not end it before."""
+        await until((root / "begun").exists)
+
     steps = [
         asked("Bash", command=f"touch begun; sleep {mark}", run_in_background=True),
+        asked("wait"),
         asked("Bash", command="echo second"),
     ]
-    agent = agent_of(root, *steps, approval=True, limits=ShellLimits(paused_seconds=3))
+    agent = agent_of(root, *steps, approval=True, beside=[wait], limits=ShellLimits(paused_seconds=1))
     context = await agent.run_async("Go")
-    await agent.run_async(approved(context), context)
-    await until((root / "begun").exists)
+    context = await agent.run_async(approved(context), context)
+    assert context["result"].interruptions
     await until(lambda: not processes_with(mark))
+
+
+def test_a_loop_may_end_in_the_moment_in_which_a_command_begins(
+    root: Path, mark: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_sync = to_thread.run_sync
+
+    async def main() -> None:
+        opened, returns = asyncio.Event(), asyncio.Event()
+
+        async def waits(function: Any, *arguments: Any) -> Any:
+            returned = await run_sync(function, *arguments)
+            if function.__name__ == "_open":
+                opened.set()
+                await returns.wait()
+            return returned
+
+        monkeypatch.setattr(to_thread, "run_sync", waits)
+        bash, *_ = shell_tools(root, sandbox="off")
+        await call(bash, command=f"sleep {mark}", run_in_background=True)
+        await opened.wait()
+        returns.set()  # the tasks of the command are made in the last step of the loop
+
+    asyncio.run(main())
+    gc.collect()  # warns of coroutines that nobody has awaited
+    deadline = time.monotonic() + 20
+    while processes_with(mark) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert processes_with(mark) == []
 
 
 PROGRAM = """

@@ -26,6 +26,7 @@ from kantan_agents.errors import (
 )
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from kantan_agents.tools.mcp import backoff
+from tests.ports import reserved_port
 from tests.programs import Preloaded
 from tests.tools.conftest import outputs
 from tests.tools.mcp.processes import SCRIPT, Processes, all_ended, kill
@@ -300,9 +301,7 @@ class Web:
     """A server process over HTTP at one port."""
 
     def __init__(self, folder: Path) -> None:
-        with socket.socket() as taken:
-            taken.bind(("127.0.0.1", 0))
-            self.port = taken.getsockname()[1]
+        self.port = reserved_port()
         self.folder = folder
         self.process: subprocess.Popen[bytes] | None = None
 

@@ -6,6 +6,7 @@ from hypothesis import given
 
 from kantan_agents.lab import Case, Dataset
 from tests.lab.evaluation.values import case_lists, cases
+from tests.sizes import examples
 
 OLD = Dataset(
     "old",
@@ -53,6 +54,7 @@ def test_an_id_with_line_breaks_is_one_line_of_the_text() -> None:
     assert found.text.splitlines() == ["+ 1 - 2", "1 added, 0 removed, 0 changed, 0 the same"]
 
 
+@examples(20, 40)
 @given(case_lists(cases()), case_lists(cases()))
 def test_a_diff_is_empty_only_for_the_same_cases_and_turns_round(one: list[Case], other: list[Case]) -> None:
     old, new = Dataset("a", one), Dataset("b", other)

@@ -16,7 +16,7 @@ from kantan_agents.lab.rollout.evidence.bets import Later, look_points, stronges
 from tests.sizes import size
 
 NOTHING = Later(np.array([], dtype=np.intp), np.array([]), np.array([]))
-REPEATS = size(60, 20)
+REPEATS = size(30, 20)  # `python benchmarks/rollout_statistics.py` draws 400
 
 
 @pytest.mark.parametrize("guard", GUARDS, ids=[guard.name for guard in GUARDS])

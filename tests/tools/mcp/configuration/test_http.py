@@ -13,6 +13,7 @@ import pytest
 from kantan_agents import Agent, configured_servers
 from kantan_agents.errors import MCPServerUnavailableError
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
+from tests.ports import reserved_port
 from tests.programs import Preloaded, Program
 from tests.tools.conftest import outputs
 from tests.tools.mcp.configuration.conftest import SCRIPT, Project
@@ -28,9 +29,7 @@ def serve(project: Project, preloaded: Preloaded) -> Iterator[Serve]:
     files = ExitStack()
 
     def start(transport: str) -> int:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port: int = free.getsockname()[1]
+        port = reserved_port()
         folder = project.folder / transport
         folder.mkdir()
         log = files.enter_context((folder / "output").open("wb"))
