@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import aclosing, contextmanager
 from typing import Any
 
@@ -23,6 +23,7 @@ from kantan_agents.core.interception import (
     redacted_data,
 )
 from kantan_agents.core.pipeline import Run
+from kantan_agents.durable.earlier_calls import INSIDE, ONCE, EarlierCalls
 from kantan_agents.durable.execution import Execution
 from kantan_agents.durable.originals import Originals
 from kantan_agents.durable.step_bodies import (
@@ -31,11 +32,18 @@ from kantan_agents.durable.step_bodies import (
     error_body,
     result_body,
     stored_result,
+    text_of_result,
 )
-from kantan_agents.errors import KantanAgentsError, ToolOutcomeUnknownError
+from kantan_agents.errors import KantanAgentsError, StoredStepError, ToolOutcomeUnknownError
 from kantan_agents.lab.replay.recorded_results import error_of
+from kantan_agents.middleware.fallback import Fallback
 from kantan_agents.models.origin import origin_of
-from kantan_agents.models.structured.requests.final_tool import is_final_tool
+from kantan_agents.models.structured.requests.final_tool import (
+    final_calls_as_messages,
+    final_tool_name,
+    is_final_tool,
+    without_final_calls,
+)
 from kantan_agents.models.structured.requests.request import Request
 from kantan_agents.support.log import get_logger
 from kantan_agents.traces.capture import RecordedError
@@ -46,6 +54,7 @@ _log = get_logger("kantan_agents.durable")
 _COMPLETED = "response.completed"
 _ITEM = "response.output_item.done"
 _COMMANDS = " commands"
+_UNKNOWN = "What this call returned is not stored, and it is not made again."
 
 
 class Journal:
@@ -65,6 +74,8 @@ class Journal:
         self._failed: dict[str, dict[str, Any]] = {}
         self._calls: Counter[str] = Counter()
         self._tries: Counter[str] = Counter()
+        self._kept: set[str] = set()
+        self._earlier = EarlierCalls(execution, run.id)
         self._originals = Originals(run)
         if execution.attempt > 1:
             self._originals.learn(execution.all_known(run.id))
@@ -98,10 +109,12 @@ class Journal:
     ) -> ModelResponse:
         """Return the kept answer to a request, or ask the model and keep its answer."""
         step = self._step_of(call)
-        kept = self._kept_answer(step, model, request)
+        kept = self._kept_answer(call, step, model, request)
         if kept is not None:
-            self._answers[self._caller(call)] += 1
-            return model_response(answer_of(kept), origin_of(model).model or "")
+            answer = model_response(answer_of(kept), origin_of(model).model or "")
+            name = _final_tool_of(kept, request)
+            return answer if name is None else without_final_calls(answer, name)
+        self._check_place(call, step)
         with self._noting_failure(step, model):
             answer = await ask()
         await self._keep_answer(call, step, model, request, answer)
@@ -119,12 +132,14 @@ class Journal:
     ) -> AsyncIterator[Any]:
         """Yield the events of the kept answer, or of the model's; otherwise as ``answer``."""
         step = self._step_of(call)
-        kept = self._kept_answer(step, model, request)
+        kept = self._kept_answer(call, step, model, request)
         if kept is not None:
-            self._answers[self._caller(call)] += 1
-            async for event in stream_events(answer_of(kept), origin_of(model).model or ""):
+            given: AsyncIterator[Any] = stream_events(answer_of(kept), origin_of(model).model or "")
+            name = _final_tool_of(kept, request)
+            async for event in given if name is None else final_calls_as_messages(given, name):
                 yield event
             return
+        self._check_place(call, step)
         items: list[Any] = []
         events: Any = opened()
         async with aclosing(events):
@@ -147,25 +162,49 @@ class Journal:
         agent = f"{call.agent}/internal" if call.internal else call.agent
         return f"{agent}/{self._inside()}".rstrip("/")
 
-    def _kept_answer(self, step: str, model: Any, request: Request) -> dict[str, Any] | None:
+    def _kept_answer(self, call: ModelCall, step: str, model: Any, request: Request) -> dict[str, Any] | None:
         kept = self.known(step)
-        if kept is None or kept["form"] != _form_of(request):
-            return None  # this form was refused before the one that was answered: it is refused again
+        if kept is None:
+            return None
         failed = kept.get("failed", {}).get(_name_of(model))
-        if failed is not None:
+        if failed is not None and _has_fallback(call):
             # Another model has answered for this one, at another price: `Fallback` has to ask that one again.
             raise error_of(RecordedError(**failed))
+        # In whichever form it was asked for: asked again, the model would call the same tools once more.
+        if kept["form"] != _form_of(request) and call._structured is not None:
+            call._structured.slipped()
+        self._execution.replayed = step
+        self._answers[self._caller(call)] += 1
+        self._earlier.note(self._inside(), kept["output"], kept)
         return kept
+
+    def _check_place(self, call: ModelCall, step: str) -> None:
+        """Check that no stored answer belongs here, before the model is asked for a new one."""
+        if not call.internal and self._earlier.is_ahead(self._inside()):
+            reason = (
+                "this version of the program would ask anew what a model has answered before, to another agent "
+                "or in another order. Start a worker with the version that has begun the run, then resume it"
+            )
+            raise self._execution.give_up(step, reason)
+        self._execution.replayed = None
 
     async def _keep_answer(
         self, call: ModelCall, step: str, model: Any, request: Request, answer: ModelResponse
     ) -> None:
         body = answer_body(answer, _form_of(request))
-        if call._stored is not None:
-            body["from_cache"] = True
+        inside, once = self._inside(), self._execution.once
+        self._earlier.note(inside, answer.output)
+        final = next((tool.name for tool in request.tools if is_final_tool(tool)), None)
         failed = self._failed.pop(step, {})
         failed.pop(_name_of(model), None)  # it has answered in the end
-        await self.keep(step, {**body, "failed": failed} if failed else body)
+        further = {
+            "from_cache": call._stored is not None,
+            "final_tool": final,
+            "failed": failed,
+            ONCE: sorted(once),
+        }
+        body |= {name: value for name, value in further.items() if value}
+        await self.keep(step, body if call.internal else {**body, INSIDE: inside})
         self._answers[self._caller(call)] += 1
 
     @contextmanager
@@ -190,10 +229,12 @@ class Journal:
 
     def number(self, call: ToolCall) -> None:
         """Tell calls with the same id apart: some providers begin anew in each turn."""
+        self._place(call)
+        self._calls[f"{call.inside}{call.call_id}"] += 1
+
+    def _place(self, call: ToolCall) -> None:
         call.inside = self._inside()
-        key = f"{call.inside}{call.call_id}"
-        call.again = self._calls[key]
-        self._calls[key] += 1
+        call.again = self._calls[f"{call.inside}{call.call_id}"]
 
     def _inside(self) -> str:
         # Agents of the SDK as tools belong to the run. Those of one name may be asked at the same time.
@@ -214,16 +255,16 @@ class Journal:
         outer = current_tool_call.get()
         if outer is not None:
             outer.tries = tries  # the calls inside this one have places of their own in each try
+        kept = self._kept_result(call, step, tries)
         if tries > 1:  # a middleware tries it again: what an earlier try has returned is not its
             step = f"{step}~{tries}"
-        kept = self.known(step)
         if kept is not None:
             mark_replayed(agents.get_current_span())
             if "refused" in kept:
                 # The model knows so, and may have found another way: not made, though allowed now.
                 call.refusal = error_of(RecordedError(**kept["refused"]))
             return stored_result(kept, call.tool)
-        if call.name in self._execution.once and self.was_begun(step):
+        if call.name in self._execution.once and self._earlier.may_have_begun(call, step):
             error = ToolOutcomeUnknownError(
                 run_id=self._run.id, tool=call.name, call_id=call.call_id, key=call.idempotency_key
             )
@@ -238,10 +279,57 @@ class Journal:
             result = await self._made(step, made)
         except Exception as error:
             if not isinstance(error, KantanAgentsError) or error.code != "E157":
-                await self.keep(step, error_body(error))
+                await self._keep_ended(call, step, error_body(error))
             raise
-        await self.keep(step, result_body(result))
+        await self._keep_ended(call, step, result_body(result))
         return result
+
+    def _kept_result(self, call: ToolCall, step: str, tries: int) -> dict[str, Any] | None:
+        kept = self._earlier.latest(step) if tries == 1 else self.known(f"{step}~{tries}")
+        if kept is None and self._earlier.is_ahead(call.inside):
+            # The model has gone on from this call: a middleware of this version would make it anew.
+            kept = self._earlier.latest(step)
+            if kept is None:
+                _log.warning("call not made again: its result is not stored", run_id=self._run.id, step=step)
+                kept = {"result": _UNKNOWN}
+        return kept
+
+    async def _keep_ended(self, call: ToolCall, step: str, body: dict[str, Any]) -> None:
+        if self._earlier.has_more_inside(call.path, lambda number: self._inner_id(step, number)):
+            reason = (
+                "this version of the program has ended the call without what an earlier one has done inside "
+                "it. Start a worker with the version that has begun the run, then resume it"
+            )
+            raise self._execution.give_up(step, reason)
+        self._kept.add(self._step_of_tool(call))
+        await self.keep(step, body)
+
+    async def ended(self, call: ToolCall, result: Any) -> None:
+        """Keep what the model gets for a call that a middleware has answered, without the tool."""
+        step = self._step_of_tool(call)
+        if step not in self._kept and not self.was_begun(step):
+            await self.keep(step, result_body(result))
+
+    def result_of_gone(self, call: ToolCall) -> str | None:
+        """Return the stored result of a call whose tool the agent has no more; None for a new call.
+
+        Raises:
+            StoredStepError: E155, an earlier attempt may have made it, and its result is not stored.
+        """
+        self._place(call)
+        step = self._step_of_tool(call)
+        kept, stored = self._earlier.latest(step), self._earlier.stored_call(call)
+        if stored is not None:
+            call.arguments = stored.arguments
+        if kept is None and stored is not None:
+            reason = (
+                f"the agent {call.agent!r} has no tool or hand-off {call.name!r} any more, and what the call "
+                "has done is not known. Start a worker that has it, then resume the run"
+            )
+            raise self._execution.give_up(step, reason)
+        if kept is None or "refused" in kept:
+            return None
+        return text_of_result(kept)
 
     async def refused(self, call: ToolCall, result: Any) -> None:
         """Keep that the rules have refused a call, unless an earlier process has made it.
@@ -251,6 +339,7 @@ class Journal:
             result: What the model gets instead of a result.
         """
         step = self._step_of_tool(call)
+        self._kept.add(step)
         if call.refusal is None or self.known(step) is not None:
             return
         if self.was_begun(step):
@@ -259,14 +348,25 @@ class Journal:
             )
         await self.keep(step, {**result_body(result), "refused": error_body(call.refusal)["error"]})
 
+    def _inner_id(self, step: str, number: int) -> str:
+        return inner_id(self._run.id, step if number == 1 else f"{step}#{number}")
+
+    def check_waiting(self, calls: Iterable[Any]) -> None:
+        """Check that no call waits for approval that an earlier attempt has made."""
+        for item in calls:
+            name, call_id = item.tool_name or "", item.call_id or ""
+            again = self._calls[call_id]
+            step = f"tool/{name}/{call_id}" + (f"-{again}" if again else "")
+            if "refused" not in (self._earlier.latest(step) or {"refused": None}):
+                reason = "this version of the program asks for approval of a call that was made before"
+                raise self._execution.give_up(step, reason)
+
     def _step_of_tool(self, call: ToolCall) -> str:
         return f"tool/{call.name}/{call.path}"
 
     async def _made(self, step: str, made: Callable[[], Awaitable[Any]]) -> Any:
         # The runs that it starts have the same ids in each process, so that their calls are found again.
-        identities = InnerIdentities(
-            lambda number: inner_id(self._run.id, step if number == 1 else f"{step}#{number}")
-        )
+        identities = InnerIdentities(lambda number: self._inner_id(step, number))
         token = next_identity.set(identities)
         try:
             return await made()
@@ -286,6 +386,18 @@ def inner_id(run_id: str, name: str) -> str:
 
 def _name_of(model: Any) -> str:
     return origin_of(model).model or type(model).__name__
+
+
+def _has_fallback(call: ModelCall) -> bool:
+    return any(isinstance(getattr(layer, "__self__", None), Fallback) for layer in call.run.model_calls)
+
+
+def _final_tool_of(kept: dict[str, Any], request: Request) -> str | None:
+    """Return the name of the tool whose call gives the answer, in an answer that was asked for so."""
+    if kept["form"] != "tool":
+        return None
+    own = [tool for tool in request.tools if not is_final_tool(tool)]
+    return str(kept.get("final_tool") or final_tool_name(own, request.handoffs))
 
 
 def _form_of(request: Request) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import anyio
 import anyio.to_thread
+from agents import ModelBehaviorError
 
 from kantan_agents.core.context import check_context
 from kantan_agents.core.interception import redacted_error
@@ -25,6 +26,7 @@ from kantan_agents.durable.waiting import store_waiting
 from kantan_agents.errors import (
     DurableDatabaseError,
     DurableNotStartedError,
+    KantanAgentsError,
     NotStorableError,
     RunMovedError,
     StoredStepError,
@@ -123,6 +125,7 @@ class Making(Management):
             with self._overseer.watching(execution):
                 await call_next(run)
                 if getattr(run.result, "interruptions", None):
+                    run._journal.check_waiting(run.result.interruptions)
                     durable = durable_of(run.agent)
                     may_leave_out = durable is not None and durable.reload is not None
                     await store_waiting(run, self._approvals, execution, may_leave_out=may_leave_out)
@@ -146,7 +149,7 @@ class Making(Management):
         token = current_execution.set(execution)
         try:
             await execution.begin()
-            await self._restart.run(execution, stored)
+            await self._go_on(execution, stored)
         except (UnknownDurableAgentError, StoredStepError, NotStorableError) as error:
             await anyio.to_thread.run_sync(self._set_aside, run_id, error)
             raise
@@ -161,6 +164,18 @@ class Making(Management):
             if execution.failure is not None:
                 self._overseer.leave(run_id)
         return execution.outcome
+
+    async def _go_on(self, execution: Execution, stored: str) -> None:
+        try:
+            await self._restart.run(execution, stored)
+        except (Exception, asyncio.CancelledError) as error:
+            is_unknown = isinstance(error, ModelBehaviorError) and not isinstance(error, KantanAgentsError)
+            if is_unknown and execution.replayed is not None:  # such as a call of a shell that is gone
+                execution.give_up(execution.replayed, f"this version of the program cannot follow it: {error}")
+            if execution.unusable is None:
+                raise
+        if execution.unusable is not None:  # also where the SDK or a tool has made a text of the error
+            raise execution.unusable
 
     def _set_aside(self, run_id: str, error: Exception) -> None:
         """Cancel a run that this process cannot make, so that it can be resumed in one that can."""

@@ -88,7 +88,10 @@ async def _run_around(run: Run, call: ToolCall, invoke: ToolNext, settle: Settle
 
     made = settled if run.events is None else partial(_with_events, run.events, call, settled)
     try:
-        return await (made() if call._record is None else _captured(call, made))
+        output = await (made() if call._record is None else _captured(call, made))
+        if run._journal is not None:
+            await run._journal.ended(call, output)
+        return output
     except Exception as error:
         if not any(error is known for known in raised):
             end_run_with(run, error)  # raised by a middleware; the SDK would wrap it or turn it into a text
@@ -258,6 +261,34 @@ def capture_hidden_tool(call: ToolCall, tool: Any) -> None:
     """Capture which tool a call is of that its model was not shown."""
     if call._record is not None:
         call._record.found(tool)
+
+
+async def result_of_gone(call: ToolCall, refusal: Callable[[], Awaitable[str | None]]) -> str | None:
+    """Return what an earlier process has got from a tool that its agent has no more; None if it has nothing.
+
+    Args:
+        call: The call.
+        refusal: Asks the rules, which may refuse it by now.
+
+    Raises:
+        StoredStepError: E155, an earlier process may have made the call, and its result is not stored.
+    """
+    journal = call.run._journal
+    kept: str | None = None if journal is None else journal.result_of_gone(call)
+    if kept is None:
+        return None
+    refused = await refusal()
+    if refused is not None:
+        return refused
+    journal.number(call)
+
+    async def given() -> str:
+        return str(kept)
+
+    capture_begun(call)
+    made = given if call._record is None else partial(_captured, call, given)
+    events = call.run.events
+    return str(await (made() if events is None else _with_events(events, call, made)))
 
 
 async def emit_refusal(call: ToolCall, error: Exception) -> None:

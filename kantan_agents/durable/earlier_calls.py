@@ -1,0 +1,91 @@
+"""``EarlierCalls``: what earlier attempts have stored of one run, as a later attempt comes to each call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, Final, NamedTuple
+
+from kantan_agents.core.interception import ToolCall
+from kantan_agents.durable.execution import Execution
+
+INSIDE: Final = "inside"
+"""In the body of an answer: the calls that it was inside of. Answers without it, of earlier versions of this
+library and of middleware, are not compared with what the program does."""
+ONCE: Final = "once"
+"""In the body of an answer: the tools that could be called only once when it was given."""
+
+
+class _Called(NamedTuple):
+    """A call in an answer of this attempt.
+
+    Attributes:
+        arguments: Its arguments.
+        once: The tools that could be called only once at the time of the answer; None if the answer is new.
+    """
+
+    arguments: str
+    once: Collection[str] | None
+
+
+class EarlierCalls:
+    """What earlier attempts have stored of one run.
+
+    The program that goes on may be another one than that which has begun.
+
+    Args:
+        execution: The execution that the run belongs to.
+        run_id: Id of the run.
+    """
+
+    def __init__(self, execution: Execution, run_id: str) -> None:
+        self._execution = execution
+        self._run_id = run_id
+        self._called: dict[tuple[str, str], _Called] = {}
+
+    def note(self, inside: str, output: Iterable[Any], stored: Mapping[str, Any] | None = None) -> None:
+        """Note the calls of an answer: of a new one, or of the stored one with this body."""
+        if self._execution.attempt == 1:
+            return
+        once = None if stored is None else stored.get(ONCE, ())
+        for item in output:
+            given = item if isinstance(item, Mapping) else vars(item)
+            if given.get("call_id"):
+                called = _Called(str(given.get("arguments") or ""), once)
+                self._called[inside, given["call_id"]] = called
+
+    def stored_call(self, call: ToolCall) -> _Called | None:
+        """Return a call as a stored answer has it; None if it is in none."""
+        called = self._called.get((call.inside, call.call_id))
+        return None if called is None or called.once is None else called
+
+    def may_have_begun(self, call: ToolCall, step: str) -> bool:
+        """Return whether an earlier attempt may have begun a call of a tool in ``once`` that has not ended."""
+        if self._execution.was_begun(self._run_id, step):
+            return True
+        # If it could be called more than once then, its begin was not stored.
+        called = self.stored_call(call)
+        return called is not None and call.name not in (called.once or ())
+
+    def latest(self, step: str) -> dict[str, Any] | None:
+        """Return what the last try of a call has returned; None if that is not stored."""
+        kept, tries = self._execution.known(self._run_id, step), 2
+        while (again := self._execution.known(self._run_id, f"{step}~{tries}")) is not None:
+            kept, tries = again, tries + 1
+        return kept
+
+    def is_ahead(self, inside: str) -> bool:
+        """Return whether an earlier attempt was given an answer in this place which is still to come."""
+        return any(body[INSIDE] == inside for body in self._execution.unused(self._run_id))
+
+    def has_more_inside(self, path: str, run_id_of: Callable[[int], str]) -> bool:
+        """Return whether answers are still to come that were given inside a call which has ended now.
+
+        Args:
+            path: The path of the call.
+            run_id_of: Returns the id of the run of a number that the call has begun.
+        """
+        begins = (f"{path}/", f"{path}~")
+        if any(body[INSIDE].startswith(begins) for body in self._execution.unused(self._run_id)):
+            return True
+        runs = self._execution.unused_runs()
+        return any(run_id_of(number) in runs for number in range(1, len(runs) + 1))
