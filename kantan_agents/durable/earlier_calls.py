@@ -9,7 +9,7 @@ from kantan_agents.core.interception import ToolCall
 from kantan_agents.durable.execution import Execution
 
 INSIDE: Final = "inside"
-"""In the body of an answer: the calls that it was inside of. Answers without it, of earlier versions of this
+"""In the body of a step: the calls that it was inside of. Steps without it, of earlier versions of this
 library and of middleware, are not compared with what the program does."""
 ONCE: Final = "once"
 """In the body of an answer: the tools that could be called only once when it was given."""
@@ -59,7 +59,7 @@ class EarlierCalls:
         return None if called is None or called.once is None else called
 
     def may_have_begun(self, call: ToolCall, step: str) -> bool:
-        """Return whether an earlier attempt may have begun a call of a tool in ``once`` that has not ended."""
+        """Return whether an earlier attempt may have begun a call of a tool in ``once``."""
         if self._execution.was_begun(self._run_id, step):
             return True
         # If it could be called more than once then, its begin was not stored.
@@ -73,12 +73,18 @@ class EarlierCalls:
             kept, tries = again, tries + 1
         return kept
 
-    def is_ahead(self, inside: str) -> bool:
-        """Return whether an earlier attempt was given an answer in this place which is still to come."""
-        return any(body[INSIDE] == inside for body in self._execution.unused(self._run_id))
+    def is_ahead(self, inside: str, *, of_calls: bool = False) -> bool:
+        """Return whether an answer that earlier attempts have stored in this place is still to come.
+
+        Args:
+            inside: The place.
+            of_calls: Whether the stored result of a call counts too.
+        """
+        bodies = self._execution.unused(self._run_id)
+        return any(body[INSIDE] == inside and (of_calls or "output" in body) for body in bodies)
 
     def has_more_inside(self, path: str, run_id_of: Callable[[int], str]) -> bool:
-        """Return whether answers are still to come that were given inside a call which has ended now.
+        """Return whether steps are still to come that were made inside a call which has ended now.
 
         Args:
             path: The path of the call.

@@ -91,11 +91,11 @@ class Execution:
         return self._known.get((run_id, step))
 
     def unused(self, run_id: str) -> list[dict[str, Any]]:
-        """Return the answers that earlier attempts were given in a run, and this one has not come to."""
+        """Return the steps of a run that earlier attempts have stored, and this one has not come to."""
         return [body for (of, _), body in self._unused.items() if of == run_id] if self._unused else []
 
     def unused_runs(self) -> set[str]:
-        """Return the runs that have such answers."""
+        """Return the runs that have such steps."""
         return {run_id for run_id, _ in self._unused}
 
     def all_known(self, run_id: str) -> list[dict[str, Any]]:
@@ -143,7 +143,7 @@ class Execution:
             raise RunMovedError(run_id=self.root_id, reason=MOVED)
 
     def give_up(self, step: str, reason: str) -> StoredStepError:
-        """End this attempt, as this program cannot go on with what is stored; return the error that says so."""
+        """End this attempt, as this program cannot go on with what is stored; return the error."""
         if self.unusable is None:
             self.unusable = StoredStepError(run_id=self.root_id, step=step, reason=reason)
             self.lose()

@@ -34,7 +34,7 @@ from kantan_agents.durable.step_bodies import (
     stored_result,
     text_of_result,
 )
-from kantan_agents.errors import KantanAgentsError, StoredStepError, ToolOutcomeUnknownError
+from kantan_agents.errors import KantanAgentsError, ToolOutcomeUnknownError
 from kantan_agents.lab.replay.recorded_results import error_of
 from kantan_agents.middleware.fallback import Fallback
 from kantan_agents.models.origin import origin_of
@@ -180,10 +180,10 @@ class Journal:
 
     def _check_place(self, call: ModelCall, step: str) -> None:
         """Check that no stored answer belongs here, before the model is asked for a new one."""
-        if not call.internal and self._earlier.is_ahead(self._inside()):
+        if not call.internal and self._earlier.is_ahead(self._inside(), of_calls=True):
             reason = (
-                "this version of the program would ask anew what a model has answered before, to another agent "
-                "or in another order. Start a worker with the version that has begun the run, then resume it"
+                "this version of the program would ask anew what a model has answered before, to another "
+                "agent or in another order. Start a worker with the version that has begun the run, then resume it"
             )
             raise self._execution.give_up(step, reason)
         self._execution.replayed = None
@@ -301,14 +301,17 @@ class Journal:
                 "it. Start a worker with the version that has begun the run, then resume it"
             )
             raise self._execution.give_up(step, reason)
+        await self._keep_call(call, step, body)
+
+    async def _keep_call(self, call: ToolCall, step: str, body: dict[str, Any]) -> None:
         self._kept.add(self._step_of_tool(call))
-        await self.keep(step, body)
+        await self.keep(step, {**body, INSIDE: call.inside})
 
     async def ended(self, call: ToolCall, result: Any) -> None:
         """Keep what the model gets for a call that a middleware has answered, without the tool."""
         step = self._step_of_tool(call)
-        if step not in self._kept and not self.was_begun(step):
-            await self.keep(step, result_body(result))
+        if self.known(step) is None and step not in self._kept:
+            await self._keep_call(call, step, result_body(result))
 
     def result_of_gone(self, call: ToolCall) -> str | None:
         """Return the stored result of a call whose tool the agent has no more; None for a new call.
@@ -339,14 +342,14 @@ class Journal:
             result: What the model gets instead of a result.
         """
         step = self._step_of_tool(call)
-        self._kept.add(step)
         if call.refusal is None or self.known(step) is not None:
             return
         if self.was_begun(step):
             _log.warning(
                 "call in flight not made again: refused", run_id=self._run.id, tool=call.name, step=step
             )
-        await self.keep(step, {**result_body(result), "refused": error_body(call.refusal)["error"]})
+        refused = error_body(call.refusal)["error"]
+        await self._keep_call(call, step, {**result_body(result), "refused": refused})
 
     def _inner_id(self, step: str, number: int) -> str:
         return inner_id(self._run.id, step if number == 1 else f"{step}#{number}")

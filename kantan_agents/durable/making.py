@@ -124,8 +124,9 @@ class Making(Management):
         try:
             with self._overseer.watching(execution):
                 await call_next(run)
-                if getattr(run.result, "interruptions", None):
-                    run._journal.check_waiting(run.result.interruptions)
+                waiting = getattr(run.result, "interruptions", None)
+                if waiting:
+                    run._journal.check_waiting(waiting)
                     durable = durable_of(run.agent)
                     may_leave_out = durable is not None and durable.reload is not None
                     await store_waiting(run, self._approvals, execution, may_leave_out=may_leave_out)
@@ -171,7 +172,9 @@ class Making(Management):
         except (Exception, asyncio.CancelledError) as error:
             is_unknown = isinstance(error, ModelBehaviorError) and not isinstance(error, KantanAgentsError)
             if is_unknown and execution.replayed is not None:  # such as a call of a shell that is gone
-                execution.give_up(execution.replayed, f"this version of the program cannot follow it: {error}")
+                execution.give_up(
+                    execution.replayed, f"this version of the program cannot follow it: {error}"
+                )
             if execution.unusable is None:
                 raise
         if execution.unusable is not None:  # also where the SDK or a tool has made a text of the error

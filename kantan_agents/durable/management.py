@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+import heapq
+import itertools
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from functools import partial
@@ -33,8 +35,13 @@ _log = get_logger("kantan_agents.durable")
 _POLL_SECONDS = 0.1
 _LAST_LOOKS = 20
 _PRUNED = 500
+_PAGE = 100
 _ENDED = ("finished", "failed", "cancelled", "parked")
 STATUSES = ("queued", "running", "waiting", *_ENDED)
+_KNOWN_AS: Mapping[str, tuple[str, ...]] = {"waiting": (), "parked": ("parked", "cancelled")}
+"""The statuses that the engine has for runs of a status, if it has others."""
+Page = tuple[int, Sequence[EngineRun]]
+"""How many runs were found, and those of them that the engine knows."""
 
 
 class Management(OpenDatabase):
@@ -59,15 +66,38 @@ class Management(OpenDatabase):
             reason = f"must be one of {', '.join(STATUSES)}, not {status!r}"
             raise InvalidOptionError(option="status", reason=reason)
 
-        def found() -> list[DurableRun]:
-            if status == "waiting":
-                runs = self._engine.these(self._approvals.waiting(limit))
-            else:
-                runs = self._engine.runs(status, queue, limit)
-            shown = self._shown([run for run in runs if queue is None or run.queue == queue])
-            return [run for run in shown if status is None or run.status == status]
+        return await self._in_thread(lambda: self._listed(status, queue, limit))
 
-        return await self._in_thread(found)
+    def _listed(self, status: str | None, queue: str | None, limit: int) -> list[DurableRun]:
+        known = None if status is None else _KNOWN_AS.get(status, (status,))
+
+        def of_engine(size: int, offset: int) -> Page:
+            runs = self._engine.runs(known, queue, size, offset)
+            return len(runs), runs
+
+        def of_people(size: int, offset: int) -> Page:
+            ids = self._approvals.waiting(size, offset, closed=status == "cancelled")
+            return len(ids), self._engine.these(ids)
+
+        pages = [of_engine] if known is None or known else []
+        pages += [of_people] if status in ("waiting", "cancelled") else []
+        listed = heapq.merge(*(self._paged(page, limit) for page in pages), key=_age, reverse=True)
+        fitting = (
+            run for run in listed if status in (None, run.status) and (queue is None or run.queue == queue)
+        )
+        return list(itertools.islice(fitting, limit))
+
+    def _paged(self, page: Callable[[int, int], Page], limit: int) -> Iterator[DurableRun]:
+        """Yield the runs of each page: how many of them have the status is known only then."""
+        size, offset = limit, 0
+        seen: set[str] = set()  # a run that begins meanwhile moves all others to a later place
+        while True:
+            count, runs = page(size, offset)
+            yield from self._shown([run for run in runs if run.run_id not in seen])
+            if count < size:
+                return
+            seen |= {run.run_id for run in runs}
+            offset, size = offset + count, max(limit, _PAGE)
 
     def _shown(self, runs: list[EngineRun]) -> list[DurableRun]:
         ended = [run.run_id for run in runs if run.status == "finished"]
@@ -114,10 +144,10 @@ class Management(OpenDatabase):
                     run_id = next_id
                     continue
             elif found.status in _ENDED:
-                reason = (
-                    await self.get(run_id)
-                ).error or f"`kantan-agents runs resume {run_id}` lets it go on"
-                raise DurableRunFailedError(run_id=run_id, status=_HAS[found.status], reason=reason)
+                run = await self.get(run_id)
+                reason = run.error or (_TOO_MANY if run.status == "parked" else "")
+                reason = reason or f"`kantan-agents runs resume {run_id}` lets it go on"
+                raise DurableRunFailedError(run_id=run_id, status=_HAS[run.status], reason=reason)
             await asyncio.sleep(_POLL_SECONDS)
 
     async def outcome(self, run_id: str) -> DurableOutcome | None:
@@ -215,16 +245,20 @@ class Management(OpenDatabase):
             found = self._found(run_id)
             if self._approvals.close(run_id):
                 return
-            if found.status in _ENDED and found.status != "parked":
-                reason = f"it has {_HAS[found.status]} already, so there is nothing to cancel"
+            status = self._shown([found])[0].status
+            if status in _ENDED and status != "parked":
+                reason = f"it has {_HAS[status]} already, so there is nothing to cancel"
                 raise RunMovedError(run_id=run_id, reason=reason)
             self._engine.cancel(run_id)
             self._steps.release(run_id)
+            self._steps.set_aside(run_id, None)
 
         await self._in_thread(cancel)
 
     async def resume(self, run_id: str, *, queue: str | None = None) -> None:
         """Let a run go on that was cancelled or parked, in a process that is started.
+
+        A run that was cancelled while it waited for people waits for them again.
 
         Args:
             run_id: Its id.
@@ -238,8 +272,11 @@ class Management(OpenDatabase):
 
         def resume() -> None:
             found = self._found(run_id)
+            if self._approvals.reopen(run_id, queue):
+                return
             if found.status not in ("cancelled", "parked"):
-                reason = f"it is {found.status}; only runs that were cancelled or parked can be resumed"
+                status = self._shown([found])[0].status
+                reason = f"it is {status}; only runs that were cancelled or parked can be resumed"
                 raise RunMovedError(run_id=run_id, reason=reason)
             own = StoredRun.of_json(run_id, found.stored or "").queue
             self._engine.resume(run_id, queue or found.queue or own or resumed_queue(agent_in(found.stored)))
@@ -249,7 +286,8 @@ class Management(OpenDatabase):
     async def prune(self, *, older_than: timedelta) -> int:
         """Delete what is stored of runs that have ended long ago; return how many these were.
 
-        Runs that wait for people, or that are parked, stay.
+        The firings of schedules from before are deleted too. Runs that wait for people, or that are parked,
+        stay.
 
         Args:
             older_than: How long ago they have ended at least.
@@ -257,6 +295,7 @@ class Management(OpenDatabase):
 
         def prune() -> int:
             moment, count = datetime.now(timezone.utc) - older_than, 0
+            self._engine.forget_firings(moment)
             kept: set[str] = set()
             while True:
                 found = [
@@ -273,8 +312,8 @@ class Management(OpenDatabase):
         return await self._in_thread(prune)
 
     def _kept(self, run_ids: Sequence[str]) -> set[str]:
-        """Return those of these runs that wait, or that a run goes on with which has not ended."""
-        kept = set()
+        """Return those of these runs that wait, are parked, or whose next run has not ended."""
+        kept = set(self._steps.reasons(run_ids))
         for run_id, next_id in self._approvals.waited_among(run_ids).items():
             following = None if next_id in (None, CLOSED) else self._engine.find(next_id)
             if next_id is None or (following is not None and following.status not in _ENDED):
@@ -361,12 +400,17 @@ class Management(OpenDatabase):
         return await self._in_thread(lambda: self._engine.enqueue_now(job))
 
 
+_TOO_MANY = "too many processes have ended while they made it. `kantan-agents runs resume` lets it go on"
 _HAS = {
     "finished": "finished",
     "failed": "failed",
     "cancelled": "been cancelled",
-    "parked": "been parked, as too many processes have ended while they made it",
+    "parked": "been parked",
 }
+
+
+def _age(run: DurableRun) -> datetime:
+    return run.created_at or datetime.min.replace(tzinfo=timezone.utc)
 
 
 def _durable_run(run: EngineRun, reason: str | None, waited: str | None) -> DurableRun:
@@ -374,6 +418,8 @@ def _durable_run(run: EngineRun, reason: str | None, waited: str | None) -> Dura
     with suppress(Exception):  # damaged, or of a later version: it is listed all the same
         agent = StoredRun.of_json(run.run_id, run.stored or "").agent
     status: Any = "waiting" if waited is None else "cancelled" if waited == CLOSED else run.status
+    if reason is not None:
+        status = "parked"
     return DurableRun(
         run.run_id, agent, status, run.queue, run.created_at, run.updated_at, run.error or reason
     )

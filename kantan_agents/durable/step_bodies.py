@@ -106,7 +106,8 @@ def stored_result(body: Mapping[str, Any], tool: Any) -> Any:
 def text_of_result(body: Mapping[str, Any]) -> str:
     """Return what a model gets of a stored result when no tool is there to say how."""
     if "error" in body:
-        return f"An error occurred while running the tool. Please try again. Error: {body['error']['message']}"
+        message = body["error"]["message"]
+        return f"An error occurred while running the tool. Please try again. Error: {message}"
     content = body.get("content")
     if isinstance(content, Mapping) and content.get("type") == "text":
         return str(content["text"])

@@ -218,10 +218,16 @@ CASES = {
     "settings": changed(same, lambda _: {"model_settings": ModelSettings(temperature=0)}),
     "retry added": changed(
         lambda case: {"tools": [_failing(case), slow_of(case)]},
-        lambda case: {"tools": [_failing(case), slow_of(case)], "middleware": [Retry(tools=["pay"], initial_delay=0)]},
+        lambda case: {
+            "tools": [_failing(case), slow_of(case)],
+            "middleware": [Retry(tools=["pay"], initial_delay=0)],
+        },
     ),
     "retry removed": changed(
-        lambda case: {"tools": [_retried(case), slow_of(case)], "middleware": [Retry(tools=["pay"], initial_delay=0)]},
+        lambda case: {
+            "tools": [_retried(case), slow_of(case)],
+            "middleware": [Retry(tools=["pay"], initial_delay=0)],
+        },
         lambda case: {"tools": [_retried(case), slow_of(case)]},
     ),
     "asks once": changed(lambda _: {"middleware": [Twice()]}, same),
@@ -229,14 +235,10 @@ CASES = {
     "no longer dry": changed(lambda _: {"middleware": [Dry()]}, same),
     "rules": changed(same, lambda _: {"middleware": []}, context={}),
     "approval": changed(same, lambda _: {"middleware": [Approve("pay")]}),
-    "own approval": changed(
-        same, lambda case: {"tools": [pay_of(case, needs_approval=True), slow_of(case)]}
-    ),
+    "own approval": changed(same, lambda case: {"tools": [pay_of(case, needs_approval=True), slow_of(case)]}),
     "tool removed": changed(same, lambda case: {"tools": [slow_of(case)]}),
     "tool renamed": changed(same, lambda case: {"tools": [pay_of(case, "pay_v2"), slow_of(case)]}),
-    "tool disabled": changed(
-        same, lambda case: {"tools": [pay_of(case, is_enabled=False), slow_of(case)]}
-    ),
+    "tool disabled": changed(same, lambda case: {"tools": [pay_of(case, is_enabled=False), slow_of(case)]}),
     "tool disabled by a function": changed(
         same, lambda case: {"tools": [pay_of(case, is_enabled=lambda *_: False), slow_of(case)]}
     ),

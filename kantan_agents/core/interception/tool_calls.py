@@ -60,15 +60,16 @@ def run_tool_call(run: Run, call: ToolCall, invoke: ToolNext, settle: Settle | N
 async def _run_around(run: Run, call: ToolCall, invoke: ToolNext, settle: Settle | None) -> Any:
     if run._journal is not None:
         run._journal.number(call)
+        invoke = partial(_keeping_refusal, run._journal, invoke)
+        settle = partial(_keeping_end, run._journal, settle)
     capture_begun(call)  # before it is the current one: the record names the call around it
     token = current_tool_call.set(call)
     raised: list[BaseException] = []
-    keeping_refusal = invoke if run._journal is None else partial(_keeping_refusal, run._journal, invoke)
 
     async def attempt(passed: ToolCall) -> Any:
         passed.refusal = passed.error = call.refusal = call.error = None  # left by an earlier attempt
         try:
-            return await keeping_refusal(passed)
+            return await invoke(passed)
         except Exception as error:
             failure = redacted_error(run, error)
             raised.append(failure)
@@ -88,10 +89,7 @@ async def _run_around(run: Run, call: ToolCall, invoke: ToolNext, settle: Settle
 
     made = settled if run.events is None else partial(_with_events, run.events, call, settled)
     try:
-        output = await (made() if call._record is None else _captured(call, made))
-        if run._journal is not None:
-            await run._journal.ended(call, output)
-        return output
+        return await (made() if call._record is None else _captured(call, made))
     except Exception as error:
         if not any(error is known for known in raised):
             end_run_with(run, error)  # raised by a middleware; the SDK would wrap it or turn it into a text
@@ -122,6 +120,12 @@ async def _keeping_refusal(journal: Any, invoke: ToolNext, call: ToolCall) -> An
     output = await invoke(call)
     if call.refusal is not None:
         await journal.refused(call, output)
+    return output
+
+
+async def _keeping_end(journal: Any, settle: Settle | None, call: ToolCall, intercepted: ToolNext) -> Any:
+    output = await (intercepted(call) if settle is None else settle(call, intercepted))
+    await journal.ended(call, output)
     return output
 
 

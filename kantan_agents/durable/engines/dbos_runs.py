@@ -24,6 +24,7 @@ SCHEDULED: Final = "kantan_agents.scheduled_run"
 # worker from the runs that another version has begun.
 VERSION: Final = "kantan-agents-1"
 DBOS_QUEUE: Final = "_dbos_internal_queue"
+_DELETED: Final = 500
 _STATUS: Final = {
     "PENDING": "running",
     "ENQUEUED": "queued",
@@ -155,20 +156,30 @@ class DBOSRuns:
         rows = self._client().list_workflows(workflow_ids=list(run_ids), name=WORKFLOW, sort_desc=True)
         return [_engine_run(row) for row in rows]
 
-    def runs(self, status: str | None, queue: str | None, limit: int) -> Sequence[EngineRun]:
-        """Return the newest runs, newest first."""
-        statuses = [own for own, known in _STATUS.items() if known == status] if status else None
+    def runs(
+        self, statuses: Sequence[str] | None, queue: str | None, limit: int, offset: int
+    ) -> Sequence[EngineRun]:
+        """Return the newest runs of these statuses, newest first, without the first ``offset``."""
+        own = None if statuses is None else [name for name, known in _STATUS.items() if known in statuses]
         rows = self._client().list_workflows(
-            status=statuses, queue_name=queue, limit=limit, sort_desc=True, name=WORKFLOW
+            status=own, queue_name=queue, limit=limit, offset=offset, sort_desc=True, name=WORKFLOW
         )
         return [_engine_run(row) for row in rows]
 
+    def forget_firings(self, moment: datetime) -> None:
+        """Delete what is stored of the times at which schedules have queued a run, until a moment."""
+        while ended := self._ended_before(moment, _DELETED, SCHEDULED):
+            self.forget(ended)
+
     def ended_before(self, moment: datetime, limit: int) -> Sequence[str]:
         """Return the oldest runs that have finished, failed or were cancelled before a moment."""
+        return self._ended_before(moment, limit, WORKFLOW)
+
+    def _ended_before(self, moment: datetime, limit: int, name: str) -> list[str]:
         rows = self._client().list_workflows(
             status=["SUCCESS", "ERROR", "CANCELLED"],
             completed_before=moment.isoformat(),
-            name=WORKFLOW,
+            name=name,
             limit=limit,
             load_input=False,
             load_output=False,

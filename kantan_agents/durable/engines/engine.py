@@ -173,8 +173,14 @@ class Engine(Protocol):
         """Return the runs of these ids, newest first."""
         ...
 
-    def runs(self, status: str | None, queue: str | None, limit: int) -> Sequence[EngineRun]:
-        """Return the newest runs, newest first."""
+    def forget_firings(self, moment: datetime) -> None:
+        """Delete what is stored of the times at which schedules have queued a run, until a moment."""
+        ...
+
+    def runs(
+        self, statuses: Sequence[str] | None, queue: str | None, limit: int, offset: int
+    ) -> Sequence[EngineRun]:
+        """Return the newest runs of these statuses, newest first, without the first ``offset``."""
         ...
 
 
