@@ -62,9 +62,16 @@ class EarlierCalls:
         """Return whether an earlier attempt may have begun a call of a tool in ``once``."""
         if self._execution.was_begun(self._run_id, step):
             return True
-        # If it could be called more than once then, its begin was not stored.
-        called = self.stored_call(call)
-        return called is not None and call.name not in (called.once or ())
+        if self._execution.attempt == 1 or call.by_user:
+            return False
+        called = self._called.get((call.inside, call.call_id))
+        if called is None:  # a person has approved it, and the run has begun with it
+            noted: Collection[str] = (self._execution.known(self._run_id, ONCE) or {}).get("names", ())
+        elif called.once is None:
+            return False
+        else:
+            noted = called.once
+        return call.name not in noted  # it could be called more than once then, and its begin was not stored
 
     def latest(self, step: str) -> dict[str, Any] | None:
         """Return what the last try of a call has returned; None if that is not stored."""

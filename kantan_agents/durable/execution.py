@@ -30,7 +30,7 @@ class Execution:
         is_lost: Whether the run does not belong to this attempt any more.
         failure: Why it cannot be stored any more, if that is so. The run goes on when the database is back.
         unusable: Why this program cannot go on with what is stored, if that is so. Another one may.
-        replayed: The stored answer that was used last; None if a model was asked since.
+        has_asked: Whether this attempt has asked a model, and not only used stored answers.
         once: Names of the tools whose calls may be made only once.
         is_open: Whether the run has not ended yet.
         outcome: How it has ended, as JSON text.
@@ -50,7 +50,7 @@ class Execution:
         self.is_lost = False
         self.failure: DurableDatabaseError | None = None
         self.unusable: StoredStepError | None = None
-        self.replayed: str | None = None
+        self.has_asked = False
         self.is_open = False
         self.outcome = ""
         self.queue: str | None = None

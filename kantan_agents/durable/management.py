@@ -420,6 +420,8 @@ def _durable_run(run: EngineRun, reason: str | None, waited: str | None) -> Dura
     status: Any = "waiting" if waited is None else "cancelled" if waited == CLOSED else run.status
     if reason is not None:
         status = "parked"
+    elif status == "queued" and run.queue is None:
+        reason = f"it waits for a process that has the agent {agent!r}"
     return DurableRun(
         run.run_id, agent, status, run.queue, run.created_at, run.updated_at, run.error or reason
     )

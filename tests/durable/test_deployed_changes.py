@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from agents import Agent as SDKAgent
-from agents import ApplyPatchTool, ModelSettings, ShellTool, function_tool, handoff
+from agents import ModelSettings, function_tool
 
-from kantan_agents import Agent, AgentDefinition, Middleware, task_tool
+from kantan_agents import Agent, AgentDefinition, Middleware, Next, Run, task_tool
 from kantan_agents.core.interception import ModelCall, ModelNext, ToolCall, ToolNext, current_tool_call
 from kantan_agents.durable import Durable
-from kantan_agents.middleware import Approve, Retry
-from kantan_agents.testing import OfflineServer, RecordedRequest
+from kantan_agents.middleware import Approve, Fallback, Retry
+from kantan_agents.testing import RecordedRequest, Reply
 from tests.durable.revival import Case, call, results, revive
+from tests.tools.mcp.offering import Offering
 
 _ids = itertools.count()
 
@@ -75,6 +75,11 @@ def slow_of(case: Case, name: str = "slow") -> Any:
     return function_tool(slow, name_override=name)
 
 
+def tools_of(case: Case) -> list[Any]:
+    """Return both tools."""
+    return [pay_of(case), slow_of(case)]
+
+
 def replies(final: Any = "Done.") -> Any:
     """Return a model that pays, waits and answers."""
 
@@ -91,7 +96,7 @@ def changed(first: Options, second: Options, reply: Any = None, **more: Any) -> 
     """Return a case whose agent is another one in the second process."""
 
     def build(case: Case) -> Agent[Any]:
-        options = {"tools": [pay_of(case), slow_of(case)], **(first if case.is_first else second)(case)}
+        options = {"tools": tools_of(case), **(first if case.is_first else second)(case)}
         return case.agent(*options.pop("middleware", ()), **options)
 
     return Case(build, reply or replies(), **more)
@@ -102,12 +107,28 @@ def same(_case: Case) -> dict[str, Any]:
     return {}
 
 
-def _signature(case: Case) -> dict[str, Any]:
+def given(**options: Any) -> Options:
+    """Return these options."""
+    return lambda _: dict(options)
+
+
+def with_tools(*others: Callable[[Case], Any], **options: Any) -> Options:
+    """Return other tools as options."""
+    return lambda case: {"tools": [make(case) for make in others], **options}
+
+
+def _other_signature(_case: Case) -> Any:
     async def pay(amount: str, currency: str) -> str:
         """Pay."""
         raise AssertionError((amount, currency))
 
-    return {"tools": [function_tool(pay), slow_of(case)]}
+    return function_tool(pay)
+
+
+async def _streamed(agent: Agent[Any], case: Case) -> None:
+    async with agent.stream(case.input) as events:
+        async for _ in events:
+            pass
 
 
 class Twice(Middleware):
@@ -125,6 +146,16 @@ class Dry(Middleware):
         return "paid nothing" if call.name == "pay" else await call_next(call)
 
 
+async def deny(run: Run, call_next: Next) -> None:
+    """Deny ``pay``."""
+    run.context["tool_rules"] = {"deny": ["pay"]}
+    await call_next(run)
+
+
+def _retry() -> Retry:
+    return Retry(tools=["pay"], initial_delay=0.001)
+
+
 def _failing(case: Case) -> Any:
     async def pay(amount: int) -> str:
         """Pay, and lose the answer."""
@@ -134,7 +165,7 @@ def _failing(case: Case) -> Any:
     return pay
 
 
-def _retried(case: Case) -> Any:
+def _failing_once(case: Case) -> Any:
     async def pay(amount: int) -> str:
         """Fail the first time."""
         spend(case, f"pay {amount}")
@@ -145,120 +176,197 @@ def _retried(case: Case) -> Any:
     return pay
 
 
-def _nested(name: str) -> Any:
-    """Return what builds an agent with a subagent, which pays and waits."""
-
-    def build(case: Case) -> Agent[Any]:
-        known = name if case.is_first else f"new_{name}"
-        definition = AgentDefinition(name=known, description="Pays.", system_prompt="You pay.")
-        return case.agent(tools=[pay_of(case), slow_of(case), task_tool([definition])])
-
-    return build
+def _with_fallback(case: Case) -> dict[str, Any]:
+    second = case.server.bundle("gpt-second")
+    return {"model": case.server.bundle("gpt-first"), "middleware": [Fallback(second)]}
 
 
-def _nested_reply(request: RecordedRequest) -> Any:
-    if "You pay." in (request.system_instructions or ""):
-        return replies("fine")(request)
-    if results(request):
-        return "Done."
-    return fresh("Task", description="d", prompt="pay", subagent_type="payer")
+def _fallback_reply(request: RecordedRequest) -> Any:
+    if request.model == "gpt-first" and len(results(request)) < 2:
+        return Reply(status=400, text="no")
+    return replies()(request)
 
 
-def _as_tool(case: Case) -> Agent[Any]:
-    inner = SDKAgent(
-        "inner" if case.is_first else "renamed_inner",
-        "You pay.",
-        model=case.server.bundle().model if hasattr(case.server.bundle(), "model") else None,
-        tools=[pay_of(case), slow_of(case)],
-    )
-    return case.agent(tools=[inner.as_tool("ask_payer", "Pays.")])
+def _payer(case: Case, name: str) -> Agent[Any]:
+    model = case.server.bundle()
+    return Agent(name, "You pay.", model=model, tools=tools_of(case), tool_providers=None)
 
 
-def _hands_over(first: str, second: str | None, tool: str | None = None) -> Any:
+def inner(first: str, second: str | None, *, kind: str) -> Case:
+    """Return a case with an agent inside, which pays, under a name for each process; None without it."""
+
     def build(case: Case) -> Agent[Any]:
         name = first if case.is_first else second
-        target = None
-        if name is not None:
-            target = Agent(
-                name,
-                "You pay.",
-                model=case.server.bundle(),
-                tools=[pay_of(case), slow_of(case)],
-                tool_providers=None,
-            )
-        given = [] if target is None else [target]
-        return case.agent(handoffs=given, tools=[])
+        if name is None:
+            return case.agent(tools=tools_of(case))
+        if kind == "transfer":
+            target = _payer(case, name)
+            return case.agent(handoffs=[target])
+        if kind == "ask":
+            return case.agent(tools=[_payer(case, name).as_tool(tool_name="ask", tool_description="Pays.")])
+        definition = AgentDefinition(name=name, description="Pays.", system_prompt="You pay.")
+        return case.agent(tools=[*tools_of(case), task_tool([definition])])
 
-    return build
+    arguments: dict[str, Any] = {
+        "ask": {"input": "pay"},
+        "Task": {"description": "d", "prompt": "pay", "subagent_type": first},
+        "transfer": {},
+    }[kind]
+
+    def reply(request: RecordedRequest) -> Any:
+        if "You pay." in (request.system_instructions or ""):
+            count = len(results(request)) - (kind == "transfer")
+            return [fresh("pay", amount=3), fresh("slow"), "Done."][count]
+        name = f"transfer_to_{first}" if kind == "transfer" else kind
+        return "Done." if results(request) else fresh(name, **arguments)
+
+    return Case(build, reply)
 
 
-def _handoff_reply(request: RecordedRequest) -> Any:
-    if "You pay." in (request.system_instructions or ""):
-        count = len(results(request)) - 1
-        return [fresh("pay", amount=3), fresh("slow"), "Done."][count]
-    return "Done." if results(request) else fresh("transfer_to_payer")
+class Till(Offering):
+    """An MCP server whose tool pays; it is away in the second process."""
+
+    def __init__(self, case: Case) -> None:
+        super().__init__("till", "pay")
+        self._case = case
+        self.fails = not case.is_first
+
+    async def call_tool(self, tool_name: str, arguments: Any, meta: Any = None) -> Any:
+        """Pay."""
+        spend(self._case, "pay 3")
+        return await super().call_tool(tool_name, arguments, meta)
 
 
-CASES = {
+def _at_till(**options: Any) -> Options:
+    return lambda case: {"tools": [slow_of(case)], "mcp_servers": [Till(case)], **options}
+
+
+def _disabled(enabled: Any) -> Options:
+    return with_tools(lambda case: pay_of(case, is_enabled=enabled), slow_of)
+
+
+FINISHED = {
     "nothing": changed(same, same),
-    "prompt": changed(same, lambda _: {"instructions": "Help better."}),
-    "tools": changed(same, lambda case: {"tools": [slow_of(case), pay_of(case), pay_of(case, "refund")]}),
-    "signature": changed(same, _signature),
-    "output type added": changed(same, lambda _: {"output_type": Report}, replies({"total": 3})),
-    "output type removed": changed(lambda _: {"output_type": Report}, same, replies({"total": 3})),
+    "prompt": changed(same, given(instructions="Help better.")),
+    "context": changed(same, given(instructions="For {{ $ctx.user.name }}."), context={"user": "aiko"}),
+    "model": changed(same, lambda case: {"model": case.server.bundle("gpt-second")}),
+    "settings": changed(same, given(model_settings=ModelSettings(temperature=0))),
+    "output type added": changed(same, given(output_type=Report), replies({"total": 3})),
+    "output type removed": changed(given(output_type=Report), same, replies({"total": 3})),
     "output type changed": changed(
-        lambda _: {"output_type": Report}, lambda _: {"output_type": Note}, replies({"text": "t"})
+        given(output_type=Report), given(output_type=Note), replies({"text": "t"})
     ),
+    "output type streamed": changed(same, given(output_type=Report), replies({"total": 3}), begin=_streamed),
     "output mode": changed(
-        lambda _: {"output_type": Report, "output_mode": "tool"},
-        lambda _: {"output_type": Report, "output_mode": "prompt"},
+        given(output_type=Report, output_mode="tool"),
+        given(output_type=Report, output_mode="prompt"),
         replies('{"total": 3}'),
     ),
-    "model": changed(same, lambda case: {"model": case.server.bundle("gpt-second")}),
-    "settings": changed(same, lambda _: {"model_settings": ModelSettings(temperature=0)}),
+    "tools added": changed(same, with_tools(slow_of, lambda case: pay_of(case, "give"), pay_of)),
+    "signature": changed(same, with_tools(_other_signature, slow_of)),
+    "tool removed": changed(same, with_tools(slow_of)),
+    "tool renamed": changed(same, with_tools(lambda case: pay_of(case, "pay_v2"), slow_of)),
+    "tool disabled": changed(same, _disabled(enabled=False)),
+    "tool disabled by a function": changed(same, _disabled(lambda *_: False)),
+    "server away": changed(_at_till(on_mcp_failure="continue"), _at_till(on_mcp_failure="continue")),
+    "fallback removed": changed(
+        _with_fallback, lambda case: {"model": case.server.bundle("gpt-first")}, _fallback_reply
+    ),
     "retry added": changed(
-        lambda case: {"tools": [_failing(case), slow_of(case)]},
-        lambda case: {
-            "tools": [_failing(case), slow_of(case)],
-            "middleware": [Retry(tools=["pay"], initial_delay=0)],
-        },
+        with_tools(_failing, slow_of), with_tools(_failing, slow_of, middleware=[_retry()])
     ),
+    "middleware asks once": changed(given(middleware=[Twice()]), same),
+    "middleware answers": changed(same, given(middleware=[Dry()])),
+    "once finished": changed(same, given(middleware=[Durable(once=["pay"])])),
+    "no longer once": changed(given(middleware=[Durable(once=["slow"])]), same),
+    "subagent": inner("payer", "payer", kind="Task"),
+    "agent as tool": inner("payer", "payer", kind="ask"),
+    "hand-off": inner("payer", "payer", kind="transfer"),
+}
+"""Cases that end, with each effect under one key. A call that was in flight is made again."""
+
+PARKED = {
+    "approval added": (changed(same, given(middleware=[Approve("pay")])), "asks for approval of a call"),
+    "own approval added": (
+        changed(same, with_tools(lambda case: pay_of(case, needs_approval=True), slow_of)),
+        "asks for approval of a call",
+    ),
+    "middleware asks twice": (changed(same, given(middleware=[Twice()])), "would ask anew"),
+    "tool in flight renamed": (
+        changed(same, with_tools(pay_of, lambda case: slow_of(case, "slow_v2"))),
+        "has no tool or hand-off 'slow' any more",
+    ),
+    "server away": (changed(_at_till(), _at_till()), "cannot follow what was done before"),
+    "subagent renamed": (inner("payer", "new_payer", kind="Task"), "has ended the call without"),
+    "agent as tool renamed": (inner("payer", "new_payer", kind="ask"), "would ask anew"),
+    "hand-off renamed": (
+        inner("payer", "new_payer", kind="transfer"),
+        "no tool or hand-off 'transfer_to_payer'",
+    ),
+    "hand-off removed": (inner("payer", None, kind="transfer"), "no tool or hand-off 'transfer_to_payer'"),
+}
+"""Cases in which the new program cannot go on, each with the reason."""
+
+OTHERS = {
     "retry removed": changed(
-        lambda case: {
-            "tools": [_retried(case), slow_of(case)],
-            "middleware": [Retry(tools=["pay"], initial_delay=0)],
-        },
-        lambda case: {"tools": [_retried(case), slow_of(case)]},
+        with_tools(_failing_once, slow_of, middleware=[_retry()]), with_tools(_failing_once, slow_of)
     ),
-    "asks once": changed(lambda _: {"middleware": [Twice()]}, same),
-    "asks twice": changed(same, lambda _: {"middleware": [Twice()]}),
-    "no longer dry": changed(lambda _: {"middleware": [Dry()]}, same),
-    "rules": changed(same, lambda _: {"middleware": []}, context={}),
-    "approval": changed(same, lambda _: {"middleware": [Approve("pay")]}),
-    "own approval": changed(same, lambda case: {"tools": [pay_of(case, needs_approval=True), slow_of(case)]}),
-    "tool removed": changed(same, lambda case: {"tools": [slow_of(case)]}),
-    "tool renamed": changed(same, lambda case: {"tools": [pay_of(case, "pay_v2"), slow_of(case)]}),
-    "tool disabled": changed(same, lambda case: {"tools": [pay_of(case, is_enabled=False), slow_of(case)]}),
-    "tool disabled by a function": changed(
-        same, lambda case: {"tools": [pay_of(case, is_enabled=lambda *_: False), slow_of(case)]}
-    ),
-    "tool in flight renamed": changed(same, lambda case: {"tools": [pay_of(case), slow_of(case, "slow_v2")]}),
-    "once in flight": changed(same, lambda _: {"middleware": [Durable(once=["slow"])]}),
-    "once finished": changed(same, lambda _: {"middleware": [Durable(once=["pay"])]}),
-    "no longer once": changed(lambda _: {"middleware": [Durable(once=["slow"])]}, same),
-    "subagent renamed": Case(_nested("payer"), _nested_reply),
-    "hand-off renamed": Case(_hands_over("payer", "new_payer"), _handoff_reply),
-    "hand-off removed": Case(_hands_over("payer", None), _handoff_reply),
+    "no longer dry": changed(given(middleware=[Dry()]), same),
+    "once in flight": changed(same, given(middleware=[Durable(once=["slow"])])),
+    "rules": changed(same, with_tools(slow_of, middleware=[deny])),
 }
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _made(tmp_path_factory: pytest.TempPathFactory) -> None:
-    revive(tmp_path_factory.mktemp("changes"), CASES)
+    parked = {f"{name}, parked": case for name, (case, _) in PARKED.items()}
+    revive(tmp_path_factory.mktemp("changes"), {**FINISHED, **parked, **OTHERS})
 
 
-@pytest.mark.parametrize("name", list(CASES))
-def test_show(name: str) -> None:
-    case = CASES[name]
-    print(name, "|", case.status, case.error, case.effects, case.keys, case.outcome and case.outcome.output)
-    print("   ", case.raised, case.requests[1] and results(case.requests[1][-1]))
+def keys(case: Case, what: str) -> int:
+    """Return how many keys an effect was had under."""
+    return len({key for effect, key in case.keys if effect == what})
+
+
+@pytest.mark.parametrize("name", list(FINISHED))
+def test_what_was_done_is_used_as_it_is(name: str) -> None:
+    case = FINISHED[name]
+    assert (case.status, case.error) == ("finished", None)
+    assert case.effects == ["pay 3", "slow", "slow"]
+    assert keys(case, "pay 3") == keys(case, "slow") == 1
+
+
+@pytest.mark.parametrize("name", list(PARKED))
+def test_a_program_that_cannot_use_what_was_done_parks_the_run(name: str) -> None:
+    case, reason = PARKED[name]
+    assert case.status == "parked"
+    assert "[E155]" in (case.error or "")
+    assert reason in (case.error or "")
+    assert case.effects.count("pay 3") == 1
+    assert keys(case, "pay 3") == keys(case, "slow") == 1
+
+
+def test_the_last_try_counts_without_the_middleware_that_has_tried_again() -> None:
+    case = OTHERS["retry removed"]
+    assert case.effects == ["pay 3", "pay 3", "slow", "slow"]
+    assert case.answers == ["paid 3", "waited"]
+    assert keys(case, "pay 3") == 1
+
+
+def test_what_a_middleware_has_answered_is_not_made_without_it() -> None:
+    case = OTHERS["no longer dry"]
+    assert case.effects == ["slow", "slow"]
+    assert case.answers == ["paid nothing", "waited"]
+
+
+def test_a_call_in_flight_of_a_tool_that_is_once_now_is_not_made_again() -> None:
+    case = OTHERS["once in flight"]
+    assert case.status == "failed"
+    assert "[E153] The tool 'slow'" in (case.error or "")
+    assert case.effects == ["pay 3", "slow"]
+
+
+def test_a_finished_call_of_a_gone_tool_obeys_the_rules_of_now() -> None:
+    case = OTHERS["rules"]
+    assert "[E8] Tool is not allowed: pay" in case.answers[0]
+    assert case.effects == ["pay 3", "slow", "slow"]

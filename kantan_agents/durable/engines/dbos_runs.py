@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 import uuid
 import weakref
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Final
 
@@ -131,6 +132,17 @@ class DBOSRuns:
         agent = agent_in(_engine_run(row).stored)
         # What cannot be read belongs to nobody: this process takes it, and sets it aside with the reason.
         return _give_to_others(row, resumed_queue(agent) if agent else self._own_queue)
+
+    def agents_waited_for(self) -> Mapping[str, int]:
+        """Return how many runs wait until a process with their agent takes them, by agent."""
+        begin = resumed_queue("")
+        queues = [queue.name for queue in self._client().list_queues() if queue.name.startswith(begin)]
+        if not queues:
+            return {}
+        rows = self._client().list_workflows(
+            status=["ENQUEUED"], queue_name=queues, name=WORKFLOW, load_input=False, load_output=False
+        )
+        return Counter((row.queue_name or "").removeprefix(begin) for row in rows)
 
     def cancel(self, run_id: str) -> None:
         """Let nobody begin or go on with a run."""

@@ -149,6 +149,10 @@ class Engine(Protocol):
         """Give a run of this process to any process, if it has not ended."""
         ...
 
+    def agents_waited_for(self) -> Mapping[str, int]:
+        """Return how many runs wait until a process with their agent takes them, by agent."""
+        ...
+
     def cancel(self, run_id: str) -> None:
         """Let nobody begin or go on with a run."""
         ...

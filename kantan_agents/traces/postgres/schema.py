@@ -13,7 +13,7 @@ from typing import Final
 from kantan_agents.support.log import get_logger
 from kantan_agents.traces.figure_tables import CHANGED
 from kantan_agents.traces.figure_tables import TABLES as FIGURE_TABLES
-from kantan_agents.traces.postgres.connection import ServerConnection
+from kantan_agents.traces.postgres.connection import BEGIN_WRITING, ServerConnection
 from kantan_agents.traces.postgres.functions import FUNCTIONS
 from kantan_agents.traces.postgres.server_error import ServerError
 from kantan_agents.traces.record_tables import STATEMENTS as RECORDS
@@ -139,7 +139,7 @@ def migrate(connection: ServerConnection, *, adopt: bool, search_index: bool = T
     if found == VERSION:
         return
     is_new = False
-    connection.native("BEGIN")
+    connection.native(BEGIN_WRITING)
     try:
         connection.native(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})")
         found = version_of(connection)  # another process may have been first
