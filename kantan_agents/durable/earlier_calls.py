@@ -15,16 +15,20 @@ ONCE: Final = "once"
 """In the body of an answer: the tools that could be called only once when it was given."""
 
 
+UNKNOWN: Final = "unknown"
+"""In the body of an answer: the names in its calls that no tool and no hand-off had when it was given."""
+
+
 class _Called(NamedTuple):
     """A call in an answer of this attempt.
 
     Attributes:
         arguments: Its arguments.
-        once: The tools that could be called only once at the time of the answer; None if the answer is new.
+        answer: The body of the stored answer; None if the answer is new.
     """
 
     arguments: str
-    once: Collection[str] | None
+    answer: Mapping[str, Any] | None
 
 
 class EarlierCalls:
@@ -46,17 +50,20 @@ class EarlierCalls:
         """Note the calls of an answer: of a new one, or of the stored one with this body."""
         if self._execution.attempt == 1:
             return
-        once = None if stored is None else stored.get(ONCE, ())
         for item in output:
             given = item if isinstance(item, Mapping) else vars(item)
             if given.get("call_id"):
-                called = _Called(str(given.get("arguments") or ""), once)
-                self._called[inside, given["call_id"]] = called
+                self._called[inside, given["call_id"]] = _Called(str(given.get("arguments") or ""), stored)
 
-    def stored_call(self, call: ToolCall) -> _Called | None:
-        """Return a call as a stored answer has it; None if it is in none."""
+    def arguments_of(self, call: ToolCall) -> str:
+        """Return the arguments of a call as the answer has it; empty if no answer of this attempt has it."""
         called = self._called.get((call.inside, call.call_id))
-        return None if called is None or called.once is None else called
+        return "" if called is None else called.arguments
+
+    def may_have_been_made(self, call: ToolCall) -> bool:
+        """Return whether an earlier attempt may have made a call whose result is not stored."""
+        answer = self._called.get((call.inside, call.call_id), _Called("", None)).answer
+        return answer is not None and INSIDE in answer and call.name not in answer.get(UNKNOWN, ())
 
     def may_have_begun(self, call: ToolCall, step: str) -> bool:
         """Return whether an earlier attempt may have begun a call of a tool in ``once``."""
@@ -67,10 +74,10 @@ class EarlierCalls:
         called = self._called.get((call.inside, call.call_id))
         if called is None:  # a person has approved it, and the run has begun with it
             noted: Collection[str] = (self._execution.known(self._run_id, ONCE) or {}).get("names", ())
-        elif called.once is None:
+        elif called.answer is None:
             return False
         else:
-            noted = called.once
+            noted = called.answer.get(ONCE, ())
         return call.name not in noted  # it could be called more than once then, and its begin was not stored
 
     def latest(self, step: str) -> dict[str, Any] | None:

@@ -14,7 +14,7 @@ from kantan_agents.agent.bridge.model_answers import with_output
 from kantan_agents.agent.bridge.recorded_answers import model_response, stream_events
 from kantan_agents.core.interception import ModelCall
 from kantan_agents.core.pipeline import Run
-from kantan_agents.durable.earlier_calls import INSIDE, ONCE
+from kantan_agents.durable.earlier_calls import INSIDE, ONCE, UNKNOWN
 from kantan_agents.durable.execution import Execution
 from kantan_agents.durable.step_bodies import answer_body, answer_of, error_body
 from kantan_agents.durable.tool_journal import ToolJournal
@@ -146,6 +146,7 @@ class Journal(ToolJournal):
             "final_tool": final,
             "failed": failed,
             ONCE: sorted(once),
+            UNKNOWN: _unknown_names(request, answer),
         }
         body |= {name: value for name, value in further.items() if value}
         await self.keep(step, body if call.internal else {**body, INSIDE: inside})
@@ -171,6 +172,13 @@ def _name_of(model: Any) -> str:
 
 def _has_fallback(call: ModelCall) -> bool:
     return any(isinstance(getattr(layer, "__self__", None), Fallback) for layer in call.run.model_calls)
+
+
+def _unknown_names(request: Request, answer: ModelResponse) -> list[str]:
+    """Return the names in calls of an answer that the model was not offered."""
+    called = {item.name for item in answer.output if getattr(item, "type", None) == "function_call"}
+    offered = {getattr(tool, "qualified_name", tool.name) for tool in request.tools}
+    return sorted(called - offered - {handoff.tool_name for handoff in request.handoffs})
 
 
 def _final_tool_of(kept: dict[str, Any], request: Request) -> str | None:

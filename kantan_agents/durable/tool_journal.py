@@ -174,10 +174,9 @@ class ToolJournal:
         """
         self._place(call)
         step = self._step_of_tool(call)
-        kept, stored = self._earlier.latest(step), self._earlier.stored_call(call)
-        if stored is not None:
-            call.arguments = stored.arguments
-        if kept is None and stored is not None:
+        call.arguments = self._earlier.arguments_of(call)
+        kept = self._earlier.latest(step)
+        if kept is None and self._earlier.may_have_been_made(call):
             reason = (
                 f"the agent {call.agent!r} has no tool or hand-off {call.name!r} any more, and what the call "
                 "has done is not known. Start a worker that has it, then resume the run"
