@@ -165,7 +165,8 @@ class DBOSRuns:
         """Return the runs of these ids, newest first."""
         if not run_ids:
             return []
-        rows = self._client().list_workflows(workflow_ids=list(run_ids), name=WORKFLOW, sort_desc=True)
+        rows = self._client().list_workflows(workflow_ids=list(run_ids), name=WORKFLOW)
+        rows.sort(key=lambda row: row.created_at or 0, reverse=True)  # by id, DBOS finds them in any order
         return [_engine_run(row) for row in rows]
 
     def runs(
