@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
+from kantan_agents.agent.running.identity import InnerIdentities
 from kantan_agents.core.interception import ToolCall
 from kantan_agents.durable.execution import Execution
 
@@ -13,8 +14,6 @@ INSIDE: Final = "inside"
 library and of middleware, are not compared with what the program does."""
 ONCE: Final = "once"
 """In the body of an answer: the tools that could be called only once when it was given."""
-
-
 UNKNOWN: Final = "unknown"
 """In the body of an answer: the names in its calls that no tool and no hand-off had when it was given."""
 
@@ -45,11 +44,13 @@ class EarlierCalls:
         self._execution = execution
         self._run_id = run_id
         self._called: dict[tuple[str, str], _Called] = {}
+        self._places: set[str] = set()
 
     def note(self, inside: str, output: Iterable[Any], stored: Mapping[str, Any] | None = None) -> None:
         """Note the calls of an answer: of a new one, or of the stored one with this body."""
         if self._execution.attempt == 1:
             return
+        self._places.add(inside)
         for item in output:
             given = item if isinstance(item, Mapping) else vars(item)
             if given.get("call_id"):
@@ -97,15 +98,16 @@ class EarlierCalls:
         bodies = self._execution.unused(self._run_id)
         return any(body[INSIDE] == inside and (of_calls or "output" in body) for body in bodies)
 
-    def has_more_inside(self, path: str, run_id_of: Callable[[int], str]) -> bool:
-        """Return whether steps are still to come that were made inside a call which has ended now.
+    def has_more_inside(self, path: str, inner: InnerIdentities) -> bool:
+        """Return whether an agent was at work inside a call that has ended now without asking it.
 
         Args:
             path: The path of the call.
-            run_id_of: Returns the id of the run of a number that the call has begun.
+            inner: The runs that the call has begun.
         """
         begins = (f"{path}/", f"{path}~")
-        if any(body[INSIDE].startswith(begins) for body in self._execution.unused(self._run_id)):
+        places = {body[INSIDE] for body in self._execution.unused(self._run_id)}
+        if any(place.startswith(begins) for place in places - self._places):
             return True
         runs = self._execution.unused_runs()
-        return any(run_id_of(number) in runs for number in range(1, len(runs) + 1))
+        return any(inner.id_of(inner.begun + number) in runs for number in range(1, len(runs) + 1))

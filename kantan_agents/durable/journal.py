@@ -176,7 +176,8 @@ def _has_fallback(call: ModelCall) -> bool:
 
 def _unknown_names(request: Request, answer: ModelResponse) -> list[str]:
     """Return the names in calls of an answer that the model was not offered."""
-    called = {item.name for item in answer.output if getattr(item, "type", None) == "function_call"}
+    items: list[Any] = answer.output
+    called = {item.name for item in items if getattr(item, "type", None) == "function_call"}
     offered = {getattr(tool, "qualified_name", tool.name) for tool in request.tools}
     return sorted(called - offered - {handoff.tool_name for handoff in request.handoffs})
 

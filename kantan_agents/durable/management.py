@@ -93,7 +93,8 @@ class Management(OpenDatabase):
         seen: set[str] = set()  # a run that begins meanwhile moves all others to a later place
         while True:
             count, runs = page(size, offset)
-            yield from self._shown([run for run in runs if run.run_id not in seen])
+            shown = self._shown([run for run in runs if run.run_id not in seen])
+            yield from sorted(shown, key=_age, reverse=True)
             if count < size:
                 return
             seen |= {run.run_id for run in runs}
@@ -409,8 +410,9 @@ _HAS = {
 }
 
 
-def _age(run: DurableRun) -> datetime:
-    return run.created_at or datetime.min.replace(tzinfo=timezone.utc)
+def _age(run: DurableRun) -> tuple[float, str]:
+    # Some databases count the seconds only.
+    return (0.0 if run.created_at is None else run.created_at.timestamp(), run.run_id)
 
 
 def _durable_run(run: EngineRun, reason: str | None, waited: str | None) -> DurableRun:

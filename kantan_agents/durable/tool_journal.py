@@ -128,13 +128,17 @@ class ToolJournal:
             await self.start(step)
         else:
             await self._execution.check()
+        # The runs that it starts have the same ids in each process, so that their calls are found again.
+        inner = InnerIdentities(
+            lambda number: inner_id(self._run.id, step if number == 1 else f"{step}#{number}")
+        )
         try:
-            result = await self._made(step, made)
+            result = await self._made(inner, made)
         except Exception as error:
             if not isinstance(error, KantanAgentsError) or error.code != "E157":
-                await self._keep_ended(call, step, error_body(error))
+                await self._keep_ended(call, step, error_body(error), inner)
             raise
-        await self._keep_ended(call, step, result_body(result))
+        await self._keep_ended(call, step, result_body(result), inner)
         return result
 
     def _kept_result(self, call: ToolCall, step: str, tries: int) -> dict[str, Any] | None:
@@ -147,8 +151,10 @@ class ToolJournal:
                 kept = {"result": _UNKNOWN}
         return kept
 
-    async def _keep_ended(self, call: ToolCall, step: str, body: dict[str, Any]) -> None:
-        if self._earlier.has_more_inside(call.path, lambda number: self._inner_id(step, number)):
+    async def _keep_ended(
+        self, call: ToolCall, step: str, body: dict[str, Any], inner: InnerIdentities
+    ) -> None:
+        if self._earlier.has_more_inside(call.path, inner):
             reason = (
                 "this version of the program has ended the call without what an earlier one has done inside "
                 "it. Start a worker with the version that has begun the run, then resume it"
@@ -203,9 +209,6 @@ class ToolJournal:
         refused = error_body(call.refusal)["error"]
         await self._keep_call(call, step, {**result_body(result), "refused": refused})
 
-    def _inner_id(self, step: str, number: int) -> str:
-        return inner_id(self._run.id, step if number == 1 else f"{step}#{number}")
-
     def check_waiting(self, calls: Iterable[Any]) -> None:
         """Check that no call waits for approval that an earlier attempt has made."""
         for item in calls:
@@ -219,10 +222,8 @@ class ToolJournal:
     def _step_of_tool(self, call: ToolCall) -> str:
         return f"tool/{call.name}/{call.path}"
 
-    async def _made(self, step: str, made: Callable[[], Awaitable[Any]]) -> Any:
-        # The runs that it starts have the same ids in each process, so that their calls are found again.
-        identities = InnerIdentities(lambda number: self._inner_id(step, number))
-        token = next_identity.set(identities)
+    async def _made(self, inner: InnerIdentities, made: Callable[[], Awaitable[Any]]) -> Any:
+        token = next_identity.set(inner)
         try:
             return await made()
         except SystemExit as error:

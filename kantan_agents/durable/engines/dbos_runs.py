@@ -162,11 +162,10 @@ class DBOSRuns:
         return found[0] if found else None
 
     def these(self, run_ids: Sequence[str]) -> Sequence[EngineRun]:
-        """Return the runs of these ids, newest first."""
+        """Return the runs of these ids."""
         if not run_ids:
             return []
         rows = self._client().list_workflows(workflow_ids=list(run_ids), name=WORKFLOW)
-        rows.sort(key=lambda row: row.created_at or 0, reverse=True)  # by id, DBOS finds them in any order
         return [_engine_run(row) for row in rows]
 
     def runs(

@@ -174,7 +174,7 @@ class Engine(Protocol):
         ...
 
     def these(self, run_ids: Sequence[str]) -> Sequence[EngineRun]:
-        """Return the runs of these ids, newest first."""
+        """Return the runs of these ids."""
         ...
 
     def forget_firings(self, moment: datetime) -> None:
