@@ -171,7 +171,7 @@ def test_a_writer_that_is_stopped_in_a_transaction_holds_up_the_others_for_a_whi
 ) -> None:
     beginning = connection._BEGINNINGS["BEGIN IMMEDIATE"]
     assert "idle_in_transaction_session_timeout = '60s'" in beginning
-    monkeypatch.setitem(connection._BEGINNINGS, "BEGIN IMMEDIATE", beginning.replace("60s", "50ms"))  # type: ignore[misc]
+    monkeypatch.setitem(connection._BEGINNINGS, "BEGIN IMMEDIATE", beginning.replace("60s", "50ms"))
     url = as_url(postgres_traces_url)
     with (
         closing(connection.connect(url, wait=20)) as stopped,
