@@ -1,4 +1,4 @@
-"""``EarlierCalls``: what earlier attempts have stored of one run, as a later attempt comes to each call."""
+"""``EarlierCalls``: what earlier attempts have stored of one run, for the attempt that goes on with it."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class Execution:
         return self._known.get((run_id, step))
 
     def unused(self, run_id: str) -> list[dict[str, Any]]:
-        """Return the steps of a run that earlier attempts have stored, and this one has not come to."""
+        """Return the steps of a run that earlier attempts have stored, and this one has not used."""
         return [body for (of, _), body in self._unused.items() if of == run_id] if self._unused else []
 
     def unused_runs(self) -> set[str]:

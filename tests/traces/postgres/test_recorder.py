@@ -152,7 +152,7 @@ def test_a_user_that_may_only_read_can_search(reader: str) -> None:
     assert names(store) == ["seen"]
 
 
-def test_a_user_without_rights_is_told_which(reader: str, postgres_url: str) -> None:
+def test_an_error_names_the_right_that_a_user_lacks(reader: str, postgres_url: str) -> None:
     role = urlsplit(reader).username
     execute(postgres_url, "REVOKE USAGE ON SCHEMA public FROM PUBLIC")
     with pytest.raises(TraceDatabaseError, match=rf'GRANT USAGE ON SCHEMA "public" TO "{role}"'):
