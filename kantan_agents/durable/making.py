@@ -24,7 +24,6 @@ from kantan_agents.durable.session import DurableSession, check_session
 from kantan_agents.durable.stored_run import stored_run
 from kantan_agents.durable.waiting import store_waiting
 from kantan_agents.errors import (
-    ApprovalStateError,
     DurableDatabaseError,
     DurableNotStartedError,
     KantanAgentsError,
@@ -209,8 +208,6 @@ class Making(Management):
 
 def _may_pass_elsewhere(execution: Execution, error: BaseException) -> bool:
     """Return whether an error is about what was done before, for which this program lacks something."""
-    if isinstance(error, ApprovalStateError):
-        return True
     if execution.attempt == 1 or execution.has_asked:
         return False
     is_of_sdk = isinstance(error, ModelBehaviorError) and not isinstance(error, KantanAgentsError)

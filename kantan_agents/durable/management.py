@@ -313,11 +313,12 @@ class Management(OpenDatabase):
         return await self._in_thread(prune)
 
     def _kept(self, run_ids: Sequence[str]) -> set[str]:
-        """Return those of these runs that wait, are parked, or whose next run has not ended."""
+        """Return those of these runs that wait, are parked, or whose next run may go on."""
         kept = set(self._steps.reasons(run_ids))
         for run_id, next_id in self._approvals.waited_among(run_ids).items():
             following = None if next_id in (None, CLOSED) else self._engine.find(next_id)
-            if next_id is None or (following is not None and following.status not in _ENDED):
+            # A run that was cancelled or parked needs it to be resumed.
+            if next_id is None or (following is not None and following.status not in ("finished", "failed")):
                 kept.add(run_id)
         return kept
 

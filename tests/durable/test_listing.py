@@ -18,7 +18,7 @@ from kantan_agents.durable.stored_run import StoredRun
 from kantan_agents.errors import ApprovalAnswerError, RunMovedError
 from kantan_agents.middleware import Approve
 from kantan_agents.testing import OfflineServer, RecordedRequest, function_call
-from tests.durable.revival import results
+from tests.durable.revival import opened, results
 
 
 def _reply(request: RecordedRequest) -> Any:
@@ -94,6 +94,27 @@ def test_a_run_that_is_cancelled_while_it_waits_can_wait_again(any_url: str) -> 
     _made(any_url, use)
 
 
+def test_an_approved_run_that_cannot_be_read_here_is_parked(file_url: str) -> None:
+    async def use(runs: DurableRuns, agent: Agent[Any]) -> None:
+        await agent.run_async("Pay.")
+        [run] = await runs.list_runs(status="waiting")
+        with opened(file_url) as connection:  # as if another version of the SDK had written it
+            connection.execute("UPDATE kantan_agents_durable_waiting SET state = 'other'")
+        await runs.approve(run.run_id, by="aiko")
+        await _until(lambda: runs.list_runs(status="parked"))
+        [parked] = await runs.list_runs(status="parked")
+        assert "[E155]" in (parked.error or "")
+        assert "[E85]" in (parked.error or "")
+        assert await runs.list_runs(status="failed") == []
+        assert await runs.prune(older_than=timedelta(0)) == 0  # also the run that has waited is needed
+        await runs.cancel(parked.run_id)
+        assert [one.run_id for one in await runs.list_runs(status="cancelled")] == [parked.run_id]
+        assert await runs.prune(older_than=timedelta(0)) == 1
+        assert await runs.prune(older_than=timedelta(0)) == 1
+
+    _made(file_url, use)
+
+
 def test_a_limit_counts_the_runs_of_the_status(file_url: str) -> None:
     async def use(runs: DurableRuns, agent: Agent[Any]) -> None:
         await agent.run_async("plain")
@@ -136,6 +157,8 @@ def test_what_a_schedule_has_queued_is_deleted_with_its_firings(file_url: str) -
         assert await runs.prune(older_than=timedelta(0)) > 0
         while await asyncio.to_thread(firings):  # one may just be ending
             await runs.prune(older_than=timedelta(0))
+        with opened(file_url) as connection:
+            assert connection.execute("SELECT COUNT(*) FROM workflow_input").fetchone() == (0,)
 
     _made(file_url, use, queues={"jobs": Limits()})
 
