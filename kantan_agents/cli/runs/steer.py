@@ -34,7 +34,7 @@ def resume_run(database: str, application: str, run_id: str, *, queue: str | Non
 
     async def resume(runs: Any) -> str:
         await runs.resume(run_id, queue=queue)
-        return (await runs.get(run_id)).status
+        return str((await runs.get(run_id)).status)
 
     status = with_runs(database, resume, application)
     typer.echo(one_line(f"{run_id}: {'waits for people' if status == 'waiting' else 'queued'} again"))
