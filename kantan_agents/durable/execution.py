@@ -14,7 +14,7 @@ import anyio.to_thread
 from kantan_agents.durable.patience import patiently
 from kantan_agents.durable.step_bodies import dump, load
 from kantan_agents.durable.storage.steps import BegunAttempt, StepStore
-from kantan_agents.errors import DurableDatabaseError, RunMovedError
+from kantan_agents.errors import DurableDatabaseError, RunMovedError, StoredStepError
 
 
 class Execution:
@@ -29,6 +29,8 @@ class Execution:
         task: The task that makes the run.
         is_lost: Whether the run does not belong to this attempt any more.
         failure: Why it cannot be stored any more, if that is so. The run goes on when the database is back.
+        unusable: Why this program cannot go on with what is stored, if that is so. Another one may.
+        has_asked: Whether this attempt has asked a model, and not only used stored answers.
         once: Names of the tools whose calls may be made only once.
         is_open: Whether the run has not ended yet.
         outcome: How it has ended, as JSON text.
@@ -47,6 +49,8 @@ class Execution:
         self.task: asyncio.Task[Any] | None = None
         self.is_lost = False
         self.failure: DurableDatabaseError | None = None
+        self.unusable: StoredStepError | None = None
+        self.has_asked = False
         self.is_open = False
         self.outcome = ""
         self.queue: str | None = None
@@ -54,6 +58,7 @@ class Execution:
         self.is_begun_here = True
         self._steps = steps
         self._known: dict[tuple[str, str], dict[str, Any] | None] = {}
+        self._unused: dict[tuple[str, str], dict[str, Any]] = {}
 
     async def begin(self) -> None:
         """Take the run over from earlier attempts, and read what they have stored.
@@ -66,7 +71,9 @@ class Execution:
             begun = self._steps.begin(self.root_id, self.id)
             # All before the run goes on, so that none of its calls is made if another one cannot be read.
             for (run_id, step), text in begun.steps.items():
-                self._known[run_id, step] = None if text is None else load(run_id, step, text)
+                body = self._known[run_id, step] = None if text is None else load(run_id, step, text)
+                if body is not None and "inside" in body:
+                    self._unused[run_id, step] = body
             return begun
 
         self.task, self.is_open = asyncio.current_task(), True
@@ -80,7 +87,16 @@ class Execution:
 
     def known(self, run_id: str, step: str) -> dict[str, Any] | None:
         """Return what an earlier attempt has stored of a step; None if it has not ended."""
+        self._unused.pop((run_id, step), None)
         return self._known.get((run_id, step))
+
+    def unused(self, run_id: str) -> list[dict[str, Any]]:
+        """Return the steps of a run that earlier attempts have stored, and this one has not used."""
+        return [body for (of, _), body in self._unused.items() if of == run_id] if self._unused else []
+
+    def unused_runs(self) -> set[str]:
+        """Return the runs that have such steps."""
+        return {run_id for run_id, _ in self._unused}
 
     def all_known(self, run_id: str) -> list[dict[str, Any]]:
         """Return what earlier attempts have stored of all steps of a run."""
@@ -111,16 +127,27 @@ class Execution:
 
         Raises:
             RunMovedError: E157, the run does not belong to this attempt any more.
+            StoredStepError: E155, this program cannot go on with the run.
         """
+        self._check(is_ours=True)
         text = dump(body)
         with anyio.CancelScope(shield=True):
             is_ours = await self.call(lambda: self._steps.finish(self.root_id, self.id, run_id, step, text))
         self._check(is_ours)
 
     def _check(self, is_ours: bool) -> None:
+        if self.unusable is not None:
+            raise self.unusable
         if not is_ours:
             self.lose()
             raise RunMovedError(run_id=self.root_id, reason=MOVED)
+
+    def give_up(self, step: str, reason: str) -> StoredStepError:
+        """End this attempt, as this program cannot go on with what is stored; return the error."""
+        if self.unusable is None:
+            self.unusable = StoredStepError(run_id=self.root_id, step=step, reason=reason)
+            self.lose()
+        return self.unusable
 
     async def call(self, function: Callable[[], Any]) -> Any:
         """Call a function of the database, which changes nothing if it is called again."""

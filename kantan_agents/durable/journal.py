@@ -2,56 +2,42 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import aclosing, contextmanager
 from typing import Any
 
-import agents
 from agents import ModelResponse
 
 from kantan_agents.agent.bridge.model_answers import answer_of as answer_of_stream
 from kantan_agents.agent.bridge.model_answers import with_output
 from kantan_agents.agent.bridge.recorded_answers import model_response, stream_events
-from kantan_agents.agent.running.identity import InnerIdentities, next_identity
-from kantan_agents.core.interception import (
-    ModelCall,
-    ToolCall,
-    current_tool_call,
-    end_run_with,
-    redacted_data,
-)
+from kantan_agents.core.interception import ModelCall
 from kantan_agents.core.pipeline import Run
+from kantan_agents.durable.earlier_calls import INSIDE, ONCE, UNKNOWN
 from kantan_agents.durable.execution import Execution
-from kantan_agents.durable.originals import Originals
-from kantan_agents.durable.step_bodies import (
-    answer_body,
-    answer_of,
-    error_body,
-    result_body,
-    stored_result,
-)
-from kantan_agents.errors import KantanAgentsError, ToolOutcomeUnknownError
+from kantan_agents.durable.step_bodies import answer_body, answer_of, error_body
+from kantan_agents.durable.tool_journal import ToolJournal
 from kantan_agents.lab.replay.recorded_results import error_of
+from kantan_agents.middleware.fallback import Fallback
 from kantan_agents.models.origin import origin_of
-from kantan_agents.models.structured.requests.final_tool import is_final_tool
+from kantan_agents.models.structured.requests.final_tool import (
+    final_calls_as_messages,
+    final_tool_name,
+    is_final_tool,
+    without_final_calls,
+)
 from kantan_agents.models.structured.requests.request import Request
-from kantan_agents.support.log import get_logger
 from kantan_agents.traces.capture import RecordedError
-from kantan_agents.traces.replayed import mark_replayed
-
-_log = get_logger("kantan_agents.durable")
 
 _COMPLETED = "response.completed"
 _ITEM = "response.output_item.done"
-_COMMANDS = " commands"
 
 
-class Journal:
+class Journal(ToolJournal):
     """Keeps the calls of one run.
 
-    A step is found again by what it is, not by its place: parallel calls may begin in another order.
+    Of its model calls, only answers are kept: a request that failed is made again, as a retry would do.
 
     Args:
         execution: The execution that the run belongs to.
@@ -59,49 +45,21 @@ class Journal:
     """
 
     def __init__(self, execution: Execution, run: Run) -> None:
-        self._execution = execution
-        self._run = run
+        super().__init__(execution, run)
         self._answers: Counter[str] = Counter()
         self._failed: dict[str, dict[str, Any]] = {}
-        self._calls: Counter[str] = Counter()
-        self._tries: Counter[str] = Counter()
-        self._originals = Originals(run)
-        if execution.attempt > 1:
-            self._originals.learn(execution.all_known(run.id))
-
-    def known(self, step: str) -> dict[str, Any] | None:
-        """Return what an earlier process has stored of a step; None if it has not ended."""
-        return self._execution.known(self._run.id, step)
-
-    def was_begun(self, step: str) -> bool:
-        """Return whether an earlier process has begun a step."""
-        return self._execution.was_begun(self._run.id, step)
-
-    async def start(self, step: str) -> None:
-        """Note that a step begins; otherwise as ``keep``."""
-        await self._execution.start(self._run.id, step)
-
-    async def keep(self, step: str, body: dict[str, Any]) -> dict[str, Any]:
-        """Store what a step has returned, redacted; return what is stored.
-
-        Raises:
-            RunMovedError: E157, the run does not belong to this process any more.
-        """
-        redacted: dict[str, Any] = redacted_data(self._run, body)
-        await self._execution.finish(self._run.id, step, {**redacted, **self._originals.new()})
-        return redacted
-
-    # Model calls. Only answers are kept: a request that failed is made again, as a retry would do.
 
     async def answer(
         self, call: ModelCall, model: Any, request: Request, ask: Callable[[], Awaitable[ModelResponse]]
     ) -> ModelResponse:
         """Return the kept answer to a request, or ask the model and keep its answer."""
         step = self._step_of(call)
-        kept = self._kept_answer(step, model, request)
+        kept = self._kept_answer(call, step, model, request)
         if kept is not None:
-            self._answers[self._caller(call)] += 1
-            return model_response(answer_of(kept), origin_of(model).model or "")
+            answer = model_response(answer_of(kept), origin_of(model).model or "")
+            name = _final_tool_of(kept, request)
+            return answer if name is None else without_final_calls(answer, name)
+        self._check_place(call, step)
         with self._noting_failure(step, model):
             answer = await ask()
         await self._keep_answer(call, step, model, request, answer)
@@ -119,12 +77,14 @@ class Journal:
     ) -> AsyncIterator[Any]:
         """Yield the events of the kept answer, or of the model's; otherwise as ``answer``."""
         step = self._step_of(call)
-        kept = self._kept_answer(step, model, request)
+        kept = self._kept_answer(call, step, model, request)
         if kept is not None:
-            self._answers[self._caller(call)] += 1
-            async for event in stream_events(answer_of(kept), origin_of(model).model or ""):
+            given: AsyncIterator[Any] = stream_events(answer_of(kept), origin_of(model).model or "")
+            name = _final_tool_of(kept, request)
+            async for event in given if name is None else final_calls_as_messages(given, name):
                 yield event
             return
+        self._check_place(call, step)
         items: list[Any] = []
         events: Any = opened()
         async with aclosing(events):
@@ -147,25 +107,49 @@ class Journal:
         agent = f"{call.agent}/internal" if call.internal else call.agent
         return f"{agent}/{self._inside()}".rstrip("/")
 
-    def _kept_answer(self, step: str, model: Any, request: Request) -> dict[str, Any] | None:
+    def _kept_answer(self, call: ModelCall, step: str, model: Any, request: Request) -> dict[str, Any] | None:
         kept = self.known(step)
-        if kept is None or kept["form"] != _form_of(request):
-            return None  # this form was refused before the one that was answered: it is refused again
+        if kept is None:
+            return None
         failed = kept.get("failed", {}).get(_name_of(model))
-        if failed is not None:
+        if failed is not None and _has_fallback(call):
             # Another model has answered for this one, at another price: `Fallback` has to ask that one again.
             raise error_of(RecordedError(**failed))
+        # In whichever form it was asked for: asked again, the model would call the same tools once more.
+        if kept["form"] != _form_of(request) and call._structured is not None:
+            call._structured.slipped()
+        self._answers[self._caller(call)] += 1
+        self._earlier.note(self._inside(), kept["output"], kept)
         return kept
+
+    def _check_place(self, call: ModelCall, step: str) -> None:
+        """Check that no stored answer belongs here, before the model is asked for a new one."""
+        if not call.internal and self._earlier.is_ahead(self._inside(), of_calls=True):
+            reason = (
+                "this version of the program would ask anew what a model has answered before. Start a worker "
+                "with the version that has begun the run, then resume it"
+            )
+            raise self._execution.give_up(step, reason)
+        self._execution.has_asked = True
 
     async def _keep_answer(
         self, call: ModelCall, step: str, model: Any, request: Request, answer: ModelResponse
     ) -> None:
         body = answer_body(answer, _form_of(request))
-        if call._stored is not None:
-            body["from_cache"] = True
+        inside, once = self._inside(), self._execution.once
+        self._earlier.note(inside, answer.output)
+        final = next((tool.name for tool in request.tools if is_final_tool(tool)), None)
         failed = self._failed.pop(step, {})
         failed.pop(_name_of(model), None)  # it has answered in the end
-        await self.keep(step, {**body, "failed": failed} if failed else body)
+        further = {
+            "from_cache": call._stored is not None,
+            "final_tool": final,
+            "failed": failed,
+            ONCE: sorted(once),
+            UNKNOWN: _unknown_names(request, answer),
+        }
+        body |= {name: value for name, value in further.items() if value}
+        await self.keep(step, body if call.internal else {**body, INSIDE: inside})
         self._answers[self._caller(call)] += 1
 
     @contextmanager
@@ -181,111 +165,29 @@ class Journal:
             async for event in events:
                 yield event
 
-    # Tool calls. The rules have allowed them, now and not only when they were made.
-
-    def new_id(self) -> str:
-        """Return an id for a call that no model has made, the same in each process."""
-        self._calls[_COMMANDS] += 1
-        return inner_id(self._run.id, f"command {self._calls[_COMMANDS]}")
-
-    def number(self, call: ToolCall) -> None:
-        """Tell calls with the same id apart: some providers begin anew in each turn."""
-        call.inside = self._inside()
-        key = f"{call.inside}{call.call_id}"
-        call.again = self._calls[key]
-        self._calls[key] += 1
-
-    def _inside(self) -> str:
-        # Agents of the SDK as tools belong to the run. Those of one name may be asked at the same time.
-        outer = current_tool_call.get()
-        if outer is None or outer.run is not self._run:
-            return ""
-        return f"{outer.path}{f'~{outer.tries}' if outer.tries > 1 else ''}/"
-
-    async def tool(self, call: ToolCall, made: Callable[[], Awaitable[Any]]) -> Any:
-        """Return what a call has returned or raised before, or make it and keep that.
-
-        Raises:
-            ToolOutcomeUnknownError: E153, an earlier process has begun it, and it may be made only once.
-        """
-        step = self._step_of_tool(call)
-        self._tries[step] += 1
-        tries = self._tries[step]
-        outer = current_tool_call.get()
-        if outer is not None:
-            outer.tries = tries  # the calls inside this one have places of their own in each try
-        if tries > 1:  # a middleware tries it again: what an earlier try has returned is not its
-            step = f"{step}~{tries}"
-        kept = self.known(step)
-        if kept is not None:
-            mark_replayed(agents.get_current_span())
-            if "refused" in kept:
-                # The model knows so, and may have found another way: not made, though allowed now.
-                call.refusal = error_of(RecordedError(**kept["refused"]))
-            return stored_result(kept, call.tool)
-        if call.name in self._execution.once and self.was_begun(step):
-            error = ToolOutcomeUnknownError(
-                run_id=self._run.id, tool=call.name, call_id=call.call_id, key=call.idempotency_key
-            )
-            end_run_with(self._run, error)
-            raise error
-        # Only for a call that may be made once is it worth a write that it has begun.
-        if call.name in self._execution.once:
-            await self.start(step)
-        else:
-            await self._execution.check()
-        try:
-            result = await self._made(step, made)
-        except Exception as error:
-            if not isinstance(error, KantanAgentsError) or error.code != "E157":
-                await self.keep(step, error_body(error))
-            raise
-        await self.keep(step, result_body(result))
-        return result
-
-    async def refused(self, call: ToolCall, result: Any) -> None:
-        """Keep that the rules have refused a call, unless an earlier process has made it.
-
-        Args:
-            call: The call, with its refusal.
-            result: What the model gets instead of a result.
-        """
-        step = self._step_of_tool(call)
-        if call.refusal is None or self.known(step) is not None:
-            return
-        if self.was_begun(step):
-            _log.warning(
-                "call in flight not made again: refused", run_id=self._run.id, tool=call.name, step=step
-            )
-        await self.keep(step, {**result_body(result), "refused": error_body(call.refusal)["error"]})
-
-    def _step_of_tool(self, call: ToolCall) -> str:
-        return f"tool/{call.name}/{call.path}"
-
-    async def _made(self, step: str, made: Callable[[], Awaitable[Any]]) -> Any:
-        # The runs that it starts have the same ids in each process, so that their calls are found again.
-        identities = InnerIdentities(
-            lambda number: inner_id(self._run.id, step if number == 1 else f"{step}#{number}")
-        )
-        token = next_identity.set(identities)
-        try:
-            return await made()
-        except SystemExit as error:
-            if self._execution.is_begun_here:
-                raise
-            # It would end the event loop that makes the queued runs, and not the process.
-            raise RuntimeError(f"the tool has called sys.exit({error.code!r})") from error
-        finally:
-            next_identity.reset(token)
-
-
-def inner_id(run_id: str, name: str) -> str:
-    """Return the id of a run inside another one: it sorts beside it, and is the same in each process."""
-    return run_id[:12] + hashlib.sha256(f"{run_id}/{name}".encode()).hexdigest()[:20]
-
 
 def _name_of(model: Any) -> str:
     return origin_of(model).model or type(model).__name__
+
+
+def _has_fallback(call: ModelCall) -> bool:
+    return any(isinstance(getattr(layer, "__self__", None), Fallback) for layer in call.run.model_calls)
+
+
+def _unknown_names(request: Request, answer: ModelResponse) -> list[str]:
+    """Return the names in calls of an answer that the model was not offered."""
+    items: list[Any] = answer.output
+    called = {item.name for item in items if getattr(item, "type", None) == "function_call"}
+    offered = {getattr(tool, "qualified_name", tool.name) for tool in request.tools}
+    return sorted(called - offered - {handoff.tool_name for handoff in request.handoffs})
+
+
+def _final_tool_of(kept: dict[str, Any], request: Request) -> str | None:
+    """Return the name of the tool whose call gives the answer, in an answer that was asked for so."""
+    if kept["form"] != "tool":
+        return None
+    own = [tool for tool in request.tools if not is_final_tool(tool)]
+    return str(kept.get("final_tool") or final_tool_name(own, request.handoffs))
 
 
 def _form_of(request: Request) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import anyio
 import anyio.to_thread
+from agents import ModelBehaviorError, RunState
 
 from kantan_agents.core.context import check_context
 from kantan_agents.core.interception import redacted_error
@@ -25,6 +26,8 @@ from kantan_agents.durable.waiting import store_waiting
 from kantan_agents.errors import (
     DurableDatabaseError,
     DurableNotStartedError,
+    KantanAgentsError,
+    MCPServerUnavailableError,
     NotStorableError,
     RunMovedError,
     StoredStepError,
@@ -115,14 +118,19 @@ class Making(Management):
     async def _execute(self, execution: Execution, run: Run, call_next: Next) -> str:
         if not execution.is_open:
             await execution.begin()
-        self._keep(run, Journal(execution, run))
+        journal = Journal(execution, run)
+        self._keep(run, journal)
+        if execution.attempt == 1 and execution.once and isinstance(run.input, RunState):
+            await journal.note_once()
         if execution.attempt > 1:
             record_recovery(run, execution.attempt, execution.stored, execution.elapsed)
             _log.info("run goes on", run_id=run.id, attempt=execution.attempt, steps=execution.stored)
         try:
             with self._overseer.watching(execution):
                 await call_next(run)
-                if getattr(run.result, "interruptions", None):
+                waiting = getattr(run.result, "interruptions", None)
+                if waiting:
+                    journal.check_waiting(waiting)
                     durable = durable_of(run.agent)
                     may_leave_out = durable is not None and durable.reload is not None
                     await store_waiting(run, self._approvals, execution, may_leave_out=may_leave_out)
@@ -146,7 +154,7 @@ class Making(Management):
         token = current_execution.set(execution)
         try:
             await execution.begin()
-            await self._restart.run(execution, stored)
+            await self._go_on(execution, stored)
         except (UnknownDurableAgentError, StoredStepError, NotStorableError) as error:
             await anyio.to_thread.run_sync(self._set_aside, run_id, error)
             raise
@@ -162,12 +170,23 @@ class Making(Management):
                 self._overseer.leave(run_id)
         return execution.outcome
 
+    async def _go_on(self, execution: Execution, stored: str) -> None:
+        try:
+            await self._restart.run(execution, stored)
+        except (Exception, asyncio.CancelledError) as error:
+            if _may_pass_elsewhere(execution, error):
+                execution.give_up("begin", f"this process cannot follow what was done before: {error}")
+            if execution.unusable is None:
+                raise
+        if execution.unusable is not None:  # also where the SDK or a tool has made a text of the error
+            raise execution.unusable
+
     def _set_aside(self, run_id: str, error: Exception) -> None:
-        """Cancel a run that this process cannot make, so that it can be resumed in one that can."""
+        """Park a run that this process cannot make, so that it can be resumed in one that can."""
         self._steps.set_aside(run_id, str(error))  # before a caller can see the cancellation
         self._steps.release(run_id)  # before another process can have resumed it
         self._engine.cancel(run_id)
-        _log.error("durable run cancelled, because it cannot be made here", run_id=run_id, error=str(error))
+        _log.error("durable run parked, because it cannot be made here", run_id=run_id, error=str(error))
 
     async def _cancelled(self, run_id: str) -> None:
         """Let nobody go on with a run whose caller has cancelled it."""
@@ -185,6 +204,14 @@ class Making(Management):
                 "it is not one of the agents= of the DurableRuns that is started, or another of its name is"
             )
             raise DurableNotStartedError(agent=run.agent.name, reason=reason)
+
+
+def _may_pass_elsewhere(execution: Execution, error: BaseException) -> bool:
+    """Return whether an error is about what was done before, for which this program lacks something."""
+    if execution.attempt == 1 or execution.has_asked:
+        return False
+    is_of_sdk = isinstance(error, ModelBehaviorError) and not isinstance(error, KantanAgentsError)
+    return is_of_sdk or isinstance(error, MCPServerUnavailableError)  # such as a call of a shell that is gone
 
 
 def _is_cancelled() -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+import heapq
+import itertools
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from kantan_agents.durable.engines.engine import EngineRun, Job, agent_in, resumed_queue
 from kantan_agents.durable.event_keeper import ENDS
@@ -29,14 +31,17 @@ from kantan_agents.models.whole_text import whole_text
 from kantan_agents.support.log import get_logger
 
 _log = get_logger("kantan_agents.durable")
-T = TypeVar("T")
 
 _POLL_SECONDS = 0.1
 _LAST_LOOKS = 20
 _PRUNED = 500
-_AT_ONCE = 1_000
+_PAGE, _LARGEST_PAGE = 100, 1_000
 _ENDED = ("finished", "failed", "cancelled", "parked")
 STATUSES = ("queued", "running", "waiting", *_ENDED)
+_KNOWN_AS: Mapping[str, tuple[str, ...]] = {"waiting": (), "parked": ("parked", "cancelled")}
+"""The statuses that the engine has for runs of a status, if it has others."""
+Page = tuple[int, Sequence[EngineRun]]
+"""How many runs were found, and those of them that the engine knows."""
 
 
 class Management(OpenDatabase):
@@ -61,17 +66,39 @@ class Management(OpenDatabase):
             reason = f"must be one of {', '.join(STATUSES)}, not {status!r}"
             raise InvalidOptionError(option="status", reason=reason)
 
-        def found() -> list[DurableRun]:
-            if status == "waiting":
-                waiting = self._approvals.waiting(limit)
-                runs = [run for ids in _parts(waiting) for run in self._engine.these(ids)]
-            else:
-                runs = [*self._engine.runs(status, queue, limit)]
-            wanted = [run for run in runs if queue is None or run.queue == queue]
-            shown = [run for part in _parts(wanted) for run in self._shown(part)]
-            return [run for run in shown if status is None or run.status == status]
+        return await self._in_thread(lambda: self._listed(status, queue, limit))
 
-        return await self._in_thread(found)
+    def _listed(self, status: str | None, queue: str | None, limit: int | None) -> list[DurableRun]:
+        known = None if status is None else _KNOWN_AS.get(status, (status,))
+
+        def of_engine(size: int, offset: int) -> Page:
+            runs = self._engine.runs(known, queue, size, offset)
+            return len(runs), runs
+
+        def of_people(size: int, offset: int) -> Page:
+            ids = self._approvals.waiting(size, offset, closed=status == "cancelled")
+            return len(ids), self._engine.these(ids)
+
+        pages = [of_engine] if known is None or known else []
+        pages += [of_people] if status in ("waiting", "cancelled") else []
+        listed = heapq.merge(*(self._paged(page, limit) for page in pages), key=_age, reverse=True)
+        fitting = (
+            run for run in listed if status in (None, run.status) and (queue is None or run.queue == queue)
+        )
+        return list(itertools.islice(fitting, limit))
+
+    def _paged(self, page: Callable[[int, int], Page], limit: int | None) -> Iterator[DurableRun]:
+        """Yield the runs of each page: how many of them have the status is known only then."""
+        size, offset = min(limit or _LARGEST_PAGE, _LARGEST_PAGE), 0
+        seen: set[str] = set()  # a run that begins meanwhile moves all others to a later place
+        while True:
+            count, runs = page(size, offset)
+            shown = self._shown([run for run in runs if run.run_id not in seen])
+            yield from sorted(shown, key=_age, reverse=True)
+            if count < size:
+                return
+            seen |= {run.run_id for run in runs}
+            offset, size = offset + count, max(size, _PAGE)
 
     def _shown(self, runs: Sequence[EngineRun]) -> list[DurableRun]:
         ended = [run.run_id for run in runs if run.status == "finished"]
@@ -118,10 +145,10 @@ class Management(OpenDatabase):
                     run_id = next_id
                     continue
             elif found.status in _ENDED:
-                reason = (
-                    await self.get(run_id)
-                ).error or f"`kantan-agents runs resume {run_id}` lets it go on"
-                raise DurableRunFailedError(run_id=run_id, status=_HAS[found.status], reason=reason)
+                run = await self.get(run_id)
+                reason = run.error or (_TOO_MANY if run.status == "parked" else "")
+                reason = reason or f"`kantan-agents runs resume {run_id}` lets it go on"
+                raise DurableRunFailedError(run_id=run_id, status=_HAS[run.status], reason=reason)
             await asyncio.sleep(_POLL_SECONDS)
 
     async def outcome(self, run_id: str) -> DurableOutcome | None:
@@ -219,16 +246,20 @@ class Management(OpenDatabase):
             found = self._found(run_id)
             if self._approvals.close(run_id):
                 return
-            if found.status in _ENDED and found.status != "parked":
-                reason = f"it has {_HAS[found.status]} already, so there is nothing to cancel"
+            status = self._shown([found])[0].status
+            if status in _ENDED and status != "parked":
+                reason = f"it has {_HAS[status]} already, so there is nothing to cancel"
                 raise RunMovedError(run_id=run_id, reason=reason)
             self._engine.cancel(run_id)
             self._steps.release(run_id)
+            self._steps.set_aside(run_id, None)
 
         await self._in_thread(cancel)
 
     async def resume(self, run_id: str, *, queue: str | None = None) -> None:
         """Let a run go on that was cancelled or parked, in a process that is started.
+
+        A run that was cancelled while it waited for people waits for them again.
 
         Args:
             run_id: Its id.
@@ -242,8 +273,11 @@ class Management(OpenDatabase):
 
         def resume() -> None:
             found = self._found(run_id)
+            if self._approvals.reopen(run_id, queue):
+                return
             if found.status not in ("cancelled", "parked"):
-                reason = f"it is {found.status}; only runs that were cancelled or parked can be resumed"
+                status = self._shown([found])[0].status
+                reason = f"it is {status}; only runs that were cancelled or parked can be resumed"
                 raise RunMovedError(run_id=run_id, reason=reason)
             own = StoredRun.of_json(run_id, found.stored or "").queue
             self._engine.resume(run_id, queue or found.queue or own or resumed_queue(agent_in(found.stored)))
@@ -253,7 +287,8 @@ class Management(OpenDatabase):
     async def prune(self, *, older_than: timedelta) -> int:
         """Delete what is stored of runs that have ended long ago; return how many these were.
 
-        Runs that wait for people, or that are parked, stay.
+        The firings of schedules from before are deleted too. Runs that wait for people, or that are parked,
+        stay.
 
         Args:
             older_than: How long ago they have ended at least.
@@ -261,6 +296,7 @@ class Management(OpenDatabase):
 
         def prune() -> int:
             moment, count = datetime.now(timezone.utc) - older_than, 0
+            self._engine.forget_firings(moment)
             kept: set[str] = set()
             while True:
                 found = [
@@ -277,11 +313,12 @@ class Management(OpenDatabase):
         return await self._in_thread(prune)
 
     def _kept(self, run_ids: Sequence[str]) -> set[str]:
-        """Return those of these runs that wait, or that a run goes on with which has not ended."""
-        kept = set()
+        """Return those of these runs that wait, are parked, or whose next run may go on."""
+        kept = set(self._steps.reasons(run_ids))
         for run_id, next_id in self._approvals.waited_among(run_ids).items():
             following = None if next_id in (None, CLOSED) else self._engine.find(next_id)
-            if next_id is None or (following is not None and following.status not in _ENDED):
+            # A run that was cancelled or parked needs it to be resumed.
+            if next_id is None or (following is not None and following.status not in ("finished", "failed")):
                 kept.add(run_id)
         return kept
 
@@ -365,18 +402,18 @@ class Management(OpenDatabase):
         return await self._in_thread(lambda: self._engine.enqueue_now(job))
 
 
+_TOO_MANY = "too many processes have ended while they made it. `kantan-agents runs resume` lets it go on"
 _HAS = {
     "finished": "finished",
     "failed": "failed",
     "cancelled": "been cancelled",
-    "parked": "been parked, as too many processes have ended while they made it",
+    "parked": "been parked",
 }
 
 
-def _parts(listed: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Yield a list in parts: a database takes only so many values in one statement."""
-    for start in range(0, len(listed), _AT_ONCE):
-        yield listed[start : start + _AT_ONCE]
+def _age(run: DurableRun) -> tuple[float, str]:
+    # Some databases count the seconds only.
+    return (0.0 if run.created_at is None else run.created_at.timestamp(), run.run_id)
 
 
 def _durable_run(run: EngineRun, reason: str | None, waited: str | None) -> DurableRun:
@@ -384,6 +421,10 @@ def _durable_run(run: EngineRun, reason: str | None, waited: str | None) -> Dura
     with suppress(Exception):  # damaged, or of a later version: it is listed all the same
         agent = StoredRun.of_json(run.run_id, run.stored or "").agent
     status: Any = "waiting" if waited is None else "cancelled" if waited == CLOSED else run.status
+    if reason is not None:
+        status = "parked"
+    elif status == "queued" and run.queue is None:
+        reason = f"it waits for a process that has the agent {agent!r}"
     return DurableRun(
         run.run_id, agent, status, run.queue, run.created_at, run.updated_at, run.error or reason
     )

@@ -15,7 +15,8 @@ from kantan_agents.durable.stored_run import kept_keys
 from kantan_agents.models.structured import json_data
 
 Status = Literal["queued", "running", "waiting", "finished", "failed", "cancelled", "parked"]
-"""``"waiting"`` is for people, ``"parked"`` after too many processes have ended while they made the run."""
+"""``"waiting"`` is for people. ``"parked"`` runs need a person: too many processes have ended while they made
+the run, or the program cannot go on with what is stored."""
 
 
 @attrs.frozen
@@ -48,8 +49,7 @@ class DurableRun:
         queue: The queue it came from; None for one that was begun where it was asked for.
         created_at: When it was begun or queued.
         updated_at: When its status changed last.
-        error: The error with which it has failed; also of a process that could not make it, and so has
-            cancelled it.
+        error: The error with which it has failed, or why it is parked or is not made yet.
     """
 
     run_id: str

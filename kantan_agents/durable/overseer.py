@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from threading import Event, Lock, Thread
 from typing import Any
@@ -17,6 +17,8 @@ from kantan_agents.support.log import get_logger
 
 _log = get_logger("kantan_agents.durable")
 
+_LOOKS_FOR_AGENTS = 10
+
 
 class Overseer:
     """A thread that looks at the database in intervals.
@@ -26,16 +28,26 @@ class Overseer:
         alive: The locks of the processes.
         steps: Whose each run is.
         go_on: Lets the runs go on whose calls have all been answered.
+        agents: Names of the agents whose runs this process makes.
         interval: Seconds between two looks.
     """
 
     def __init__(
-        self, engine: Engine, alive: Alive, steps: StepStore, go_on: Callable[[], int], interval: float
+        self,
+        engine: Engine,
+        alive: Alive,
+        steps: StepStore,
+        go_on: Callable[[], int],
+        agents: Collection[str],
+        interval: float,
     ) -> None:
         self._engine = engine
         self._alive = alive
         self._steps = steps
         self._go_on = go_on
+        self._agents = agents
+        self._missing: dict[str, bool] = {}
+        self._looks = 0
         self._interval = interval
         self._active: dict[str, Execution] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -129,6 +141,22 @@ class Overseer:
         """Look once. What fails is logged and tried again at the next look."""
         for act in (self._alive.keep, self._give_left, self._take_over, self._end_lost, self._go_on):
             self._try(act)
+        self._looks += 1
+        if self._looks % _LOOKS_FOR_AGENTS == 0:
+            self._try(self._warn_of_missing_agents)
+
+    def _warn_of_missing_agents(self) -> None:
+        """Warn of runs that wait for an agent which this process does not have: it may have been renamed."""
+        waiting = self._engine.agents_waited_for()
+        waiting = {agent: count for agent, count in waiting.items() if agent not in self._agents}
+        # Another process may be about to take those that did not wait at the look before.
+        unknown = {agent: count for agent, count in waiting.items() if self._missing.get(agent) is False}
+        for agent, count in unknown.items():
+            advice = "start a process that has an agent of this name, or cancel them"
+            _log.warning(
+                "durable runs wait for an agent that is not here", agent=agent, runs=count, advice=advice
+            )
+        self._missing = {agent: agent in self._missing for agent in waiting}
 
     def _try(self, act: Callable[[], object]) -> None:
         try:

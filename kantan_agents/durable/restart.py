@@ -16,7 +16,12 @@ from kantan_agents.durable.middleware import Durable, durable_of
 from kantan_agents.durable.session import check_session
 from kantan_agents.durable.storage.approvals import ApprovalStore
 from kantan_agents.durable.stored_run import StoredRun, loaded_context
-from kantan_agents.errors import KantanAgentsError, StoredStepError, UnknownDurableAgentError
+from kantan_agents.errors import (
+    ApprovalStateError,
+    KantanAgentsError,
+    StoredStepError,
+    UnknownDurableAgentError,
+)
 from kantan_agents.middleware.approve.calls import Edit
 from kantan_agents.middleware.approve.stored_runs import state_from
 from kantan_agents.middleware.approve.waiting_runs import decide
@@ -58,9 +63,9 @@ class Restart:
                 made = durable.reload(context_of(given) if context is None else context)
                 if inspect.isawaitable(made):
                     await made
-        except KantanAgentsError:
-            raise
         except Exception as error:
+            if isinstance(error, KantanAgentsError) and not isinstance(error, ApprovalStateError):
+                raise
             reason = f"it cannot be begun again: {type(error).__name__}: {error}"
             raise StoredStepError(run_id=execution.root_id, step="begin", reason=reason) from error
         token = next_identity.set(Identity(execution.root_id, execution.elapsed, stored.is_nested))

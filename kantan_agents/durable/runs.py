@@ -91,6 +91,7 @@ class DurableRuns(Making):
             alive_in(self._database),
             self._steps,
             self.go_on_answered,
+            self._agents,
             interval,
         )
         self._restart = Restart(self._agents, self._approvals)

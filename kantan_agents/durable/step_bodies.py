@@ -103,6 +103,17 @@ def stored_result(body: Mapping[str, Any], tool: Any) -> Any:
     return result_of(_Result(body["result"], is_content=False), tool)  # type: ignore[arg-type]
 
 
+def text_of_result(body: Mapping[str, Any]) -> str:
+    """Return what a model gets of a stored result when no tool is there to say how."""
+    if "error" in body:
+        message = body["error"]["message"]
+        return f"An error occurred while running the tool. Please try again. Error: {message}"
+    content = body.get("content")
+    if isinstance(content, Mapping) and content.get("type") == "text":
+        return str(content["text"])
+    return str(body["result"] if content is None else content)
+
+
 def error_body(error: BaseException) -> dict[str, Any]:
     """Return an error as data."""
     status = getattr(error, "status_code", None)

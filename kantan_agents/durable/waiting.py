@@ -10,9 +10,9 @@ from kantan_agents.core.interception import redacted_data
 from kantan_agents.core.pipeline import Run
 from kantan_agents.durable.engines.engine import Job, resumed_queue
 from kantan_agents.durable.execution import Execution
-from kantan_agents.durable.journal import inner_id
 from kantan_agents.durable.storage.approvals import ApprovalStore, WaitingRun
 from kantan_agents.durable.stored_run import StoredRun, kept_keys, stored_context
+from kantan_agents.durable.tool_journal import inner_id
 from kantan_agents.middleware.approve.stored_runs import text_of
 from kantan_agents.middleware.approve.waiting_runs import pending
 

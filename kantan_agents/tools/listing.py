@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -27,10 +28,11 @@ from kantan_agents.core.interception import (
     capture_hidden_tool,
     checking_rules,
     emit_refusal,
+    result_of_gone,
 )
 from kantan_agents.core.pipeline import current_run
 from kantan_agents.errors import KantanAgentsError, UnknownToolError
-from kantan_agents.tool_rules import RuleLayers
+from kantan_agents.tool_rules import RuleLayers, ToolFacts
 from kantan_agents.tools.facts import facts_of, facts_of_listed, servers_of
 from kantan_agents.tools.guards.guard import Rulebook, ToolGuard
 from kantan_agents.tools.guards.hosted import rule_hosted_mcp
@@ -134,7 +136,8 @@ async def answer_missing(wrapper: Any, tool_name: str, call_id: str = "") -> str
     """Return the answer for a model that has called a function tool it was not shown.
 
     A call of a tool hidden by the rules is a violation (E8), handled by the policy. A tool that retrieval has
-    not shown is shown from the next turn on. Any other name is an invalid call (E21). A refusal lists the
+    not shown is shown from the next turn on. In a durable run, what an earlier process has got from a tool
+    that is gone now is the answer. Any other name is an invalid call (E21). A refusal lists the
     usable tools, with the nearest names first if there are many, and is emitted as an event. The arguments of
     the call are unknown, because the SDK does not pass them on.
 
@@ -156,6 +159,11 @@ async def answer_missing(wrapper: Any, tool_name: str, call_id: str = "") -> str
                 return _counted(call, refusal, f"{refusal}\n{usable}")
     if unseen is not None:
         return show_and_explain(tool_name)
+    if call is not None:
+        gone = ToolGuard(ToolFacts((tool_name,), guessed=True), listing.book)
+        made = await result_of_gone(call, partial(_refused, gone, wrapper, call))
+        if made is not None:
+            return made
     unknown = UnknownToolError(tool_name=tool_name)
     record_invalid_call(unknown)
     left_out = _left_out(listing.book, tool_name)
@@ -200,7 +208,7 @@ def _missing_call(wrapper: Any, tool_name: str, call_id: str) -> ToolCall | None
 async def _refused(guard: ToolGuard, wrapper: Any, call: ToolCall | None) -> str | None:
     try:
         with checking_rules(call):
-            return await guard.refusal(wrapper, "")
+            return await guard.refusal(wrapper, "" if call is None else call.arguments)
     finally:
         if call is not None and call.refusal is not None:
             await _emit_refusal(call, call.refusal)

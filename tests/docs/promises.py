@@ -17,6 +17,38 @@ _HOOKS = "cli/hooks/test_hooks.py"
 _READ_HOOKS = "cli/hooks/test_read_hooks.py"
 _GIT = "toolkit/shell/test_repositories.py"
 
+_USED = "test_deployed_changes.py::test_what_was_done_is_used_as_it_is"
+_PARKED = "test_deployed_changes.py::test_a_program_that_cannot_use_what_was_done_parks_the_run"
+_DEPLOYED = {
+    "nothing": _USED,
+    "the prompt, or what it takes from the context": _USED,
+    "the model or its settings": _USED,
+    "the output type or `output_mode` is added, removed or changed": _USED,
+    "a tool is added": _USED,
+    "the signature or the schema of a tool": _USED,
+    "a tool is removed, renamed or disabled": _USED,
+    "an MCP server is away": _USED,
+    "the tool rules": "test_deployed_changes.py::test_a_finished_call_of_a_gone_tool_obeys_the_rules_of_now",
+    "an approval is added for a tool": _PARKED,
+    "`Fallback` is removed": _USED,
+    "`Retry` is added or removed": (
+        "test_deployed_changes.py::test_the_last_try_counts_without_the_middleware_that_has_tried_again"
+    ),
+    "a middleware that answers calls itself": (
+        "test_deployed_changes.py::test_what_a_middleware_has_answered_is_not_made_without_it"
+    ),
+    "a middleware that asks the model more often than before": _PARKED,
+    "`once`": (
+        "test_deployed_changes.py::test_a_call_in_flight_of_a_tool_that_is_once_now_is_not_made_again"
+    ),
+    "a hand-off is removed, or its target is renamed": _PARKED,
+    "a subagent or an agent as a tool is renamed": _PARKED,
+    "the agent's name": "test_listing.py::test_runs_of_an_agent_that_no_process_has_are_named",
+    "the version of the SDK, or of this library": (
+        "test_versions.py::test_a_run_that_version_1_has_stored_is_finished"
+    ),
+}
+
 PROMISES: dict[tuple[str, str, str], Table] = {
     ("docs/guides/what-a-folder-can-do.md", "Tools for files", "`Write`, `Edit` or `MultiEdit`"): {
         'is called for a protected file after "always" for another file, or with `--yes Write`': (
@@ -530,10 +562,14 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "a process is forked": (
             "durable/test_deploys.py::test_a_forked_child_does_not_keep_its_parent_alive",
         ),
-        "a caller cancels a run": (
+        "a run is cancelled": (
             "durable/test_ends.py::test_a_run_whose_caller_cancels_it_is_not_taken_up_again",
             "durable/test_ends.py::test_a_run_can_be_cancelled_from_elsewhere_and_resumed",
+            "durable/test_listing.py::test_a_run_that_is_cancelled_while_it_waits_can_wait_again",
         ),
+    },
+    ("docs/guides/deploying-durable-runs.md", "What may change", "Change"): {
+        change: (f"durable/{test}",) for change, test in _DEPLOYED.items()
     },
     ("docs/guides/scaling.md", "If something is away", "Away"): {
         "a worker": (

@@ -9,9 +9,12 @@ import pytest
 
 from kantan_agents import Agent, Durable, DurableRuns
 from kantan_agents.durable import patience
+from kantan_agents.durable.storage import database
+from kantan_agents.durable.storage.database import RunDatabase
+from kantan_agents.durable.storage.steps import StepStore
 from kantan_agents.errors import DurableDatabaseError
 from kantan_agents.testing import OfflineServer, function_call
-from tests.postgres_server import OwnServer, own_server
+from tests.postgres_server import OwnServer, execute, own_server
 
 REPLIES = [[function_call("stop_the_server", {}, call_id="c1")], "Done."]
 
@@ -68,6 +71,43 @@ async def test_a_run_that_begins_meanwhile_waits_too() -> None:
             assert not task.done()
             await asyncio.to_thread(postgres.start)
             assert (await task)["result"].final_output == "Fine."
+
+
+def test_a_process_that_is_stopped_in_a_transaction_holds_up_the_others_for_a_while(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert (database._BUSY_SECONDS, database._IDLE_SECONDS) == (30, 60)
+    monkeypatch.setattr(database, "_IDLE_SECONDS", 0.05)
+    stopped, other = RunDatabase(postgres_url), RunDatabase(postgres_url)
+    stopped.open()
+    with pytest.raises(DurableDatabaseError, match="idle-in-transaction"), stopped.write() as connection:
+        StepStore(other).begin("r", "e")
+        connection.exec_driver_sql("UPDATE kantan_agents_durable_runs SET attempt = 5")
+        StepStore(other).begin("r", "e")  # it would wait for its lock in vain
+        connection.exec_driver_sql("SELECT 1")
+    stopped.close()
+    other.close()
+
+
+async def test_a_process_has_a_bounded_number_of_connections(postgres_url: str) -> None:
+    with OfflineServer(lambda _: "Fine.") as server:
+        agent = Agent("a", "Help.", model=server.bundle(), middleware=[Durable()])
+        async with DurableRuns(postgres_url, agents=[agent], queues=["jobs"], look_interval=0.1) as runs:
+            ids = [await agent.enqueue("Go.", queue="jobs") for _ in range(20)]
+            begun = asyncio.gather(*(agent.run_async("Go.") for _ in range(40)))
+            counts = []
+            while not begun.done():
+                rows = await asyncio.to_thread(execute, postgres_url, _CONNECTIONS)
+                counts.append(rows[0][0])
+            await begun
+            for run_id in ids:
+                await runs.result(run_id, timeout=60)
+    assert 10 < max(counts) <= 36
+
+
+_CONNECTIONS = (
+    "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+)
 
 
 def test_a_file_that_cannot_be_made_is_reported_at_once(tmp_path: Path) -> None:

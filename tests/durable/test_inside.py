@@ -278,5 +278,4 @@ def test_a_tool_of_a_server_is_called_once_and_a_server_that_is_down_may_be_left
     for case in cases.values():
         assert case.output == "Done."
         assert case.effects == ["pay 3", "pay 3"]
-    assert "content of a" in cases["up"].answers[0]
-    assert "[E21] There is no tool with this name: read" in cases["left_out"].answers[0]
+        assert "content of a" in case.answers[0]  # also without the server: it is stored

@@ -30,15 +30,16 @@ class InnerIdentities:
 
     Attributes:
         id_of: Returns the id of the run of a number, from 1.
+        begun: How many have begun.
     """
 
     id_of: Callable[[int], str]
-    _begun: int = 0
+    begun: int = 0
 
     def take(self) -> Identity:
         """Return what the next one is."""
-        self._begun += 1
-        return Identity(self.id_of(self._begun))
+        self.begun += 1
+        return Identity(self.id_of(self.begun))
 
 
 next_identity: ContextVar[Identity | InnerIdentities | None] = ContextVar(

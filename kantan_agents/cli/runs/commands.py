@@ -98,7 +98,7 @@ def resume(
     application: ApplicationOption = APPLICATION,
     db: DurableDatabaseOption = DURABLE_DATABASE,
 ) -> None:
-    """Let a run go on that was cancelled, or parked after too many crashes.
+    """Let a run go on that was cancelled or parked.
 
     Exit codes: 0 queued, 1 it is in another state, 2 there is no such run, or
     the database cannot be used.

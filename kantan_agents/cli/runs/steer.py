@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import typer
 
 from kantan_agents.cli.terminal.durable_runs import with_runs
@@ -22,15 +24,20 @@ def cancel_run(database: str, application: str, run_id: str) -> None:
 
 
 def resume_run(database: str, application: str, run_id: str, *, queue: str | None) -> None:
-    """Queue a run again that was cancelled or parked.
+    """Let a run go on that was cancelled or parked.
 
     Raises:
         DurableRunNotFoundError: E154, there is no such run.
         RunMovedError: E157, it is in another state.
         DurableDatabaseError: E156, the database cannot be used.
     """
-    with_runs(database, lambda runs: runs.resume(run_id, queue=queue), application)
-    typer.echo(one_line(f"{run_id}: queued again"))
+
+    async def resume(runs: Any) -> str:
+        await runs.resume(run_id, queue=queue)
+        return str((await runs.get(run_id)).status)
+
+    status = with_runs(database, resume, application)
+    typer.echo(one_line(f"{run_id}: {'waits for people' if status == 'waiting' else 'queued'} again"))
 
 
 def prune_runs(database: str, application: str, *, older_than: str) -> None:

@@ -32,6 +32,7 @@ from kantan_agents.core.interception.tool_calls import (
     note_results,
     record_failure,
     record_refusal,
+    result_of_gone,
     run_tool_call,
     tool_call_notes,
 )
@@ -72,6 +73,7 @@ __all__ = [
     "redacted_error",
     "redacted_input",
     "redacted_new_input",
+    "result_of_gone",
     "run_tool_call",
     "tool_call_notes",
     "tool_of",

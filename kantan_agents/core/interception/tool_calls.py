@@ -60,15 +60,16 @@ def run_tool_call(run: Run, call: ToolCall, invoke: ToolNext, settle: Settle | N
 async def _run_around(run: Run, call: ToolCall, invoke: ToolNext, settle: Settle | None) -> Any:
     if run._journal is not None:
         run._journal.number(call)
+        invoke = partial(_keeping_refusal, run._journal, invoke)
+        settle = partial(_keeping_end, run._journal, settle)
     capture_begun(call)  # before it is the current one: the record names the call around it
     token = current_tool_call.set(call)
     raised: list[BaseException] = []
-    keeping_refusal = invoke if run._journal is None else partial(_keeping_refusal, run._journal, invoke)
 
     async def attempt(passed: ToolCall) -> Any:
         passed.refusal = passed.error = call.refusal = call.error = None  # left by an earlier attempt
         try:
-            return await keeping_refusal(passed)
+            return await invoke(passed)
         except Exception as error:
             failure = redacted_error(run, error)
             raised.append(failure)
@@ -119,6 +120,12 @@ async def _keeping_refusal(journal: Any, invoke: ToolNext, call: ToolCall) -> An
     output = await invoke(call)
     if call.refusal is not None:
         await journal.refused(call, output)
+    return output
+
+
+async def _keeping_end(journal: Any, settle: Settle | None, call: ToolCall, intercepted: ToolNext) -> Any:
+    output = await (intercepted(call) if settle is None else settle(call, intercepted))
+    await journal.ended(call, output)
     return output
 
 
@@ -258,6 +265,34 @@ def capture_hidden_tool(call: ToolCall, tool: Any) -> None:
     """Capture which tool a call is of that its model was not shown."""
     if call._record is not None:
         call._record.found(tool)
+
+
+async def result_of_gone(call: ToolCall, refusal: Callable[[], Awaitable[str | None]]) -> str | None:
+    """Return what an earlier process has got from a tool that its agent has no more; None if it has nothing.
+
+    Args:
+        call: The call.
+        refusal: Asks the rules, which may refuse it by now.
+
+    Raises:
+        StoredStepError: E155, an earlier process may have made the call, and its result is not stored.
+    """
+    journal = call.run._journal
+    kept: str | None = None if journal is None else journal.result_of_gone(call)
+    if kept is None:
+        return None
+    refused = await refusal()
+    if refused is not None:
+        return refused
+    journal.number(call)
+
+    async def given() -> str:
+        return str(kept)
+
+    capture_begun(call)
+    made = given if call._record is None else partial(_captured, call, given)
+    events = call.run.events
+    return str(await (made() if events is None else _with_events(events, call, made)))
 
 
 async def emit_refusal(call: ToolCall, error: Exception) -> None:

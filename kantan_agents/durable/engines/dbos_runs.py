@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 import uuid
 import weakref
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,6 +25,7 @@ SCHEDULED: Final = "kantan_agents.scheduled_run"
 # worker from the runs that another version has begun.
 VERSION: Final = "kantan-agents-1"
 DBOS_QUEUE: Final = "_dbos_internal_queue"
+_DELETED: Final = 500
 _STATUS: Final = {
     "PENDING": "running",
     "ENQUEUED": "queued",
@@ -131,6 +133,17 @@ class DBOSRuns:
         # What cannot be read belongs to nobody: this process takes it, and sets it aside with the reason.
         return _give_to_others(row, resumed_queue(agent) if agent else self._own_queue)
 
+    def agents_waited_for(self) -> Mapping[str, int]:
+        """Return how many runs wait until a process with their agent takes them, by agent."""
+        begin = resumed_queue("")
+        queues = [queue.name for queue in self._client().list_queues() if queue.name.startswith(begin)]
+        if not queues:
+            return {}
+        rows = self._client().list_workflows(
+            status=["ENQUEUED"], queue_name=queues, name=WORKFLOW, load_input=False, load_output=False
+        )
+        return Counter((row.queue_name or "").removeprefix(begin) for row in rows)
+
     def cancel(self, run_id: str) -> None:
         """Let nobody begin or go on with a run."""
         self._client().cancel_workflow(run_id)
@@ -149,26 +162,36 @@ class DBOSRuns:
         return found[0] if found else None
 
     def these(self, run_ids: Sequence[str]) -> Sequence[EngineRun]:
-        """Return the runs of these ids, newest first."""
+        """Return the runs of these ids."""
         if not run_ids:
             return []
-        rows = self._client().list_workflows(workflow_ids=list(run_ids), name=WORKFLOW, sort_desc=True)
+        rows = self._client().list_workflows(workflow_ids=list(run_ids), name=WORKFLOW)
         return [_engine_run(row) for row in rows]
 
-    def runs(self, status: str | None, queue: str | None, limit: int | None) -> Sequence[EngineRun]:
-        """Return the newest runs, newest first."""
-        statuses = [own for own, known in _STATUS.items() if known == status] if status else None
+    def runs(
+        self, statuses: Sequence[str] | None, queue: str | None, limit: int, offset: int
+    ) -> Sequence[EngineRun]:
+        """Return the newest runs of these statuses, newest first, without the first ``offset``."""
+        own = None if statuses is None else [name for name, known in _STATUS.items() if known in statuses]
         rows = self._client().list_workflows(
-            status=statuses, queue_name=queue, limit=limit, sort_desc=True, name=WORKFLOW
+            status=own, queue_name=queue, limit=limit, offset=offset, sort_desc=True, name=WORKFLOW
         )
         return [_engine_run(row) for row in rows]
 
+    def forget_firings(self, moment: datetime) -> None:
+        """Delete what is stored of the times at which schedules have queued a run, until a moment."""
+        while ended := self._ended_before(moment, _DELETED, SCHEDULED):
+            self.forget(ended)
+
     def ended_before(self, moment: datetime, limit: int) -> Sequence[str]:
         """Return the oldest runs that have finished, failed or were cancelled before a moment."""
+        return self._ended_before(moment, limit, WORKFLOW)
+
+    def _ended_before(self, moment: datetime, limit: int, name: str) -> list[str]:
         rows = self._client().list_workflows(
             status=["SUCCESS", "ERROR", "CANCELLED"],
             completed_before=moment.isoformat(),
-            name=WORKFLOW,
+            name=name,
             limit=limit,
             load_input=False,
             load_output=False,

@@ -149,6 +149,10 @@ class Engine(Protocol):
         """Give a run of this process to any process, if it has not ended."""
         ...
 
+    def agents_waited_for(self) -> Mapping[str, int]:
+        """Return how many runs wait until a process with their agent takes them, by agent."""
+        ...
+
     def cancel(self, run_id: str) -> None:
         """Let nobody begin or go on with a run."""
         ...
@@ -170,11 +174,17 @@ class Engine(Protocol):
         ...
 
     def these(self, run_ids: Sequence[str]) -> Sequence[EngineRun]:
-        """Return the runs of these ids, newest first."""
+        """Return the runs of these ids."""
         ...
 
-    def runs(self, status: str | None, queue: str | None, limit: int | None) -> Sequence[EngineRun]:
-        """Return the newest runs, newest first."""
+    def forget_firings(self, moment: datetime) -> None:
+        """Delete what is stored of the times at which schedules have queued a run, until a moment."""
+        ...
+
+    def runs(
+        self, statuses: Sequence[str] | None, queue: str | None, limit: int, offset: int
+    ) -> Sequence[EngineRun]:
+        """Return the newest runs of these statuses, newest first, without the first ``offset``."""
         ...
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import secrets
-import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
@@ -66,6 +65,10 @@ class WaitingRun:
 
 CLOSED = "cancelled"
 """Stands for the run that goes on with one that was cancelled while it waited."""
+
+_IS_CLOSED = (
+    "EXISTS (SELECT 1 FROM kantan_agents_durable_waiting w WHERE w.run_id = a.run_id AND w.next_id = :closed)"
+)
 
 _COLUMNS = "run_id, call_id, agent, tool, arguments, asked_at, answer, answered_by, answered_at"
 
@@ -137,17 +140,17 @@ class ApprovalStore:
         """Return the calls that wait, the oldest first; with ``answered``, also the others."""
         from sqlalchemy import text
 
-        wanted = [] if answered else ["answer IS NULL"]
+        only = "answer IS NOT NULL OR" if answered else "answer IS NULL AND"
+        wanted = [f"({only} NOT {_IS_CLOSED})"]
         if run_id is not None:
             wanted.append("run_id = :run")
-        where = f"WHERE {' AND '.join(wanted)} " if wanted else ""
         with self._database.read() as connection:
             rows = connection.execute(
                 text(
-                    f"SELECT {_COLUMNS} FROM kantan_agents_durable_approvals {where}"
-                    "ORDER BY asked_at, run_id, position"
+                    f"SELECT {_COLUMNS} FROM kantan_agents_durable_approvals a "
+                    f"WHERE {' AND '.join(wanted)} ORDER BY asked_at, run_id, position"
                 ),
-                {} if run_id is None else {"run": run_id},
+                {"closed": CLOSED, **({} if run_id is None else {"run": run_id})},
             ).all()
         return [_waiting_call(row) for row in rows]
 
@@ -162,18 +165,24 @@ class ApprovalStore:
         with self._database.write() as connection:
             changed = connection.execute(
                 text(
-                    "UPDATE kantan_agents_durable_approvals SET answer = :answer, answered_by = :by, "
+                    "UPDATE kantan_agents_durable_approvals AS a SET answer = :answer, answered_by = :by, "
                     f"answered_at = {self._database.now} "
-                    "WHERE run_id = :run AND call_id = :call AND answer IS NULL"
+                    f"WHERE run_id = :run AND call_id = :call AND answer IS NULL AND NOT {_IS_CLOSED}"
                 ),
-                {"answer": _text_of(decision), "by": by, "run": run_id, "call": call_id},
+                {
+                    "answer": _text_of(decision),
+                    "by": by,
+                    "run": run_id,
+                    "call": call_id,
+                    "closed": CLOSED,
+                },
             ).rowcount
             if changed:
                 return
             found = connection.execute(
                 text(
                     "SELECT answer, answered_by FROM kantan_agents_durable_approvals "
-                    "WHERE run_id = :run AND call_id = :call"
+                    "WHERE run_id = :run AND call_id = :call AND answer IS NOT NULL"
                 ),
                 {"run": run_id, "call": call_id},
             ).first()
@@ -217,18 +226,19 @@ class ApprovalStore:
             ).scalar()
         return None if found is None else str(found)
 
-    def waiting(self, limit: int | None) -> list[str]:
-        """Return the newest runs that wait for people, newest first."""
+    def waiting(self, limit: int, offset: int, *, closed: bool = False) -> list[str]:
+        """Return the newest runs that wait for people, or were cancelled meanwhile, newest first."""
         from sqlalchemy import text
 
+        where = f"next_id = '{CLOSED}'" if closed else "next_id IS NULL"
         with self._database.read() as connection:
             return list(
                 connection.execute(
                     text(
-                        "SELECT run_id FROM kantan_agents_durable_waiting WHERE next_id IS NULL "
-                        "ORDER BY run_id DESC LIMIT :limit"
+                        f"SELECT run_id FROM kantan_agents_durable_waiting WHERE {where} "
+                        "ORDER BY run_id DESC LIMIT :limit OFFSET :offset"
                     ),
-                    {"limit": sys.maxsize if limit is None else limit},
+                    {"limit": limit, "offset": offset},
                 ).scalars()
             )
 
@@ -257,14 +267,21 @@ class ApprovalStore:
                 ),
                 {"closed": CLOSED, "run": run_id},
             ).rowcount
-            if closed:
-                connection.execute(
-                    text(
-                        "DELETE FROM kantan_agents_durable_approvals WHERE run_id = :run AND answer IS NULL"
-                    ),
-                    {"run": run_id},
-                )
         return bool(closed)
+
+    def reopen(self, run_id: str, queue: str | None) -> bool:
+        """Let a run wait again that was cancelled while it waited; return False if that is not so."""
+        from sqlalchemy import text
+
+        with self._database.write() as connection:
+            opened = connection.execute(
+                text(
+                    "UPDATE kantan_agents_durable_waiting SET next_id = NULL, "
+                    "queue = COALESCE(:queue, queue) WHERE run_id = :run AND next_id = :closed"
+                ),
+                {"closed": CLOSED, "run": run_id, "queue": queue},
+            ).rowcount
+        return bool(opened)
 
     def find(self, run_id: str) -> WaitingRun | None:
         """Return a run that waits or waited, with the answers."""

@@ -41,6 +41,7 @@ _TABLES = (
 # Any number: it only has to be the same in all processes.
 _MIGRATION_LOCK = 7_403_113_862_011
 _BUSY_SECONDS = 30.0
+_IDLE_SECONDS = 60.0
 _SQLITE_NOW = "((julianday('now') - 2440587.5) * 86400.0)"
 _POSTGRES_NOW = "extract(epoch from clock_timestamp())"
 
@@ -156,7 +157,9 @@ class RunDatabase:
 
         if not self.is_sqlite:
             # A connection that the server has closed is noticed before it is used.
-            return sqlalchemy.create_engine(self.url, pool_pre_ping=True, pool_size=5, max_overflow=5)
+            engine = sqlalchemy.create_engine(self.url, pool_pre_ping=True, pool_size=5, max_overflow=5)
+            sqlalchemy.event.listen(engine, "connect", _limit_waits)
+            return engine
         engine = sqlalchemy.create_engine(
             self.url, connect_args={"timeout": _BUSY_SECONDS, "check_same_thread": False}
         )
@@ -178,6 +181,14 @@ class RunDatabase:
             connection.execute("PRAGMA journal_mode = WAL")  # of the file: readers and writers do not wait
 
         return engine
+
+
+def _limit_waits(connection: Any, _record: Any) -> None:
+    """Let a process that was stopped in a transaction block the others for a minute, not for ever."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SET lock_timeout = '{_BUSY_SECONDS:g}s'")
+        cursor.execute(f"SET idle_in_transaction_session_timeout = '{_IDLE_SECONDS:g}s'")
+    connection.commit()
 
 
 _Owner = TypeVar("_Owner")

@@ -120,8 +120,14 @@ class StepStore:
             "UPDATE kantan_agents_durable_runs SET execution = NULL WHERE run_id = :root", {"root": root}
         )
 
-    def set_aside(self, root: str, reason: str) -> None:
-        """Note why a process has left a run that it could not make."""
+    def set_aside(self, root: str, reason: str | None) -> None:
+        """Note why a process has left a run that it could not make; None forgets it."""
+        if reason is None:
+            self._write(
+                "DELETE FROM kantan_agents_durable_steps WHERE root_id = :root AND step = :step",
+                {"root": root, "step": _SET_ASIDE},
+            )
+            return
         self._write(
             "INSERT INTO kantan_agents_durable_steps (root_id, run_id, step, body) "
             "VALUES (:root, :root, :step, :reason) "

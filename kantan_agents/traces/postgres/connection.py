@@ -40,8 +40,13 @@ _TCP: Final = {
     "tcp_user_timeout": 30_000,
 }
 
+_IDLE_SECONDS: Final = 60
+# A writer that was stopped in the middle would hold its locks for as long as it has not ended.
+BEGIN_WRITING: Final = f"BEGIN; SET LOCAL idle_in_transaction_session_timeout = '{_IDLE_SECONDS}s'"
+"""Begins a transaction that writes. The server ends the connection if nothing follows for a minute."""
+
 _BEGINNINGS: Final = {
-    "BEGIN IMMEDIATE": f"BEGIN; SELECT pg_advisory_xact_lock({WRITE_LOCK})",
+    "BEGIN IMMEDIATE": f"{BEGIN_WRITING}; SELECT pg_advisory_xact_lock({WRITE_LOCK})",
     "BEGIN": "BEGIN ISOLATION LEVEL REPEATABLE READ",
 }
 

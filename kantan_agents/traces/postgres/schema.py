@@ -13,7 +13,7 @@ from typing import Final
 from kantan_agents.support.log import get_logger
 from kantan_agents.traces.figure_tables import CHANGED
 from kantan_agents.traces.figure_tables import TABLES as FIGURE_TABLES
-from kantan_agents.traces.postgres.connection import ServerConnection
+from kantan_agents.traces.postgres.connection import BEGIN_WRITING, ServerConnection
 from kantan_agents.traces.postgres.functions import FUNCTIONS
 from kantan_agents.traces.postgres.server_error import ServerError
 from kantan_agents.traces.record_tables import STATEMENTS as RECORDS
@@ -101,6 +101,15 @@ TRIGRAMS: Final = {
 _log = get_logger("kantan_agents.tracing")
 
 
+# The schemas in which the server would look, had the user the right to use them.
+_CLOSED_SCHEMAS: Final = """SELECT current_user, current_schema(), ARRAY(
+SELECT n.nspname::text FROM pg_catalog.pg_namespace n
+WHERE NOT has_schema_privilege(n.oid, 'USAGE') AND n.nspname = ANY(string_to_array(
+replace(replace(replace(current_setting('search_path'), '"$user"', current_user), '"', ''), ', ', ','), ','))
+AND (current_schema() IS NULL OR EXISTS (SELECT 1 FROM pg_catalog.pg_class c
+WHERE c.relnamespace = n.oid AND c.relname = 'kantan_agents_schema')))"""
+
+
 class _Warned:
     has_no_trigrams = False
 
@@ -130,7 +139,7 @@ def migrate(connection: ServerConnection, *, adopt: bool, search_index: bool = T
     if found == VERSION:
         return
     is_new = False
-    connection.native("BEGIN")
+    connection.native(BEGIN_WRITING)
     try:
         connection.native(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})")
         found = version_of(connection)  # another process may have been first
@@ -139,6 +148,7 @@ def migrate(connection: ServerConnection, *, adopt: bool, search_index: bool = T
             raise ServerError(reason)  # noqa: TRY301
         if found is None:
             is_new = True
+            _check_rights(connection)
             _check_owner(connection, adopt=adopt)
             for statement in STATEMENTS:
                 connection.native(statement)
@@ -155,6 +165,17 @@ def migrate(connection: ServerConnection, *, adopt: bool, search_index: bool = T
         raise
     if is_new and search_index:
         _index_if_possible(connection)
+
+
+def _check_rights(connection: ServerConnection) -> None:
+    """Raise ServerError if the tables may exist in a schema that the user may not use: it cannot see them."""
+    row = connection.native(_CLOSED_SCHEMAS).fetchone()
+    user, schema, closed = row or (None, "", [])
+    if closed:
+        reason = f"the user {user} may not use the schema {closed[0]}; its owner can let them: GRANT USAGE ON"
+        raise ServerError(f'{reason} SCHEMA "{closed[0]}" TO "{user}"', "42501")
+    if schema is None:
+        raise ServerError("no schema of its search_path exists; name one: ?options=-csearch_path%3Dschema")
 
 
 def _check_owner(connection: ServerConnection, *, adopt: bool) -> None:
@@ -218,6 +239,7 @@ def check_readable(connection: ServerConnection) -> None:
     """
     found = version_of(connection)
     if found is None:
+        _check_rights(connection)
         raise sqlite3.OperationalError('it is not a trace database: no table "traces"')
     if found > VERSION:
         raise sqlite3.OperationalError(

@@ -10,7 +10,14 @@ from typing import Any, Final, cast
 
 from kantan_agents.traces.database_url import PostgresUrl, as_url
 from kantan_agents.traces.figure_tables import count_changed
-from kantan_agents.traces.postgres.connection import WRITE_LOCK, ServerConnection, as_sqlite, connect, driver
+from kantan_agents.traces.postgres.connection import (
+    BEGIN_WRITING,
+    WRITE_LOCK,
+    ServerConnection,
+    as_sqlite,
+    connect,
+    driver,
+)
 from kantan_agents.traces.postgres.partitions import create_partitions, week_of, weeks_in
 from kantan_agents.traces.postgres.schema import migrate
 from kantan_agents.traces.postgres.server_error import ServerError
@@ -154,7 +161,7 @@ class ServerDatabase:
         ids = {span.values[0] for span in spans}
         try:
             with connection.errors():
-                connection.raw.execute("BEGIN")
+                connection.raw.execute(BEGIN_WRITING)
                 copy_spans(connection.raw, placed)
                 connection.raw.execute(f"SELECT pg_advisory_xact_lock({WRITE_LOCK})")
                 known = self._written(connection, ids)

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import logging
+import sqlite3
 import uuid
+from contextlib import closing
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from kantan_agents import Agent, PostgresRecorder, Prompt, TraceStore, record_traces
 from kantan_agents.errors import InvalidOptionError, NotInPostgresError, TraceDatabaseError
 from kantan_agents.testing import ScriptedModel, assistant_message
+from kantan_agents.traces.database_url import as_url
+from kantan_agents.traces.postgres import connection
 from tests.postgres_server import execute, url_of
 from tests.traces.postgres.conftest import Start
 from tests.traces.postgres.spans import names, record
@@ -145,6 +150,38 @@ def test_a_user_that_may_only_read_can_search(reader: str) -> None:
     with pytest.raises(TraceDatabaseError, match="permission denied"):
         store.prune(keep=0)
     assert names(store) == ["seen"]
+
+
+def test_an_error_names_the_right_that_a_user_lacks(reader: str, postgres_url: str) -> None:
+    role = urlsplit(reader).username
+    execute(postgres_url, "REVOKE USAGE ON SCHEMA public FROM PUBLIC")
+    with pytest.raises(TraceDatabaseError, match=rf'GRANT USAGE ON SCHEMA "public" TO "{role}"'):
+        TraceStore(reader).traces()
+    execute(postgres_url, f'GRANT USAGE ON SCHEMA public TO "{role}"')
+    execute(postgres_url, f'REVOKE SELECT ON traces FROM "{role}"')
+    with pytest.raises(TraceDatabaseError, match="permission denied for table traces"):
+        TraceStore(reader).traces()
+    elsewhere = f"{reader}{'&' if '?' in reader else '?'}options=-csearch_path%3Dmissing"
+    with pytest.raises(TraceDatabaseError, match="no schema of its search_path exists"):
+        TraceStore(elsewhere).traces()
+
+
+def test_a_writer_that_is_stopped_in_a_transaction_holds_up_the_others_for_a_while(
+    postgres_traces_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beginning = connection._BEGINNINGS["BEGIN IMMEDIATE"]
+    assert "idle_in_transaction_session_timeout = '60s'" in beginning
+    monkeypatch.setitem(connection._BEGINNINGS, "BEGIN IMMEDIATE", beginning.replace("60s", "50ms"))
+    url = as_url(postgres_traces_url)
+    with (
+        closing(connection.connect(url, wait=20)) as stopped,
+        closing(connection.connect(url, wait=20)) as other,
+    ):
+        stopped.execute("BEGIN IMMEDIATE")
+        other.execute("BEGIN IMMEDIATE")  # it would wait for its lock in vain
+        other.execute("ROLLBACK")
+        with pytest.raises(sqlite3.OperationalError, match="idle-in-transaction"):
+            stopped.execute("SELECT 1")
 
 
 def test_a_password_is_in_no_message(reader: str, caplog: pytest.LogCaptureFixture, start: Start) -> None:

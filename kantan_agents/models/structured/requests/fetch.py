@@ -190,7 +190,9 @@ class Fetch:
 
     def _is_unsupported(self, sent: _Sent, text: str) -> bool:
         # An empty reply, or one bad reply in a form that has worked, must not demote the form permanently.
-        return bool(text.strip()) and not self.memory.has_worked(sent.target, sent.form)
+        if self._slipped or not text.strip():
+            return False
+        return not self.memory.has_worked(sent.target, sent.form)
 
     def _record(self, text: str, problems: tuple[str, ...], *, fits: bool) -> None:
         mode, model = "none", "none"  # a middleware answered instead of the model

@@ -1,0 +1,240 @@
+"""``ToolJournal``: keeps what the tool calls of one run return, and gives those that were made before."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
+
+import agents
+
+from kantan_agents.agent.running.identity import InnerIdentities, next_identity
+from kantan_agents.core.interception import ToolCall, current_tool_call, end_run_with, redacted_data
+from kantan_agents.core.pipeline import Run
+from kantan_agents.durable.earlier_calls import INSIDE, ONCE, EarlierCalls
+from kantan_agents.durable.execution import Execution
+from kantan_agents.durable.originals import Originals
+from kantan_agents.durable.step_bodies import error_body, result_body, stored_result, text_of_result
+from kantan_agents.errors import KantanAgentsError, ToolOutcomeUnknownError
+from kantan_agents.lab.replay.recorded_results import error_of
+from kantan_agents.support.log import get_logger
+from kantan_agents.traces.capture import RecordedError
+from kantan_agents.traces.replayed import mark_replayed
+
+_log = get_logger("kantan_agents.durable")
+
+_COMMANDS = " commands"
+_UNKNOWN = "What this call returned is not stored, and it is not made again."
+
+
+class ToolJournal:
+    """Keeps the tool calls of one run.
+
+    A step is found again by what it is, not by its place: parallel calls may begin in another order.
+
+    Args:
+        execution: The execution that the run belongs to.
+        run: The run.
+    """
+
+    def __init__(self, execution: Execution, run: Run) -> None:
+        self._execution = execution
+        self._run = run
+        self._calls: Counter[str] = Counter()
+        self._tries: Counter[str] = Counter()
+        self._kept: set[str] = set()
+        self._earlier = EarlierCalls(execution, run.id)
+        self._originals = Originals(run)
+        if execution.attempt > 1:
+            self._originals.learn(execution.all_known(run.id))
+
+    def known(self, step: str) -> dict[str, Any] | None:
+        """Return what an earlier process has stored of a step; None if it has not ended."""
+        return self._execution.known(self._run.id, step)
+
+    def was_begun(self, step: str) -> bool:
+        """Return whether an earlier process has begun a step."""
+        return self._execution.was_begun(self._run.id, step)
+
+    async def start(self, step: str) -> None:
+        """Note that a step begins; otherwise as ``keep``."""
+        await self._execution.start(self._run.id, step)
+
+    async def keep(self, step: str, body: dict[str, Any]) -> dict[str, Any]:
+        """Store what a step has returned, redacted; return what is stored.
+
+        Raises:
+            RunMovedError: E157, the run does not belong to this process any more.
+        """
+        redacted: dict[str, Any] = redacted_data(self._run, body)
+        await self._execution.finish(self._run.id, step, {**redacted, **self._originals.new()})
+        return redacted
+
+    async def note_once(self) -> None:
+        """Note which tools may be called only once, for the calls that no answer of this run has."""
+        await self.keep(ONCE, {"names": sorted(self._execution.once)})
+
+    def new_id(self) -> str:
+        """Return an id for a call that no model has made, the same in each process."""
+        self._calls[_COMMANDS] += 1
+        return inner_id(self._run.id, f"command {self._calls[_COMMANDS]}")
+
+    def number(self, call: ToolCall) -> None:
+        """Tell calls with the same id apart: some providers begin anew in each turn."""
+        self._place(call)
+        self._calls[f"{call.inside}{call.call_id}"] += 1
+
+    def _place(self, call: ToolCall) -> None:
+        call.inside = self._inside()
+        call.again = self._calls[f"{call.inside}{call.call_id}"]
+
+    def _inside(self) -> str:
+        # Agents of the SDK as tools belong to the run. Those of one name may be asked at the same time.
+        outer = current_tool_call.get()
+        if outer is None or outer.run is not self._run:
+            return ""
+        return f"{outer.path}{f'~{outer.tries}' if outer.tries > 1 else ''}/"
+
+    async def tool(self, call: ToolCall, made: Callable[[], Awaitable[Any]]) -> Any:
+        """Return what a call has returned or raised before, or make it and keep that.
+
+        Raises:
+            ToolOutcomeUnknownError: E153, an earlier process has begun it, and it may be made only once.
+        """
+        step = self._step_of_tool(call)
+        self._tries[step] += 1
+        tries = self._tries[step]
+        outer = current_tool_call.get()
+        if outer is not None:
+            outer.tries = tries  # the calls inside this one have places of their own in each try
+        kept = self._kept_result(call, step, tries)
+        if tries > 1:  # a middleware tries it again: what an earlier try has returned is not its
+            step = f"{step}~{tries}"
+        if kept is not None:
+            mark_replayed(agents.get_current_span())
+            if "refused" in kept:
+                # The model knows so, and may have found another way: not made, though allowed now.
+                call.refusal = error_of(RecordedError(**kept["refused"]))
+            return stored_result(kept, call.tool)
+        if call.name in self._execution.once and self._earlier.may_have_begun(call, step):
+            error = ToolOutcomeUnknownError(
+                run_id=self._run.id, tool=call.name, call_id=call.call_id, key=call.idempotency_key
+            )
+            end_run_with(self._run, error)
+            raise error
+        # Only for a call that may be made once is it worth a write that it has begun.
+        if call.name in self._execution.once:
+            await self.start(step)
+        else:
+            await self._execution.check()
+        # The runs that it starts have the same ids in each process, so that their calls are found again.
+        inner = InnerIdentities(
+            lambda number: inner_id(self._run.id, step if number == 1 else f"{step}#{number}")
+        )
+        try:
+            result = await self._made(inner, made)
+        except Exception as error:
+            if not isinstance(error, KantanAgentsError) or error.code != "E157":
+                await self._keep_ended(call, step, error_body(error), inner)
+            raise
+        await self._keep_ended(call, step, result_body(result), inner)
+        return result
+
+    def _kept_result(self, call: ToolCall, step: str, tries: int) -> dict[str, Any] | None:
+        kept = self._earlier.latest(step) if tries == 1 else self.known(f"{step}~{tries}")
+        if kept is None and self._earlier.is_ahead(call.inside):
+            # The model has gone on from this call: a middleware of this version would make it anew.
+            kept = self._earlier.latest(step)
+            if kept is None:
+                _log.warning("call not made again: its result is not stored", run_id=self._run.id, step=step)
+                kept = {"result": _UNKNOWN}
+        return kept
+
+    async def _keep_ended(
+        self, call: ToolCall, step: str, body: dict[str, Any], inner: InnerIdentities
+    ) -> None:
+        if self._earlier.has_more_inside(call.path, inner):
+            reason = (
+                "this version of the program has ended the call without what an earlier one has done inside "
+                "it. Start a worker with the version that has begun the run, then resume it"
+            )
+            raise self._execution.give_up(step, reason)
+        await self._keep_call(call, step, body)
+
+    async def _keep_call(self, call: ToolCall, step: str, body: dict[str, Any]) -> None:
+        self._kept.add(self._step_of_tool(call))
+        await self.keep(step, {**body, INSIDE: call.inside})
+
+    async def ended(self, call: ToolCall, result: Any) -> None:
+        """Keep what the model gets for a call that a middleware has answered, without the tool."""
+        step = self._step_of_tool(call)
+        if self.known(step) is None and step not in self._kept:
+            await self._keep_call(call, step, result_body(result))
+
+    def result_of_gone(self, call: ToolCall) -> str | None:
+        """Return the stored result of a call whose tool the agent has no more; None for a new call.
+
+        Raises:
+            StoredStepError: E155, an earlier attempt may have made it, and its result is not stored.
+        """
+        self._place(call)
+        step = self._step_of_tool(call)
+        call.arguments = self._earlier.arguments_of(call)
+        kept = self._earlier.latest(step)
+        if kept is None and self._earlier.may_have_been_made(call):
+            reason = (
+                f"the agent {call.agent!r} has no tool or hand-off {call.name!r} any more, and what the call "
+                "has done is not known. Start a worker that has it, then resume the run"
+            )
+            raise self._execution.give_up(step, reason)
+        if kept is None or "refused" in kept:
+            return None
+        return text_of_result(kept)
+
+    async def refused(self, call: ToolCall, result: Any) -> None:
+        """Keep that the rules have refused a call, unless an earlier process has made it.
+
+        Args:
+            call: The call, with its refusal.
+            result: What the model gets instead of a result.
+        """
+        step = self._step_of_tool(call)
+        if call.refusal is None or self.known(step) is not None:
+            return
+        if self.was_begun(step):
+            _log.warning(
+                "call in flight not made again: refused", run_id=self._run.id, tool=call.name, step=step
+            )
+        refused = error_body(call.refusal)["error"]
+        await self._keep_call(call, step, {**result_body(result), "refused": refused})
+
+    def check_waiting(self, calls: Iterable[Any]) -> None:
+        """Check that no call waits for approval that an earlier attempt has made."""
+        for item in calls:
+            name, call_id = item.tool_name or "", item.call_id or ""
+            again = self._calls[call_id]
+            step = f"tool/{name}/{call_id}" + (f"-{again}" if again else "")
+            if "refused" not in (self._earlier.latest(step) or {"refused": None}):
+                reason = "this version of the program asks for approval of a call that was made before"
+                raise self._execution.give_up(step, reason)
+
+    def _step_of_tool(self, call: ToolCall) -> str:
+        return f"tool/{call.name}/{call.path}"
+
+    async def _made(self, inner: InnerIdentities, made: Callable[[], Awaitable[Any]]) -> Any:
+        token = next_identity.set(inner)
+        try:
+            return await made()
+        except SystemExit as error:
+            if self._execution.is_begun_here:
+                raise
+            # It would end the event loop that makes the queued runs, and not the process.
+            raise RuntimeError(f"the tool has called sys.exit({error.code!r})") from error
+        finally:
+            next_identity.reset(token)
+
+
+def inner_id(run_id: str, name: str) -> str:
+    """Return the id of a run inside another one: it sorts beside it, and is the same in each process."""
+    return run_id[:12] + hashlib.sha256(f"{run_id}/{name}".encode()).hexdigest()[:20]
