@@ -20,6 +20,7 @@ from kantan_agents.durable.overseer import Overseer
 from kantan_agents.durable.patience import patiently
 from kantan_agents.durable.restart import Restart
 from kantan_agents.durable.session import DurableSession, check_session
+from kantan_agents.durable.step_bodies import message_of
 from kantan_agents.durable.stored_run import stored_run
 from kantan_agents.durable.waiting import store_waiting
 from kantan_agents.errors import (
@@ -31,6 +32,7 @@ from kantan_agents.errors import (
     UnknownDurableAgentError,
 )
 from kantan_agents.support.log import get_logger
+from kantan_agents.support.secrets import mask
 from kantan_agents.traces.recorder import sigterm
 from kantan_agents.traces.spans import record_recovery
 
@@ -164,10 +166,11 @@ class Making(Management):
 
     def _set_aside(self, run_id: str, error: Exception) -> None:
         """Cancel a run that this process cannot make, so that it can be resumed in one that can."""
-        self._steps.set_aside(run_id, str(error))  # before a caller can see the cancellation
+        reason = mask(message_of(error))
+        self._steps.set_aside(run_id, reason)  # before a caller can see the cancellation
         self._steps.release(run_id)  # before another process can have resumed it
         self._engine.cancel(run_id)
-        _log.error("durable run cancelled, because it cannot be made here", run_id=run_id, error=str(error))
+        _log.error("durable run cancelled, because it cannot be made here", run_id=run_id, error=reason)
 
     async def _cancelled(self, run_id: str) -> None:
         """Let nobody go on with a run whose caller has cancelled it."""

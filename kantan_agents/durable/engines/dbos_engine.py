@@ -11,7 +11,7 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
@@ -19,13 +19,13 @@ from threading import Lock
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
+from kantan_agents.durable.engines.dbos_log import EndedError, one_line_each
 from kantan_agents.durable.engines.dbos_runs import (
     DBOS_QUEUE,
     SCHEDULED,
     VERSION,
     WORKFLOW,
     DBOSRuns,
-    first_line,
 )
 from kantan_agents.durable.engines.engine import RESUMED, Body, Job, Limits
 from kantan_agents.durable.engines.no_pickles import refuse_pickles
@@ -33,17 +33,14 @@ from kantan_agents.durable.engines.old_sqlite import give_clock
 from kantan_agents.durable.step_bodies import message_of
 from kantan_agents.durable.storage.database import RunDatabase
 from kantan_agents.errors import DurableDatabaseError, DurableNotStartedError, DurableRunNotFoundError
+from kantan_agents.support.log import get_logger
+from kantan_agents.support.secrets import mask
 
 _POLLING_SECONDS: Final = 0.5
 _TAKING_SECONDS: Final = 5.0
+_LOGGED: Final = 500
 
-
-class _EndedError(Exception):
-    """A run has failed, as DBOS may see it.
-
-    DBOS pickles the error of a run and stores its attributes. Errors of runs have connections among theirs,
-    which cannot be pickled, and what users have written, which must not be stored.
-    """
+_log = get_logger("kantan_agents.durable")
 
 
 class DBOSEngine(DBOSRuns):
@@ -63,6 +60,7 @@ class DBOSEngine(DBOSRuns):
         self._max_recoveries = max_recoveries
         self._polling = min(polling, _POLLING_SECONDS)
         self._workflow: Any = None
+        self._log_as_before: Callable[[], None] = lambda: None
         self._errors: dict[str, Exception | None] = {}
         self._executors = _DefaultExecutors()
         self._taking: set[str] = set()  # names of the threads that take runs from queues
@@ -78,6 +76,7 @@ class DBOSEngine(DBOSRuns):
             _forget_closed_streams()
             give_clock()
             refuse_pickles()
+            self._log_as_before = one_line_each(self._database.masked)
             DBOS(
                 config={
                     "name": self._application,
@@ -103,7 +102,8 @@ class DBOSEngine(DBOSRuns):
             DBOS.launch()
         except Exception as error:
             DBOS.destroy(destroy_registry=True)
-            raise DurableDatabaseError(database=self._database.shown, reason=first_line(error)) from error
+            self._log_as_before()
+            raise self._database.unusable(error) from error
 
     def take_no_more(self) -> None:
         """Begin no more queued runs; those that are being made go on.
@@ -132,6 +132,7 @@ class DBOSEngine(DBOSRuns):
             self.take_no_more()
             self._executors.give_back()
             DBOS.destroy(destroy_registry=True)
+            self._log_as_before()
         self._close_client()
 
     async def run(self, run_id: str, stored: str) -> str:
@@ -146,7 +147,7 @@ class DBOSEngine(DBOSRuns):
             # Outside of any workflow of the user: its steps are found by their place, and this has none.
             with DBOSContextEnsure(), SetWorkflowID(run_id):
                 return str(await self._workflow(stored))
-        except _EndedError as ended:
+        except EndedError as ended:
             error = self._errors[run_id] or ended
         except DBAPIError as failure:  # of the engine itself, as errors of the run are others
             error = self._database.unusable(failure)
@@ -168,7 +169,9 @@ class DBOSEngine(DBOSRuns):
                 if run_id in self._errors:
                     self._errors[run_id] = error
                 text = message_of(error)
-            raise _EndedError(text)
+            text = mask(text)
+            _log.error("durable run failed", run_id=run_id, error=" ".join(text[:_LOGGED].split()))
+            raise EndedError(text)
 
         return keeping
 

@@ -14,6 +14,7 @@ from kantan_agents.durable.engines.no_pickles import refuse_pickles
 from kantan_agents.durable.engines.old_sqlite import give_clock
 from kantan_agents.durable.storage.database import RunDatabase, close_with
 from kantan_agents.errors import DurableDatabaseError, InvalidOptionError
+from kantan_agents.support.secrets import mask
 
 if TYPE_CHECKING:
     from dbos import DBOSClient
@@ -198,9 +199,10 @@ class DBOSRuns:
                         retry_connection_errors=False,
                     )
                     self._closing = close_with(self, self._made.destroy)
+                except DurableDatabaseError:
+                    raise
                 except Exception as error:
-                    reason = first_line(error)
-                    raise DurableDatabaseError(database=self._database.shown, reason=reason) from error
+                    raise self._database.unusable(error) from error
             return self._made
 
     def _create_tables(self) -> None:
@@ -235,15 +237,9 @@ def _engine_run(row: Any) -> EngineRun:
         updated_at=_moment(row.updated_at),
         stored=plain(arguments[0]) if arguments else None,
         outcome=plain(row.output),
-        error=None if row.error is None else str(row.error),
+        error=None if row.error is None else mask(str(row.error)),  # earlier versions stored it as it was
     )
 
 
 def _moment(milliseconds: int | None) -> datetime | None:
     return None if milliseconds is None else datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
-
-
-def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message, of the database's own error if there is one."""
-    text = str(getattr(error, "orig", None) or error).strip()
-    return text.splitlines()[0] if text else type(error).__name__

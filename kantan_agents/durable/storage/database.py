@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kantan_agents.errors import DurableDatabaseError
 from kantan_agents.support.private_files import create_private
+from kantan_agents.support.secrets import mask
+from kantan_agents.traces.database_url import PostgresUrl, has_pairs
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -57,6 +59,7 @@ class RunDatabase:
 
     def __init__(self, url: str) -> None:
         self.url = _checked_url(url)
+        self._given = PostgresUrl(url)
         self.is_sqlite = self.url.startswith("sqlite")
         self.now = _SQLITE_NOW if self.is_sqlite else _POSTGRES_NOW
         """An SQL expression: seconds since 1970 by the clock of the database, which all processes share."""
@@ -67,9 +70,11 @@ class RunDatabase:
     @property
     def shown(self) -> str:
         """The URL without a password."""
-        from sqlalchemy import make_url
+        return str(self._given)
 
-        return make_url(self.url).render_as_string(hide_password=True)
+    def masked(self, text: str) -> str:
+        """Return a text, such as an error's message, without the passwords of the URL and other secrets."""
+        return mask(self._given.masked(text.replace(self.url, self.shown)))
 
     def open(self) -> None:
         """Connect, and create the tables that are missing.
@@ -138,7 +143,7 @@ class RunDatabase:
 
     def unusable(self, error: BaseException) -> DurableDatabaseError:
         """Return the error that says why the database cannot be used."""
-        failure = DurableDatabaseError(database=self.shown, reason=_reason(error))
+        failure = DurableDatabaseError(database=self.shown, reason=self.masked(_reason(error)))
         failure.is_away = getattr(error, "connection_invalidated", False) or isinstance(
             getattr(error, "orig", None), _away()
         )
@@ -203,9 +208,8 @@ def _checked_url(url: Any) -> str:
     known = ("sqlite:///", "postgresql://", "postgres://")
     # SQLite, not this library, would create the file of `sqlite:///file:PATH?uri=true`.
     if not isinstance(url, str) or not url.startswith(known) or url.startswith("sqlite:///file:"):
-        shown = url.split("://")[0] if isinstance(url, str) else type(url).__name__
         reason = "it must be sqlite:///PATH or postgresql://HOST/NAME"
-        raise DurableDatabaseError(database=repr(shown), reason=reason)
+        raise DurableDatabaseError(database=repr(_kind_of(url)), reason=reason)
     checked: str = url
     if checked.startswith("postgres"):
         # The driver of the engine, which SQLAlchemy would not choose by itself.
@@ -220,6 +224,14 @@ def _checked_url(url: Any) -> str:
         reason = "the URL cannot be read; special characters in a password are written as %XX"
         raise DurableDatabaseError(database=repr(checked.split("+")[0]), reason=reason) from None
     return checked
+
+
+def _kind_of(url: Any) -> str:
+    """Return what can be shown of a value that is no URL of a database: it may have a password."""
+    if not isinstance(url, str):
+        return type(url).__name__
+    scheme, sign, _ = url.partition("://")
+    return "key=value" if has_pairs(url) else scheme if sign or not set("=@:") & {*url} else "text"
 
 
 def _away() -> tuple[type[BaseException], ...]:
