@@ -15,6 +15,7 @@ from kantan_agents.durable.patience import patiently
 from kantan_agents.durable.step_bodies import dump, load
 from kantan_agents.durable.storage.steps import BegunAttempt, StepStore
 from kantan_agents.errors import DurableDatabaseError, RunMovedError
+from kantan_agents.support.storable_text import storable_text
 
 
 class Execution:
@@ -80,7 +81,7 @@ class Execution:
 
     def known(self, run_id: str, step: str) -> dict[str, Any] | None:
         """Return what an earlier attempt has stored of a step; None if it has not ended."""
-        return self._known.get((run_id, step))
+        return self._known.get((run_id, storable_text(step)))
 
     def all_known(self, run_id: str) -> list[dict[str, Any]]:
         """Return what earlier attempts have stored of all steps of a run."""
@@ -88,7 +89,7 @@ class Execution:
 
     def was_begun(self, run_id: str, step: str) -> bool:
         """Return whether an earlier attempt has begun a step."""
-        return (run_id, step) in self._known
+        return (run_id, storable_text(step)) in self._known
 
     async def check(self) -> None:
         """Check that the run belongs to this attempt, before it does something.

@@ -11,6 +11,7 @@ from typing import Any
 
 from kantan_agents.durable.engines.engine import EngineRun, Job, agent_in, resumed_queue
 from kantan_agents.durable.event_keeper import ENDS
+from kantan_agents.durable.middleware import check_names
 from kantan_agents.durable.open_database import OpenDatabase
 from kantan_agents.durable.outcome import DurableOutcome, DurableRun, outcome_of
 from kantan_agents.durable.storage.approvals import CLOSED, WaitingCall
@@ -25,7 +26,6 @@ from kantan_agents.errors import (
     RunMovedError,
 )
 from kantan_agents.middleware.approve.calls import Approved, Decision, Rejected
-from kantan_agents.models.whole_text import whole_text
 from kantan_agents.support.log import get_logger
 
 _log = get_logger("kantan_agents.durable")
@@ -52,12 +52,14 @@ class Management(OpenDatabase):
             limit: Their number at most.
 
         Raises:
-            InvalidOptionError: E75, there is no such status.
+            InvalidOptionError: E75, there is no such status, or the queue has no name.
             DurableDatabaseError: E156, the database cannot be read.
         """
         if status is not None and status not in STATUSES:
             reason = f"must be one of {', '.join(STATUSES)}, not {status!r}"
             raise InvalidOptionError(option="status", reason=reason)
+        if queue is not None:
+            check_names(queue=queue)
 
         def found() -> list[DurableRun]:
             if status == "waiting":
@@ -170,7 +172,7 @@ class Management(OpenDatabase):
             raise InvalidOptionError(option="by", reason=f"must say who answers, not {by!r}")
 
         def answer() -> None:
-            self._approvals.answer(run_id, call_id or self._only_call(run_id), decision, whole_text(by))
+            self._approvals.answer(run_id, call_id or self._only_call(run_id), decision, by)
             with suppress(Exception):  # a process that is started looks for answers too
                 self.go_on_answered()
 
@@ -234,7 +236,10 @@ class Management(OpenDatabase):
         Raises:
             DurableRunNotFoundError: E154, there is none of this id.
             RunMovedError: E157, it is in another state.
+            InvalidOptionError: E75, the queue has no name.
         """
+        if queue is not None:
+            check_names(queue=queue)
 
         def resume() -> None:
             found = self._found(run_id)
@@ -334,13 +339,14 @@ class Management(OpenDatabase):
             timezone: IANA name of the time zone of the expression; None means UTC.
 
         Raises:
-            InvalidOptionError: E75, the expression or the time zone is not valid.
+            InvalidOptionError: E75, a name, the expression or the time zone is not valid.
             NotStorableError: E151, the context is not JSON data.
         """
         if not isinstance(agent, str) or not isinstance(input, str):
             raise InvalidOptionError(
                 option="agent", reason="must be the name of an agent, and its input a str"
             )
+        check_names(name=name, queue=queue)
         checked = stored_context(agent, context or {}, lambda value: value, may_leave_out=False)
         stored = StoredRun(agent=agent, input=input, queue=queue, **checked).to_json()
 
@@ -353,7 +359,12 @@ class Management(OpenDatabase):
         await self._in_thread(schedule)
 
     async def unschedule(self, name: str) -> None:
-        """Remove a schedule."""
+        """Remove a schedule.
+
+        Raises:
+            InvalidOptionError: E75, it is not a name.
+        """
+        check_names(name=name)
         await self._in_thread(lambda: self._engine.unschedule(name))
 
     async def enqueue(self, job: Job) -> str:

@@ -13,6 +13,7 @@ from kantan_agents.durable.storage.database import RunDatabase
 from kantan_agents.durable.storage.events import Events
 from kantan_agents.durable.storage.steps import StepStore
 from kantan_agents.errors import DurableRunNotFoundError
+from kantan_agents.support.storable_text import storable_text
 
 T = TypeVar("T")
 
@@ -43,7 +44,8 @@ class OpenDatabase:
         return self._database.shown
 
     def _found(self, run_id: str) -> EngineRun:
-        found = self._engine.find(run_id)
+        # No database takes any other id, and so none has it.
+        found = self._engine.find(run_id) if storable_text(run_id) == run_id else None
         if found is None:
             raise DurableRunNotFoundError(run_id=run_id, database=self._database.shown)
         return found

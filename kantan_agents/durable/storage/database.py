@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from kantan_agents.errors import DurableDatabaseError
 from kantan_agents.support.private_files import create_private
 from kantan_agents.support.secrets import mask
+from kantan_agents.support.storable_text import storable_text
 from kantan_agents.traces.database_url import PostgresUrl, has_pairs
 
 if TYPE_CHECKING:
@@ -159,9 +160,25 @@ class RunDatabase:
     def _new_engine(self) -> Engine:
         import sqlalchemy
 
-        if not self.is_sqlite:
-            # A connection that the server has closed is noticed before it is used.
-            return sqlalchemy.create_engine(self.url, pool_pre_ping=True, pool_size=5, max_overflow=5)
+        engine = self._sqlite_engine() if self.is_sqlite else self._server_engine()
+
+        @sqlalchemy.event.listens_for(engine, "before_cursor_execute", retval=True)
+        def fit(
+            _connection: Any, _cursor: Any, statement: str, values: Any, _context: Any, _many: bool
+        ) -> tuple[str, Any]:
+            return statement, _storable(values)
+
+        return engine
+
+    def _server_engine(self) -> Engine:
+        import sqlalchemy
+
+        # A connection that the server has closed is noticed before it is used.
+        return sqlalchemy.create_engine(self.url, pool_pre_ping=True, pool_size=5, max_overflow=5)
+
+    def _sqlite_engine(self) -> Engine:
+        import sqlalchemy
+
         engine = sqlalchemy.create_engine(
             self.url, connect_args={"timeout": _BUSY_SECONDS, "check_same_thread": False}
         )
@@ -183,6 +200,17 @@ class RunDatabase:
             connection.execute("PRAGMA journal_mode = WAL")  # of the file: readers and writers do not wait
 
         return engine
+
+
+def _storable(values: Any) -> Any:
+    """Return the values of a statement with texts that every database takes."""
+    if isinstance(values, str):
+        return storable_text(values)
+    if isinstance(values, dict):
+        return {name: _storable(value) for name, value in values.items()}
+    if isinstance(values, (list, tuple)):
+        return type(values)(map(_storable, values))
+    return values
 
 
 _Owner = TypeVar("_Owner")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from kantan_agents.errors import TraceDatabaseError
 from kantan_agents.support.extras import extra
+from kantan_agents.support.storable_text import storable_text
 from kantan_agents.traces.database_url import PostgresUrl
 from kantan_agents.traces.postgres.dialect import translated
 from kantan_agents.traces.postgres.server_error import ServerError
@@ -289,11 +290,4 @@ def _bound(values: Sequence[Any] | Mapping[str, Any]) -> Any:
 def _value(value: Any) -> Any:
     if isinstance(value, bool):
         return int(value)
-    if isinstance(value, str) and "\0" in value:
-        return without_zero(value)
-    return value
-
-
-def without_zero(text: str) -> str:
-    """Return a text that Postgres can store: with U+2400, the symbol for it, in place of a zero character."""
-    return text.replace("\0", "\N{SYMBOL FOR NULL}")
+    return storable_text(value) if isinstance(value, str) else value
