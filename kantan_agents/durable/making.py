@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import anyio
@@ -61,20 +62,21 @@ class Making(Management):
         async def live() -> str:
             token = current_execution.set(execution)
             try:
-                return await self._execute(execution, run, call_next)
+                execution.outcome = await self._execute(execution, run, call_next)
             finally:
                 current_execution.reset(token)
+            return execution.outcome
 
         self._live[run.id] = live
         try:
-            await self._begin_in_engine(run.id, stored)
+            await self._begin_in_engine(run.id, stored, execution)
         except DurableDatabaseError:
             if run.id not in self._live:
-                self._overseer.leave(run.id)
+                self._overseer.leave()
             raise
         except asyncio.CancelledError:
             if execution.failure is not None:
-                self._overseer.leave(run.id)
+                self._overseer.leave()
                 raise execution.failure from None
             if execution.is_lost:
                 raise RunMovedError(run_id=run.id, reason=self._overseer.reason_of(run.id)) from None
@@ -84,7 +86,7 @@ class Making(Management):
         finally:
             self._live.pop(run.id, None)
 
-    async def _begin_in_engine(self, run_id: str, stored: str) -> None:
+    async def _begin_in_engine(self, run_id: str, stored: str, execution: Execution) -> None:
         """Have the engine make a run; until it has begun, try again while the database is away."""
         tries = 0
 
@@ -97,7 +99,22 @@ class Making(Management):
                 raise DurableDatabaseError(database=self._database.shown, reason=reason)
             await self._engine.run(run_id, stored)
 
-        await patiently(attempt, lambda: run_id in self._live)
+        try:
+            await patiently(attempt, lambda: run_id in self._live)
+        except DurableDatabaseError as error:
+            if not (error.is_away and execution.outcome):
+                raise
+            # It has ended, and only that is not stored: another attempt finds all its steps, and stores it.
+            self._overseer.leave()
+            await patiently(partial(self._check_finished, run_id))
+
+    async def _check_finished(self, run_id: str) -> None:
+        found = await self._in_thread(partial(self._engine.find, run_id))
+        if found is None or found.status != "finished":
+            reason = "the run has ended, but that is not stored: DurableRuns.result waits until it is"
+            failure = DurableDatabaseError(database=self._database.shown, reason=reason)
+            failure.is_away = True
+            raise failure
 
     async def inside(self, execution: Execution, durable: Durable, run: Run, call_next: Next) -> None:
         """Make a run that belongs to a durable one: a recovered one, or one that a tool of it has begun."""
@@ -161,7 +178,7 @@ class Making(Management):
             current_execution.reset(token)
             execution.is_open = False
             if execution.failure is not None:
-                self._overseer.leave(run_id)
+                self._overseer.leave()
         return execution.outcome
 
     def _set_aside(self, run_id: str, error: Exception) -> None:

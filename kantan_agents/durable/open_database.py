@@ -9,7 +9,7 @@ import anyio.to_thread
 
 from kantan_agents.durable.engines.engine import Engine, EngineRun
 from kantan_agents.durable.storage.approvals import ApprovalStore
-from kantan_agents.durable.storage.database import RunDatabase
+from kantan_agents.durable.storage.database import RunDatabase, failures
 from kantan_agents.durable.storage.events import Events
 from kantan_agents.durable.storage.steps import StepStore
 from kantan_agents.errors import DurableRunNotFoundError
@@ -52,14 +52,12 @@ class OpenDatabase:
 
     async def _in_thread(self, function: Callable[[], T]) -> T:
         def opened() -> T:
-            from sqlalchemy.exc import DBAPIError
-
             if not self._is_open:
                 self._database.open()
                 self._is_open = True
             try:
                 return function()
-            except DBAPIError as error:  # of the engine, which has connections of its own
+            except failures() as error:  # of the engine, which has connections of its own
                 raise self._database.unusable(error) from error
 
         return await anyio.to_thread.run_sync(opened)

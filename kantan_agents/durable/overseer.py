@@ -39,7 +39,7 @@ class Overseer:
         self._interval = interval
         self._active: dict[str, Execution] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._left: set[str] = set()
+        self._may_have_left = False
         self._lock = Lock()
         self._ends = Event()
         self._thread: Thread | None = None
@@ -82,14 +82,14 @@ class Overseer:
                 if self._active.get(execution.root_id) is execution:
                     del self._active[execution.root_id]
 
-    def leave(self, run_id: str) -> None:
-        """Let a run go on that could not be stored any more, as soon as the database is back."""
-        self._left.add(run_id)
+    def leave(self) -> None:
+        """Let the runs go on that could not be stored any more, as soon as the database is back."""
+        self._may_have_left = True
 
     def _give_left(self) -> None:
-        for run_id in [*self._left]:
-            self._engine.recover_one(run_id)
-            self._left.discard(run_id)
+        if self._may_have_left:
+            self._may_have_left = False  # first: a run may be left meanwhile
+            self._may_have_left |= self._engine.recover_unmade()
 
     def wait_for(self, task: asyncio.Task[Any] | None) -> None:
         """Let ``wait_for_end`` wait for a task of the engine, which also stores how its run has ended."""
@@ -128,12 +128,14 @@ class Overseer:
     def look(self) -> None:
         """Look once. What fails is logged and tried again at the next look."""
         for act in (self._alive.keep, self._give_left, self._take_over, self._end_lost, self._go_on):
-            self._try(act)
+            if not self._ends.is_set():
+                self._try(act)
 
     def _try(self, act: Callable[[], object]) -> None:
         try:
             act()
         except Exception as error:  # noqa: BLE001 - the database may be away for a while
+            self._may_have_left = True  # the engine may have taken runs that it could not begin
             if not self._ends.is_set():
                 _log.warning("durable runs not looked after", error=str(error).split("\n", 1)[0])
 

@@ -31,7 +31,7 @@ from kantan_agents.durable.engines.engine import RESUMED, Body, Job, Limits
 from kantan_agents.durable.engines.no_pickles import refuse_pickles
 from kantan_agents.durable.engines.old_sqlite import give_clock
 from kantan_agents.durable.step_bodies import message_of
-from kantan_agents.durable.storage.database import RunDatabase
+from kantan_agents.durable.storage.database import RunDatabase, failures
 from kantan_agents.errors import DurableDatabaseError, DurableNotStartedError, DurableRunNotFoundError
 from kantan_agents.support.log import get_logger
 from kantan_agents.support.secrets import mask
@@ -39,6 +39,7 @@ from kantan_agents.support.secrets import mask
 _POLLING_SECONDS: Final = 0.5
 _TAKING_SECONDS: Final = 5.0
 _LOGGED: Final = 500
+_POOL: Final = 20
 
 _log = get_logger("kantan_agents.durable")
 
@@ -61,6 +62,8 @@ class DBOSEngine(DBOSRuns):
         self._polling = min(polling, _POLLING_SECONDS)
         self._workflow: Any = None
         self._log_as_before: Callable[[], None] = lambda: None
+        self._pool: Any = None
+        self._unmade: set[str] = set()
         self._errors: dict[str, Exception | None] = {}
         self._executors = _DefaultExecutors()
         self._taking: set[str] = set()  # names of the threads that take runs from queues
@@ -81,6 +84,7 @@ class DBOSEngine(DBOSRuns):
                 config={
                     "name": self._application,
                     "system_database_url": self._database.url,
+                    "system_database_engine": self._opened_pool(),
                     "executor_id": self.executor,
                     "application_version": VERSION,
                     "log_level": "ERROR",
@@ -94,15 +98,17 @@ class DBOSEngine(DBOSRuns):
             DBOS.listen_queues(list(queues))
             # DBOS begins the runs of schedules by a queue of its own.
             self._taking = {f"queue-worker-{name}" for name in (*queues, DBOS_QUEUE)}
-            DBOS.migrate(self._database.url)
+            DBOS.migrate(self._database.limited_url)
             # Before the launch: DBOS looks for new queues only once a second.
             client = self._client()
             for name, limits in queues.items():
                 client.register_queue(name, **_queue_options(limits), polling_interval_sec=self._polling)
             DBOS.launch()
+            # By default it tries again without a limit, in a thread that nothing can end. What is left undone
+            # then, `recover_unmade` gives to others.
+            _dbos._get_dbos_instance()._sys_db._retry_connection_errors = False
         except Exception as error:
-            DBOS.destroy(destroy_registry=True)
-            self._log_as_before()
+            self._destroy()
             raise self._database.unusable(error) from error
 
     def take_no_more(self) -> None:
@@ -125,20 +131,30 @@ class DBOSEngine(DBOSRuns):
 
     def stop(self) -> None:
         """Make no more runs, and leave those that are being made to other processes."""
-        from dbos import DBOS
-
         if self._workflow is not None:
             self._workflow = None
             self.take_no_more()
             self._executors.give_back()
-            DBOS.destroy(destroy_registry=True)
-            self._log_as_before()
+            self._destroy()
         self._close_client()
+
+    def _opened_pool(self) -> Any:
+        if not self._database.is_sqlite:
+            self._pool = self._database.server_engine(_POOL)
+        return self._pool
+
+    def _destroy(self) -> None:
+        from dbos import DBOS
+
+        DBOS.destroy(destroy_registry=True)
+        self._log_as_before()
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.dispose()
 
     async def run(self, run_id: str, stored: str) -> str:
         """Make a run here, in this task, and return its outcome."""
         from dbos import DBOSContextEnsure, SetWorkflowID
-        from sqlalchemy.exc import DBAPIError
 
         self._executors.remember()
         self._errors[run_id] = None
@@ -149,11 +165,24 @@ class DBOSEngine(DBOSRuns):
                 return str(await self._workflow(stored))
         except EndedError as ended:
             error = self._errors[run_id] or ended
-        except DBAPIError as failure:  # of the engine itself, as errors of the run are others
+        except failures() as failure:  # of the engine itself, as errors of the run are others
             error = self._database.unusable(failure)
         finally:
             del self._errors[run_id]
         raise error  # here, as in the `except` block the one for DBOS would become its context
+
+    def recover_unmade(self) -> bool:
+        """Give the runs of this process to any process that it does not make; return whether to ask again."""
+        from dbos import _dbos
+
+        rows = self._client().list_workflows(status="PENDING", executor_id=[self.executor], load_output=False)
+        # Those of queues, for which DBOS has no public question, and those that are awaited here.
+        made = {*_dbos._get_dbos_instance()._active_workflows_set.activeList(), *self._errors}
+        unmade = {row.workflow_id: row for row in rows if row.workflow_id not in made}
+        for run_id in self._unmade & unmade.keys():
+            self._recover(unmade.pop(run_id))
+        self._unmade = {*unmade}
+        return bool(unmade)
 
     def _keeping_error(self, body: Body) -> Body:
         async def keeping(run_id: str, stored: str) -> str:

@@ -7,6 +7,7 @@ import uuid
 import weakref
 from collections.abc import Sequence
 from datetime import datetime, timezone
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from kantan_agents.durable.engines.engine import RESUMED, EngineRun, Job, agent_in, plain, resumed_queue
@@ -18,6 +19,7 @@ from kantan_agents.support.secrets import mask
 
 if TYPE_CHECKING:
     from dbos import DBOSClient
+    from sqlalchemy import Engine
 
 WORKFLOW: Final = "kantan_agents.durable_run"
 SCHEDULED: Final = "kantan_agents.scheduled_run"
@@ -25,6 +27,7 @@ SCHEDULED: Final = "kantan_agents.scheduled_run"
 # worker from the runs that another version has begun.
 VERSION: Final = "kantan-agents-1"
 DBOS_QUEUE: Final = "_dbos_internal_queue"
+_CLIENT_POOL: Final = 5
 _STATUS: Final = {
     "PENDING": "running",
     "ENQUEUED": "queued",
@@ -117,16 +120,12 @@ class DBOSRuns:
             status="PENDING", name=SCHEDULED, executor_id=ended, load_input=False, load_output=False
         )
         for row in firings:
-            _give_to_others(row, DBOS_QUEUE)
+            self._recover(row)
         return sum(self._recover(row) for row in rows)
 
-    def recover_one(self, run_id: str) -> None:
-        """Give a run of this process to any process, if it has not ended."""
-        for row in self._client().list_workflows(workflow_ids=[run_id], name=WORKFLOW, load_output=False):
-            if row.executor_id == self.executor:
-                self._recover(row)
-
     def _recover(self, row: Any) -> bool:
+        if row.name == SCHEDULED:
+            return _give_to_others(row, DBOS_QUEUE)
         # In a queue of this library: any process takes from that of DBOS, also without the agent.
         agent = agent_in(_engine_run(row).stored)
         # What cannot be read belongs to nobody: this process takes it, and sets it aside with the reason.
@@ -192,13 +191,15 @@ class DBOSRuns:
                     give_clock()
                     refuse_pickles()
                     self._create_tables()
+                    pool = None if self._database.is_sqlite else self._database.server_engine(_CLIENT_POOL)
                     self._made = DBOSClient(
                         system_database_url=self._database.url,
+                        system_database_engine=pool,
                         application_name=self._application,
                         serializer=DBOSPortableJSONSerializer(),
                         retry_connection_errors=False,
                     )
-                    self._closing = close_with(self, self._made.destroy)
+                    self._closing = close_with(self, partial(_close, self._made, pool))
                 except DurableDatabaseError:
                     raise
                 except Exception as error:
@@ -214,7 +215,13 @@ class DBOSRuns:
             schema = None if self._database.is_sqlite else "dbos"
             has_tables = inspect(connection).has_table("workflow_status", schema=schema)
         if not has_tables:
-            DBOS.migrate(self._database.url)
+            DBOS.migrate(self._database.limited_url)
+
+
+def _close(client: DBOSClient, pool: Engine | None) -> None:
+    client.destroy()
+    if pool is not None:
+        pool.dispose()
 
 
 def _give_to_others(row: Any, queue: str) -> bool:

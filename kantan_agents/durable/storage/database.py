@@ -16,6 +16,7 @@ from kantan_agents.support.private_files import create_private
 from kantan_agents.support.secrets import mask
 from kantan_agents.support.storable_text import storable_text
 from kantan_agents.traces.database_url import PostgresUrl, has_pairs
+from kantan_agents.traces.postgres.patient_connection import AnswerLimit, limiting_options
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -44,6 +45,8 @@ _TABLES = (
 # Any number: it only has to be the same in all processes.
 _MIGRATION_LOCK = 7_403_113_862_011
 _BUSY_SECONDS = 30.0
+_HURRIED_SECONDS = 2.0
+_IDLE_MILLISECONDS = 60_000
 _SQLITE_NOW = "((julianday('now') - 2440587.5) * 86400.0)"
 _POSTGRES_NOW = "extract(epoch from clock_timestamp())"
 
@@ -65,6 +68,7 @@ class RunDatabase:
         self.now = _SQLITE_NOW if self.is_sqlite else _POSTGRES_NOW
         """An SQL expression: seconds since 1970 by the clock of the database, which all processes share."""
         self._engine: Engine | None = None
+        self._limit = AnswerLimit()
         self._closing: weakref.finalize[..., RunDatabase] | None = None
         self._lock = Lock()
 
@@ -109,8 +113,13 @@ class RunDatabase:
         with self._lock:
             self._engine = None
             closing, self._closing = self._closing, None
+            self._limit = AnswerLimit()
         if closing is not None:
             closing()
+
+    def hurry(self) -> None:
+        """Let what waits for an answer of the server wait only a moment longer; until it is closed."""
+        self._limit.seconds = min(self._limit.seconds, _HURRIED_SECONDS)
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
@@ -119,12 +128,10 @@ class RunDatabase:
         Raises:
             DurableDatabaseError: E156, the database cannot be used.
         """
-        from sqlalchemy.exc import DBAPIError
-
         try:
             with self._connected().begin() as connection:
                 yield connection
-        except DBAPIError as error:
+        except failures() as error:
             raise self.unusable(error) from error
 
     read = write
@@ -135,19 +142,16 @@ class RunDatabase:
         Raises:
             DurableDatabaseError: E156, the database cannot be used.
         """
-        from sqlalchemy.exc import DBAPIError
-
         try:
             return self._connected().connect().execution_options(isolation_level="AUTOCOMMIT")
-        except DBAPIError as error:
+        except failures() as error:
             raise self.unusable(error) from error
 
     def unusable(self, error: BaseException) -> DurableDatabaseError:
         """Return the error that says why the database cannot be used."""
         failure = DurableDatabaseError(database=self.shown, reason=self.masked(_reason(error)))
-        failure.is_away = getattr(error, "connection_invalidated", False) or isinstance(
-            getattr(error, "orig", None), _away()
-        )
+        cause = getattr(error, "orig", None) or error
+        failure.is_away = getattr(error, "connection_invalidated", False) or isinstance(cause, _away())
         return failure
 
     def _connected(self) -> Engine:
@@ -160,7 +164,7 @@ class RunDatabase:
     def _new_engine(self) -> Engine:
         import sqlalchemy
 
-        engine = self._sqlite_engine() if self.is_sqlite else self._server_engine()
+        engine = self._sqlite_engine() if self.is_sqlite else self.server_engine(5, more=5)
 
         @sqlalchemy.event.listens_for(engine, "before_cursor_execute", retval=True)
         def fit(
@@ -170,11 +174,40 @@ class RunDatabase:
 
         return engine
 
-    def _server_engine(self) -> Engine:
+    @property
+    def limited_url(self) -> str:
+        """The URL with options that notice a server which is gone, for what makes its connections itself."""
+        from sqlalchemy import make_url
+
+        url = make_url(self.url)
+        options = {} if self.is_sqlite else limiting_options(url.query)
+        given = {name: str(value) for name, value in options.items()}
+        return url.update_query_dict(given).render_as_string(hide_password=False)
+
+    def server_engine(self, size: int, *, more: int = 0) -> Engine:
+        """Return SQLAlchemy's engine of a server, with a pool of its own.
+
+        Args:
+            size: Connections that it leaves open.
+            more: Connections beside these, while all are in use.
+        """
         import sqlalchemy
 
+        limit = self._limit
         # A connection that the server has closed is noticed before it is used.
-        return sqlalchemy.create_engine(self.url, pool_pre_ping=True, pool_size=5, max_overflow=5)
+        engine = sqlalchemy.create_engine(
+            self.limited_url, pool_pre_ping=True, pool_size=size, max_overflow=more
+        )
+
+        @sqlalchemy.event.listens_for(engine, "do_connect")
+        def connect(_dialect: Any, _record: Any, arguments: Any, options: Any) -> Any:
+            connection = limit.connect(*arguments, **options)
+            # A process that stops inside a transaction must not hold its locks for ever.
+            connection.execute(f"SET idle_in_transaction_session_timeout = {_IDLE_MILLISECONDS}")
+            connection.commit()
+            return connection
+
+        return engine
 
     def _sqlite_engine(self) -> Engine:
         import sqlalchemy
@@ -265,8 +298,17 @@ def _kind_of(url: Any) -> str:
 def _away() -> tuple[type[BaseException], ...]:
     """Return the errors that mean that the server cannot be reached now, or that the file is locked."""
     import psycopg
+    from sqlalchemy.exc import TimeoutError as NoConnectionError
 
-    return (psycopg.OperationalError, sqlite3.OperationalError)
+    return (psycopg.OperationalError, sqlite3.OperationalError, NoConnectionError)
+
+
+def failures() -> tuple[type[Exception], ...]:
+    """Return the errors with which SQLAlchemy says that the database cannot be used."""
+    from sqlalchemy.exc import DBAPIError
+    from sqlalchemy.exc import TimeoutError as NoConnectionError
+
+    return (DBAPIError, NoConnectionError)
 
 
 def _reason(error: BaseException) -> str:
