@@ -103,6 +103,7 @@ class Management(OpenDatabase):
         if timeout is not None:
             return await asyncio.wait_for(self.result(run_id), timeout)
         while True:
+            await self._poller.wait(run_id, "has ended")
             found = await self._in_thread(partial(self._found, run_id))
             if found.status == "finished" and found.outcome is not None:
                 outcome = outcome_of(run_id, found.outcome)
@@ -114,13 +115,13 @@ class Management(OpenDatabase):
                     raise DurableRunFailedError(run_id=run_id, status=_HAS["cancelled"], reason=reason)
                 if next_id is not None:
                     run_id = next_id
-                    continue
+                else:
+                    await self._poller.wait(run_id, "goes on")
             elif found.status in _ENDED:
                 reason = (
                     await self.get(run_id)
                 ).error or f"`kantan-agents runs resume {run_id}` lets it go on"
                 raise DurableRunFailedError(run_id=run_id, status=_HAS[found.status], reason=reason)
-            await asyncio.sleep(_POLL_SECONDS)
 
     async def outcome(self, run_id: str) -> DurableOutcome | None:
         """Return how a run has ended, without waiting; None if it has not, or not well.
@@ -299,22 +300,24 @@ class Management(OpenDatabase):
         Raises:
             DurableRunNotFoundError: E154, there is no run of this id.
         """
-        has_ended, looks = False, 0
+        await self.get(run_id)
+        is_settled, has_ended, looks = False, False, 0
         while True:
-            status = (await self.get(run_id)).status
             found = await self._in_thread(partial(self._events.after, run_id, after))
             for event in found:
                 after, looks = event.sequence, 0
                 has_ended = event.data["type"] in ENDS and event.data["run_id"] == run_id
                 yield event
-            if not found:
-                if not follow:
-                    return
-                # The last events are stored shortly after the run has ended.
-                if status not in ("queued", "running") and (has_ended or looks >= _LAST_LOOKS):
-                    return
+            if found:
+                continue
+            if not follow or (is_settled and (has_ended or looks >= _LAST_LOOKS)):
+                return
+            if is_settled:  # the last events are stored shortly after the run has ended
                 looks += 1
                 await asyncio.sleep(_POLL_SECONDS)
+            else:
+                answer = await self._poller.wait(run_id, "has events", "has ended", after=after)
+                is_settled = answer == "has ended"
 
     async def schedule(
         self,

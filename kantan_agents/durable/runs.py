@@ -193,8 +193,9 @@ class DurableRuns(Making):
         self._close()
 
     def _close(self) -> None:
-        self._engine.stop()
-        self._database.close()
+        with self._poller.between_looks():
+            self._engine.stop()
+            self._database.close()
 
     async def __aenter__(self) -> Self:
         await self.start()

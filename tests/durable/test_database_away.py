@@ -70,6 +70,19 @@ async def test_a_run_that_begins_meanwhile_waits_too() -> None:
             assert (await task)["result"].final_output == "Fine."
 
 
+async def test_who_waits_for_a_run_waits_until_the_server_is_back() -> None:
+    with own_server() as postgres, OfflineServer(["Fine."]) as server:
+        agent = Agent("a", "Help.", model=server.bundle(), middleware=[Durable()])
+        async with DurableRuns(postgres.url, agents=[agent], queues=["jobs"], look_interval=0.1) as runs:
+            run_id = await agent.enqueue("Go.", queue="jobs", delay=1)
+            waiting = asyncio.create_task(runs.result(run_id))
+            await asyncio.to_thread(postgres.stop)
+            await asyncio.sleep(0.3)
+            assert not waiting.done()
+            await asyncio.to_thread(postgres.start)
+            assert (await waiting).output == "Fine."
+
+
 def test_a_file_that_cannot_be_made_is_reported_at_once(tmp_path: Path) -> None:
     with pytest.raises(DurableDatabaseError, match="E156"):
         asyncio.run(DurableRuns(f"sqlite:///{tmp_path / 'missing' / 'runs.sqlite3'}").list_runs())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import uuid
 import weakref
@@ -154,6 +155,22 @@ class DBOSRuns:
             return []
         rows = self._client().list_workflows(workflow_ids=list(run_ids), name=WORKFLOW, sort_desc=True)
         return [_engine_run(row) for row in rows]
+
+    def settled(self, run_ids: Sequence[str]) -> Sequence[str]:
+        """Return those of these ids whose run is neither queued nor being made, or that have none."""
+        from sqlalchemy import text
+
+        self._client()  # it creates the tables
+        # The table as DBOS documents it: its own functions read whole rows, with what runs have returned.
+        ids, table = "json_each(:ids)", "workflow_status"
+        if not self._database.is_sqlite:
+            ids, table = "json_array_elements_text(CAST(:ids AS json)) AS t(value)", f"dbos.{table}"
+        statement = text(
+            f"SELECT value FROM {ids} WHERE NOT EXISTS (SELECT 1 FROM {table} "  # noqa: S608
+            f"WHERE workflow_uuid = value AND status IN ('PENDING', 'ENQUEUED', 'DELAYED'))"
+        )
+        with self._database.read() as connection:
+            return list(connection.execute(statement, {"ids": json.dumps(run_ids)}).scalars())
 
     def runs(self, status: str | None, queue: str | None, limit: int) -> Sequence[EngineRun]:
         """Return the newest runs, newest first."""

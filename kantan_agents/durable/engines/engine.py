@@ -176,6 +176,10 @@ class Engine(Protocol):
         """Return the runs of these ids, newest first."""
         ...
 
+    def settled(self, run_ids: Sequence[str]) -> Sequence[str]:
+        """Return those of these ids whose run is neither queued nor being made, or that have none."""
+        ...
+
     def runs(self, status: str | None, queue: str | None, limit: int) -> Sequence[EngineRun]:
         """Return the newest runs, newest first."""
         ...

@@ -202,9 +202,13 @@ class RunDatabase:
         @sqlalchemy.event.listens_for(engine, "do_connect")
         def connect(_dialect: Any, _record: Any, arguments: Any, options: Any) -> Any:
             connection = limit.connect(*arguments, **options)
-            # A process that stops inside a transaction must not hold its locks for ever.
-            connection.execute(f"SET idle_in_transaction_session_timeout = {_IDLE_MILLISECONDS}")
-            connection.commit()
+            try:
+                # A process that stops inside a transaction must not hold its locks for ever.
+                connection.execute(f"SET idle_in_transaction_session_timeout = {_IDLE_MILLISECONDS}")
+                connection.commit()
+            except BaseException:
+                connection.close()
+                raise
             return connection
 
         return engine
