@@ -82,8 +82,9 @@ class OpenDatabase:
         return await anyio.to_thread.run_sync(partial(self._opened, function), limiter=_reading())
 
     def _settled(self, runs: Mapping[str, int]) -> dict[str, int]:
-        settled = self._opened(lambda: self._engine.settled([*runs]))
-        return dict.fromkeys([*settled, *(one for one in runs if storable_text(one) != one)], 0)
+        possible = [one for one in runs if storable_text(one) == one]
+        settled = self._opened(lambda: self._engine.settled(possible))
+        return dict.fromkeys([*settled, *(runs.keys() - {*possible})], 0)
 
     def _new_events(self, runs: Mapping[str, int]) -> dict[str, int]:
         return self._opened(lambda: self._events.last_after(runs))

@@ -17,6 +17,7 @@ DEFAULT_PATH: Final = "traces.sqlite3"
 
 _SCHEMES: Final = ("postgresql://", "postgres://")
 _HIDDEN: Final = "***"
+_SHORTEST_PART: Final = 3
 _SECRET_OPTION: Final = re.compile(r"(?i)p\w*wo?r?d|pass(?!file)|secret|token|scram|_key")
 """Finds options that have secrets, also misspelled ones: the driver refuses these, and the URL
 is shown."""
@@ -55,6 +56,8 @@ class PostgresUrl:
 
     def _passwords(self) -> list[str]:
         found = [one for one in (_login_password(self.secret), *_options(self.secret)) if one]
+        # The driver takes a part of a password that is not escaped for a port.
+        found += [part for one in found for part in re.split("[/?@]", one) if len(part) >= _SHORTEST_PART]
         # A message has it as it was given, or decoded.
         both = {*found, *map(unquote, found)}
         return sorted((one for one in both if one != _HIDDEN), key=len, reverse=True)
