@@ -62,12 +62,11 @@ async def test_a_failed_run_is_one_line_without_its_secrets(
             # What the caller of a run gets is the error itself.
             with pytest.raises(RuntimeError, match=KEY):
                 await agent.run_async("Go.")
-            assert not logging.getLogger("dbos").filters[1:]
     assert KEY.encode() not in (tmp_path / "runs.sqlite3").read_bytes()
     failed = [one for one in caplog.records if one.levelno >= logging.ERROR]
     assert [one.name for one in failed if one.name == "dbos"] == []
     assert not [one for one in caplog.records if KEY in one.getMessage() or one.exc_info]
-    assert not [one for one in logging.getLogger("dbos").filters if callable(one)]
+    assert "shortened" not in str(logging.getLogger("dbos").filters)
 
 
 def test_other_records_of_the_engine_are_one_line_too(caplog: pytest.LogCaptureFixture) -> None:

@@ -61,7 +61,7 @@ def test_spans_that_cannot_be_stored_as_they_are_are_written_with_the_others(
         record(recorder, f"{number}", f"half \ud83d of {number}", "be\0fore")
     assert recorder.force_flush(30)
     assert (recorder.stats().written, recorder.stats().failed) == (30, 0)
-    assert len(writes) == 1
+    assert [spans for spans in writes if spans] == [30]
 
 
 def test_a_row_that_is_refused_costs_itself(
