@@ -147,7 +147,7 @@ class Execution:
 
 
 def _stored_name(step: str) -> str:
-    """Return the name of a step as it is stored. The id of a call may be too long for an index of Postgres."""
+    """Return the name of a step as it is stored. The id of a call may be too long for an index."""
     name = storable_text(step)
     data = name.encode()
     return name if len(data) <= _LONGEST_NAME else f"sha256/{sha256(data).hexdigest()}"

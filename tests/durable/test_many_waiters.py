@@ -15,7 +15,7 @@ from kantan_agents import Agent, Durable, DurableRuns
 from kantan_agents.errors import DurableRunNotFoundError
 from kantan_agents.testing import OfflineServer
 
-MANY = 60
+MANY = 30
 
 
 def _pollers() -> int:
