@@ -56,12 +56,16 @@ class Overseer:
         self._thread = Thread(target=self._look_in_intervals, name="kantan-agents-durable", daemon=True)
         self._thread.start()
 
-    def stop(self) -> None:
-        """Look no more, and let others take over what is left here."""
+    def look_no_more(self) -> None:
+        """End the thread. Before the engine, whose connections it uses."""
         self._ends.set()
         thread, self._thread = self._thread, None
         if thread is not None:
             thread.join(10.0)
+
+    def stop(self) -> None:
+        """Look no more, and let others take over what is left here."""
+        self.look_no_more()
         self._alive.release()
 
     def forget(self) -> None:

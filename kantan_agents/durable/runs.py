@@ -179,6 +179,7 @@ class DurableRuns(Making):
     def _stop(self) -> None:
         try:
             self._overseer.end_all()
+            self._overseer.look_no_more()
             self._engine.stop()
         finally:
             self._end()

@@ -40,7 +40,7 @@ def _agent(server: OfflineServer, proxy: StallingProxy) -> Agent[str]:
     return Agent("a", "Help.", model=server.bundle(), tools=[stall], middleware=[Durable()])
 
 
-async def test_a_caller_hears_of_it_and_the_run_goes_on_when_the_database_answers(
+async def test_a_caller_gets_an_error_and_the_run_goes_on_when_the_database_answers(
     proxy: StallingProxy,
 ) -> None:
     with OfflineServer(REPLIES) as server:

@@ -204,11 +204,11 @@ class DBOSRuns:
 
         with self._lock:
             if self._made is None:
+                pool = None if self._database.is_sqlite else self._database.server_engine(_CLIENT_POOL)
                 try:
                     give_clock()
                     refuse_pickles()
                     self._create_tables()
-                    pool = None if self._database.is_sqlite else self._database.server_engine(_CLIENT_POOL)
                     self._made = DBOSClient(
                         system_database_url=self._database.url,
                         system_database_engine=pool,
@@ -217,9 +217,11 @@ class DBOSRuns:
                         retry_connection_errors=False,
                     )
                     self._closing = close_with(self, partial(_close, self._made, pool))
-                except DurableDatabaseError:
-                    raise
                 except Exception as error:
+                    if pool is not None:
+                        pool.dispose()
+                    if isinstance(error, DurableDatabaseError):
+                        raise
                     raise self._database.unusable(error) from error
             return self._made
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Protocol
 
-from kantan_agents.durable.storage.database import RunDatabase, failures
+from kantan_agents.durable.storage.database import RunDatabase
 from kantan_agents.errors import DurableDatabaseError
 from kantan_agents.support.private_files import open_private
 
@@ -177,7 +177,7 @@ class _Advisory:
             statement = f"SELECT pg_try_advisory_lock({_number(self._executor)})"
             found = self._connection.exec_driver_sql("SELECT 1" if self._is_held else statement).scalar()
             self._is_held = bool(found)
-        except (DurableDatabaseError, *failures()):
+        except Exception:
             broken, self._connection = self._connection, None
             if broken is not None:
                 with suppress(Exception):  # the server may be gone

@@ -45,7 +45,6 @@ _TABLES = (
 # Any number: it only has to be the same in all processes.
 _MIGRATION_LOCK = 7_403_113_862_011
 _BUSY_SECONDS = 30.0
-_HURRIED_SECONDS = 2.0
 _IDLE_MILLISECONDS = 60_000
 _SQLITE_NOW = "((julianday('now') - 2440587.5) * 86400.0)"
 _POSTGRES_NOW = "extract(epoch from clock_timestamp())"
@@ -119,7 +118,7 @@ class RunDatabase:
 
     def hurry(self) -> None:
         """Let what waits for an answer of the server wait only a moment longer; until it is closed."""
-        self._limit.seconds = min(self._limit.seconds, _HURRIED_SECONDS)
+        self._limit.hurry()
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
@@ -292,7 +291,7 @@ def _checked_url(url: Any) -> str:
 
 
 def _kind_of(url: Any) -> str:
-    """Return what can be shown of a value that is no URL of a database: it may have a password."""
+    """Return what can be shown of a value that does not name a database: it may have a password."""
     if not isinstance(url, str):
         return type(url).__name__
     scheme, sign, _ = url.partition("://")

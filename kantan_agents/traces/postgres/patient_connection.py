@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS: Final = 5
 ANSWER_SECONDS = 30.0
+_HURRIED_SECONDS: Final = 2.0
 
 _OPTIONS: Final = {
     "connect_timeout": CONNECT_SECONDS,
@@ -46,10 +47,31 @@ class AnswerLimit:
 
     def __init__(self) -> None:
         self.seconds = ANSWER_SECONDS
+        self._is_hurried = False
+        self._is_gone = False
+
+    def hurry(self) -> None:
+        """Wait only a moment longer, and once in vain: this process stops."""
+        self.seconds = min(self.seconds, _HURRIED_SECONDS)
+        self._is_hurried = True
+
+    def miss(self) -> None:
+        """Note that the server has not answered in time."""
+        self._is_gone = self._is_hurried
 
     def connect(self, *args: Any, **options: Any) -> psycopg.Connection[Any]:
         """Return a connection with this limit; it is closed if the server does not answer in time."""
-        connection = _connection_type().connect(*args, **options)
+        import psycopg
+
+        if self._is_gone:
+            raise psycopg.OperationalError("the server does not answer, and this process stops")
+        if self._is_hurried:
+            options["connect_timeout"] = int(_HURRIED_SECONDS)
+        try:
+            connection = _connection_type().connect(*args, **options)
+        except psycopg.errors.ConnectionTimeout:
+            self.miss()
+            raise
         connection.limit = self
         return connection  # type: ignore[no-any-return]  # the type is made on first use
 
@@ -70,6 +92,7 @@ def _connection_type() -> Any:
             # Without a statement it waits for notifications, as long as there are none.
             if self.limit is None or silent < self.limit.seconds or self.pgconn.transaction_status != active:
                 return
+            self.limit.miss()
             self.close()
             raise psycopg.OperationalError(f"the server has not answered for {silent:.0f} seconds")
 
@@ -78,15 +101,15 @@ def _connection_type() -> Any:
 
 def _limited(gen: Any, check: Callable[[float], None]) -> Generator[Any, Any, Any]:
     """Wait as ``gen`` does, and call ``check`` with the seconds of silence."""
-    heard = time.monotonic()
+    last = time.monotonic()
     try:
         state = next(gen)
         while True:
             ready = yield state  # the driver sends 0 when nothing has come for a moment
             if ready:
-                heard = time.monotonic()
+                last = time.monotonic()
             else:
-                check(time.monotonic() - heard)
+                check(time.monotonic() - last)
             state = gen.send(ready)
     except StopIteration as ended:
         return ended.value
