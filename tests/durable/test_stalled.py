@@ -25,7 +25,7 @@ REPLIES = [[function_call("stall", {}, call_id="c1")], "Done."]
 def proxy(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[StallingProxy]:
     monkeypatch.setattr(patience, "PATIENCE", 0.5)
     monkeypatch.setattr(patient_connection, "ANSWER_SECONDS", 0.5)
-    monkeypatch.setitem(patient_connection._OPTIONS, "connect_timeout", 2)  # type: ignore[arg-type]
+    monkeypatch.setitem(patient_connection._OPTIONS, "connect_timeout", 2)
     with stalling_proxy(postgres_url) as made:
         yield made
 
