@@ -200,10 +200,12 @@ async def waiters(report: Report, url: str, counts: tuple[int, ...], idle: float
             "4. a run of one turn in Postgres, with others who wait in its process", "alone", "beside"
         )
         for number in counts:
-            await report.row(f"{number} wait", alone, partial(beside, number=number), 20, goal=WAITING_GOAL)
-        base = await cpu(0)
+            # Both after the same pause.
+            base, other = partial(beside, number=0), partial(beside, number=number)
+            await report.row(f"{number} wait", base, other, 20, goal=WAITING_GOAL)
+        nobody = await cpu(0)
         for number in counts:
-            report.say(f"   {number} who wait take {100 * (await cpu(number) - base):.2f} % of a core")
+            report.say(f"   {number} who wait take {100 * (await cpu(number) - nobody):.2f} % of a core")
 
 
 def draw(path: Path, found: dict[int, float]) -> None:
