@@ -1,10 +1,12 @@
 """Measures what a durable step costs beside one of DBOS, what a durable run costs, and what workers add.
 
     python benchmarks/durable.py [--repeats 21] [--quick] [--picture docs/assets/durable-workers.png]
+    python benchmarks/durable.py --only-waiters
 
 The steps of both take turns in one SQLite file. The goal is 1.5 times a step of DBOS. The workers are
 processes with one Postgres, which is started for the measurement and does not sync to the disk; their models
-take 50 ms.
+take 50 ms. Those who wait (`runs.result`) are in the process that makes runs, each for another run. The goal
+is 1.1 times the run without them.
 """
 
 from __future__ import annotations
@@ -17,6 +19,9 @@ import sys
 import tempfile
 import time
 import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -39,6 +44,8 @@ from kantan_agents.durable.storage.steps import StepStore
 from tests.postgres_server import fresh_database, own_server
 
 STEP_GOAL = 1.5
+WAITING_GOAL = 1.1
+WAITERS = (200, 1_000)
 WORKERS = (1, 2, 3, 4)
 RUNS = 200
 MODEL_SECONDS = 0.05
@@ -162,6 +169,45 @@ async def workers(report: Report, count: int, counts: tuple[int, ...]) -> dict[i
     return found
 
 
+async def waiters(report: Report, url: str, counts: tuple[int, ...], idle: float) -> None:
+    """Measure what a run pays for those who wait in its process, and what they cost while nothing happens."""
+    agent = Agent("waited", "Answer.", model=FakeModel("Fine."), middleware=[Durable()], tool_providers=None)
+    async with DurableRuns(url, agents=[agent]) as durable_runs:
+        ids = [await agent.enqueue(f"{number}", queue="nobody") for number in range(max(counts))]
+
+        @asynccontextmanager
+        async def waiting(number: int) -> AsyncIterator[None]:
+            tasks = [asyncio.create_task(durable_runs.result(run_id)) for run_id in ids[:number]]
+            await asyncio.sleep(0.5)
+            yield
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+        alone = timed(lambda: agent.run_async("Hi"))
+
+        async def beside(count: int, number: int) -> float:
+            async with waiting(number):
+                return await alone(count)
+
+        async def cpu(number: int) -> float:
+            async with waiting(number):
+                start, began = time.process_time(), time.perf_counter()
+                await asyncio.sleep(idle)
+                return (time.process_time() - start) / (time.perf_counter() - began)
+
+        report.begin(
+            "4. a run of one turn in Postgres, with others who wait in its process", "alone", "beside"
+        )
+        for number in counts:
+            # Both after the same pause.
+            base, other = partial(beside, number=0), partial(beside, number=number)
+            await report.row(f"{number} wait", base, other, 20, goal=WAITING_GOAL)
+        nobody = await cpu(0)
+        for number in counts:
+            report.say(f"   {number} who wait take {100 * (await cpu(number) - nobody):.2f} % of a core")
+
+
 def draw(path: Path, found: dict[int, float]) -> None:
     """Draw the throughput against the number of workers."""
     from benchmarks.plot import framed
@@ -175,13 +221,18 @@ def draw(path: Path, found: dict[int, float]) -> None:
         axes.set_ylim(bottom=0)
 
 
-async def main(repeats: int, picture: Path | None, *, quick: bool) -> list[str]:
+async def main(repeats: int, picture: Path | None, *, quick: bool, only_waiters: bool = False) -> list[str]:
     """Measure everything and return the goals that were missed."""
     set_trace_processors([])
     report = Report(Console(width=110), repeats)
     report.say(f"{environment('openai-agents', 'openai', 'dbos')}; {repeats} repeats")
     with tempfile.TemporaryDirectory() as folder:
-        await runs(report, f"sqlite:///{Path(folder) / 'runs.sqlite3'}")
+        if not only_waiters:
+            await runs(report, f"sqlite:///{Path(folder) / 'runs.sqlite3'}")
+    with own_server() as server, fresh_database(server.url) as url:
+        await waiters(report, url, (20,) if quick else WAITERS, 1.0 if quick else 10.0)
+    if only_waiters:
+        return report.missed
     found = await workers(report, 10 if quick else RUNS, (1, 2) if quick else WORKERS)
     if picture is not None:
         draw(picture, found)
@@ -193,9 +244,12 @@ if __name__ == "__main__":
     parser.add_argument("--repeats", type=int, default=21)
     parser.add_argument("--quick", action="store_true", help="three repeats and few runs")
     parser.add_argument("--picture", type=Path, help="write the picture of the workers to this PNG file")
+    parser.add_argument("--only-waiters", action="store_true", help="measure only those who wait")
     given = parser.parse_args()
     fewer = given.quick or measure.shortest
-    missed = asyncio.run(main(3 if fewer else given.repeats, given.picture, quick=fewer))
+    missed = asyncio.run(
+        main(3 if fewer else given.repeats, given.picture, quick=fewer, only_waiters=given.only_waiters)
+    )
     if missed:
         sys.stderr.write("".join(f"missed: {goal}\n" for goal in missed))
     raise SystemExit(1 if missed and not fewer else 0)

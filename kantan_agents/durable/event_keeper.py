@@ -115,13 +115,17 @@ class EventKeeper:
         if dropped:
             _log.warning("events of durable runs dropped: the database is too slow", events=dropped)
         for root, reel in reels.items():
-            self._try_to_store(root, reel)
+            if not self._try_to_store(root, reel):
+                return  # the next run would wait for the database as long
 
-    def _try_to_store(self, root: str, reel: _Reel) -> None:
+    def _try_to_store(self, root: str, reel: _Reel) -> bool:
+        """Store the events of one run; return whether the database is there."""
         try:
             self._store(root, reel)
         except Exception as error:  # noqa: BLE001 - the run goes on without; they are tried again
             _log.warning("events not stored", run_id=root, error=str(error).split("\n", 1)[0])
+            return not getattr(error, "is_away", False)
+        return True
 
     def _store(self, root: str, reel: _Reel) -> None:
         rows: list[tuple[int, str | None, str]] = []

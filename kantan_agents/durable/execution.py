@@ -6,7 +6,8 @@ import asyncio
 import uuid
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any
+from hashlib import sha256
+from typing import Any, Final
 
 import anyio
 import anyio.to_thread
@@ -15,6 +16,10 @@ from kantan_agents.durable.patience import patiently
 from kantan_agents.durable.step_bodies import dump, load
 from kantan_agents.durable.storage.steps import BegunAttempt, StepStore
 from kantan_agents.errors import DurableDatabaseError, RunMovedError, StoredStepError
+from kantan_agents.support.storable_text import storable_text
+
+_LONGEST_NAME: Final = 2_000
+"""In bytes."""
 
 
 class Execution:
@@ -87,8 +92,9 @@ class Execution:
 
     def known(self, run_id: str, step: str) -> dict[str, Any] | None:
         """Return what an earlier attempt has stored of a step; None if it has not ended."""
-        self._unused.pop((run_id, step), None)
-        return self._known.get((run_id, step))
+        name = _stored_name(step)
+        self._unused.pop((run_id, name), None)
+        return self._known.get((run_id, name))
 
     def unused(self, run_id: str) -> list[dict[str, Any]]:
         """Return the steps of a run that earlier attempts have stored, and this one has not used."""
@@ -104,7 +110,7 @@ class Execution:
 
     def was_begun(self, run_id: str, step: str) -> bool:
         """Return whether an earlier attempt has begun a step."""
-        return (run_id, step) in self._known
+        return (run_id, _stored_name(step)) in self._known
 
     async def check(self) -> None:
         """Check that the run belongs to this attempt, before it does something.
@@ -120,7 +126,9 @@ class Execution:
         Raises:
             RunMovedError: E157, the run does not belong to this attempt any more.
         """
-        self._check(await self.call(lambda: self._steps.start(self.root_id, self.id, run_id, step)))
+        self._check(
+            await self.call(lambda: self._steps.start(self.root_id, self.id, run_id, _stored_name(step)))
+        )
 
     async def finish(self, run_id: str, step: str, body: dict[str, Any]) -> None:
         """Store what a step has returned, also if the run is cancelled meanwhile.
@@ -130,9 +138,9 @@ class Execution:
             StoredStepError: E155, this program cannot go on with the run.
         """
         self._check(is_ours=True)
-        text = dump(body)
+        text, name = dump(body), _stored_name(step)
         with anyio.CancelScope(shield=True):
-            is_ours = await self.call(lambda: self._steps.finish(self.root_id, self.id, run_id, step, text))
+            is_ours = await self.call(lambda: self._steps.finish(self.root_id, self.id, run_id, name, text))
         self._check(is_ours)
 
     def _check(self, is_ours: bool) -> None:
@@ -164,6 +172,13 @@ class Execution:
             # The task of the run itself gets the error. Any other one may lose it, as the SDK may.
             if self.task is not None and not _is_current(self.task):
                 self.task.get_loop().call_soon_threadsafe(self.task.cancel)
+
+
+def _stored_name(step: str) -> str:
+    """Return the name of a step as it is stored. The id of a call may be too long for an index."""
+    name = storable_text(step)
+    data = name.encode()
+    return name if len(data) <= _LONGEST_NAME else f"sha256/{sha256(data).hexdigest()}"
 
 
 def _is_current(task: asyncio.Task[Any]) -> bool:

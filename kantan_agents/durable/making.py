@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import anyio
@@ -21,6 +22,7 @@ from kantan_agents.durable.overseer import Overseer
 from kantan_agents.durable.patience import patiently
 from kantan_agents.durable.restart import Restart
 from kantan_agents.durable.session import DurableSession, check_session
+from kantan_agents.durable.step_bodies import message_of
 from kantan_agents.durable.stored_run import stored_run
 from kantan_agents.durable.waiting import store_waiting
 from kantan_agents.errors import (
@@ -34,6 +36,7 @@ from kantan_agents.errors import (
     UnknownDurableAgentError,
 )
 from kantan_agents.support.log import get_logger
+from kantan_agents.support.secrets import mask
 from kantan_agents.traces.recorder import sigterm
 from kantan_agents.traces.spans import record_recovery
 
@@ -62,20 +65,21 @@ class Making(Management):
         async def live() -> str:
             token = current_execution.set(execution)
             try:
-                return await self._execute(execution, run, call_next)
+                execution.outcome = await self._execute(execution, run, call_next)
             finally:
                 current_execution.reset(token)
+            return execution.outcome
 
         self._live[run.id] = live
         try:
-            await self._begin_in_engine(run.id, stored)
+            await self._begin_in_engine(run.id, stored, execution)
         except DurableDatabaseError:
             if run.id not in self._live:
-                self._overseer.leave(run.id)
+                self._overseer.leave()
             raise
         except asyncio.CancelledError:
             if execution.failure is not None:
-                self._overseer.leave(run.id)
+                self._overseer.leave()
                 raise execution.failure from None
             if execution.is_lost:
                 raise RunMovedError(run_id=run.id, reason=self._overseer.reason_of(run.id)) from None
@@ -85,7 +89,7 @@ class Making(Management):
         finally:
             self._live.pop(run.id, None)
 
-    async def _begin_in_engine(self, run_id: str, stored: str) -> None:
+    async def _begin_in_engine(self, run_id: str, stored: str, execution: Execution) -> None:
         """Have the engine make a run; until it has begun, try again while the database is away."""
         tries = 0
 
@@ -98,7 +102,22 @@ class Making(Management):
                 raise DurableDatabaseError(database=self._database.shown, reason=reason)
             await self._engine.run(run_id, stored)
 
-        await patiently(attempt, lambda: run_id in self._live)
+        try:
+            await patiently(attempt, lambda: run_id in self._live)
+        except DurableDatabaseError as error:
+            if not (error.is_away and execution.outcome):
+                raise
+            # It has ended, and only that is not stored: another attempt finds all its steps, and stores it.
+            self._overseer.leave()
+            await patiently(partial(self._check_finished, run_id))
+
+    async def _check_finished(self, run_id: str) -> None:
+        found = await self._in_thread(partial(self._engine.find, run_id))
+        if found is None or found.status != "finished":
+            reason = "the run has ended, but that is not stored: DurableRuns.result waits until it is"
+            failure = DurableDatabaseError(database=self._database.shown, reason=reason)
+            failure.is_away = True
+            raise failure
 
     async def inside(self, execution: Execution, durable: Durable, run: Run, call_next: Next) -> None:
         """Make a run that belongs to a durable one: a recovered one, or one that a tool of it has begun."""
@@ -167,7 +186,7 @@ class Making(Management):
             current_execution.reset(token)
             execution.is_open = False
             if execution.failure is not None:
-                self._overseer.leave(run_id)
+                self._overseer.leave()
         return execution.outcome
 
     async def _go_on(self, execution: Execution, stored: str) -> None:
@@ -183,10 +202,11 @@ class Making(Management):
 
     def _set_aside(self, run_id: str, error: Exception) -> None:
         """Park a run that this process cannot make, so that it can be resumed in one that can."""
-        self._steps.set_aside(run_id, str(error))  # before a caller can see the cancellation
+        reason = mask(message_of(error))
+        self._steps.set_aside(run_id, reason)  # before a caller can see the cancellation
         self._steps.release(run_id)  # before another process can have resumed it
         self._engine.cancel(run_id)
-        _log.error("durable run parked, because it cannot be made here", run_id=run_id, error=str(error))
+        _log.error("durable run parked, because it cannot be made here", run_id=run_id, error=reason)
 
     async def _cancelled(self, run_id: str) -> None:
         """Let nobody go on with a run whose caller has cancelled it."""

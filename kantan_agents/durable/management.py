@@ -13,6 +13,7 @@ from typing import Any
 
 from kantan_agents.durable.engines.engine import EngineRun, Job, agent_in, resumed_queue
 from kantan_agents.durable.event_keeper import ENDS
+from kantan_agents.durable.middleware import check_names
 from kantan_agents.durable.open_database import OpenDatabase
 from kantan_agents.durable.outcome import DurableOutcome, DurableRun, outcome_of
 from kantan_agents.durable.storage.approvals import CLOSED, WaitingCall
@@ -27,7 +28,6 @@ from kantan_agents.errors import (
     RunMovedError,
 )
 from kantan_agents.middleware.approve.calls import Approved, Decision, Rejected
-from kantan_agents.models.whole_text import whole_text
 from kantan_agents.support.log import get_logger
 
 _log = get_logger("kantan_agents.durable")
@@ -59,12 +59,14 @@ class Management(OpenDatabase):
             limit: Their number at most; None for all.
 
         Raises:
-            InvalidOptionError: E75, there is no such status.
+            InvalidOptionError: E75, there is no such status, or the queue has no name.
             DurableDatabaseError: E156, the database cannot be read.
         """
         if status is not None and status not in STATUSES:
             reason = f"must be one of {', '.join(STATUSES)}, not {status!r}"
             raise InvalidOptionError(option="status", reason=reason)
+        if queue is not None:
+            check_names(queue=queue)
 
         return await self._in_thread(lambda: self._listed(status, queue, limit))
 
@@ -132,6 +134,7 @@ class Management(OpenDatabase):
         if timeout is not None:
             return await asyncio.wait_for(self.result(run_id), timeout)
         while True:
+            await self._poller.wait(run_id, "has ended")
             found = await self._in_thread(partial(self._found, run_id))
             if found.status == "finished" and found.outcome is not None:
                 outcome = outcome_of(run_id, found.outcome)
@@ -143,13 +146,13 @@ class Management(OpenDatabase):
                     raise DurableRunFailedError(run_id=run_id, status=_HAS["cancelled"], reason=reason)
                 if next_id is not None:
                     run_id = next_id
-                    continue
+                else:
+                    await self._poller.wait(run_id, "goes on")
             elif found.status in _ENDED:
                 run = await self.get(run_id)
                 reason = run.error or (_TOO_MANY if run.status == "parked" else "")
                 reason = reason or f"`kantan-agents runs resume {run_id}` lets it go on"
                 raise DurableRunFailedError(run_id=run_id, status=_HAS[run.status], reason=reason)
-            await asyncio.sleep(_POLL_SECONDS)
 
     async def outcome(self, run_id: str) -> DurableOutcome | None:
         """Return how a run has ended, without waiting; None if it has not, or not well.
@@ -201,7 +204,7 @@ class Management(OpenDatabase):
             raise InvalidOptionError(option="by", reason=f"must say who answers, not {by!r}")
 
         def answer() -> None:
-            self._approvals.answer(run_id, call_id or self._only_call(run_id), decision, whole_text(by))
+            self._approvals.answer(run_id, call_id or self._only_call(run_id), decision, by)
             with suppress(Exception):  # a process that is started looks for answers too
                 self.go_on_answered()
 
@@ -269,7 +272,10 @@ class Management(OpenDatabase):
         Raises:
             DurableRunNotFoundError: E154, there is none of this id.
             RunMovedError: E157, it is in another state.
+            InvalidOptionError: E75, the queue has no name.
         """
+        if queue is not None:
+            check_names(queue=queue)
 
         def resume() -> None:
             found = self._found(run_id)
@@ -335,22 +341,24 @@ class Management(OpenDatabase):
         Raises:
             DurableRunNotFoundError: E154, there is no run of this id.
         """
-        has_ended, looks = False, 0
+        await self.get(run_id)
+        is_settled, has_ended, looks = False, False, 0
         while True:
-            status = (await self.get(run_id)).status
             found = await self._in_thread(partial(self._events.after, run_id, after))
             for event in found:
                 after, looks = event.sequence, 0
                 has_ended = event.data["type"] in ENDS and event.data["run_id"] == run_id
                 yield event
-            if not found:
-                if not follow:
-                    return
-                # The last events are stored shortly after the run has ended.
-                if status not in ("queued", "running") and (has_ended or looks >= _LAST_LOOKS):
-                    return
+            if found:
+                continue
+            if not follow or (is_settled and (has_ended or looks >= _LAST_LOOKS)):
+                return
+            if is_settled:  # the last events are stored shortly after the run has ended
                 looks += 1
                 await asyncio.sleep(_POLL_SECONDS)
+            else:
+                answer = await self._poller.wait(run_id, "has events", "has ended", after=after)
+                is_settled = answer == "has ended"
 
     async def schedule(
         self,
@@ -375,13 +383,14 @@ class Management(OpenDatabase):
             timezone: IANA name of the time zone of the expression; None means UTC.
 
         Raises:
-            InvalidOptionError: E75, the expression or the time zone is not valid.
+            InvalidOptionError: E75, a name, the expression or the time zone is not valid.
             NotStorableError: E151, the context is not JSON data.
         """
         if not isinstance(agent, str) or not isinstance(input, str):
             raise InvalidOptionError(
                 option="agent", reason="must be the name of an agent, and its input a str"
             )
+        check_names(name=name, queue=queue)
         checked = stored_context(agent, context or {}, lambda value: value, may_leave_out=False)
         stored = StoredRun(agent=agent, input=input, queue=queue, **checked).to_json()
 
@@ -394,7 +403,12 @@ class Management(OpenDatabase):
         await self._in_thread(schedule)
 
     async def unschedule(self, name: str) -> None:
-        """Remove a schedule."""
+        """Remove a schedule.
+
+        Raises:
+            InvalidOptionError: E75, it is not a name.
+        """
+        check_names(name=name)
         await self._in_thread(lambda: self._engine.unschedule(name))
 
     async def enqueue(self, job: Job) -> str:

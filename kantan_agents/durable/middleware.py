@@ -127,10 +127,9 @@ def queued_job(
     """
     if not isinstance(input, (str, list)):
         raise InputTypeError(got=type(input).__name__)
-    for option, value in (("queue", queue), ("dedup_key", dedup_key), ("tenant", tenant)):
-        if (value is not None or option == "queue") and not _is_name(value):
-            reason = f"must be a text of 1 to {_LONGEST} characters, not {value!r}"
-            raise InvalidOptionError(option=option, reason=reason)
+    names = {"dedup_key": dedup_key, "tenant": tenant}
+    check_names(queue=queue)
+    check_names(**{name: value for name, value in names.items() if value is not None})
     if context is not None and not isinstance(context, dict):
         raise InvalidOptionError(option="context", reason=f"must be a dict, not {type(context).__name__}")
     session = run_options.pop("session", None)
@@ -169,5 +168,13 @@ def queued_job(
     )
 
 
-def _is_name(value: Any) -> bool:
-    return isinstance(value, str) and 0 < len(value) <= _LONGEST and value.isprintable()
+def check_names(**names: Any) -> None:
+    """Check the names of queues, schedules and so on.
+
+    Raises:
+        InvalidOptionError: E75, one is not a short text that can be printed.
+    """
+    for option, value in names.items():
+        if not (isinstance(value, str) and 0 < len(value) <= _LONGEST and value.isprintable()):
+            reason = f"must be a text of 1 to {_LONGEST} characters, not {value!r}"
+            raise InvalidOptionError(option=option, reason=reason)

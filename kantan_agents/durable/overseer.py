@@ -51,7 +51,7 @@ class Overseer:
         self._interval = interval
         self._active: dict[str, Execution] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._left: set[str] = set()
+        self._may_have_left = False
         self._lock = Lock()
         self._ends = Event()
         self._thread: Thread | None = None
@@ -68,12 +68,16 @@ class Overseer:
         self._thread = Thread(target=self._look_in_intervals, name="kantan-agents-durable", daemon=True)
         self._thread.start()
 
-    def stop(self) -> None:
-        """Look no more, and let others take over what is left here."""
+    def look_no_more(self) -> None:
+        """End the thread. Before the engine, whose connections it uses."""
         self._ends.set()
         thread, self._thread = self._thread, None
         if thread is not None:
             thread.join(10.0)
+
+    def stop(self) -> None:
+        """Look no more, and let others take over what is left here."""
+        self.look_no_more()
         self._alive.release()
 
     def forget(self) -> None:
@@ -94,14 +98,14 @@ class Overseer:
                 if self._active.get(execution.root_id) is execution:
                     del self._active[execution.root_id]
 
-    def leave(self, run_id: str) -> None:
-        """Let a run go on that could not be stored any more, as soon as the database is back."""
-        self._left.add(run_id)
+    def leave(self) -> None:
+        """Let the runs go on that could not be stored any more, as soon as the database is back."""
+        self._may_have_left = True
 
     def _give_left(self) -> None:
-        for run_id in [*self._left]:
-            self._engine.recover_one(run_id)
-            self._left.discard(run_id)
+        if self._may_have_left:
+            self._may_have_left = False  # first: a run may be left meanwhile
+            self._may_have_left |= self._engine.recover_unmade()
 
     def wait_for(self, task: asyncio.Task[Any] | None) -> None:
         """Let ``wait_for_end`` wait for a task of the engine, which also stores how its run has ended."""
@@ -140,9 +144,10 @@ class Overseer:
     def look(self) -> None:
         """Look once. What fails is logged and tried again at the next look."""
         for act in (self._alive.keep, self._give_left, self._take_over, self._end_lost, self._go_on):
-            self._try(act)
+            if not self._ends.is_set():
+                self._try(act)
         self._looks += 1
-        if self._looks % _LOOKS_FOR_AGENTS == 0:
+        if self._looks % _LOOKS_FOR_AGENTS == 0 and not self._ends.is_set():
             self._try(self._warn_of_missing_agents)
 
     def _warn_of_missing_agents(self) -> None:
@@ -162,6 +167,7 @@ class Overseer:
         try:
             act()
         except Exception as error:  # noqa: BLE001 - the database may be away for a while
+            self._may_have_left = True  # the engine may have taken runs that it could not begin
             if not self._ends.is_set():
                 _log.warning("durable runs not looked after", error=str(error).split("\n", 1)[0])
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
+import anyio
 import anyio.to_thread
 from typing_extensions import Self
 
@@ -88,7 +90,7 @@ class DurableRuns(Making):
         super().__init__(self._database, engine, ApprovalStore(self._database), self._steps)
         self._overseer = Overseer(
             engine,
-            alive_in(self._database),
+            alive_in(self._database, interval),
             self._steps,
             self.go_on_answered,
             self._agents,
@@ -160,12 +162,14 @@ class DurableRuns(Making):
             await wait_for_end(task)
 
     async def _wait_and_stop(self, timeout: float) -> None:  # noqa: ASYNC109 - as above
+        end = time.monotonic() + timeout
         try:
             # Otherwise a full queue would keep it busy until the time is over.
             await _in_thread(self._engine.take_no_more)
-            await self._overseer.wait_for_end(timeout)
+            await self._overseer.wait_for_end(end - time.monotonic())
         finally:
             self._overseer.is_stopping = True
+            self._database.hurry()
             await _in_thread(self._stop)
 
     def forget(self) -> None:
@@ -176,6 +180,7 @@ class DurableRuns(Making):
     def _stop(self) -> None:
         try:
             self._overseer.end_all()
+            self._overseer.look_no_more()
             self._engine.stop()
         finally:
             self._end()
@@ -190,8 +195,9 @@ class DurableRuns(Making):
         self._close()
 
     def _close(self) -> None:
-        self._engine.stop()
-        self._database.close()
+        with self._poller.between_looks():
+            self._engine.stop()
+            self._database.close()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -211,7 +217,8 @@ class DurableRuns(Making):
 
 
 async def _in_thread(function: Callable[[], None]) -> None:
-    await anyio.to_thread.run_sync(function)
+    # Not one of the usual threads: all of these may wait for the database.
+    await anyio.to_thread.run_sync(function, limiter=anyio.CapacityLimiter(1))
 
 
 def _checked_agents(agents: Iterable[Any]) -> dict[str, Any]:

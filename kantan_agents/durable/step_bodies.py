@@ -13,7 +13,7 @@ from agents import ModelResponse, ToolOutputFileContent, ToolOutputImage, ToolOu
 from kantan_agents.core.usage import NO_USAGE, usage_numbers
 from kantan_agents.errors import KantanAgentsError, StoredStepError, code_of
 from kantan_agents.lab.replay.recorded_results import error_of, result_of
-from kantan_agents.models.whole_text import whole_text
+from kantan_agents.support.storable_text import storable_text, whole_text
 from kantan_agents.traces.capture import ModelAnswer, RecordedError
 
 VERSION: Final = 1
@@ -128,11 +128,11 @@ def error_body(error: BaseException) -> dict[str, Any]:
 
 
 def message_of(error: BaseException) -> str:
-    """Return the message of an error as whole text; errors of users may have none."""
+    """Return the message of an error as it can be stored; errors of users may have none."""
     if isinstance(error, KantanAgentsError):
-        return whole_text(str(error.args[0])) if error.args else ""
+        return storable_text(str(error.args[0])) if error.args else ""
     try:
-        return whole_text(str(error))
+        return storable_text(str(error))
     except Exception:  # noqa: BLE001 - __str__ is user code
         return f"<{type(error).__name__}>"
 

@@ -17,6 +17,7 @@ from agents import Model
 from kantan_agents.core.items import NAMED_CALLS, get
 from kantan_agents.core.pipeline import current_run
 from kantan_agents.models.origin import origin_of
+from kantan_agents.support.storable_text import storable_text
 
 # The server's id; 4 digits that stand for the server; a number.
 _MADE: Final = re.compile(r"(.+)__k([0-9a-f]{4})_[0-9]+", re.DOTALL)
@@ -102,7 +103,8 @@ class UniqueIds:
         return item if made == given else _with_id(item, made)
 
     def _unique(self, given: Any) -> str:
-        base = given if isinstance(given, str) and given.strip() else None
+        # The SDK and databases find a call by it again, so that it must be the same in all of them.
+        base = storable_text(given) if isinstance(given, str) and given.strip() else None
         made, number = base, 0
         while made is None or made in self._known or made in self._of_run:
             number += 1

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
+from kantan_agents.support.storable_text import whole_text
 from kantan_agents.tool_rules import MARKED_HALF
 
 _HALF: Final = re.compile("[\ud800-\udfff]")
@@ -29,13 +30,6 @@ _ARGUMENTS: Final = "arguments"
 _MOST_PARTS: Final = 1_000_000  # more are a cycle, or are made whole without a look
 _WITHOUT_TEXT: Final = frozenset({type(None), bool, int, float})
 _seen_whole: Final[dict[int, weakref.ref[Any]]] = {}
-
-
-def whole_text(text: str) -> str:
-    """Return a text with both halves of a pair as one character, and U+FFFD for a half alone."""
-    if _has_no_half(text):
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def marked_arguments(text: str) -> str:
@@ -116,20 +110,13 @@ def _whole(value: Any, arguments: Callable[[str], str]) -> Any:
         return value
 
 
-def _has_no_half(text: str) -> bool:
-    try:
-        return text.isascii() or bool(text.encode())
-    except UnicodeEncodeError:
-        return False
-
-
 def _is_whole(value: Any, arguments: Callable[[str], str]) -> bool:
     # Each request comes here with the whole conversation: so no function is called for a part.
     waiting = [value]
     for one in waiting:  # it grows
         kind = type(one)
         if kind is str:
-            if not one.isascii() and not _has_no_half(one):
+            if not one.isascii() and whole_text(one) is not one:
                 return False
             continue
         if kind in _WITHOUT_TEXT:

@@ -17,7 +17,15 @@ DEFAULT_PATH: Final = "traces.sqlite3"
 
 _SCHEMES: Final = ("postgresql://", "postgres://")
 _HIDDEN: Final = "***"
-_PASSWORD_OPTION: Final = re.compile(r"(?i)([?&](?:ssl)?password=)[^&]*")
+_SHORTEST_PART: Final = 3
+_SECRET_OPTION: Final = re.compile(r"(?i)p\w*wo?r?d|pass(?!file)|secret|token|scram|_key")
+"""Finds options that have secrets, also misspelled ones: the driver refuses these, and the URL
+is shown."""
+
+_PAIRS: Final = re.compile(
+    r"(?i)(?:^|\s)(?:ssl)?password\s*=|^\s*(?:host(?:addr)?|service|dbname|user|port)\s*=\S+\s+\w+\s*="
+)
+_OTHER_URL: Final = re.compile(r"[A-Za-z][\w+.-]*://")
 
 
 @attrs.frozen(repr=False)
@@ -47,7 +55,9 @@ class PostgresUrl:
         return text
 
     def _passwords(self) -> list[str]:
-        found = [one for one in (_login(self.secret).partition(":")[2], *_options(self.secret)) if one]
+        found = [one for one in (_login_password(self.secret), *_options(self.secret)) if one]
+        # The driver takes a part of a password that is not escaped for a port.
+        found += [part for one in found for part in re.split("[/?@]", one) if len(part) >= _SHORTEST_PART]
         # A message has it as it was given, or decoded.
         both = {*found, *map(unquote, found)}
         return sorted((one for one in both if one != _HIDDEN), key=len, reverse=True)
@@ -99,10 +109,27 @@ def as_url(place: object, option: str = "path") -> PostgresUrl:
 
 
 def as_place(place: str | os.PathLike[str] | PostgresUrl) -> Place:
-    """Return the URL of a database, or the absolute path of a file."""
+    """Return the URL of a database, or the absolute path of a file.
+
+    Raises:
+        InvalidOptionError: E75, it is a URL of another kind or names no database, or has pairs of
+            ``key=value`` as the driver reads them.
+    """
     if isinstance(place, PostgresUrl) or is_url(place):
         return as_url(place)
+    check_path(place)
     return Path(place).absolute()  # independent of later changes of the working directory
+
+
+def check_path(place: str | os.PathLike[str]) -> None:
+    """Check that a text does not name a database in another way: it would become the name of a file.
+
+    Raises:
+        InvalidOptionError: E75, it is a URL, or has pairs of ``key=value`` as the driver reads them.
+    """
+    if isinstance(place, str) and (_OTHER_URL.match(place) or has_pairs(place)):
+        reason = "must be the path of a file, or a URL such as postgresql://user@host/traces"
+        raise InvalidOptionError(option="path", reason=reason)  # without it, as it may have a password
 
 
 def path_of(place: Place) -> Path:
@@ -110,21 +137,41 @@ def path_of(place: Place) -> Path:
     return cast("Path", place)
 
 
-def _login(url: str) -> str:
-    netloc = url.partition("://")[2].partition("/")[0]
-    return netloc.rpartition("@")[0] if "@" in netloc else ""
+def has_pairs(text: str) -> bool:
+    """Return whether a text names a database by pairs such as ``host=db password=...``."""
+    return bool(_PAIRS.search(text))
+
+
+def _login_password(url: str) -> str:
+    place = url.partition("://")[2].partition("?")[0]
+    # A password with a slash that is not escaped as well: the driver refuses it, and the URL is shown.
+    if "@" in place:
+        return place.rpartition("@")[0].partition(":")[2]
+    port = place.partition("/")[0].rpartition("]")[2].rpartition(":")[2]
+    return "" if port.isdigit() or ":" not in place else port
 
 
 def _options(url: str) -> list[str]:
-    query = url.partition("?")[2]
-    return [part.partition("=")[2] for part in query.split("&") if _PASSWORD_OPTION.match(f"?{part}")]
+    return [part.partition("=")[2] or part for part in url.partition("?")[2].split("&") if _is_secret(part)]
+
+
+def _is_secret(part: str) -> bool:
+    # Without a sign it is the rest of a password with a question mark.
+    return bool(part) and ("=" not in part or bool(_SECRET_OPTION.search(unquote(part.partition("=")[0]))))
 
 
 def _hidden(url: str) -> str:
-    login = _login(url)
-    if login.partition(":")[2]:
-        url = url.replace(f"{login}@", f"{login.partition(':')[0]}:{_HIDDEN}@", 1)
-    return _PASSWORD_OPTION.sub(rf"\g<1>{_HIDDEN}", url)
+    place, mark, query = url.partition("?")
+    password = _login_password(url)
+    if password:
+        scheme, _, rest = place.partition("://")
+        place = f"{scheme}://{rest.replace(f':{password}', f':{_HIDDEN}', 1)}"
+    parts = query.split("&") if mark else ()
+    shown = "&".join(
+        (f"{part.partition('=')[0]}={_HIDDEN}" if "=" in part else _HIDDEN) if _is_secret(part) else part
+        for part in parts
+    )
+    return f"{place}{mark}{shown}"
 
 
 def why_refused(path: str | os.PathLike[str]) -> str | None:

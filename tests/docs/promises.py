@@ -580,6 +580,13 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "Postgres, for up to a minute": (
             "durable/test_database_away.py::test_a_run_waits_until_the_server_is_back",
             "durable/test_database_away.py::test_a_run_goes_on_later_if_the_server_stays_away",
+            "durable/test_database_away.py::test_who_waits_for_a_run_waits_until_the_server_is_back",
+        ),
+        "an answer of Postgres, for 30 seconds: a cut cable, a proxy that stalls": (
+            "durable/test_stalled.py::test_a_caller_gets_an_error_and_the_run_goes_on_when_the_database_answers",
+        ),
+        "a worker, silent for 30 seconds": (
+            "durable/test_stalled.py::test_a_stalled_process_stops_and_another_one_goes_on_with_its_run",
         ),
         "the model": ("durable/test_limits.py::test_failed_attempts_do_not_disturb_what_is_found_again",),
     },

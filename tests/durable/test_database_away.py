@@ -73,6 +73,19 @@ async def test_a_run_that_begins_meanwhile_waits_too() -> None:
             assert (await task)["result"].final_output == "Fine."
 
 
+async def test_who_waits_for_a_run_waits_until_the_server_is_back() -> None:
+    with own_server() as postgres, OfflineServer(["Fine."]) as server:
+        agent = Agent("a", "Help.", model=server.bundle(), middleware=[Durable()])
+        async with DurableRuns(postgres.url, agents=[agent], queues=["jobs"], look_interval=0.1) as runs:
+            run_id = await agent.enqueue("Go.", queue="jobs", delay=1)
+            waiting = asyncio.create_task(runs.result(run_id))
+            await asyncio.to_thread(postgres.stop)
+            await asyncio.sleep(0.3)
+            assert not waiting.done()
+            await asyncio.to_thread(postgres.start)
+            assert (await waiting).output == "Fine."
+
+
 def test_a_process_that_is_stopped_in_a_transaction_holds_up_the_others_for_a_while(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,7 @@ from kantan_agents.agent import Agent
 from kantan_agents.agent.stages.trim_history import output_text
 from kantan_agents.errors import DelegatedAgentError, KantanAgentsError, ToolInputError
 from kantan_agents.subagent_files import AgentDefinition
+from kantan_agents.support.storable_text import whole_text
 from kantan_agents.tool_rules import parse_arguments
 
 SUBAGENT_TYPE = "subagent_type"
@@ -131,7 +132,7 @@ def delegation_error(name: str, error: Exception) -> DelegatedAgentError:
         return error
     kind = "" if isinstance(error, KantanAgentsError) else f"{type(error).__name__}: "
     # The message goes to a model. A lone surrogate would make that request fail as well.
-    reason = f"{kind}{_message_of(error)}".encode("utf-8", "replace").decode()
+    reason = whole_text(f"{kind}{_message_of(error)}")
     failure = DelegatedAgentError(agent=name, reason=reason)
     failure.__cause__ = error
     return failure

@@ -17,15 +17,18 @@ def place_of(given: str | Path) -> Path:
     Raises:
         typer.BadParameter: The URL names no database.
     """
-    if not isinstance(given, str) or not given.startswith(("postgresql://", "postgres://")):
+    if not isinstance(given, str):
         return Path(given)
     from kantan_agents.errors import InvalidOptionError
-    from kantan_agents.traces.database_url import as_place, path_of
+    from kantan_agents.traces.database_url import as_place, check_path, is_url, path_of
 
     try:
-        return path_of(as_place(given))
+        if is_url(given):
+            return path_of(as_place(given))
+        check_path(given)
     except InvalidOptionError as error:
         raise typer.BadParameter(error.reason) from error
+    return Path(given)
 
 
 DatabaseOption = Annotated[

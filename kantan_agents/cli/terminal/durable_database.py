@@ -39,7 +39,9 @@ def database_url(given: str) -> str:
     Raises:
         DurableDatabaseError: E156, the default file is a link, which may have come with the folder.
     """
-    url = given if "://" in given else f"sqlite:///{given}"
+    from kantan_agents.traces.database_url import has_pairs
+
+    url = given if "://" in given or has_pairs(given) else f"sqlite:///{given}"
     if url == DURABLE_DATABASE and Path(url.removeprefix("sqlite:///")).is_symlink():
         from kantan_agents.errors import DurableDatabaseError
 

@@ -11,7 +11,7 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
@@ -19,31 +19,29 @@ from threading import Lock
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
+from kantan_agents.durable.engines.dbos_log import EndedError, one_line_each
 from kantan_agents.durable.engines.dbos_runs import (
     DBOS_QUEUE,
     SCHEDULED,
     VERSION,
     WORKFLOW,
     DBOSRuns,
-    first_line,
 )
 from kantan_agents.durable.engines.engine import RESUMED, Body, Job, Limits
 from kantan_agents.durable.engines.no_pickles import refuse_pickles
 from kantan_agents.durable.engines.old_sqlite import give_clock
 from kantan_agents.durable.step_bodies import message_of
-from kantan_agents.durable.storage.database import RunDatabase
+from kantan_agents.durable.storage.database import RunDatabase, failures
 from kantan_agents.errors import DurableDatabaseError, DurableNotStartedError, DurableRunNotFoundError
+from kantan_agents.support.log import get_logger
+from kantan_agents.support.secrets import mask
 
 _POLLING_SECONDS: Final = 0.5
 _TAKING_SECONDS: Final = 5.0
+_LOGGED: Final = 500
+_POOL: Final = 20
 
-
-class _EndedError(Exception):
-    """A run has failed, as DBOS may see it.
-
-    DBOS pickles the error of a run and stores its attributes. Errors of runs have connections among theirs,
-    which cannot be pickled, and what users have written, which must not be stored.
-    """
+_log = get_logger("kantan_agents.durable")
 
 
 class DBOSEngine(DBOSRuns):
@@ -63,6 +61,9 @@ class DBOSEngine(DBOSRuns):
         self._max_recoveries = max_recoveries
         self._polling = min(polling, _POLLING_SECONDS)
         self._workflow: Any = None
+        self._log_as_before: Callable[[], None] = lambda: None
+        self._pool: Any = None
+        self._unmade: set[str] = set()
         self._errors: dict[str, Exception | None] = {}
         self._executors = _DefaultExecutors()
         self._taking: set[str] = set()  # names of the threads that take runs from queues
@@ -78,10 +79,12 @@ class DBOSEngine(DBOSRuns):
             _forget_closed_streams()
             give_clock()
             refuse_pickles()
+            self._log_as_before = one_line_each(self._database.masked)
             DBOS(
                 config={
                     "name": self._application,
                     "system_database_url": self._database.url,
+                    "system_database_engine": self._opened_pool(),
                     "executor_id": self.executor,
                     "application_version": VERSION,
                     "log_level": "ERROR",
@@ -95,15 +98,18 @@ class DBOSEngine(DBOSRuns):
             DBOS.listen_queues(list(queues))
             # DBOS begins the runs of schedules by a queue of its own.
             self._taking = {f"queue-worker-{name}" for name in (*queues, DBOS_QUEUE)}
-            DBOS.migrate(self._database.url)
+            DBOS.migrate(self._database.limited_url)
             # Before the launch: DBOS looks for new queues only once a second.
             client = self._client()
             for name, limits in queues.items():
                 client.register_queue(name, **_queue_options(limits), polling_interval_sec=self._polling)
             DBOS.launch()
+            # By default it tries again without a limit, in a thread that nothing can end. What is left undone
+            # then, `recover_unmade` gives to others.
+            _dbos._get_dbos_instance()._sys_db._retry_connection_errors = False
         except Exception as error:
-            DBOS.destroy(destroy_registry=True)
-            raise DurableDatabaseError(database=self._database.shown, reason=first_line(error)) from error
+            self._destroy()
+            raise self._database.unusable(error) from error
 
     def take_no_more(self) -> None:
         """Begin no more queued runs; those that are being made go on.
@@ -125,19 +131,30 @@ class DBOSEngine(DBOSRuns):
 
     def stop(self) -> None:
         """Make no more runs, and leave those that are being made to other processes."""
-        from dbos import DBOS
-
         if self._workflow is not None:
             self._workflow = None
             self.take_no_more()
             self._executors.give_back()
-            DBOS.destroy(destroy_registry=True)
+            self._destroy()
         self._close_client()
+
+    def _opened_pool(self) -> Any:
+        if not self._database.is_sqlite:
+            self._pool = self._database.server_engine(_POOL)
+        return self._pool
+
+    def _destroy(self) -> None:
+        from dbos import DBOS
+
+        DBOS.destroy(destroy_registry=True)
+        self._log_as_before()
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.dispose()
 
     async def run(self, run_id: str, stored: str) -> str:
         """Make a run here, in this task, and return its outcome."""
         from dbos import DBOSContextEnsure, SetWorkflowID
-        from sqlalchemy.exc import DBAPIError
 
         self._executors.remember()
         self._errors[run_id] = None
@@ -146,13 +163,26 @@ class DBOSEngine(DBOSRuns):
             # Outside of any workflow of the user: its steps are found by their place, and this has none.
             with DBOSContextEnsure(), SetWorkflowID(run_id):
                 return str(await self._workflow(stored))
-        except _EndedError as ended:
+        except EndedError as ended:
             error = self._errors[run_id] or ended
-        except DBAPIError as failure:  # of the engine itself, as errors of the run are others
+        except failures() as failure:  # of the engine itself, as errors of the run are others
             error = self._database.unusable(failure)
         finally:
             del self._errors[run_id]
         raise error  # here, as in the `except` block the one for DBOS would become its context
+
+    def recover_unmade(self) -> bool:
+        """Give the runs of this process to any process that it does not make; return whether to ask again."""
+        from dbos import _dbos
+
+        rows = self._client().list_workflows(status="PENDING", executor_id=[self.executor], load_output=False)
+        # Those of queues, for which DBOS has no public question, and those that are awaited here.
+        made = {*_dbos._get_dbos_instance()._active_workflows_set.activeList(), *self._errors}
+        unmade = {row.workflow_id: row for row in rows if row.workflow_id not in made}
+        for run_id in self._unmade & unmade.keys():
+            self._recover(unmade.pop(run_id))
+        self._unmade = {*unmade}
+        return bool(unmade)
 
     def _keeping_error(self, body: Body) -> Body:
         async def keeping(run_id: str, stored: str) -> str:
@@ -168,7 +198,9 @@ class DBOSEngine(DBOSRuns):
                 if run_id in self._errors:
                     self._errors[run_id] = error
                 text = message_of(error)
-            raise _EndedError(text)
+            text = mask(text)
+            _log.error("durable run failed", run_id=run_id, error=" ".join(text[:_LOGGED].split()))
+            raise EndedError(text)
 
         return keeping
 

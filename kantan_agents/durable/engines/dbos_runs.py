@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import uuid
 import weakref
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from kantan_agents.durable.engines.engine import RESUMED, EngineRun, Job, agent_in, plain, resumed_queue
@@ -15,9 +17,11 @@ from kantan_agents.durable.engines.no_pickles import refuse_pickles
 from kantan_agents.durable.engines.old_sqlite import give_clock
 from kantan_agents.durable.storage.database import RunDatabase, close_with
 from kantan_agents.errors import DurableDatabaseError, InvalidOptionError
+from kantan_agents.support.secrets import mask
 
 if TYPE_CHECKING:
     from dbos import DBOSClient
+    from sqlalchemy import Engine
 
 WORKFLOW: Final = "kantan_agents.durable_run"
 SCHEDULED: Final = "kantan_agents.scheduled_run"
@@ -26,6 +30,7 @@ SCHEDULED: Final = "kantan_agents.scheduled_run"
 VERSION: Final = "kantan-agents-1"
 DBOS_QUEUE: Final = "_dbos_internal_queue"
 _DELETED: Final = 500
+_CLIENT_POOL: Final = 5
 _STATUS: Final = {
     "PENDING": "running",
     "ENQUEUED": "queued",
@@ -118,16 +123,12 @@ class DBOSRuns:
             status="PENDING", name=SCHEDULED, executor_id=ended, load_input=False, load_output=False
         )
         for row in firings:
-            _give_to_others(row, DBOS_QUEUE)
+            self._recover(row)
         return sum(self._recover(row) for row in rows)
 
-    def recover_one(self, run_id: str) -> None:
-        """Give a run of this process to any process, if it has not ended."""
-        for row in self._client().list_workflows(workflow_ids=[run_id], name=WORKFLOW, load_output=False):
-            if row.executor_id == self.executor:
-                self._recover(row)
-
     def _recover(self, row: Any) -> bool:
+        if row.name == SCHEDULED:
+            return _give_to_others(row, DBOS_QUEUE)
         # In a queue of this library: any process takes from that of DBOS, also without the agent.
         agent = agent_in(_engine_run(row).stored)
         # What cannot be read belongs to nobody: this process takes it, and sets it aside with the reason.
@@ -167,6 +168,22 @@ class DBOSRuns:
             return []
         rows = self._client().list_workflows(workflow_ids=list(run_ids), name=WORKFLOW)
         return [_engine_run(row) for row in rows]
+
+    def settled(self, run_ids: Sequence[str]) -> Sequence[str]:
+        """Return those of these ids whose run is neither queued nor being made, or that have none."""
+        from sqlalchemy import text
+
+        self._client()  # it creates the tables
+        # The table as DBOS documents it: its own functions read whole rows, with what runs have returned.
+        ids, table = "json_each(:ids)", "workflow_status"
+        if not self._database.is_sqlite:
+            ids, table = "json_array_elements_text(CAST(:ids AS json)) AS t(value)", f"dbos.{table}"
+        statement = text(
+            f"SELECT value FROM {ids} WHERE NOT EXISTS (SELECT 1 FROM {table} "  # noqa: S608
+            f"WHERE workflow_uuid = value AND status IN ('PENDING', 'ENQUEUED', 'DELAYED'))"
+        )
+        with self._database.read() as connection:
+            return list(connection.execute(statement, {"ids": json.dumps(run_ids)}).scalars())
 
     def runs(
         self, statuses: Sequence[str] | None, queue: str | None, limit: int, offset: int
@@ -210,20 +227,25 @@ class DBOSRuns:
 
         with self._lock:
             if self._made is None:
+                pool = None if self._database.is_sqlite else self._database.server_engine(_CLIENT_POOL)
                 try:
                     give_clock()
                     refuse_pickles()
                     self._create_tables()
                     self._made = DBOSClient(
                         system_database_url=self._database.url,
+                        system_database_engine=pool,
                         application_name=self._application,
                         serializer=DBOSPortableJSONSerializer(),
                         retry_connection_errors=False,
                     )
-                    self._closing = close_with(self, self._made.destroy)
+                    self._closing = close_with(self, partial(_close, self._made, pool))
                 except Exception as error:
-                    reason = first_line(error)
-                    raise DurableDatabaseError(database=self._database.shown, reason=reason) from error
+                    if pool is not None:
+                        pool.dispose()
+                    if isinstance(error, DurableDatabaseError):
+                        raise
+                    raise self._database.unusable(error) from error
             return self._made
 
     def _create_tables(self) -> None:
@@ -235,7 +257,13 @@ class DBOSRuns:
             schema = None if self._database.is_sqlite else "dbos"
             has_tables = inspect(connection).has_table("workflow_status", schema=schema)
         if not has_tables:
-            DBOS.migrate(self._database.url)
+            DBOS.migrate(self._database.limited_url)
+
+
+def _close(client: DBOSClient, pool: Engine | None) -> None:
+    client.destroy()
+    if pool is not None:
+        pool.dispose()
 
 
 def _give_to_others(row: Any, queue: str) -> bool:
@@ -258,15 +286,9 @@ def _engine_run(row: Any) -> EngineRun:
         updated_at=_moment(row.updated_at),
         stored=plain(arguments[0]) if arguments else None,
         outcome=plain(row.output),
-        error=None if row.error is None else str(row.error),
+        error=None if row.error is None else mask(str(row.error)),  # earlier versions stored it as it was
     )
 
 
 def _moment(milliseconds: int | None) -> datetime | None:
     return None if milliseconds is None else datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
-
-
-def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message, of the database's own error if there is one."""
-    text = str(getattr(error, "orig", None) or error).strip()
-    return text.splitlines()[0] if text else type(error).__name__

@@ -145,8 +145,11 @@ class Engine(Protocol):
         """Give the runs of processes that have ended to others; return how many these are."""
         ...
 
-    def recover_one(self, run_id: str) -> None:
-        """Give a run of this process to any process, if it has not ended."""
+    def recover_unmade(self) -> bool:
+        """Give the runs of this process to any process that it does not make; return whether to ask again.
+
+        A run must not be made at two calls, as it may just be about to begin.
+        """
         ...
 
     def agents_waited_for(self) -> Mapping[str, int]:
@@ -175,6 +178,10 @@ class Engine(Protocol):
 
     def these(self, run_ids: Sequence[str]) -> Sequence[EngineRun]:
         """Return the runs of these ids."""
+        ...
+
+    def settled(self, run_ids: Sequence[str]) -> Sequence[str]:
+        """Return those of these ids whose run is neither queued nor being made, or that have none."""
         ...
 
     def forget_firings(self, moment: datetime) -> None:

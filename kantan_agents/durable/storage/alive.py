@@ -19,6 +19,9 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 
+SILENT_SECONDS = 30.0
+
+
 class Alive(Protocol):
     """The locks of the processes that use one database."""
 
@@ -43,9 +46,17 @@ class Alive(Protocol):
         ...
 
 
-def alive_in(database: RunDatabase) -> Alive:
-    """Return the locks of a database: files beside a SQLite file, advisory locks in Postgres."""
-    return _Files(database) if database.is_sqlite else _Advisory(database)
+def alive_in(database: RunDatabase, interval: float) -> Alive:
+    """Return the locks of a database: files beside a SQLite file, advisory locks in Postgres.
+
+    Args:
+        database: The database.
+        interval: Seconds between two calls of ``keep``. In Postgres, a process that does not call it for
+            several of them has ended, for the others.
+    """
+    if database.is_sqlite:
+        return _Files(database)
+    return _Advisory(database, max(SILENT_SECONDS, 3 * interval))
 
 
 class _Files:
@@ -136,8 +147,9 @@ def _can_delete(path: Path) -> bool:
 class _Advisory:
     """Each process holds an advisory lock on a connection of its own, with which Postgres ends it."""
 
-    def __init__(self, database: RunDatabase) -> None:
+    def __init__(self, database: RunDatabase, silence: float) -> None:
         self._database = database
+        self._silence = silence
         self._connection: Any = None
         self._executor: str | None = None
         self._is_held = False
@@ -151,8 +163,6 @@ class _Advisory:
             self._take()
 
     def _take(self) -> None:
-        from sqlalchemy.exc import DBAPIError
-
         try:
             if self._connection is None:
                 self._connection = self._database.connect()
@@ -160,15 +170,17 @@ class _Advisory:
                 self._connection.exec_driver_sql("SET tcp_keepalives_idle = 5")
                 self._connection.exec_driver_sql("SET tcp_keepalives_interval = 2")
                 self._connection.exec_driver_sql("SET tcp_keepalives_count = 3")
+                # Of one that stalls, or whose connection does, only the silence shows it.
+                self._connection.exec_driver_sql(f"SET idle_session_timeout = '{self._silence:.0f}s'")
                 self._is_held = False
             # Another process may just look, or the server may not know yet that an old connection has ended.
             statement = f"SELECT pg_try_advisory_lock({_number(self._executor)})"
             found = self._connection.exec_driver_sql("SELECT 1" if self._is_held else statement).scalar()
             self._is_held = bool(found)
-        except DBAPIError:
+        except Exception:
             broken, self._connection = self._connection, None
             if broken is not None:
-                with suppress(DBAPIError):
+                with suppress(Exception):  # the server may be gone
                     broken.invalidate()
                     broken.close()
             raise

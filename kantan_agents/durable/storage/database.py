@@ -13,6 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kantan_agents.errors import DurableDatabaseError
 from kantan_agents.support.private_files import create_private
+from kantan_agents.support.secrets import mask
+from kantan_agents.support.storable_text import storable_text
+from kantan_agents.traces.database_url import PostgresUrl, has_pairs
+from kantan_agents.traces.postgres.patient_connection import AnswerLimit, limiting_options
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -58,19 +62,23 @@ class RunDatabase:
 
     def __init__(self, url: str) -> None:
         self.url = _checked_url(url)
+        self._given = PostgresUrl(url)
         self.is_sqlite = self.url.startswith("sqlite")
         self.now = _SQLITE_NOW if self.is_sqlite else _POSTGRES_NOW
         """An SQL expression: seconds since 1970 by the clock of the database, which all processes share."""
         self._engine: Engine | None = None
+        self._limit = AnswerLimit()
         self._closing: weakref.finalize[..., RunDatabase] | None = None
         self._lock = Lock()
 
     @property
     def shown(self) -> str:
         """The URL without a password."""
-        from sqlalchemy import make_url
+        return str(self._given)
 
-        return make_url(self.url).render_as_string(hide_password=True)
+    def masked(self, text: str) -> str:
+        """Return a text, such as an error's message, without the passwords of the URL and other secrets."""
+        return mask(self._given.masked(text.replace(self.url, self.shown)))
 
     def open(self) -> None:
         """Connect, and create the tables that are missing.
@@ -104,8 +112,13 @@ class RunDatabase:
         with self._lock:
             self._engine = None
             closing, self._closing = self._closing, None
+            self._limit = AnswerLimit()
         if closing is not None:
             closing()
+
+    def hurry(self) -> None:
+        """Let what waits for an answer of the server wait only a moment longer; until it is closed."""
+        self._limit.hurry()
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
@@ -114,12 +127,10 @@ class RunDatabase:
         Raises:
             DurableDatabaseError: E156, the database cannot be used.
         """
-        from sqlalchemy.exc import DBAPIError
-
         try:
             with self._connected().begin() as connection:
                 yield connection
-        except DBAPIError as error:
+        except failures() as error:
             raise self.unusable(error) from error
 
     read = write
@@ -130,19 +141,16 @@ class RunDatabase:
         Raises:
             DurableDatabaseError: E156, the database cannot be used.
         """
-        from sqlalchemy.exc import DBAPIError
-
         try:
             return self._connected().connect().execution_options(isolation_level="AUTOCOMMIT")
-        except DBAPIError as error:
+        except failures() as error:
             raise self.unusable(error) from error
 
     def unusable(self, error: BaseException) -> DurableDatabaseError:
         """Return the error that says why the database cannot be used."""
-        failure = DurableDatabaseError(database=self.shown, reason=_reason(error))
-        failure.is_away = getattr(error, "connection_invalidated", False) or isinstance(
-            getattr(error, "orig", None), _away()
-        )
+        failure = DurableDatabaseError(database=self.shown, reason=self.masked(_reason(error)))
+        cause = getattr(error, "orig", None) or error
+        failure.is_away = getattr(error, "connection_invalidated", False) or isinstance(cause, _away())
         return failure
 
     def _connected(self) -> Engine:
@@ -155,11 +163,59 @@ class RunDatabase:
     def _new_engine(self) -> Engine:
         import sqlalchemy
 
-        if not self.is_sqlite:
-            # A connection that the server has closed is noticed before it is used.
-            engine = sqlalchemy.create_engine(self.url, pool_pre_ping=True, pool_size=5, max_overflow=5)
-            sqlalchemy.event.listen(engine, "connect", _limit_waits)
-            return engine
+        engine = self._sqlite_engine() if self.is_sqlite else self.server_engine(5, more=5)
+
+        @sqlalchemy.event.listens_for(engine, "before_cursor_execute", retval=True)
+        def fit(
+            _connection: Any, _cursor: Any, statement: str, values: Any, _context: Any, _many: bool
+        ) -> tuple[str, Any]:
+            return statement, _storable(values)
+
+        return engine
+
+    @property
+    def limited_url(self) -> str:
+        """The URL with options that notice a server which is gone, for what makes its connections itself."""
+        from sqlalchemy import make_url
+
+        url = make_url(self.url)
+        options = {} if self.is_sqlite else limiting_options(url.query)
+        given = {name: str(value) for name, value in options.items()}
+        return url.update_query_dict(given).render_as_string(hide_password=False)
+
+    def server_engine(self, size: int, *, more: int = 0) -> Engine:
+        """Return SQLAlchemy's engine of a server, with a pool of its own.
+
+        Args:
+            size: Connections that it leaves open.
+            more: Connections beside these, while all are in use.
+        """
+        import sqlalchemy
+
+        limit = self._limit
+        # A connection that the server has closed is noticed before it is used.
+        engine = sqlalchemy.create_engine(
+            self.limited_url, pool_pre_ping=True, pool_size=size, max_overflow=more
+        )
+
+        @sqlalchemy.event.listens_for(engine, "do_connect")
+        def connect(_dialect: Any, _record: Any, arguments: Any, options: Any) -> Any:
+            connection = limit.connect(*arguments, **options)
+            try:
+                # A process that stops inside a transaction must not hold its locks for ever.
+                connection.execute(f"SET idle_in_transaction_session_timeout = '{_IDLE_SECONDS:g}s'")
+                connection.execute(f"SET lock_timeout = '{_BUSY_SECONDS:g}s'")
+                connection.commit()
+            except BaseException:
+                connection.close()
+                raise
+            return connection
+
+        return engine
+
+    def _sqlite_engine(self) -> Engine:
+        import sqlalchemy
+
         engine = sqlalchemy.create_engine(
             self.url, connect_args={"timeout": _BUSY_SECONDS, "check_same_thread": False}
         )
@@ -183,12 +239,15 @@ class RunDatabase:
         return engine
 
 
-def _limit_waits(connection: Any, _record: Any) -> None:
-    """Let a process that was stopped in a transaction block the others for a minute, not for ever."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"SET lock_timeout = '{_BUSY_SECONDS:g}s'")
-        cursor.execute(f"SET idle_in_transaction_session_timeout = '{_IDLE_SECONDS:g}s'")
-    connection.commit()
+def _storable(values: Any) -> Any:
+    """Return the values of a statement with texts that every database takes."""
+    if isinstance(values, str):
+        return storable_text(values)
+    if isinstance(values, dict):
+        return {name: _storable(value) for name, value in values.items()}
+    if isinstance(values, (list, tuple)):
+        return type(values)(map(_storable, values))
+    return values
 
 
 _Owner = TypeVar("_Owner")
@@ -214,9 +273,8 @@ def _checked_url(url: Any) -> str:
     known = ("sqlite:///", "postgresql://", "postgres://")
     # SQLite, not this library, would create the file of `sqlite:///file:PATH?uri=true`.
     if not isinstance(url, str) or not url.startswith(known) or url.startswith("sqlite:///file:"):
-        shown = url.split("://")[0] if isinstance(url, str) else type(url).__name__
         reason = "it must be sqlite:///PATH or postgresql://HOST/NAME"
-        raise DurableDatabaseError(database=repr(shown), reason=reason)
+        raise DurableDatabaseError(database=repr(_kind_of(url)), reason=reason)
     checked: str = url
     if checked.startswith("postgres"):
         # The driver of the engine, which SQLAlchemy would not choose by itself.
@@ -233,11 +291,28 @@ def _checked_url(url: Any) -> str:
     return checked
 
 
+def _kind_of(url: Any) -> str:
+    """Return what can be shown of a value that does not name a database: it may have a password."""
+    if not isinstance(url, str):
+        return type(url).__name__
+    scheme, sign, _ = url.partition("://")
+    return "key=value" if has_pairs(url) else scheme if sign or not set("=@:") & {*url} else "text"
+
+
 def _away() -> tuple[type[BaseException], ...]:
     """Return the errors that mean that the server cannot be reached now, or that the file is locked."""
     import psycopg
+    from sqlalchemy.exc import TimeoutError as NoConnectionError
 
-    return (psycopg.OperationalError, sqlite3.OperationalError)
+    return (psycopg.OperationalError, sqlite3.OperationalError, NoConnectionError)
+
+
+def failures() -> tuple[type[Exception], ...]:
+    """Return the errors with which SQLAlchemy says that the database cannot be used."""
+    from sqlalchemy.exc import DBAPIError
+    from sqlalchemy.exc import TimeoutError as NoConnectionError
+
+    return (DBAPIError, NoConnectionError)
 
 
 def _reason(error: BaseException) -> str:

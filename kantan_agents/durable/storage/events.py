@@ -50,6 +50,20 @@ class Events:
             ).all()
         return [StoredEvent(number, json.loads(body)) for number, body in rows]
 
+    def last_after(self, sequences: Mapping[str, int]) -> dict[str, int]:
+        """Return those of these runs that have events after a number, each with its last number."""
+        from sqlalchemy import text
+
+        given = "json_each(:runs)" if self._database.is_sqlite else "json_each_text(CAST(:runs AS json))"
+        statement = text(
+            "SELECT r.key, (SELECT MAX(sequence) FROM kantan_agents_durable_events e WHERE e.run_id = r.key) "
+            f"FROM {given} r WHERE EXISTS (SELECT 1 FROM kantan_agents_durable_events e "
+            "WHERE e.run_id = r.key AND e.sequence > CAST(r.value AS INTEGER))"
+        )
+        with self._database.read() as connection:
+            rows = connection.execute(statement, {"runs": json.dumps(dict(sequences))}).all()
+        return {str(run_id): int(last) for run_id, last in rows}
+
     def known(self, run_id: str) -> tuple[int, frozenset[str]]:
         """Return the last number of a run, and which events it has."""
         from sqlalchemy import text

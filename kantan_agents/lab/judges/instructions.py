@@ -11,6 +11,7 @@ from kantan_agents.errors import InvalidOptionError
 from kantan_agents.lab.judges.rules import StatusRule
 from kantan_agents.lab.judges.tags import tag_text
 from kantan_agents.lab.judges.wording import Wording, fenced, fill, markers_in
+from kantan_agents.support.storable_text import whole_text
 
 _REQUIRED_MARKERS = {
     "structured": ("conditions",),
@@ -173,9 +174,7 @@ def instructions_for(template: str, rules: Sequence[StatusRule], tag: str, langu
 
 def input_for(template: str, content: str) -> str:
     """Return the input of a stage: the output to judge, inside a code fence that it cannot close."""
-    # A str may contain lone surrogates, which cannot be encoded as UTF-8 and sent.
-    sendable = content.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return fill(template, {"output": fenced(sendable)}).text
+    return fill(template, {"output": fenced(whole_text(content))}).text
 
 
 def _cell(text: str) -> str:

@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from kantan_agents.errors import TraceDatabaseError
 from kantan_agents.support.extras import extra
+from kantan_agents.support.storable_text import storable_text
 from kantan_agents.traces.database_url import PostgresUrl
 from kantan_agents.traces.postgres.dialect import translated
+from kantan_agents.traces.postgres.patient_connection import limiting_options
 from kantan_agents.traces.postgres.server_error import ServerError
 
 if TYPE_CHECKING:
@@ -28,17 +30,8 @@ if TYPE_CHECKING:
 OLDEST: Final = 160_000
 """The oldest version of the server: 16."""
 
-CONNECT_SECONDS: Final = 5
 WRITE_LOCK: Final = 0x6B616E74616E
 """The advisory lock of transactions that write."""
-
-# A server that is gone is noticed after about half a minute, and not after the hours that TCP takes.
-_TCP: Final = {
-    "keepalives_idle": 10,
-    "keepalives_interval": 5,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 30_000,
-}
 
 _IDLE_SECONDS: Final = 60
 # A writer that was stopped in the middle would hold its locks for as long as it has not ended.
@@ -208,16 +201,13 @@ def connect(url: PostgresUrl, *, wait: float, any_thread: bool = False) -> Serve
     from psycopg.types.string import TextLoader
 
     try:
-        given = conninfo_to_dict(url.secret)
-        defaults = {"connect_timeout": CONNECT_SECONDS, "application_name": "kantan-agents", **_TCP}
-        options = {name: value for name, value in defaults.items() if name not in given}
         raw = psycopg.connect(
             url.secret,
             autocommit=True,
             # Values are written into the statement: a server infers the types of literals, and not those of
             # parameters.
             cursor_factory=psycopg.ClientCursor,
-            **options,
+            **limiting_options(conninfo_to_dict(url.secret)),
         )
     except psycopg.Error as error:
         raise server_error(error, url) from None
@@ -294,11 +284,4 @@ def _bound(values: Sequence[Any] | Mapping[str, Any]) -> Any:
 def _value(value: Any) -> Any:
     if isinstance(value, bool):
         return int(value)
-    if isinstance(value, str) and "\0" in value:
-        return without_zero(value)
-    return value
-
-
-def without_zero(text: str) -> str:
-    """Return a text that Postgres can store: with U+2400, the symbol for it, in place of a zero character."""
-    return text.replace("\0", "\N{SYMBOL FOR NULL}")
+    return storable_text(value) if isinstance(value, str) else value

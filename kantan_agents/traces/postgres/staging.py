@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
+from kantan_agents.support.storable_text import storable_text
 from kantan_agents.traces.metadata import finite
-from kantan_agents.traces.postgres.connection import without_zero
 from kantan_agents.traces.schema import COLUMNS
 from kantan_agents.traces.trigrams import fold, lower_ascii
 
@@ -82,7 +82,7 @@ def merge_spans(raw: psycopg.Connection[Any]) -> None:
 
 def stored_trace(row: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the row of a trace as Postgres can store it."""
-    texts = [without_zero(value) if isinstance(value, str) else value for value in row]
+    texts = [storable_text(value) if isinstance(value, str) else value for value in row]
     metadata = texts[-1]
     if isinstance(metadata, str) and is_unstorable(metadata):
         texts[-1] = storable_json(metadata)
@@ -91,7 +91,7 @@ def stored_trace(row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def stored_values(values: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the values of a span that Postgres can store, and the texts for words that must be folded."""
-    stored = [without_zero(value) if isinstance(value, str) and "\0" in value else value for value in values]
+    stored = [storable_text(value) if isinstance(value, str) else value for value in values]
     for place in _JSON:
         text = stored[place]
         if isinstance(text, str) and is_unstorable(text):
@@ -112,17 +112,16 @@ def storable_json(text: str) -> str:
         data = json.loads(text)
     except ValueError:
         return text
-    clean = json.dumps(_without_zeros(finite(data)), ensure_ascii=False)
-    return clean.encode("utf-8", "replace").decode("utf-8")
+    return json.dumps(_storable(finite(data)), ensure_ascii=False)
 
 
-def _without_zeros(value: Any) -> Any:
+def _storable(value: Any) -> Any:
     if isinstance(value, str):
-        return without_zero(value)
+        return storable_text(value)
     if isinstance(value, list):
-        return [_without_zeros(one) for one in value]
+        return [_storable(one) for one in value]
     if isinstance(value, dict):
-        return {without_zero(key): _without_zeros(one) for key, one in value.items()}
+        return {storable_text(key): _storable(one) for key, one in value.items()}
     return value
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from kantan_agents.errors import KantanAgentsError, SpanNotRecordedError, TracesNotWrittenError
 from kantan_agents.support.log import get_logger
+from kantan_agents.support.storable_text import whole_text
 from kantan_agents.traces.capture.captured import CapturedRun
 from kantan_agents.traces.database_url import Place
 from kantan_agents.traces.recorder.catch_up import FigureKeeper, IndexKeeper
@@ -102,7 +103,7 @@ class BatchWriter:
             except Exception as error:
                 if is_file_error(error) or not rows:  # without rows, no row can be the cause
                     raise
-                self._write_singly(rows)
+                self._write_parts(rows)
         except Exception as error:  # noqa: BLE001 - an error of the file, see above
             self._on_failure(error)
             return False
@@ -161,27 +162,28 @@ class BatchWriter:
             self.written += len(spans)
             self._queue.remove_in_flight(item for item, _ in rows)
 
-    def _write_singly(self, rows: list[tuple[Item, Any]]) -> None:
-        """Write each row in its own transaction, so that only rows that SQLite cannot store are lost.
+    def _write_parts(self, rows: list[tuple[Item, Any]]) -> None:
+        """Write repaired rows; of those that the database refuses, write halves, down to single rows.
+
+        So only rows are lost that cannot be stored, and each costs a few transactions, not one for each row.
 
         Raises:
-            Exception: The error of the file, if it cannot be written.
+            Exception: The error of the database, if it cannot be written.
         """
         refused: list[tuple[Item, Exception]] = []
-        for item, row in rows:
-            if isinstance(row, SpanRow):
-                repaired: Any = SpanRow(_storable_values(row.values), _storable_usage(row.usage))
-            elif isinstance(row, RunRow):
-                repaired = row
-            else:
-                repaired = _storable_values(row)
+        parts = [[(item, _repaired(row)) for item, row in rows]]
+        while parts:
+            part = parts.pop()
             try:
-                self._write([(item, repaired)])
+                self._write(part)
             except Exception as error:
                 if is_file_error(error):
                     raise
-                # Its frames hold the rows.
-                refused.append((item, error.with_traceback(None)))
+                if len(part) > 1:
+                    half = len(part) // 2
+                    parts += [part[half:], part[:half]]
+                else:  # its frames hold the rows
+                    refused.append((part[0][0], error.with_traceback(None)))
         if len(refused) == len(rows) and all(may_be_file_error(reason) for _, reason in refused):
             raise refused[0][1]
         for item, reason in refused:
@@ -233,8 +235,14 @@ def _size_of(row: SpanRow, item: SpanSnapshot) -> int:
     return sum(getsizeof(value) for value in row.values if value is not item.packed)
 
 
+def _repaired(row: Any) -> Any:
+    if isinstance(row, SpanRow):
+        return SpanRow(_storable_values(row.values), _storable_usage(row.usage))
+    return row if isinstance(row, RunRow) else _storable_values(row)
+
+
 def _storable_values(values: Iterable[Any]) -> tuple[Any, ...]:
-    """Return ``values`` with those converted that SQLite refuses: a span with a "?" is better than none."""
+    """Return ``values`` with those converted that SQLite refuses: U+FFFD in a span is better than none."""
     return tuple(_storable(value) for value in values)
 
 
@@ -251,8 +259,7 @@ def _storable(value: Any) -> Any:
         return value
     if isinstance(value, int) and abs(value) <= _LARGEST_INTEGER:
         return value
-    # UTF-8 cannot encode half a surrogate pair.
-    return str(value).encode("utf-8", "replace").decode("utf-8")
+    return whole_text(str(value))
 
 
 def _reason(error: Exception) -> str:

@@ -20,7 +20,7 @@ from kantan_agents.support.arguments import checked_bool, checked_int, checked_n
 from kantan_agents.support.log import get_logger
 from kantan_agents.traces import registry
 from kantan_agents.traces.capture.captured import ending, want_records
-from kantan_agents.traces.database_url import Place, why_refused
+from kantan_agents.traces.database_url import Place, check_path, why_refused
 from kantan_agents.traces.recorder import lifecycle, sigterm
 from kantan_agents.traces.recorder.background import BackgroundRecorder
 from kantan_agents.traces.recorder.database import Database
@@ -257,10 +257,11 @@ def _checked_path(path: str | os.PathLike[str]) -> Path:
     Raises:
         TraceDatabaseError: E60, it is a directory, its directory does not exist, or the default
             file is a link.
-        InvalidOptionError: E75, it is not a path, or it is empty or ``:memory:``.
+        InvalidOptionError: E75, it is not a path, or it is empty, a URL or ``:memory:``.
     """
     if not isinstance(path, (str, os.PathLike)) or not str(path):
         raise InvalidOptionError(option="path", reason="must be the path of a file")
+    check_path(path)
     if str(path) == ":memory:":
         reason = "must be the path of a file; other connections cannot read a database in memory"
         raise InvalidOptionError(option="path", reason=reason)

@@ -13,6 +13,7 @@ from datetime import datetime, timezone, tzinfo
 from itertools import islice
 from typing import Any, Final
 
+from kantan_agents.support.storable_text import storable_text
 from kantan_agents.traces.metadata import JUDGE_SPAN, REFUSAL_SPAN, RUN_SPAN
 from kantan_agents.traces.postgres.connection import ServerConnection, server_of
 from kantan_agents.traces.postgres.dialect import PREFIX
@@ -230,4 +231,4 @@ def _stored(value: Any) -> Any:
     """Return a value in the form in which it is stored."""
     if isinstance(value, bool):
         return int(value)
-    return value.replace("\0", "\N{SYMBOL FOR NULL}") if isinstance(value, str) else value
+    return storable_text(value) if isinstance(value, str) else value

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from kantan_agents.support.secrets import MASK, is_named_secret
+from kantan_agents.support.storable_text import whole_text
 from kantan_agents.traces.recorder.masking import mask_data, mask_text
 
 AttributeValue: TypeAlias = "str | bool | int | float | list[str] | list[bool] | list[int] | list[float]"
@@ -28,10 +29,7 @@ def name_value(name: str) -> str:
 
 def text_value(text: str) -> str:
     """Return a text with its secrets masked, and without halves of surrogate pairs, which are not UTF-8."""
-    masked = mask_text(str(text))
-    if masked.isascii():
-        return masked
-    return masked.encode("utf-8", "replace").decode()
+    return whole_text(mask_text(str(text)))
 
 
 def attribute_value(value: Any) -> AttributeValue | None:

@@ -271,7 +271,10 @@ class Unspeakable(Exception):
 
 @pytest.mark.parametrize(
     ("error", "said"),
-    [(Unspeakable(), "[E35] Agent failed: helper"), (RuntimeError("half \ud800 of it"), "half ? of it")],
+    [
+        (Unspeakable(), "[E35] Agent failed: helper"),
+        (RuntimeError("half \ud800 of it"), "half \N{REPLACEMENT CHARACTER} of it"),
+    ],
 )
 async def test_an_error_that_cannot_be_printed_is_still_reported(error: Exception, said: str) -> None:
     async def fail(run: Any, call_next: Any) -> None:

@@ -17,6 +17,8 @@ from kantan_agents.errors import InvalidOptionError, NotInPostgresError, TraceDa
 from kantan_agents.testing import ScriptedModel, assistant_message
 from kantan_agents.traces.database_url import as_url
 from kantan_agents.traces.postgres import connection
+from kantan_agents.traces.postgres.server_error import ServerError
+from kantan_agents.traces.recorder.postgres_recorder import ServerDatabase
 from tests.postgres_server import execute, url_of
 from tests.traces.postgres.conftest import Start
 from tests.traces.postgres.spans import names, record
@@ -53,6 +55,45 @@ def test_a_span_that_postgres_cannot_store_is_repaired_and_costs_no_other(
     assert names(store) == ["zero", "fine"]
     assert recorder.stats().failed == 0
     assert len(store.traces(keywords=["be\\u0000fore"])) == 1
+
+
+def test_spans_that_cannot_be_stored_as_they_are_are_written_with_the_others(
+    postgres_url: str, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writes = _counted_writes(monkeypatch)
+    recorder = start(postgres_url, flush_interval=60.0)
+    for number in range(30):
+        record(recorder, f"{number}", f"half \ud83d of {number}", "be\0fore")
+    assert recorder.force_flush(30)
+    assert (recorder.stats().written, recorder.stats().failed) == (30, 0)
+    assert [spans for spans in writes if spans] == [30]
+
+
+def test_a_row_that_is_refused_costs_itself(
+    postgres_url: str, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writes = _counted_writes(monkeypatch, refused="a bad question")
+    recorder = start(postgres_url, flush_interval=60.0)
+    for number in range(64):
+        record(recorder, f"{number}", "a bad question" if number == 40 else "a question")
+    assert recorder.force_flush(30)
+    assert (recorder.stats().written, recorder.stats().failed) == (63, 1)
+    assert len(writes) < 40  # not one for each row
+
+
+def _counted_writes(monkeypatch: pytest.MonkeyPatch, refused: str | None = None) -> list[int]:
+    """Count the transactions of recorders; those with a span that has a refused text fail."""
+    counts: list[int] = []
+    write = ServerDatabase.write
+
+    def counting(self: Any, traces: Any, spans: Any, runs: Any = ()) -> None:
+        counts.append(len(spans))
+        if refused is not None and any(refused in str(span.values) for span in spans):
+            raise ServerError("refused", "22000")
+        write(self, traces, spans, runs)
+
+    monkeypatch.setattr(ServerDatabase, "write", counting)
+    return counts
 
 
 def test_text_with_a_zero_character_has_the_symbol_for_it(postgres_url: str, start: Start) -> None:

@@ -13,8 +13,8 @@ import attrs
 
 from kantan_agents.errors import InvalidOptionError, RetrievalError
 from kantan_agents.models.resolve import embedding_clients
-from kantan_agents.models.whole_text import whole_text
 from kantan_agents.support.arguments import checked_int
+from kantan_agents.support.storable_text import whole_text
 from kantan_agents.tools.retrieval.retrievers.retriever import (
     StaleIndexError,
     ToolDocument,

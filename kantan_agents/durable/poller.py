@@ -1,0 +1,148 @@
+"""``Poller``: looks for all that a process waits for in the database of durable runs, in one thread."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from threading import Event, Lock, Thread
+from typing import Any, Final, Literal
+
+import attrs
+
+from kantan_agents.durable import patience
+
+Question = Literal["has ended", "has events", "goes on"]
+
+Ask = Callable[[Mapping[str, int]], Mapping[str, int]]
+"""Takes runs with the number of the event that is known of each; returns those with an answer, and the number
+of the last event."""
+
+_INTERVAL: Final = 0.1
+_REST: Final = 20.0
+"""After a look it rests so many times as long as the look has taken, so that waiting never takes more than a
+twentieth of a core, however many wait."""
+
+
+@attrs.frozen(eq=False)
+class _Waiter:
+    run_id: str
+    questions: tuple[Question, ...]
+    after: int
+    answer: asyncio.Future[Question]
+
+    def resolve(self, answer: Question | Exception) -> None:
+        """Resolve it, in any thread."""
+
+        def resolve() -> None:
+            if self.answer.done():
+                return
+            if isinstance(answer, Exception):
+                self.answer.set_exception(answer)
+            else:
+                self.answer.set_result(answer)
+
+        with suppress(RuntimeError):  # its loop is closed
+            self.answer.get_loop().call_soon_threadsafe(resolve)
+
+
+class Poller:
+    """Looks in intervals while somebody waits. Each look is one query for each question, for all runs.
+
+    Args:
+        asks: How each question is asked.
+    """
+
+    def __init__(self, asks: Mapping[Question, Ask]) -> None:
+        self._asks = asks
+        self._waiters: set[_Waiter] = set()
+        self._lock = Lock()
+        self._looking = Lock()
+        self._fresh = Event()
+        self._unused = Event()
+        self._thread: Thread | None = None
+        self._process = os.getpid()
+
+    async def wait(self, run_id: str, *questions: Question, after: int = 0) -> Question:
+        """Wait until a question about a run has an answer, and return that question.
+
+        Args:
+            run_id: Id of the run.
+            questions: The questions.
+            after: The number of the event that is known already.
+
+        Raises:
+            DurableDatabaseError: E156, the database is away for longer than a minute, or cannot be used.
+        """
+        waiter = _Waiter(run_id, questions, after, asyncio.get_running_loop().create_future())
+        with self._lock:
+            if self._process != os.getpid():  # a forked child, without the thread and the waiters
+                self._process, self._thread = os.getpid(), None
+                self._waiters.clear()
+            self._waiters.add(waiter)
+            self._unused.clear()
+            if self._thread is None:
+                self._thread = Thread(
+                    target=self._look_in_intervals, name="kantan-agents-poller", daemon=True
+                )
+                self._thread.start()
+        self._fresh.set()
+        try:
+            return await waiter.answer
+        finally:
+            with self._lock:
+                self._waiters.discard(waiter)
+                if not self._waiters:  # the thread ends with the last one
+                    self._unused.set()
+                    self._fresh.set()
+
+    @contextmanager
+    def between_looks(self) -> Iterator[None]:
+        """Inside the block, do not look: the database is closed there."""
+        thread = self._thread
+        with self._looking:
+            yield
+        if thread is not None and self._unused.is_set():
+            thread.join(10.0)
+
+    def _look_in_intervals(self) -> None:
+        began_to_fail: float | None = None
+        while True:
+            with self._lock:
+                waiters = [one for one in self._waiters if not one.answer.done()]
+                if not waiters:
+                    self._thread = None
+                    return
+            self._fresh.clear()
+            start = time.monotonic()
+            try:
+                with self._looking:
+                    self._look(waiters)
+                began_to_fail = None
+            except Exception as error:  # noqa: BLE001 - all who wait get it
+                began_to_fail = began_to_fail or start
+                if not getattr(error, "is_away", False) or start - began_to_fail >= patience.PATIENCE:
+                    for one in waiters:
+                        one.resolve(error)
+            rest = min(_REST * (time.monotonic() - start), 10 * _INTERVAL)
+            self._unused.wait(rest)
+            self._fresh.wait(max(_INTERVAL - rest, 0.0))
+
+    def _look(self, waiters: Iterable[_Waiter]) -> None:
+        asked: dict[Question, dict[str, int]] = {}
+        for one in waiters:
+            for question in one.questions:
+                runs = asked.setdefault(question, {})
+                runs[one.run_id] = min(one.after, runs.get(one.run_id, one.after))
+        found: dict[Question, Mapping[str, Any]] = {
+            question: self._asks[question](runs) for question, runs in asked.items()
+        }
+        for one in waiters:
+            for question in one.questions:
+                if found[question].get(one.run_id, -1) > one.after or (
+                    question != "has events" and one.run_id in found[question]
+                ):
+                    one.resolve(question)
+                    break

@@ -1,0 +1,115 @@
+"""How this library connects to Postgres, for traces and for durable runs: no wait is without a limit.
+
+TCP alone waits for hours for a peer that is gone, and a proxy between the two may accept what nobody reads.
+So the options notice a peer that is gone, and ``AnswerLimit`` a server that does not answer.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Generator
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    import psycopg
+
+CONNECT_SECONDS: Final = 5
+ANSWER_SECONDS = 30.0
+_HURRIED_SECONDS: Final = 2.0
+
+_OPTIONS: Final = {
+    "connect_timeout": CONNECT_SECONDS,
+    "application_name": "kantan-agents",
+    # A server that is gone is noticed after about half a minute, and not after the hours that TCP takes.
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+}
+
+
+def limiting_options(given: Collection[str]) -> dict[str, Any]:
+    """Return the options of a connection that a URL does not have.
+
+    Args:
+        given: The names of those that it has.
+    """
+    return {name: value for name, value in _OPTIONS.items() if name not in given}
+
+
+class AnswerLimit:
+    """How long connections wait for a server that says nothing.
+
+    Attributes:
+        seconds: May be changed while they wait.
+    """
+
+    def __init__(self) -> None:
+        self.seconds = ANSWER_SECONDS
+        self._is_hurried = False
+        self._is_gone = False
+
+    def hurry(self) -> None:
+        """Wait only a moment longer, and once in vain: this process stops."""
+        self.seconds = min(self.seconds, _HURRIED_SECONDS)
+        self._is_hurried = True
+
+    def miss(self) -> None:
+        """Note that the server has not answered in time."""
+        self._is_gone = self._is_hurried
+
+    def connect(self, *args: Any, **options: Any) -> psycopg.Connection[Any]:
+        """Return a connection with this limit; it is closed if the server does not answer in time."""
+        import psycopg
+
+        if self._is_gone:
+            raise psycopg.OperationalError("the server does not answer, and this process stops")
+        if self._is_hurried:
+            options["connect_timeout"] = int(_HURRIED_SECONDS)
+        try:
+            connection = _connection_type().connect(*args, **options)
+        except psycopg.errors.ConnectionTimeout:
+            self.miss()
+            raise
+        connection.limit = self
+        return connection  # type: ignore[no-any-return]  # the type is made on first use
+
+
+@lru_cache(maxsize=1)
+def _connection_type() -> Any:
+    import psycopg
+
+    active = psycopg.pq.TransactionStatus.ACTIVE
+
+    class LimitedConnection(psycopg.Connection[Any]):
+        limit: AnswerLimit | None = None
+
+        def wait(self, gen: Any, *args: Any, **options: Any) -> Any:
+            return super().wait(_limited(gen, self._check), *args, **options)
+
+        def _check(self, silent: float) -> None:
+            # Without a statement it waits for notifications, as long as there are none.
+            if self.limit is None or silent < self.limit.seconds or self.pgconn.transaction_status != active:
+                return
+            self.limit.miss()
+            self.close()
+            raise psycopg.OperationalError(f"the server has not answered for {silent:.0f} seconds")
+
+    return LimitedConnection
+
+
+def _limited(gen: Any, check: Callable[[float], None]) -> Generator[Any, Any, Any]:
+    """Wait as ``gen`` does, and call ``check`` with the seconds of silence."""
+    last = time.monotonic()
+    try:
+        state = next(gen)
+        while True:
+            ready = yield state  # the driver sends 0 when nothing has come for a moment
+            if ready:
+                last = time.monotonic()
+            else:
+                check(time.monotonic() - last)
+            state = gen.send(ready)
+    except StopIteration as ended:
+        return ended.value
