@@ -251,7 +251,7 @@ def rows() -> list[Row]:
         )
         for number, situation in enumerate(JUDGED)
     ]
-    return [*found, *(Row(*line) for line in (*looks.lines(), *dependent()))]
+    return [*found, *(Row(*line) for line in looks.lines()), *(Row(*line) for line in dependent())]
 
 
 def speed() -> tuple[float, float]:
