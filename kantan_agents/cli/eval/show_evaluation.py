@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 
@@ -12,8 +12,10 @@ from kantan_agents.cli.terminal.plain import one_line
 from kantan_agents.cli.terminal.rows import Column, cell, line_width, print_lines, row_lines
 from kantan_agents.cli.terminal.show_quantities import count_text, counted
 from kantan_agents.cli.traces.records import short_id
-from kantan_agents.lab.evaluation import CaseResult, Comparison, Comparisons, Evaluation, VariantResults
 from kantan_agents.lab.evaluation.report.variant_table import passes_of, variant_table
+
+if TYPE_CHECKING:  # comparing needs numpy, and showing does not
+    from kantan_agents.lab.evaluation import CaseResult, Comparison, Comparisons, Evaluation, VariantResults
 
 _MOST: Final = 5
 
