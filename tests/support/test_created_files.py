@@ -20,6 +20,7 @@ EXEMPT = {
     ("toolkit/files/editing/replace.py", "O_CREAT"): "a file of the project, for everybody who may read it",
     ("lab/improve/journal.py", "open"): "opens a journal that exists, to cut off its last line",
     ("cli/app.py", "open"): "the null device",
+    ("durable/storage/database.py", "create_engine"): "a server's; that of a file calls create_private",
     ("traces/kantan_tracers.py", "connect"): "a database that kantan-llm's own tracer has opened before",
     ("traces/recorder/recorder.py", "connect"): "in mode ro or immutable, with which SQLite creates nothing",
     ("traces/trace_file.py", "connect"): "in mode ro, rw or immutable, with which SQLite creates nothing",
