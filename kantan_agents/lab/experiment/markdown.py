@@ -32,10 +32,10 @@ def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Ite
         yield _line(map(markdown_text, row))
 
 
-def markdown_list(lines: Sequence[str], most: int) -> Iterator[str]:
-    """Yield a list of so many lines, and how many more there are."""
+def markdown_list(lines: Sequence[str], most: int, longest: int = _MOST) -> Iterator[str]:
+    """Yield a list of so many lines, each cut if it is longer than that, and how many more there are."""
     for line in lines[:most]:
-        yield f"- {markdown_text(line)}"
+        yield f"- {markdown_text(line, longest)}"
     if len(lines) > most:
         yield f"- and {len(lines) - most} more"
 
