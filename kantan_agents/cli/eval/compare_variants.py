@@ -47,7 +47,7 @@ class ComparisonOptions:
     looks: str | None
 
     def made(self, make: Callable[..., Made], results: Sequence[VariantResults]) -> Made:
-        """Return what ``compare`` or ``compare_all`` makes of results.
+        """Return the comparison of results by ``compare`` or ``compare_all``.
 
         Raises:
             NotComparableError: E105, they have no case in common.
