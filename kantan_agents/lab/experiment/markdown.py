@@ -13,7 +13,9 @@ _PUNCTUATION: Final = re.compile(r"[\\`*_\[\]<>#|~&$]")
 _OF_A_LIST: Final = re.compile(r"^(\d{0,9})([-+=.)])(?=[-=\s]|$)")
 # A host makes links of these even where Markdown does not: people, issues, addresses. A character that has no
 # width between them is not seen.
-_LINKED: Final = re.compile(r"(?<=@)(?=\w)|(?<=#)(?=\d)|(?<=:)(?=//)|(?<=www)(?=\.)", re.IGNORECASE)
+_LINKED: Final = re.compile(
+    r"(?<=@)(?=\w)|(?<=[#!])(?=\d)|(?<=\bGH-)(?=\d)|(?<=:)(?=//)|(?<=www)(?=\.)", re.IGNORECASE
+)
 
 
 def markdown_text(text: str, most: int = _MOST) -> str:
