@@ -156,6 +156,20 @@ def test_a_condition_is_met_by_the_number_of_cases_that_it_names(value: float, m
     assert condition.why_met(compared(6))
 
 
+@pytest.mark.parametrize(("metric", "needed"), [("help", 10), ("latency", 12)])
+def test_at_any_look_it_takes_more_cases_of_a_metric_without_bounds(metric: str, needed: int) -> None:
+    (condition,) = read_conditions([f"worse:{metric}"])
+
+    def compared(count: int) -> Comparison:
+        sides = (results([1.0] * count), results([0.0] * count, "v2", seconds=2.0))
+        return compare(*sides, metrics=metric, looks="any")
+
+    with pytest.raises(InvalidOptionError, match=f"it needs {needed}"):
+        check_conditions([condition], [compared(needed - 1)])
+    check_conditions([condition], [compared(needed)])
+    assert condition.why_met(compared(needed))
+
+
 def test_versions_of_an_evaluator_that_differ_can_meet_no_condition() -> None:
     (condition,) = read_conditions(["worse:help"])
     sides = [

@@ -47,7 +47,7 @@ class ComparisonOptions:
     looks: str | None
 
     def made(self, make: Callable[..., Made], results: Sequence[VariantResults]) -> Made:
-        """Return the comparison by ``compare`` or ``compare_all`` of results.
+        """Return the comparison of results by ``compare`` or ``compare_all``.
 
         Raises:
             NotComparableError: E105, they have no case in common.

@@ -75,15 +75,17 @@ class Condition:
 def _needed(one: MetricComparison, comparison: Comparison, tests: Sequence[MetricComparison]) -> int:
     """Return how many independent cases a verdict needs, if all of them are worse.
 
-    The exact tests give a p of 2 / 2^n at least. It is adjusted for the other tests as they are.
+    The exact tests give a p of 2 / 2^n at least. At any look it is larger, most so without bounds. It is
+    adjusted for the other tests as they are.
     """
     from kantan_agents.lab.evaluation.statistics import any_look, holm
 
     others = [each.p for each in tests if each is not one and each.p is not None and not each.reason]
+    bound = None if one.low is None else 1.0
     needed = 1
     while True:
         if comparison.looks == "any":
-            p = any_look([-1.0] * needed, bound=1.0, level=comparison.level).p
+            p = any_look([-1.0] * needed, bound=bound, level=comparison.level).p
         else:
             p = min(1.0, 2.0 / 2**needed)
         if holm([p, *others])[0] <= 1 - comparison.level:

@@ -13,7 +13,9 @@ _PUNCTUATION: Final = re.compile(r"[\\`*_\[\]<>#|~&$]")
 _OF_A_LIST: Final = re.compile(r"^(\d{0,9})([-+=.)])(?=[-=\s]|$)")
 # A host makes links of these even where Markdown does not: people, issues, addresses. A character that has no
 # width between them is not seen.
-_LINKED: Final = re.compile(r"(?<=@)(?=\w)|(?<=#)(?=\d)|(?<=:)(?=//)|(?<=www)(?=\.)", re.IGNORECASE)
+_LINKED: Final = re.compile(
+    r"(?<=@)(?=\w)|(?<=[#!])(?=\d)|(?<=\bGH-)(?=\d)|(?<=:)(?=//)|(?<=www)(?=\.)", re.IGNORECASE
+)
 
 
 def markdown_text(text: str, most: int = _MOST) -> str:
@@ -32,10 +34,10 @@ def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Ite
         yield _line(map(markdown_text, row))
 
 
-def markdown_list(lines: Sequence[str], most: int) -> Iterator[str]:
-    """Yield a list of so many lines, and how many more there are."""
+def markdown_list(lines: Sequence[str], most: int, longest: int = _MOST) -> Iterator[str]:
+    """Yield a list of so many lines, each cut if it is longer than that, and how many more there are."""
     for line in lines[:most]:
-        yield f"- {markdown_text(line)}"
+        yield f"- {markdown_text(line, longest)}"
     if len(lines) > most:
         yield f"- and {len(lines) - most} more"
 

@@ -203,9 +203,14 @@ def _compared(
         how: How they are compared.
     """
     count = len(values.cases)
-    differences = [after - before for before, after in zip(values.a, values.b, strict=True)]
     if not count:
         return _without_values(values, names)
+    # What rounding leaves of equal values has a sign, but says nothing.
+    scale = max(map(abs, (*values.a, *values.b)))
+    pairs = list(zip(values.a, values.b, strict=True))
+    rounded = tuple(before if abs(after - before) <= _EQUAL * scale else after for before, after in pairs)
+    values = attrs.evolve(values, b=rounded)
+    differences = [after - before for before, after in zip(values.a, values.b, strict=True)]
     # Seconds that happen to be 0 or 1 are not answers.
     binary = values.metric not in _AMOUNTS and is_binary(values.a) and is_binary(values.b)
     drawn: dict[str, Any] = {"resamples": how.resamples, "seed": how.seed}
@@ -216,8 +221,7 @@ def _compared(
     together: dict[str, Any] = {"alpha": 1 - how.level, "metrics": how.tests}
     size = wanted if wanted is not None else _worth_knowing(values)
     sign = 1 if values.better == "higher" else -1
-    scale = max(map(abs, (*values.a, *values.b)))
-    turned = [0.0 if abs(one) <= _EQUAL * scale else one * sign for one in differences]
+    turned = [one * sign for one in differences]
     test = paired_p(values.a, values.b, values.conversations, **drawn)
     return MetricComparison(
         metric=values.metric,

@@ -26,6 +26,7 @@ Verdict = Literal["better", "worse", "cannot tell"]
 NO_DIFFERENCE: Final = "no case differs"
 """The reason why nobody can tell if all cases are equal."""
 _MOST_LINES: Final = 20
+_LONGEST: Final = 1_000
 
 Looks = Literal["one", "any"]
 """How often one looks at verdicts: once, or at any time while cases are added."""
@@ -251,7 +252,7 @@ class Comparison(Tabular):
         """Return the verdicts and a table as Markdown, for a comment on a pull request."""
         columns = ["metric", self.a, self.b, *columns_of_table(self.level)]
         rows = [[one.metric, *one.cells] for one in self.metrics]
-        return markdown_of([self.verdict_text], columns, rows, (*self.lines, self.note))
+        return markdown_of([self.verdict_text], columns, rows, self.lines, self.note)
 
     @property
     def verdict_text(self) -> str:
@@ -275,11 +276,16 @@ def columns_of_table(level: float) -> list[str]:
 
 
 def markdown_of(
-    verdicts: Sequence[str], columns: Sequence[str], rows: Sequence[Sequence[str]], lines: Sequence[str]
+    verdicts: Sequence[str],
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    lines: Sequence[str],
+    note: str,
 ) -> str:
-    """Return verdicts, a table and what is said about it as Markdown."""
-    bold = [line for verdict in verdicts for line in (f"**{markdown_text(verdict)}**", "")]
-    return "\n".join([*bold, *markdown_table(columns, rows), "", *markdown_list(lines, _MOST_LINES), ""])
+    """Return verdicts, a table and what is said about it as Markdown; the note is never left out."""
+    bold = [line for verdict in verdicts for line in (f"**{markdown_text(verdict, _LONGEST)}**", "")]
+    listed = [*markdown_list(lines, _MOST_LINES, _LONGEST), *markdown_list([note], 1, _LONGEST)]
+    return "\n".join([*bold, *markdown_table(columns, rows), "", *listed, ""])
 
 
 def _figures(one: MetricComparison, *, turned: bool) -> str:

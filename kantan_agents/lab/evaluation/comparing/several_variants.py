@@ -109,7 +109,7 @@ class Comparisons(Tabular):
         columns = ["variant", "metric", self.control, "variant's", *columns_of_table(self.level)]
         rows = [[one.b, one.metric, *one.cells] for one in self.metrics]
         return markdown_of(
-            [one.verdict_text for one in self.comparisons], columns, rows, (*self.lines, self.note)
+            [one.verdict_text for one in self.comparisons], columns, rows, self.lines, self.note
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -70,7 +70,7 @@ def page_of_all(comparisons: Comparisons, results: Sequence[VariantResults], cas
     counts = ", ".join(dict.fromkeys(f"{one.cases:,}" for one in comparisons))
     head = f"""<h1>{others} <span class="versus">compared with</span> {control}</h1>
 <dl class="facts"><div><dt>evaluations</dt><dd>{evaluations}</dd></div>
-<div><dt>cases of both</dt><dd>{counts}</dd></div></dl>"""
+<div><dt>cases of both</dt><dd>{counts}</dd></div>{_failed(comparisons)}</dl>"""
     body = f"""<section aria-labelledby="verdicts">
 <h2 id="verdicts">Verdicts</h2>
 <p class="note">Each verdict is measured against {control}. {text(sentence(comparisons.note))}</p>
@@ -84,6 +84,17 @@ def page_of_all(comparisons: Comparisons, results: Sequence[VariantResults], cas
 </section>
 {_forests(comparisons)}{"".join(sections)}"""
     return document(title, head, body)
+
+
+def _failed(comparisons: Comparisons) -> str:
+    """Return how many runs failed, and how many cases are left out, of each variant."""
+    failed = {name: count for one in comparisons for name, count in one.failed.items()}
+    facts = [(f"failed runs of {inline(name)}", count) for name, count in failed.items()]
+    facts += [
+        (f"cases of {inline(one.a)} or {inline(one.b)} only, left out", len(one.unpaired))
+        for one in comparisons
+    ]
+    return "".join(f"<div><dt>{label}</dt><dd>{count:,}</dd></div>" for label, count in facts if count)
 
 
 def _verdicts(comparisons: Comparisons) -> str:

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kantan_agents.errors import InvalidOptionError, NotComparableError
-from kantan_agents.lab import MetricComparison, compare
+from kantan_agents.lab import MetricComparison, VariantResults, compare
 from kantan_agents.lab.evaluation.statistics import detectable_difference, more_cases
 from tests.lab.evaluation.comparing.scores import result, results, variant_of
 
@@ -326,3 +326,16 @@ def test_something_else_than_results_is_refused() -> None:
 def test_an_unknown_metric_of_a_comparison_is_named() -> None:
     with pytest.raises(InvalidOptionError, match="no 'halp'; did you mean 'help'"):
         compare(results([0.5]), results([0.5], "v2"))["halp"]
+
+
+def test_what_rounding_leaves_of_equal_means_is_no_difference() -> None:
+    def repeated(values: tuple[float, float], variant: str) -> VariantResults:
+        made = [
+            result(str(case), value, variant=variant, repeat=repeat)
+            for case in range(12)
+            for repeat, value in enumerate(values)
+        ]
+        return variant_of(made, variant)
+
+    found = compare(repeated((0.2, 0.4), "v1"), repeated((0.1, 0.5), "v2"), metrics="help")["help"]
+    assert (found.verdict, found.reason, len(found.ties)) == ("cannot tell", "no case differs", 12)

@@ -114,3 +114,10 @@ def test_a_metric_that_only_some_variants_have_is_compared_where_it_is() -> None
     assert found["v2"]["style"].cases == 0
     with pytest.raises(InvalidOptionError, match="there is no 'stile'; did you mean 'style'"):
         compare_all(CONTROL, other, metrics="stile")
+
+
+def test_markdown_never_leaves_out_what_the_verdicts_hold_for() -> None:
+    others = [variant(f"v{number}", number) for number in range(2, 26)]
+    text = compare_all(CONTROL, *others, metrics="help", **FEW).to_markdown()
+    assert "and 4 more" in text
+    assert text.endswith('compare with looks "any" from the first look on\n')

@@ -298,6 +298,17 @@ def test_the_page_of_several_variants_has_each_verdict_once_and_links_to_its_cas
     assert "adjusted for all variants and metrics together (Holm over" in texts
 
 
+def test_the_page_of_several_variants_has_their_failed_runs_and_cases_left_out(tmp_path: Path) -> None:
+    _, a, b = two_variants()
+    first = attrs.evolve(b.results[0], status="failed", error="ValueError: broken")
+    crashed = attrs.evolve(b, variant="v3", results=(first, *b.results[1:-1]))
+    results = [a, b, crashed]
+    write_report_of_all(compare_all(*results), results, tmp_path / "report.html")
+    texts = "".join(Elements((tmp_path / "report.html").read_text(encoding="utf-8")).texts)
+    assert f"failed runs of v3{len(crashed.failed)}" in texts
+    assert f"cases of {a.variant} or v3 only, left out1" in texts
+
+
 def test_a_page_needs_the_results_of_all_variants(tmp_path: Path) -> None:
     _, a, b = two_variants()
     comparisons = compare_all(a, b)
