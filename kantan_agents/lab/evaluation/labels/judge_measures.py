@@ -59,7 +59,7 @@ def rates_of(both: Sequence[Both], threshold: float) -> tuple[Measure, Measure]:
     """Return how often the judge is right about what people passed, and about what they failed."""
     judge = [one.score >= threshold for one in both]
     person = [one.label >= threshold for one in both]
-    reason = _few(both)
+    reason = _few(both) or _other_scale(both)  # one threshold for both needs one scale
     if reason is None and len({one.score for one in both}) == 1:
         reason = f"the judge has given all {len(both):,} results the same score, {both[0].score:g}"
     if reason is not None:
@@ -114,7 +114,7 @@ def _clusters(both: Sequence[Both]) -> tuple[list[str], list[str]]:
 
 
 def _other_scale(both: Sequence[Both]) -> str | None:
-    """Return why scores and labels cannot be subtracted: labels are stored from 0 to 1."""
+    """Return why scores and labels cannot be compared: labels are stored from 0 to 1."""
     outside = [one.score for one in both if not 0 <= one.score <= 1]
     return (
         f"the labels are from 0 to 1, and the judge gives scores such as {outside[0]:g}" if outside else None

@@ -87,9 +87,9 @@ def judge_quality(
     """Measure a judge, or any other evaluator, with the results that people have labelled too.
 
     Where several people have labelled a result, the mean of their labels counts. What is not known, such as
-    the rates of a judge that gives everything the same score, has a reason in place of a value. Results of
-    one case or conversation are not independent, whether they are repeats or of several variants: the
-    intervals and the p-values allow for it.
+    the rates of a judge that gives everything the same score, or grades outside 0 to 1, has a reason in place
+    of a value. Results of one case or conversation are not independent, whether they are repeats or of
+    several variants: the intervals and the p-values allow for it.
 
     Args:
         evaluation: The evaluation.

@@ -86,7 +86,7 @@ def corrected_mean(
 
     Raises:
         ValueError: Shapes differ, there is no label, a score is not finite, a probability is out of range, or
-            the labels are out of bounds.
+            the mean of the labels is out of bounds.
 
     Source: Angelopoulos, Duchi and Zrnic, PPI++: Efficient prediction-powered inference (2023),
     arXiv:2311.01453, the mean with power tuning. It is the regression estimator of double sampling, Cochran,

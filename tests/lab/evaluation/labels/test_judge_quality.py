@@ -152,7 +152,7 @@ def test_labels_of_one_class_say_nothing_about_the_other(evaluation: Evaluation)
     assert found.true_negative.reason == "people failed 0 results, and it takes at least 5"
 
 
-def test_the_bias_of_a_judge_on_another_scale_is_unknown(evaluation: Evaluation) -> None:
+def test_the_rates_and_the_bias_of_a_judge_on_another_scale_are_unknown(evaluation: Evaluation) -> None:
     label_all(LabelQueue.of(evaluation, "helpful", by="aiko"))
     with closing(sqlite3.connect(evaluation.path)) as connection, connection:
         connection.execute(
@@ -161,6 +161,8 @@ def test_the_bias_of_a_judge_on_another_scale_is_unknown(evaluation: Evaluation)
     found = judge_quality(Evaluation(evaluation.path, evaluation.row), "helpful")
     assert found.length.reason is not None and "the labels are from 0 to 1" in found.length.reason
     assert found.drift.value is None
+    for rate in (found.true_positive, found.true_negative):  # every grade passes a threshold of 0.5
+        assert rate.value is None and "the labels are from 0 to 1" in rate.text
 
 
 def test_labels_that_were_picked_by_hand_are_mentioned(evaluation: Evaluation) -> None:
