@@ -75,7 +75,8 @@ class Execution:
         def begin() -> BegunAttempt:
             begun = self._steps.begin(self.root_id, self.id)
             # All before the run goes on, so that none of its calls is made if another one cannot be read.
-            for (run_id, step), text in begun.steps.items():
+            for (run_id, name), text in begun.steps.items():
+                step = _stored_name(name)  # earlier versions stored the name as it was
                 body = self._known[run_id, step] = None if text is None else load(run_id, step, text)
                 if body is not None and "inside" in body:
                     self._unused[run_id, step] = body

@@ -234,7 +234,10 @@ class Management(OpenDatabase):
             return False
         # First queued, then noted: a process that ends between the two leaves it to the next look, and a run
         # of the same id is not queued twice.
-        self._approvals.goes_on(run_id, self._engine.enqueue_now(job))
+        next_id = self._engine.enqueue_now(job)
+        if self._approvals.goes_on(run_id, next_id):
+            self._engine.cancel(next_id)
+            self._steps.release(next_id)
         return True
 
     async def cancel(self, run_id: str) -> None:

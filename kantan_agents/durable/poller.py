@@ -77,10 +77,8 @@ class Poller:
             DurableDatabaseError: E156, the database is away for longer than a minute, or cannot be used.
         """
         waiter = _Waiter(run_id, questions, after, asyncio.get_running_loop().create_future())
+        self._begin_anew_in_child()
         with self._lock:
-            if self._process != os.getpid():  # a forked child, without the thread and the waiters
-                self._process, self._thread = os.getpid(), None
-                self._waiters.clear()
             self._waiters.add(waiter)
             self._unused.clear()
             if self._thread is None:
@@ -101,11 +99,20 @@ class Poller:
     @contextmanager
     def between_looks(self) -> Iterator[None]:
         """Inside the block, do not look: the database is closed there."""
+        self._begin_anew_in_child()
         thread = self._thread
         with self._looking:
             yield
         if thread is not None and self._unused.is_set():
             thread.join(10.0)
+
+    def _begin_anew_in_child(self) -> None:
+        """In a forked child, which has no thread and nobody who waits: forget those of the parent."""
+        if self._process != os.getpid():
+            self._process, self._thread = os.getpid(), None
+            self._waiters = set()
+            # The thread of the parent may have held these, and does not release them here.
+            self._lock, self._looking = Lock(), Lock()
 
     def _look_in_intervals(self) -> None:
         began_to_fail: float | None = None

@@ -102,6 +102,23 @@ def test_a_process_that_is_stopped_in_a_transaction_holds_up_the_others_for_a_wh
     other.close()
 
 
+def test_a_connection_that_a_thread_uses_while_the_others_are_closed_is_closed_after_it(
+    postgres_url: str,
+) -> None:
+    runs = RunDatabase(postgres_url)
+    runs.open()
+    engine = runs._connected()
+    with runs.read() as used:
+        taken = used.connection.driver_connection
+        runs.close()
+    with engine.connect() as late:  # a thread that was about to take one
+        taken_late = late.connection.driver_connection
+    assert taken is not None
+    assert taken.closed
+    assert taken_late is not None
+    assert taken_late.closed
+
+
 async def test_a_process_has_a_bounded_number_of_connections(postgres_url: str) -> None:
     with OfflineServer(lambda _: "Fine.") as server:
         agent = Agent("a", "Help.", model=server.bundle(), middleware=[Durable()])

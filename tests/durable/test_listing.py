@@ -179,3 +179,26 @@ def test_runs_of_an_agent_that_no_process_has_are_named(
         assert (run.status, run.error) == ("queued", "it waits for a process that has the agent 'old_name'")
 
     _made(file_url, use)
+
+
+def test_a_run_that_is_cancelled_while_its_last_answer_is_read_stays_cancelled(any_url: str) -> None:
+    async def use(runs: DurableRuns, agent: Agent[Any]) -> None:
+        await agent.run_async("Go.", {})
+        (run,) = await runs.list_runs()
+        queue = runs._engine.enqueue_now
+        queued: list[str] = []
+
+        def cancel_and_queue(job: Job) -> str:
+            if not queued:
+                queued.append(job.run_id)
+                assert runs._approvals.close(run.run_id)
+            return queue(job)
+
+        runs._engine.enqueue_now = cancel_and_queue  # type: ignore[method-assign]
+        await runs.approve(run.run_id, by="ann")
+        await _until(lambda: runs.list_runs(status="cancelled"))
+        assert [one.run_id for one in await runs.list_runs(status="cancelled")] == queued
+        await runs.resume(queued[0])
+        assert (await runs.result(run.run_id, timeout=30)).output == "Done."
+
+    _made(any_url, use)

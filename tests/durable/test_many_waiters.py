@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from contextlib import suppress
 from pathlib import Path
@@ -61,4 +62,16 @@ async def test_one_who_gives_up_leaves_nothing_and_an_unknown_run_is_an_error(tm
         if thread.name == "kantan-agents-poller":
             await asyncio.to_thread(thread.join, 10)
     assert _pollers() == 0
+    await runs.stop()
+
+
+async def test_a_forked_child_waits_although_the_thread_of_its_parent_looks_at_that_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = DurableRuns(f"sqlite:///{tmp_path / 'runs.sqlite3'}")
+    looking, parent = runs._poller._looking, os.getpid()
+    with looking:
+        monkeypatch.setattr(os, "getpid", lambda: parent + 1)  # as in a child
+        assert await asyncio.wait_for(runs._poller.wait("missing", "has ended"), 30) == "has ended"
+        await asyncio.to_thread(runs._close)
     await runs.stop()

@@ -10,6 +10,8 @@ import pytest
 
 from kantan_agents import Agent, Durable, DurableRuns
 from kantan_agents.cli.terminal.durable_database import database_url
+from kantan_agents.durable.storage.database import RunDatabase
+from kantan_agents.durable.storage.steps import StepStore
 from kantan_agents.errors import DurableDatabaseError, DurableRunFailedError
 from kantan_agents.testing import OfflineServer
 
@@ -83,3 +85,11 @@ def test_other_records_of_the_engine_are_one_line_too(caplog: pytest.LogCaptureF
     (record,) = [one for one in caplog.records if one.name == "dbos"]
     assert record.getMessage() == "Two lines of *** ValueError: of ***"
     assert not record.exc_info
+
+
+def test_the_reason_that_an_earlier_version_has_stored_is_shown_without_its_secrets(tmp_path: Path) -> None:
+    place = RunDatabase(f"sqlite:///{tmp_path / 'runs.sqlite3'}")
+    place.open()
+    StepStore(place).set_aside("run", f"refused: Authorization: Bearer {KEY}")
+    assert KEY not in StepStore(place).reasons(["run"])["run"]
+    place.close()

@@ -10,6 +10,7 @@ import pytest
 from kantan_agents import Agent, Durable, DurableRuns
 from kantan_agents.durable import Limits
 from kantan_agents.durable.execution import Execution
+from kantan_agents.durable.step_bodies import dump
 from kantan_agents.durable.storage.approvals import ApprovalStore
 from kantan_agents.durable.storage.database import RunDatabase
 from kantan_agents.durable.storage.steps import StepStore
@@ -113,5 +114,19 @@ async def test_a_step_of_any_name_is_found_again(database: str) -> None:
         assert again.was_begun("run", f"begun/{ODD}")
         with pytest.raises(ApprovalAnswerError):
             ApprovalStore(place).answer("run", ODD, Rejected(ODD), ODD)
+    finally:
+        place.close()
+
+
+async def test_a_step_that_an_earlier_version_has_stored_by_its_long_name_is_found(tmp_path: Path) -> None:
+    place = RunDatabase(f"sqlite:///{tmp_path / 'runs.sqlite3'}")
+    place.open()
+    try:
+        first, again = (Execution("run", StepStore(place), frozenset()) for _ in range(2))
+        await first.begin()
+        step = f"tool/{'a' * 3_000}"
+        StepStore(place).finish("run", first.id, "run", step, dump({"result": "kept"}))
+        await again.begin()
+        assert (again.known("run", step) or {})["result"] == "kept"
     finally:
         place.close()

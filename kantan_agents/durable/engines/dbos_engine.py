@@ -31,7 +31,7 @@ from kantan_agents.durable.engines.engine import RESUMED, Body, Job, Limits
 from kantan_agents.durable.engines.no_pickles import refuse_pickles
 from kantan_agents.durable.engines.old_sqlite import give_clock
 from kantan_agents.durable.step_bodies import message_of
-from kantan_agents.durable.storage.database import RunDatabase, failures
+from kantan_agents.durable.storage.database import RunDatabase, close_engine, failures
 from kantan_agents.errors import DurableDatabaseError, DurableNotStartedError, DurableRunNotFoundError
 from kantan_agents.support.log import get_logger
 from kantan_agents.support.secrets import mask
@@ -150,7 +150,7 @@ class DBOSEngine(DBOSRuns):
         self._log_as_before()
         pool, self._pool = self._pool, None
         if pool is not None:
-            pool.dispose()
+            close_engine(pool)
 
     async def run(self, run_id: str, stored: str) -> str:
         """Make a run here, in this task, and return its outcome."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kantan_agents.durable.engines.engine import RESUMED, EngineRun, Job, agent_in, plain, resumed_queue
 from kantan_agents.durable.engines.no_pickles import refuse_pickles
 from kantan_agents.durable.engines.old_sqlite import give_clock
-from kantan_agents.durable.storage.database import RunDatabase, close_with
+from kantan_agents.durable.storage.database import RunDatabase, close_engine, close_with
 from kantan_agents.errors import DurableDatabaseError, InvalidOptionError
 from kantan_agents.support.secrets import mask
 
@@ -242,7 +242,7 @@ class DBOSRuns:
                     self._closing = close_with(self, partial(_close, self._made, pool))
                 except Exception as error:
                     if pool is not None:
-                        pool.dispose()
+                        close_engine(pool)
                     if isinstance(error, DurableDatabaseError):
                         raise
                     raise self._database.unusable(error) from error
@@ -263,7 +263,7 @@ class DBOSRuns:
 def _close(client: DBOSClient, pool: Engine | None) -> None:
     client.destroy()
     if pool is not None:
-        pool.dispose()
+        close_engine(pool)
 
 
 def _give_to_others(row: Any, queue: str) -> bool:

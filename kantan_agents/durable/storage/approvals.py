@@ -206,15 +206,17 @@ class ApprovalStore:
                 ).scalars()
             )
 
-    def goes_on(self, run_id: str, next_id: str) -> None:
-        """Note which run goes on with one that has waited."""
+    def goes_on(self, run_id: str, next_id: str) -> bool:
+        """Note which run goes on with one that has waited; return whether it was cancelled meanwhile."""
         from sqlalchemy import text
 
+        statement = "UPDATE kantan_agents_durable_waiting SET next_id = :next WHERE run_id = :run AND next_id"
+        values = {"next": next_id, "run": run_id}
         with self._database.write() as connection:
-            connection.execute(
-                text("UPDATE kantan_agents_durable_waiting SET next_id = :next WHERE run_id = :run"),
-                {"next": next_id, "run": run_id},
-            )
+            if connection.execute(text(f"{statement} IS NULL"), values).rowcount:
+                return False
+            closed = connection.execute(text(f"{statement} = :closed"), {**values, "closed": CLOSED})
+            return bool(closed.rowcount)
 
     def next_of(self, run_id: str) -> str | None:
         """Return the run that goes on with one that has waited; None if it waits or never did."""

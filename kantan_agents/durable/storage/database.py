@@ -7,6 +7,7 @@ import sqlite3
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -157,7 +158,7 @@ class RunDatabase:
         with self._lock:
             if self._engine is None:
                 self._engine = self._new_engine()
-                self._closing = close_with(self, self._engine.dispose)
+                self._closing = close_with(self, partial(close_engine, self._engine))
             return self._engine
 
     def _new_engine(self) -> Engine:
@@ -262,6 +263,19 @@ def close_with(owner: _Owner, close: Callable[[], None]) -> weakref.finalize[...
     closing = weakref.finalize(owner, _close_own, close, os.getpid())
     closing.atexit = False
     return closing
+
+
+def close_engine(engine: Engine) -> None:
+    """Close the connections of an engine of SQLAlchemy; those in use, when they are given back."""
+    import sqlalchemy
+
+    # Given back to a pool that is closed, a connection would stay open until it is collected.
+    sqlalchemy.event.listen(engine, "checkin", _invalidate)
+    engine.dispose()
+
+
+def _invalidate(_connection: Any, record: Any) -> None:
+    record.invalidate()
 
 
 def _close_own(close: Callable[[], None], process: int) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import attrs
 
 from kantan_agents.durable.storage.database import RunDatabase
+from kantan_agents.support.secrets import mask
 
 _OWNED = "EXISTS (SELECT 1 FROM kantan_agents_durable_runs WHERE run_id = :root AND execution = :execution)"
 
@@ -147,7 +148,8 @@ class StepStore:
                 ).bindparams(bindparam("ids", expanding=True)),
                 {"step": _SET_ASIDE, "ids": list(roots)},
             )
-            return {str(root): str(reason) for root, reason in rows}
+            # Earlier versions stored it as it was.
+            return {str(root): mask(str(reason)) for root, reason in rows}
 
     def lost(self, owners: dict[str, str]) -> list[str]:
         """Return the runs, of those given with their executions, that do not belong to these any more."""
