@@ -83,7 +83,7 @@ class Row(NamedTuple):
 
         Each of the parts of which it is the worst has its part of the repeats.
         """
-        repeats //= self.parts
+        repeats = max(1, repeats // self.parts)
         if self.least is not None:
             return share < self.least - errors * math.sqrt(self.least * (1 - self.least) / repeats)
         goal = self.most if self.most is not None else 1.0

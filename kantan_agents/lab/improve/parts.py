@@ -189,7 +189,9 @@ def _of_trace(
         if case is None or reason is not None:
             made.append(Skipped(trace_id, reason or "its run cannot be a case"))
             continue
-        conversation = case.conversation or (trace_id if len(own) > 1 else None)
+        conversation = (
+            case.conversation or _begun_with(case, recording.root) or (trace_id if len(own) > 1 else None)
+        )
         # The recorded output is what was answered, and not what should have been.
         case = attrs.evolve(case, expected=None, conversation=conversation)
         made.append(RecordedSource(case, recording.root, estimated_use(recording, prices)))
