@@ -1,21 +1,19 @@
-"""``Management``: lists, cancels, resumes and answers durable runs, in any process with the database."""
+"""``Management``: cancels, resumes, answers and prunes durable runs, in any process with the database."""
 
 from __future__ import annotations
 
 import asyncio
-import heapq
-import itertools
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from functools import partial
 from typing import Any
 
-from kantan_agents.durable.engines.engine import EngineRun, Job, agent_in, resumed_queue
+from kantan_agents.durable.engines.engine import Job, agent_in, resumed_queue
 from kantan_agents.durable.event_keeper import ENDS
+from kantan_agents.durable.listed_runs import ENDED, ListedRuns
 from kantan_agents.durable.middleware import check_names
-from kantan_agents.durable.open_database import OpenDatabase
-from kantan_agents.durable.outcome import DurableOutcome, DurableRun, outcome_of
+from kantan_agents.durable.outcome import DurableOutcome, outcome_of
 from kantan_agents.durable.storage.approvals import CLOSED, WaitingCall
 from kantan_agents.durable.storage.events import StoredEvent
 from kantan_agents.durable.stored_run import StoredRun, stored_context
@@ -35,87 +33,10 @@ _log = get_logger("kantan_agents.durable")
 _POLL_SECONDS = 0.1
 _LAST_LOOKS = 20
 _PRUNED = 500
-_PAGE, _LARGEST_PAGE = 100, 1_000
-_ENDED = ("finished", "failed", "cancelled", "parked")
-STATUSES = ("queued", "running", "waiting", *_ENDED)
-_KNOWN_AS: Mapping[str, tuple[str, ...]] = {"waiting": (), "parked": ("parked", "cancelled")}
-"""The statuses that the engine has for runs of a status, if it has others."""
-Page = tuple[int, Sequence[EngineRun]]
-"""How many runs were found, and those of them that the engine knows."""
 
 
-class Management(OpenDatabase):
+class Management(ListedRuns):
     """What can be asked of the durable runs of a database, started or not."""
-
-    async def list_runs(
-        self, *, status: str | None = None, queue: str | None = None, limit: int | None = 100
-    ) -> list[DurableRun]:
-        """Return the newest runs, newest first.
-
-        Args:
-            status: Only those of this status: ``"queued"``, ``"running"``, ``"waiting"``, ``"finished"``,
-                ``"failed"``, ``"cancelled"`` or ``"parked"``.
-            queue: Only those of this queue.
-            limit: Their number at most; None for all.
-
-        Raises:
-            InvalidOptionError: E75, there is no such status, or the queue has no name.
-            DurableDatabaseError: E156, the database cannot be read.
-        """
-        if status is not None and status not in STATUSES:
-            reason = f"must be one of {', '.join(STATUSES)}, not {status!r}"
-            raise InvalidOptionError(option="status", reason=reason)
-        if queue is not None:
-            check_names(queue=queue)
-
-        return await self._in_thread(lambda: self._listed(status, queue, limit))
-
-    def _listed(self, status: str | None, queue: str | None, limit: int | None) -> list[DurableRun]:
-        known = None if status is None else _KNOWN_AS.get(status, (status,))
-
-        def of_engine(size: int, offset: int) -> Page:
-            runs = self._engine.runs(known, queue, size, offset)
-            return len(runs), runs
-
-        def of_people(size: int, offset: int) -> Page:
-            ids = self._approvals.waiting(size, offset, closed=status == "cancelled")
-            return len(ids), self._engine.these(ids)
-
-        pages = [of_engine] if known is None or known else []
-        pages += [of_people] if status in ("waiting", "cancelled") else []
-        listed = heapq.merge(*(self._paged(page, limit) for page in pages), key=_age, reverse=True)
-        fitting = (
-            run for run in listed if status in (None, run.status) and (queue is None or run.queue == queue)
-        )
-        return list(itertools.islice(fitting, limit))
-
-    def _paged(self, page: Callable[[int, int], Page], limit: int | None) -> Iterator[DurableRun]:
-        """Yield the runs of each page: how many of them have the status is known only then."""
-        size, offset = min(limit or _LARGEST_PAGE, _LARGEST_PAGE), 0
-        seen: set[str] = set()  # a run that begins meanwhile moves all others to a later place
-        while True:
-            count, runs = page(size, offset)
-            shown = self._shown([run for run in runs if run.run_id not in seen])
-            yield from sorted(shown, key=_age, reverse=True)
-            if count < size:
-                return
-            seen |= {run.run_id for run in runs}
-            offset, size = offset + count, max(size, _PAGE)
-
-    def _shown(self, runs: Sequence[EngineRun]) -> list[DurableRun]:
-        ended = [run.run_id for run in runs if run.status == "finished"]
-        waited = self._approvals.waited_among(ended) if ended else {}
-        cancelled = [run.run_id for run in runs if run.status == "cancelled"]
-        reasons = self._steps.reasons(cancelled) if cancelled else {}
-        return [_durable_run(run, reasons.get(run.run_id), waited.get(run.run_id, "")) for run in runs]
-
-    async def get(self, run_id: str) -> DurableRun:
-        """Return a run.
-
-        Raises:
-            DurableRunNotFoundError: E154, there is none of this id.
-        """
-        return (await self._in_thread(lambda: self._shown([self._found(run_id)])))[0]
 
     async def result(self, run_id: str, *, timeout: float | None = None) -> DurableOutcome:
         """Wait until a run has ended, wherever it is made, and return its outcome.
@@ -148,7 +69,7 @@ class Management(OpenDatabase):
                     run_id = next_id
                 else:
                     await self._poller.wait(run_id, "goes on")
-            elif found.status in _ENDED:
+            elif found.status in ENDED:
                 run = await self.get(run_id)
                 reason = run.error or (_TOO_MANY if run.status == "parked" else "")
                 reason = reason or f"`kantan-agents runs resume {run_id}` lets it go on"
@@ -165,7 +86,8 @@ class Management(OpenDatabase):
 
     async def next_run(self, run_id: str) -> str | None:
         """Return the run that goes on with one which has waited for people; None if there is none."""
-        return await self._in_thread(lambda: self._approvals.next_of(run_id))
+        next_id = await self._in_thread(lambda: self._approvals.next_of(run_id))
+        return None if next_id == CLOSED else next_id
 
     async def list_approvals(self, *, answered: bool = False, run_id: str | None = None) -> list[WaitingCall]:
         """Return the calls that wait for a person, the oldest first.
@@ -253,7 +175,7 @@ class Management(OpenDatabase):
             if self._approvals.close(run_id):
                 return
             status = self._shown([found])[0].status
-            if status in _ENDED and status != "parked":
+            if status in ENDED and status != "parked":
                 reason = f"it has {_HAS[status]} already, so there is nothing to cancel"
                 raise RunMovedError(run_id=run_id, reason=reason)
             self._engine.cancel(run_id)
@@ -426,22 +348,3 @@ _HAS = {
     "cancelled": "been cancelled",
     "parked": "been parked",
 }
-
-
-def _age(run: DurableRun) -> tuple[float, str]:
-    # Some databases count the seconds only.
-    return (0.0 if run.created_at is None else run.created_at.timestamp(), run.run_id)
-
-
-def _durable_run(run: EngineRun, reason: str | None, waited: str | None) -> DurableRun:
-    agent = "?"
-    with suppress(Exception):  # damaged, or of a later version: it is listed all the same
-        agent = StoredRun.of_json(run.run_id, run.stored or "").agent
-    status: Any = "waiting" if waited is None else "cancelled" if waited == CLOSED else run.status
-    if reason is not None:
-        status = "parked"
-    elif status == "queued" and run.queue is None:
-        reason = f"it waits for a process that has the agent {agent!r}"
-    return DurableRun(
-        run.run_id, agent, status, run.queue, run.created_at, run.updated_at, run.error or reason
-    )

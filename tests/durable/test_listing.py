@@ -15,7 +15,7 @@ from kantan_agents.durable import Durable, DurableRuns, Limits, overseer
 from kantan_agents.durable.engines.dbos_runs import SCHEDULED
 from kantan_agents.durable.engines.engine import Job, resumed_queue
 from kantan_agents.durable.stored_run import StoredRun
-from kantan_agents.errors import ApprovalAnswerError, RunMovedError
+from kantan_agents.errors import ApprovalAnswerError, InvalidOptionError, RunMovedError
 from kantan_agents.middleware import Approve
 from kantan_agents.testing import OfflineServer, RecordedRequest, function_call
 from tests.durable.revival import opened, results
@@ -76,6 +76,7 @@ def test_a_run_that_is_cancelled_while_it_waits_can_wait_again(any_url: str) -> 
         assert [one.run_id for one in await runs.list_runs(status="cancelled")] == [run.run_id]
         assert await runs.list_runs(status="waiting") == await runs.list_runs(status="finished") == []
         assert await runs.list_approvals(answered=True) == []
+        assert await runs.next_run(run.run_id) is None
         with pytest.raises(ApprovalAnswerError, match="no call of this id waits"):
             await runs.approve(run.run_id, "c1", by="aiko")
         with pytest.raises(RunMovedError, match="it has been cancelled already"):
@@ -88,6 +89,12 @@ def test_a_run_that_is_cancelled_while_it_waits_can_wait_again(any_url: str) -> 
         assert (await runs.result(run.run_id, timeout=30)).output == "Done."
 
     _made(any_url, use)
+
+
+@pytest.mark.parametrize("limit", [0, -1, "3"])
+async def test_a_limit_is_a_number_from_1(limit: Any, file_url: str) -> None:
+    with pytest.raises(InvalidOptionError, match="Invalid option limit"):
+        await DurableRuns(file_url).list_runs(limit=limit)
 
 
 def test_an_approved_run_that_cannot_be_read_here_is_parked(file_url: str) -> None:
