@@ -92,7 +92,7 @@ def how_it_ended(ending: CommandEnding, limits: ShellLimits, seconds: float) -> 
         limits: What it might use.
         seconds: How long it might take.
     """
-    if ending.problem is not None:
+    if ending.problem is not None and ending.limit is None:
         return f"The command could not be watched to its end, and is ended: {ending.problem}."
     if ending.limit is not None:
         exceeded = {
@@ -106,7 +106,8 @@ def how_it_ended(ending: CommandEnding, limits: ShellLimits, seconds: float) -> 
             "replaced": "a protected file that it could not write was replaced meanwhile",
             "way": "a protected file is changed, which it could write afterwards",
         }[ending.limit]
-        return f"The command was ended: {exceeded}."
+        unwatched = f" It could not be watched to its end: {ending.problem}." if ending.problem else ""
+        return f"The command was ended: {exceeded}.{unwatched}"
     if ending.signal is not None:
         return f"The command was ended by signal {ending.signal}{_name_of(ending.signal)}."
     return f"Exit code {ending.code}."
