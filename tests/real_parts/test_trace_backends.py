@@ -1,4 +1,4 @@
-"""Phoenix and MLflow, each started as its documentation says: what they show of runs, read over their APIs."""
+"""Phoenix and MLflow, started as their documentation says: what they show of runs, read over their APIs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kantan_agents.testing import OfflineServer
 from kantan_agents.traces.telemetry import OtelStats
 from tests.traces.telemetry.ending import FLUSH
 
-# Their own environment: their dependencies exclude those of this library.
+# nox installs them in an environment of their own: their dependencies exclude those of this library.
 PROGRAMS = Path(os.environ["TRACE_BACKENDS"])
 SECONDS = 120.0
 QUIET = {
@@ -56,7 +56,7 @@ class Backend:
             return json.load(answer)
 
     def shown(self, ask: Callable[[], list[Any]], count: int) -> list[Any]:
-        """Return what ``ask()`` finds once there are so many; a server stores a moment after it has answered."""
+        """Return what ``ask()`` finds once there are so many: a server answers before it stores."""
         end = time.monotonic() + SECONDS
         while len(found := ask()) < count and time.monotonic() < end:
             time.sleep(0.1)
@@ -124,6 +124,7 @@ def converse(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name)
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", backend.url)
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", backend.headers)
+    monkeypatch.setenv("OTEL_SERVICE_NAME", "shop")
     monkeypatch.setenv("OTEL_METRICS_EXPORTER", "none")  # they take traces only
     # Another test of this process may have set up OpenTelemetry, which OtelExporter would use.
     monkeypatch.setattr("opentelemetry.trace._TRACER_PROVIDER", None)
@@ -155,9 +156,8 @@ def test_phoenix_shows_conversation_user_messages_tokens_and_errors(
     assert (session["session_id"], len(session["traces"])) == ("chat-1", 2)
     assert (session["token_count_prompt"], session["token_count_completion"]) == (40, 20)
     assert {span["attributes"]["user.id"] for span in spans} == {"ann"}
-    first, last = sorted(
-        (span for span in spans if span["parent_id"] is None), key=lambda one: one["start_time"]
-    )
+    roots = [span for span in spans if span["parent_id"] is None]
+    first, last = sorted(roots, key=lambda root: str(root["start_time"]))
     assert first["span_kind"] == last["span_kind"] == "AGENT"
     kinds = sorted(span["span_kind"] for span in spans if span["parent_id"] == last["context"]["span_id"])
     assert kinds == ["LLM", "LLM", "TOOL"]
@@ -183,7 +183,7 @@ def test_mlflow_shows_conversation_user_messages_tokens_and_errors(
         assert (about["mlflow.trace.session"], about["mlflow.trace.user"]) == ("chat-1", "ann")
         tokens = {"input_tokens": 20, "output_tokens": 10, "total_tokens": 30}
         assert json.loads(about["mlflow.trace.tokenUsage"]) == tokens
-        assert trace["tags"]["service.name"] == "unknown_service"
+        assert trace["tags"]["service.name"] == "shop"
     assert "And order 8?" in last["request_preview"]
     assert "I cannot find it." in last["response_preview"]
     path = f"/api/3.0/mlflow/traces/get?trace_id={last['trace_id']}&allow_partial=true"
