@@ -9,13 +9,17 @@ import subprocess
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 
 import attrs
+import logfire
 import pytest
-from agents import SQLiteSession, function_tool, set_trace_processors
+from agents import RunConfig, SQLiteSession, function_tool, set_trace_processors
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from kantan_agents import Agent, OtelExporter, Prompt
 from kantan_agents.testing import OfflineServer
@@ -58,9 +62,12 @@ class Backend:
     def shown(self, ask: Callable[[], list[Any]], count: int) -> list[Any]:
         """Return what ``ask()`` finds once there are so many: a server answers before it stores."""
         end = time.monotonic() + SECONDS
-        while len(found := ask()) < count and time.monotonic() < end:
+        while True:
+            with suppress(HTTPError):  # its project may not exist yet
+                if len(found := ask()) >= count:
+                    return found
+            assert time.monotonic() < end
             time.sleep(0.1)
-        return found
 
 
 @contextmanager
@@ -125,6 +132,7 @@ def converse(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", backend.url)
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", backend.headers)
     monkeypatch.setenv("OTEL_SERVICE_NAME", "shop")
+    monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "openinference.project.name=shop")
     monkeypatch.setenv("OTEL_METRICS_EXPORTER", "none")  # they take traces only
     # Another test of this process may have set up OpenTelemetry, which OtelExporter would use.
     monkeypatch.setattr("opentelemetry.trace._TRACER_PROVIDER", None)
@@ -150,7 +158,7 @@ def test_phoenix_shows_conversation_user_messages_tokens_and_errors(
     phoenix: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     converse(phoenix, monkeypatch)
-    project = "/v1/projects/default"
+    project = "/v1/projects/shop"
     spans = phoenix.shown(lambda: phoenix.get(f"{project}/spans?limit=100")["data"], 8)
     (session,) = phoenix.get(f"{project}/sessions")["data"]
     assert (session["session_id"], len(session["traces"])) == ("chat-1", 2)
@@ -168,6 +176,26 @@ def test_phoenix_shows_conversation_user_messages_tokens_and_errors(
     (tool,) = [span for span in spans if span["status_code"] == "ERROR"]
     assert (tool["name"], tool["attributes"]["error.type"]) == ("execute_tool find_order", "KeyError")
     assert tool["attributes"]["tool.parameters.number"] == 8
+
+
+def test_logfire_in_the_process_takes_the_spans_and_hides_only_the_session(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kept = InMemorySpanExporter()
+    processors = [SimpleSpanProcessor(kept)]
+    logfire.configure(send_to_logfire=False, console=False, additional_span_processors=processors)
+    provider = logfire.DEFAULT_LOGFIRE_INSTANCE.config.get_tracer_provider()
+    exporter = OtelExporter(tracer_provider=provider, user_key="customer")
+    set_trace_processors([exporter])
+    with OfflineServer(["Hello."]) as server:
+        agent = Agent("support", "Help.", model=server.bundle(), metadata={"customer": "ann"})
+        agent.run("Hi", run_config=RunConfig(group_id="chat-1"))
+    exporter.force_flush()
+    set_trace_processors([])
+    for span in kept.get_finished_spans():
+        said = span.attributes or {}
+        assert (said["gen_ai.conversation.id"], said["user.id"]) == ("chat-1", "ann")
+        assert "Scrubbed" in str(said["session.id"])
 
 
 def test_mlflow_shows_conversation_user_messages_tokens_and_errors(

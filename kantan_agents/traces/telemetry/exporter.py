@@ -52,8 +52,8 @@ class OtelExporter(TracingProcessor):
 
     If the application has set up OpenTelemetry before, its providers are used. Otherwise spans and metrics go
     over OTLP (HTTP) to where the ``OTEL_*`` environment variables say, by default ``localhost:4318``. A
-    collector that is away never delays or fails a run; what is lost is logged (E132) and counted in
-    ``stats()``.
+    collector that is away never delays or fails a run. Spans wait for it until the queue is full; what is
+    lost is logged (E132) and counted in ``stats()``.
 
     Args:
         tracer_provider: Makes the spans. By default the global one that the application has set.

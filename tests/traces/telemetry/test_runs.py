@@ -400,6 +400,11 @@ async def test_all_spans_of_a_run_have_its_conversation(
     assert grouped(sent()) == {("chat-1", "chat-1", None)}
 
 
+async def test_a_conversation_that_openai_stores_is_that_of_the_run(sent: Sent, support: Make) -> None:
+    await support("Hello.").run_async("Hi", conversation_id="conv_7")
+    assert grouped(sent()) == {("conv_7", "conv_7", None)}
+
+
 class Unborn(RecordedSession):
     """A session that has no id yet, as one that OpenAI keeps."""
 

@@ -252,7 +252,7 @@ def away(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> Receiver:
     return receiver
 
 
-def test_nothing_is_lost_while_the_collector_is_away_and_the_queue_has_room(
+def test_nothing_is_lost_while_the_collector_is_away_and_the_queue_is_not_full(
     away: Receiver, export: Export, caplog: pytest.LogCaptureFixture
 ) -> None:
     exporter = export()
