@@ -302,7 +302,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "`conversation_id`, for a conversation that OpenAI stores": (
             "traces/telemetry/test_runs.py::test_a_conversation_that_openai_stores_is_that_of_the_run",
         ),
-        "`RunConfig(group_id=...)`, or a trace of your own with a `group_id`": (
+        "`RunConfig(group_id=...)`, or your own trace with a `group_id`": (
             "traces/telemetry/test_runs.py::test_all_spans_of_a_run_have_its_conversation",
             "traces/telemetry/test_runs.py::test_runs_in_a_trace_of_the_user_are_below_one_workflow",
         ),

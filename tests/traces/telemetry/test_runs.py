@@ -409,7 +409,7 @@ class Unborn(RecordedSession):
     """A session that has no id yet, as one that OpenAI keeps."""
 
     @property
-    def session_id(self) -> str:  # type: ignore[override]
+    def session_id(self) -> str:
         raise ValueError("no id yet")
 
 
