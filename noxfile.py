@@ -54,6 +54,8 @@ BESIDE = (
     "trio",
     "uvicorn-worker",
 )
+# Servers that traces are sent to. They need versions of libraries that kantan-llm excludes.
+TRACE_BACKENDS = ("arize-phoenix", "mlflow")
 FAST = ("python", "-m", "pytest")
 EVERYTHING = (*FAST, "-m", "slow or not slow")
 
@@ -96,7 +98,12 @@ def coverage(session: nox.Session) -> None:
 def real_parts(session: nox.Session) -> None:
     """Run against services and libraries that this one works beside, each installed and started for real."""
     session.install("-e", ".[dev]", *BESIDE)
-    session.run(*FAST, "-n", "0", "tests/real_parts", *session.posargs)
+    backends = Path(session.virtualenv.location).resolve() / "backends"
+    python = ("--python", str(session.python))
+    session.run_install("uv", "venv", "--quiet", "--allow-existing", *python, str(backends))
+    session.run_install("uv", "pip", "install", "--quiet", "--python", str(backends), *TRACE_BACKENDS)
+    env = {"TRACE_BACKENDS": str(backends / "bin")}
+    session.run(*FAST, "-n", "0", "tests/real_parts", *session.posargs, env=env)
 
 
 @nox.session(python=NEWEST, default=False, venv_backend="venv")

@@ -26,7 +26,7 @@ class SpansNotSentError(KantanAgentsError):
 
     Attributes:
         lost: Number of spans that are lost so far.
-        reason: Why the last ones were.
+        reason: What has just begun: why they wait, or why the last ones are lost.
     """
 
     code = "E132"

@@ -69,6 +69,9 @@ class Exporter(Protocol):
     def start_flush(self) -> Callable[[float], bool]:
         """Begin to send everything; return what waits for it, for at most the given seconds."""
 
+    def log_unwritten(self) -> None:
+        """Log what waits although the process ends."""
+
     def after_fork_in_child(self) -> None:
         """Start empty; the parent sends what was waiting."""
 
@@ -175,7 +178,7 @@ def flush_at_end(seconds: float) -> bool:
 
 
 def log_unwritten() -> None:
-    """Log what waits in each recorder although the process ends; what logs may fail then."""
-    for recorder in recorders():
+    """Log what waits in recorders and exporters although the process ends; what logs may fail then."""
+    for waiting in (*recorders(), *exporters()):
         with suppress(Exception):
-            recorder.log_unwritten()
+            waiting.log_unwritten()

@@ -275,22 +275,43 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
     },
     ("docs/guides/opentelemetry.md", "When the collector is away", "What happens"): {
-        "the collector is away, or refuses spans": (
+        "the collector refuses spans: any other status": (
             "traces/telemetry/test_sending.py::test_what_a_collector_refuses_is_counted_and_logged_once",
+        ),
+        "the collector is away: no answer, or 429, 502, 503, 504": (
+            "traces/telemetry/test_sending.py::test_nothing_is_lost_while_the_collector_is_away_and_the_queue_is_not_full",
             "traces/telemetry/test_sending.py::test_a_process_ends_when_nobody_listens",
             "traces/telemetry/test_sending.py::test_a_flush_waits_no_longer_than_it_may",
         ),
         "more than `OTEL_BSP_MAX_QUEUE_SIZE` spans wait (2,048)": (
             "traces/telemetry/test_sending.py::test_what_does_not_fit_into_the_queue_is_dropped_counted_and_logged",
+            "traces/telemetry/test_sending.py::test_what_is_lost_while_the_collector_is_away_is_counted_and_said",
         ),
         "the process ends, also by SIGTERM": (
             "traces/telemetry/test_sending.py::test_what_waits_is_sent_at_exit",
             "traces/telemetry/test_sending.py::test_what_waits_is_sent_on_sigterm",
             "traces/telemetry/test_sending.py::test_workers_of_multiprocessing_send_at_their_end",
             "traces/telemetry/test_sending.py::test_a_process_ends_when_the_collector_is_silent",
+            "traces/telemetry/test_sending.py::test_what_waits_at_the_end_is_said",
         ),
         "`kill -9`": ("traces/telemetry/test_sending.py::test_kill_9_loses_only_what_was_not_sent",),
         "a fork": ("traces/telemetry/test_sending.py::test_forked_children_send_their_own_spans_only",),
+    },
+    ("docs/guides/trace-backends.md", "Send what they group by", "You have"): {
+        "a `session`": ("traces/telemetry/test_runs.py::test_all_spans_of_a_run_have_its_conversation",),
+        "`conversation_id`, for a conversation that OpenAI stores": (
+            "traces/telemetry/test_runs.py::test_a_conversation_that_openai_stores_is_that_of_the_run",
+        ),
+        "`RunConfig(group_id=...)`, or your own trace with a `group_id`": (
+            "traces/telemetry/test_runs.py::test_all_spans_of_a_run_have_its_conversation",
+            "traces/telemetry/test_runs.py::test_runs_in_a_trace_of_the_user_are_below_one_workflow",
+        ),
+        "a run inside another run": (
+            "traces/telemetry/test_runs.py::test_a_delegated_run_is_of_the_conversation_around_it",
+        ),
+        "a session that has no id yet": (
+            "traces/telemetry/test_runs.py::test_a_session_without_a_conversation_groups_nothing",
+        ),
     },
     ("docs/guides/shell-and-web-tools.md", "Limits, and the end of a command", "If"): {
         "a command ends and leaves processes that hold its output": (

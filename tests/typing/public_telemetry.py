@@ -16,7 +16,9 @@ from kantan_agents.traces.telemetry import OtelStats
 
 
 def send(provider: TracerProvider) -> None:
-    exporter = OtelExporter(tracer_provider=provider, content=True, redact=lambda record: record)
+    exporter = OtelExporter(
+        tracer_provider=provider, content=True, redact=lambda record: record, user_key="user"
+    )
     assert_type(record_traces("traces.sqlite3", otel=exporter, flush_interval=0.1), SQLiteRecorder)
     assert_type(record_traces(otel=True), SQLiteRecorder)
     assert_type(exporter.force_flush(1.0), bool)

@@ -92,6 +92,7 @@ class RecordedSession(SessionABC):
     """
 
     session_id = "replay"
+    groups_traces = False  # its id is that of no conversation
     session_settings = None
 
     def __init__(self, items: Sequence[Any]) -> None:

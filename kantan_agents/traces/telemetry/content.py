@@ -15,7 +15,9 @@ _SHOWN = 30
 _TEXTS = ("input_text", "output_text", "text", "refusal", "summary_text", "reasoning_text")
 
 
-def messages_of(given: Any, answer: Any, instructions: Any = None) -> dict[str, list[dict[str, Any]]]:
+def messages_of(
+    given: Any, answer: Any, instructions: Any = None, finish_reason: str | None = None
+) -> dict[str, list[dict[str, Any]]]:
     """Return input and answer of a model or a run, by the attributes for them; none that is empty.
 
     They are copies, which nobody changes.
@@ -24,12 +26,13 @@ def messages_of(given: Any, answer: Any, instructions: Any = None) -> dict[str, 
         given: The input, a str or a list of items.
         answer: The answer, likewise.
         instructions: The instructions, for an input that does not begin with them.
+        finish_reason: Why the answer ended there, if its model has said so.
     """
     system, rest = _split_system(given)
     found = {
         names.SYSTEM_INSTRUCTIONS: system or _parts(instructions),
         names.INPUT_MESSAGES: input_messages(rest),
-        names.OUTPUT_MESSAGES: output_messages(answer),
+        names.OUTPUT_MESSAGES: output_messages(answer, finish_reason),
     }
     return {name: messages for name, messages in found.items() if messages}
 
@@ -57,12 +60,22 @@ def input_messages(given: Any) -> list[dict[str, Any]]:
     return _joined(_message(_data(item), "user") for item in items)
 
 
-def output_messages(answer: Any) -> list[dict[str, Any]]:
-    """Return an answer, a str or a list of items, as messages."""
+def output_messages(answer: Any, finish_reason: str | None = None) -> list[dict[str, Any]]:
+    """Return an answer, a str or a list of items, as messages; ``finish_reason`` is as for ``messages_of``.
+
+    The conventions require the reason in each message, and backends show none without it.
+    """
     if answer is None:
         return []
     items: Iterable[Any] = [answer] if isinstance(answer, (str, dict)) else answer
-    return _joined(_message(_data(item), "assistant") for item in items)
+    return [
+        {**message, "finish_reason": finish_reason or _finish_reason(message)}
+        for message in _joined(_message(_data(item), "assistant") for item in items)
+    ]
+
+
+def _finish_reason(message: dict[str, Any]) -> str:
+    return "tool_call" if any(part["type"] == "tool_call" for part in message["parts"]) else "stop"
 
 
 def _joined(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

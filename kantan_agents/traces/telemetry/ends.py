@@ -10,6 +10,7 @@ from kantan_agents.traces.final_span import GenerationSpanData
 from kantan_agents.traces.metadata import JUDGE_SPAN, REFUSAL_SPAN, RUN_SPAN, STOP_SPAN
 from kantan_agents.traces.replayed import REPLAYED
 from kantan_agents.traces.telemetry import conventions as names
+from kantan_agents.traces.telemetry.error_types import UNKNOWN
 from kantan_agents.traces.telemetry.measurements import Measurements
 from kantan_agents.traces.telemetry.model_calls import of_generation, of_response, tokens
 from kantan_agents.traces.telemetry.of_runs import of_metadata, of_refusal, of_verdict
@@ -74,7 +75,12 @@ class Ends:
         """
         span = opened.span
         if opened.is_recording:
-            said: dict[str, Any] = {**of_metadata(opened.metadata), **opened.attributes, **opened.used}
+            said: dict[str, Any] = {
+                **of_metadata(opened.metadata),
+                **opened.attributes,
+                **opened.used,
+                **opened.shared,
+            }
             if opened.error is not None:
                 said[names.ERROR_TYPE] = opened.error
             span.set_attributes(said)
@@ -146,7 +152,7 @@ class Ends:
         elif name == REFUSAL_SPAN:
             opened.span.add_event(names.TOOL_REFUSED, of_refusal(said, has_content=seen.has_content))
             if opened.operation == names.EXECUTE_TOOL:
-                opened.error = str(data.data.get("code") or "_OTHER")
+                opened.error = str(data.data.get("code") or UNKNOWN)
                 opened.span.set_status(Status(StatusCode.ERROR, "refused by the tool rules"))
         elif name == JUDGE_SPAN:
             event = of_verdict(said, None if is_own else opened.agent, has_content=seen.has_content)

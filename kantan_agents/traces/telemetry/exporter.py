@@ -52,8 +52,8 @@ class OtelExporter(TracingProcessor):
 
     If the application has set up OpenTelemetry before, its providers are used. Otherwise spans and metrics go
     over OTLP (HTTP) to where the ``OTEL_*`` environment variables say, by default ``localhost:4318``. A
-    collector that is away never delays or fails a run; what is lost is logged (E132) and counted in
-    ``stats()``.
+    collector that is away never delays or fails a run. Spans wait for it until the queue is full; what is
+    lost is logged (E132) and counted in ``stats()``.
 
     Args:
         tracer_provider: Makes the spans. By default the global one that the application has set.
@@ -65,6 +65,8 @@ class OtelExporter(TracingProcessor):
         redact: As for ``SQLiteRecorder``: receives each span and trace, and returns what may be sent, or None
             to send no content.
         flush_on_sigterm: As for ``SQLiteRecorder``; of no effect with the application's own providers.
+        user_key: Which of a run's metadata is sent as ``user.id``, by which backends group traces: a key,
+            such as ``"user_id"``. By default none is.
 
     Raises:
         TelemetryMissingError: E130, ``opentelemetry-sdk`` or its OTLP exporter is not installed.
@@ -80,11 +82,14 @@ class OtelExporter(TracingProcessor):
         content: bool | None = None,
         redact: Redact | None = None,
         flush_on_sigterm: bool = True,
+        user_key: str | None = None,
     ) -> None:
         _check_provider("tracer_provider", tracer_provider, "get_tracer")
         _check_provider("meter_provider", meter_provider, "get_meter")
         if redact is not None and not callable(redact):
             raise InvalidOptionError(option="redact", reason="must be a function")
+        if user_key is not None and not (isinstance(user_key, str) and user_key):
+            raise InvalidOptionError(option="user_key", reason="must be a key of the runs' metadata")
         self._content = _content_of_environment() if content is None else checked_bool("content", content)
         is_flushed = checked_bool("flush_on_sigterm", flush_on_sigterm)
         tracers = tracer_provider or _set_up(trace.get_tracer_provider())
@@ -105,6 +110,7 @@ class OtelExporter(TracingProcessor):
             SpanReader(content=self._content, redact=redact, report=lambda error: log(error, error.reason)),
             self._later,
             None if self._own is None else self._own.ids,
+            user_key,
         )
         self._log = log
         if self._own is not None:
@@ -210,6 +216,11 @@ class OtelExporter(TracingProcessor):
             timeout: Seconds to wait at most; a collector that is away is not waited for.
         """
         self.start_flush()(timeout)
+
+    def log_unwritten(self) -> None:
+        """Log what waits although the process ends."""
+        if self._own is not None:
+            self._own.log_unwritten()
 
     def after_fork_in_child(self) -> None:
         """Start empty; the parent sends the spans that were waiting."""

@@ -66,7 +66,7 @@ def of_response(response: Any) -> dict[str, Any]:
         found[names.RESPONSE_ID] = text_value(response.id)
     if response.model:
         found[names.RESPONSE_MODEL] = text_value(response.model)
-    found[names.FINISH_REASONS] = [_finish_reason(response)]
+    found[names.FINISH_REASONS] = [finish_reason(response)]
     return found
 
 
@@ -94,7 +94,8 @@ def _settings(given: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _finish_reason(response: Any) -> str:
+def finish_reason(response: Any) -> str:
+    """Return why an answer of the Responses API ended, in the words of the conventions."""
     if any(map(is_call, response.output or ())):
         return "tool_call"
     details = getattr(response, "incomplete_details", None)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from agents import RunState
 
 from kantan_agents.core.pipeline import Run
 from kantan_agents.traces.telemetry import conventions as names
-from kantan_agents.traces.telemetry.values import attribute_value, attributes_of, text_value
+from kantan_agents.traces.telemetry.values import attribute_value, attributes_of, named_value, text_value
 
 
 def of_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
@@ -19,6 +20,34 @@ def of_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
         if key in metadata:
             found[attribute] = attribute_value(metadata[key])
     return found | prompt_of(metadata)
+
+
+def conversation_of(run: Run | None) -> str | None:
+    """Return the id of the conversation that a run continues: of its session, or of one that OpenAI keeps."""
+    options = {} if run is None else run.options
+    session, found = options.get("session"), options.get("conversation_id")
+    if session is not None:
+        # One that OpenAI keeps raises an error before it has an id.
+        with suppress(Exception):
+            found = session.session_id if getattr(session, "groups_traces", True) else None
+    return found if isinstance(found, str) and found.strip() else None
+
+
+def shared_of(conversation: str | None, metadata: Mapping[str, Any], user_key: str | None) -> dict[str, str]:
+    """Return the attributes by which backends group all spans of a run.
+
+    Args:
+        conversation: Id of the conversation, if there is one.
+        metadata: The metadata of the run.
+        user_key: Which of the metadata is the user; None if no user is sent.
+    """
+    found = {}
+    if conversation:
+        found = dict.fromkeys((names.CONVERSATION_ID, names.SESSION_ID), text_value(conversation))
+    user = metadata.get(user_key) if user_key is not None else None
+    if user_key is not None and type(user) in (str, int) and user != "":
+        found[names.USER_ID] = str(named_value(user_key, str(user)))
+    return found
 
 
 def prompt_of(metadata: Mapping[str, Any]) -> dict[str, Any]:

@@ -32,9 +32,11 @@ class Open:
         folded: Whether a span of the SDK is part of it: that of its agent, or that of the model it calls.
         attributes: What is known of it so far, and is set when it ends.
         metadata: The metadata of the run that it is of, which are set when it ends.
+        shared: The attributes that the spans inside it have too: conversation and user.
         used: The tokens that the model calls of an agent have used, by the attribute for them.
         started: When it started, in seconds of ``time.perf_counter``.
         seconds: How long it took, once it has ended.
+        raised: The error type of the exception that a tool has raised; None without one.
         error: The error type of what it is of; None without an error.
         is_recording: Whether it is sampled, so that anything that is set on it may be sent.
         is_over: Whether it has ended.
@@ -53,9 +55,11 @@ class Open:
     folded: bool = False
     attributes: dict[str, Any] = attrs.field(factory=dict)
     metadata: Mapping[str, Any] = attrs.field(factory=dict)
+    shared: Mapping[str, str] = attrs.field(factory=dict)
     used: dict[str, int] = attrs.field(factory=dict)
     started: float = attrs.field(factory=time.perf_counter)
     seconds: float = 0.0
+    raised: str | None = None
     error: str | None = None
     is_recording: bool = True
     is_over: bool = False

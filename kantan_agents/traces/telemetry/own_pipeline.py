@@ -9,7 +9,6 @@ import os
 import threading
 from collections.abc import Callable
 
-import requests
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.metrics import MeterProvider as MeterProviderBase
@@ -19,8 +18,9 @@ from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 from opentelemetry.sdk.trace import TracerProvider
 
 from kantan_agents.errors import TelemetrySettingError
+from kantan_agents.traces.telemetry.connection import Connection
 from kantan_agents.traces.telemetry.own_ids import OwnIds
-from kantan_agents.traces.telemetry.sending import CountingExporter, CountingProcessor, OtelStats
+from kantan_agents.traces.telemetry.sending import CountingExporter, CountingProcessor, OtelStats, log_lost
 
 _QUEUE = "OTEL_BSP_MAX_QUEUE_SIZE"
 _DEFAULT_QUEUE = 2_048
@@ -47,23 +47,26 @@ class OwnPipeline:
         # All settings first: what is made below has threads, which would outlive the error.
         sends_traces = _sends("TRACES")
         sends_metrics = meter_provider is None and _sends("METRICS")
+        queue_size = _queue_size() if sends_traces else 0
         self.ids = OwnIds()
-        self._sessions: list[requests.Session] = []
+        self._flusher = _Flusher(self._flush)
+        self._connections: list[Connection] = []
         self._processor: CountingProcessor | None = None
         self._exporter: CountingExporter | None = None
         # Flushed by this library, within a limit; by itself it would wait for a collector that is away.
         self.tracer_provider = TracerProvider(id_generator=self.ids, shutdown_on_exit=False)
         if sends_traces:
-            self._exporter = CountingExporter(OTLPSpanExporter(session=self._session()))
-            self._processor = CountingProcessor(self._exporter, _queue_size())
+            connection = self._connection()
+            sending = OTLPSpanExporter(session=connection)
+            self._exporter = CountingExporter(sending, connection, self._flusher.release)
+            self._processor = CountingProcessor(self._exporter, queue_size)
             self.tracer_provider.add_span_processor(self._processor)
         self._own_meters: MeterProvider | None = None
         if sends_metrics:
-            reader = PeriodicExportingMetricReader(OTLPMetricExporter(session=self._session()))
+            reader = PeriodicExportingMetricReader(OTLPMetricExporter(session=self._connection()))
             self._own_meters = MeterProvider([reader], shutdown_on_exit=False)
         self.meter_provider: MeterProviderBase = meter_provider or self._own_meters or NoOpMeterProvider()
         self.before_flush: Callable[[], None] = lambda: None
-        self._flusher = _Flusher(self._flush)
 
     @property
     def is_failing(self) -> bool:
@@ -75,19 +78,34 @@ class OwnPipeline:
         return OtelStats() if self._processor is None else self._processor.stats()
 
     def start_flush(self) -> Callable[[float], bool]:
-        """Begin to send what waits; return what waits for it, for at most the given seconds."""
-        return self._flusher.begin()
+        """Begin to send what waits; return what waits for it, for at most the given seconds.
+
+        A collector that is away is tried once more.
+        """
+        wait = self._flusher.begin()
+        if self._exporter is not None:
+            self._exporter.try_now()
+        return wait
+
+    def log_unwritten(self) -> None:
+        """Log what waits although the process ends."""
+        stats = self.stats()
+        if stats.queued:
+            lost = stats.queued + stats.failed + stats.dropped
+            log_lost(lost, f"{stats.queued} still wait at the end of the process")
 
     def after_fork_in_child(self) -> None:
         """Start empty, with connections of its own; the parent sends what waited."""
-        for session in self._sessions:
-            _connect_anew(session)
+        for connection in self._connections:
+            connection.connect_anew()
         if self._processor is not None:
             self._processor.start_anew()
         self._flusher.renew()
 
     def retire(self, then: Callable[[], None]) -> None:
         """Send what waits, call ``then``, and end all threads. Does not wait."""
+        if self._exporter is not None:
+            self._exporter.end()
         self._flusher.end_with(lambda: self._end(then))
 
     def _end(self, then: Callable[[], None]) -> None:
@@ -96,10 +114,10 @@ class OwnPipeline:
         if self._own_meters is not None:
             self._own_meters.shutdown()
 
-    def _session(self) -> requests.Session:
-        session = requests.Session()
-        self._sessions.append(session)
-        return session
+    def _connection(self) -> Connection:
+        connection = Connection()
+        self._connections.append(connection)
+        return connection
 
     def _flush(self) -> None:
         self.before_flush()
@@ -109,12 +127,6 @@ class OwnPipeline:
         # Metrics of a collector that has just not taken spans would wait in vain for as long again.
         if self._own_meters is not None and not self.is_failing:
             self._own_meters.force_flush()
-
-
-def _connect_anew(session: requests.Session) -> None:
-    """Leave the connections of a session, which are also the parent's."""
-    for prefix in ("http://", "https://"):
-        session.mount(prefix, requests.adapters.HTTPAdapter())
 
 
 def _sends(signal: str) -> bool:
@@ -194,6 +206,12 @@ class _Flusher:
 
         return wait
 
+    def release(self) -> None:
+        """Let no one wait any longer: the collector is away."""
+        with self._changed:
+            self._done = self._asked
+            self._changed.notify_all()
+
     def end_with(self, last: Callable[[], object]) -> None:
         """Send what waits, call ``last``, and end the thread."""
         self._last = last
@@ -209,6 +227,6 @@ class _Flusher:
                 self._flush()
             finally:
                 with changed:
-                    self._done = wanted
+                    self._done = max(self._done, wanted)
                     changed.notify_all()
         self._last()

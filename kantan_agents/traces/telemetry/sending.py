@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
@@ -16,7 +16,12 @@ with extra("otel"):
     from opentelemetry.sdk.trace import ReadableSpan
     from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 
+    from kantan_agents.traces.telemetry.connection import Connection
+
 _log = get_logger("kantan_agents.telemetry")
+
+PAUSE = 5.0
+"""Seconds after which a collector that is away is tried again."""
 
 
 @attrs.frozen
@@ -25,10 +30,10 @@ class OtelStats:
 
     Attributes:
         sent: Number of spans that the collector has taken.
-        failed: Number of spans that the collector has refused, or that did not reach it.
+        failed: Number of spans that the collector has refused, or that could not be sent at all.
         dropped: Number of spans that were dropped because too many waited. Until the next flush, it may be a
             few too high.
-        queued: Number of spans that wait.
+        queued: Number of spans that wait, also for a collector that is away.
     """
 
     sent: int = 0
@@ -38,41 +43,61 @@ class OtelStats:
 
 
 class CountingExporter(SpanExporter):
-    """Counts the spans that another exporter sends, and logs those that it cannot.
+    """Sends spans until the collector takes or refuses them, counts them, and logs those that are lost.
+
+    While the collector is away, it keeps trying, and the processor's queue fills meanwhile.
 
     Args:
         exporter: Sends the spans.
+        connection: What it sends them over.
+        on_away: Called after each try that a collector was away at.
 
     Attributes:
         taken: Number of spans that it was given.
+        waiting: Number of spans among them that it is trying to send.
         sent: Number of spans that were sent.
-        failed: Number of spans that were not.
+        failed: Number of spans that were refused, or given up.
+        dropped: Number of spans that the processor has dropped.
+        absences: How many times the collector has been away.
         is_failing: Whether the last spans were not sent.
     """
 
     # The processor calls `export` in one thread at a time.
-    def __init__(self, exporter: SpanExporter) -> None:
+    def __init__(self, exporter: SpanExporter, connection: Connection, on_away: Callable[[], None]) -> None:
         self._exporter = exporter
-        self.taken = self.sent = self.failed = 0
+        self._connection = connection
+        self._on_away = on_away
+        self.start_anew()
+
+    def start_anew(self) -> None:
+        """Count from zero; also in a forked child, whose parent sends what waited."""
+        self.taken = self.waiting = self.sent = self.failed = self.dropped = self.absences = 0
         self.is_failing = False
+        self._dropped_before = 0
+        self._is_ending = False
+        self._again = threading.Event()
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """Send spans."""
+        """Send spans; return when the collector has taken or refused them."""
         self.taken += len(spans)
-        reason = "the collector did not take them"
-        try:
-            result = self._exporter.export(spans)
-        except Exception as error:  # noqa: BLE001 - as the SDK would
-            result, reason = SpanExportResult.FAILURE, f"{type(error).__name__}: {error}"
-        if result is SpanExportResult.SUCCESS:
-            self.sent += len(spans)
-            self.is_failing = False
-            return result
-        self.failed += len(spans)
-        if not self.is_failing:  # once for each time that it is away
-            self.is_failing = True
-            log_lost(self.failed, reason)
-        return result
+        self.waiting = len(spans)
+        problem = self._try(spans)
+        while problem and self._connection.is_away and not self._is_ending:
+            self._note_absence(problem)
+            self._again.wait(PAUSE)
+            self._again.clear()
+            problem = self._try(spans)
+        self.waiting = 0
+        return self._give_up(len(spans), problem) if problem else self._count(len(spans))
+
+    def try_now(self) -> None:
+        """Try again without waiting any longer."""
+        self._again.set()
+
+    def end(self) -> None:
+        """Try to send everything once more, and wait for a collector that is away no longer."""
+        self._is_ending = True
+        self._again.set()
 
     def shutdown(self) -> None:
         """Send nothing more."""
@@ -81,6 +106,38 @@ class CountingExporter(SpanExporter):
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
         """Return at once: nothing waits in here."""
         return self._exporter.force_flush(timeout_millis)
+
+    def _try(self, spans: Sequence[ReadableSpan]) -> str:
+        """Return why the spans were not sent; an empty text if they were."""
+        self._connection.forget()
+        try:
+            result = self._exporter.export(spans)
+        except Exception as error:  # noqa: BLE001 - as the SDK would
+            return f"{type(error).__name__}: {error}"
+        return "" if result is SpanExportResult.SUCCESS else self._connection.problem
+
+    def _note_absence(self, problem: str) -> None:
+        if not self.is_failing:
+            self.is_failing = True
+            self.absences += 1
+            self._dropped_before = self.dropped
+            log_lost(self.failed + self.dropped, f"{problem}; they wait for it")
+        self._on_away()
+
+    def _count(self, count: int) -> SpanExportResult:
+        self.sent += count
+        if self.is_failing and self.dropped > self._dropped_before:
+            dropped = self.dropped - self._dropped_before
+            log_lost(self.failed + self.dropped, f"{dropped} were dropped while the collector was away")
+        self.is_failing = False
+        return SpanExportResult.SUCCESS
+
+    def _give_up(self, count: int, problem: str) -> SpanExportResult:
+        self.failed += count
+        if not self.is_failing or self._is_ending:
+            log_lost(self.failed + self.dropped, problem)
+        self.is_failing = True
+        return SpanExportResult.FAILURE
 
 
 class CountingProcessor(BatchSpanProcessor):
@@ -101,37 +158,39 @@ class CountingProcessor(BatchSpanProcessor):
     def _reset(self) -> None:
         self._lock = threading.Lock()
         self._ended = 0
-        self._dropped = 0
+        self._logged_absence = -1
 
     def on_end(self, span: ReadableSpan) -> None:
         """Queue a span; the oldest one is dropped if the queue is full."""
-        is_first = False
+        counted, is_first = self._counting, False
         if span.context is not None and span.context.trace_flags.sampled:
             with self._lock:
                 self._ended += 1
-                if self._ended - self._dropped - self._counting.taken > self._max_queue:
-                    is_first = self._dropped == 0
-                    self._dropped += 1
+                if self._ended - counted.dropped - counted.taken > self._max_queue:
+                    counted.dropped += 1
+                    is_first = self._logged_absence != counted.absences
+                    self._logged_absence = counted.absences
         super().on_end(span)
         if is_first:
-            log_lost(1, f"more than {self._max_queue} wait (OTEL_BSP_MAX_QUEUE_SIZE)")
+            reason = f"more than {self._max_queue} wait (OTEL_BSP_MAX_QUEUE_SIZE)"
+            log_lost(counted.failed + counted.dropped, reason)
 
     def stats(self) -> OtelStats:
         """Return the numbers of spans."""
         counted = self._counting
-        queued = max(0, self._ended - self._dropped - counted.taken)
-        return OtelStats(sent=counted.sent, failed=counted.failed, dropped=self._dropped, queued=queued)
+        queued = max(0, self._ended - counted.dropped - counted.taken) + counted.waiting
+        return OtelStats(sent=counted.sent, failed=counted.failed, dropped=counted.dropped, queued=queued)
 
     def settle(self) -> None:
         """Correct the number of dropped spans, after everything that waited was given to the exporter."""
+        counted = self._counting
         with self._lock:
-            self._dropped = min(self._dropped, max(0, self._ended - self._counting.taken))
+            counted.dropped = min(counted.dropped, max(0, self._ended - counted.taken))
 
     def start_anew(self) -> None:
         """Count from zero, in a forked child: the parent sends what waited."""
         self._reset()
-        counted = self._counting
-        counted.taken = counted.sent = counted.failed = 0
+        self._counting.start_anew()
 
 
 def log_lost(lost: int, reason: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -19,6 +18,8 @@ from kantan_agents.traces.recorder.redaction import Redact, call_redact
 from kantan_agents.traces.recorder.snapshot import response_data
 from kantan_agents.traces.telemetry import conventions as names
 from kantan_agents.traces.telemetry.content import messages_of
+from kantan_agents.traces.telemetry.error_types import error_type
+from kantan_agents.traces.telemetry.model_calls import finish_reason
 
 _CONTENTS = ("input", "output")
 
@@ -68,21 +69,29 @@ class SpanReader:
         self._redact = redact
         self._report = report
 
-    def trace(self, trace: Any) -> tuple[Mapping[str, Any], str]:
-        """Return the metadata of a trace and its name, as they may be sent."""
+    def trace(self, trace: Any, conversation: str | None) -> tuple[Mapping[str, Any], str, str]:
+        """Return the metadata of a trace, its name and its group, as they may be sent.
+
+        Args:
+            trace: The trace.
+            conversation: Its group if it does not name one itself.
+        """
+        group = getattr(trace, "group_id", None) or conversation
         if self._redact is None:
-            return getattr(trace, "metadata", None) or {}, trace.name
-        redacted = self._redacted(trace.export() or {}, trace.trace_id) or {}
+            return getattr(trace, "metadata", None) or {}, trace.name, str(group or "")
+        redacted = self._redacted({**(trace.export() or {}), "group_id": group}, trace.trace_id) or {}
         metadata = redacted.get("metadata")
-        return metadata if isinstance(metadata, dict) else {}, str(redacted.get("workflow_name") or "")
+        name, group = redacted.get("workflow_name"), redacted.get("group_id")
+        return metadata if isinstance(metadata, dict) else {}, str(name or ""), str(group or "")
 
     @property
     def is_plain(self) -> bool:
         """Whether names can be sent before a span has ended, as no ``redact`` may change them."""
         return self._redact is None
 
-    def span(self, span: Any) -> SentSpan:
-        """Return what may be sent of a span that has ended."""
+    def span(self, span: Any, noted: str | None = None) -> SentSpan:
+        """Return what may be sent of a span that has ended; ``noted`` is as for ``error_type``."""
+        kind_of_error = error_type(span.error, noted)
         has_content = self.content and records_sensitive_data()
         span_data, error = span.span_data, span.error
         if self._redact is None:
@@ -95,7 +104,7 @@ class SpanReader:
             redacted = self._redacted(exported, span.span_id)
             if redacted is None:
                 data, error = {"type": data.get("type")}, error and {"message": WITHHELD, "data": None}
-                return SentSpan(data, error, _error_type(span.error), has_content=False)
+                return SentSpan(data, error, kind_of_error, has_content=False)
             data, error = dict(redacted.get("span_data") or {}), redacted.get("error")
             if not has_content:
                 data = {key: value for key, value in data.items() if key not in _CONTENTS}
@@ -104,7 +113,7 @@ class SpanReader:
         return SentSpan(
             data,
             error,
-            _error_type(span.error),
+            kind_of_error,
             has_content=has_content,
             contents=_contents(span_data, data) if has_content else {},
         )
@@ -122,8 +131,10 @@ def _contents(span_data: Any, data: dict[str, Any]) -> dict[str, Any]:
     kind = span_data.type
     if kind in ("generation", "response"):
         is_call = kind == "response"
-        instructions = _instructions(getattr(span_data, "response", None)) if is_call else None
-        return messages_of(data.get("input"), data.get("output"), instructions)
+        response = getattr(span_data, "response", None)
+        instructions = _instructions(response) if is_call else None
+        reason = None if response is None else finish_reason(response)
+        return messages_of(data.get("input"), data.get("output"), instructions, reason)
     if kind == "function":
         found = {names.TOOL_ARGUMENTS: data.get("input"), names.TOOL_RESULT: data.get("output")}
         return {name: parsed(value) for name, value in found.items() if value is not None}
@@ -171,20 +182,3 @@ _WITHOUT_CONTENT = {
     "task": ("name",),
     "turn": ("turn",),
 }
-
-
-def _error_type(error: Any) -> str | None:
-    """Return a short name of the error of a span that is just ending; None if it has not failed.
-
-    A span ends inside the ``with`` block that an exception leaves, so the exception is the one being handled.
-    """
-    raised = sys.exc_info()[0]
-    if not error:
-        is_cancelled = raised is not None and not issubclass(raised, Exception)
-        return raised.__name__ if is_cancelled and raised is not None else None
-    data = error.get("data") if isinstance(error, dict) else None
-    if isinstance(data, dict):
-        for key in ("code", "error_type"):
-            if isinstance(data.get(key), str):
-                return str(data[key])
-    return "_OTHER" if raised is None else raised.__name__

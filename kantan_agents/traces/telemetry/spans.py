@@ -14,10 +14,17 @@ from kantan_agents.core.pipeline import current_run
 from kantan_agents.traces.metadata import RUN_SPAN
 from kantan_agents.traces.telemetry import conventions as names
 from kantan_agents.traces.telemetry.ends import Ends, span_name
+from kantan_agents.traces.telemetry.error_types import forget_errors, note_errors
 from kantan_agents.traces.telemetry.later import Later
 from kantan_agents.traces.telemetry.merged_spans import is_around_call, is_of_target, part_of
 from kantan_agents.traces.telemetry.model_calls import of_generation, requested
-from kantan_agents.traces.telemetry.of_runs import approvals_given, approvals_needed, prompt_of
+from kantan_agents.traces.telemetry.of_runs import (
+    approvals_given,
+    approvals_needed,
+    conversation_of,
+    prompt_of,
+    shared_of,
+)
 from kantan_agents.traces.telemetry.open_spans import AGENTS, CurrentSpan, Open, otel_id
 from kantan_agents.traces.telemetry.own_ids import OwnIds
 from kantan_agents.traces.telemetry.span_reader import SpanReader
@@ -43,15 +50,23 @@ class Spans:
         reader: Reads the SDK's spans.
         later: Does what a run need not wait for.
         ids: Chooses trace ids, with the library's own provider.
+        user_key: Which of a run's metadata is sent as its user; None if none is.
     """
 
     def __init__(
-        self, tracer: Tracer, ends: Ends, reader: SpanReader, later: Later, ids: OwnIds | None
+        self,
+        tracer: Tracer,
+        ends: Ends,
+        reader: SpanReader,
+        later: Later,
+        ids: OwnIds | None,
+        user_key: str | None,
     ) -> None:
         self._tracer = tracer
         self._reader = reader
         self._later = later
         self._ids = ids
+        self._user_key = user_key
         self._current = CurrentSpan()
         self._ends = ends
         self._opened: dict[str, Open] = {}
@@ -64,10 +79,11 @@ class Spans:
 
     def trace_started(self, sdk_trace: Any) -> None:
         """Start the span of a trace: of the run that has opened it, or of a workflow of several runs."""
-        metadata, workflow = self._reader.trace(sdk_trace)
         trace_id: str = sdk_trace.trace_id
         own = getattr(sdk_trace, "metadata", None) or {}
         is_run = "agent_run_id" in own
+        conversation = conversation_of(current_run.get()) if is_run else None
+        metadata, workflow, conversation = self._reader.trace(sdk_trace, conversation)
         workflow = name_value(workflow)
         attributes: dict[str, Any] = {
             names.OPERATION: names.INVOKE_AGENT if is_run else names.INVOKE_WORKFLOW,
@@ -75,15 +91,13 @@ class Spans:
             names.TRACE_ID: trace_id,
             names.WORKFLOW: workflow,
         }
-        group = getattr(sdk_trace, "group_id", None)
-        if group is not None and self._reader.is_plain:
-            attributes[names.CONVERSATION_ID] = name_value(group)
         if self._ids is not None:
             self._ids.next_is(trace_id)
         opened = self._start(None, trace_id, trace_id, attributes, prompt_of(metadata))
         if self._ids is not None:
             self._ids.next_is("")  # not used inside a trace of the application
         opened.metadata = metadata
+        opened.shared = shared_of(conversation, metadata, self._user_key)
         opened.begins_with = own.get("agent_name")
         self._roots[trace_id] = opened
         self._inside[trace_id] = set()
@@ -122,11 +136,20 @@ class Spans:
             attributes, prompt = self._beginning(span, parent)
             opened = self._start(parent, span_id, trace_id, attributes, prompt)
             if opened.operation == names.INVOKE_AGENT and span.span_data.type == "custom":
-                opened.begins_with = span.span_data.data.get("agent_name")
+                self._note_run(span.span_data.data, opened)
+            elif opened.operation == names.EXECUTE_TOOL and opened.is_recording:
+                note_errors(span, opened)
         self._opened[span_id] = opened
         inside = self._inside.get(trace_id)
         if inside is not None:
             inside.add(span_id)
+
+    def _note_run(self, metadata: dict[str, Any], opened: Open) -> None:
+        """Note what a run inside another one begins with; the outer one's conversation wins."""
+        opened.begins_with = metadata.get("agent_name")
+        if self._reader.is_plain:
+            conversation = conversation_of(current_run.get())
+            opened.shared = {**shared_of(conversation, metadata, self._user_key), **opened.shared}
 
     def span_ended(self, span: Any) -> None:
         """End a span, or add what it says to the span that it is part of."""
@@ -139,6 +162,8 @@ class Spans:
         if opened is None:
             return
         is_own = opened.owner == span.span_id
+        if is_own and opened.operation == names.EXECUTE_TOOL:
+            forget_errors(span)
         try:
             if opened.is_recording:
                 self._say(span, opened, is_own=is_own)
@@ -163,7 +188,7 @@ class Spans:
         data = span.span_data
         if not is_own and data.type in ("task", "turn") and span.error is None:
             return
-        self._later.add(self._ends.of_span, data, self._reader.span(span), opened, is_own)
+        self._later.add(self._ends.of_span, data, self._reader.span(span, opened.raised), opened, is_own)
 
     def _beginning(self, span: Any, parent: Open | None) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what is known of a span when it starts, and the attributes of the agent's prompt."""
@@ -220,6 +245,7 @@ class Spans:
             agent=attributes.get(names.AGENT_NAME) if operation in AGENTS else None,
             prompt=prompt,
             attributes=attributes,
+            shared={} if parent is None else parent.shared,
             is_recording=span.is_recording(),
             run=current_run.get() if operation == names.INVOKE_AGENT else None,
         )

@@ -49,13 +49,14 @@ class Received:
 
 @attrs.frozen
 class Point:
-    """A data point of a metric."""
+    """A data point of a metric; its exemplars are pairs of a trace id and a span id."""
 
     attributes: dict[str, Any]
     count: int
     sum: float
     unit: str
     schema_url: str
+    exemplars: list[tuple[str, str]]
 
 
 class Receiver:
@@ -203,6 +204,7 @@ def _points_of(request: ExportMetricsServiceRequest) -> dict[str, list[Point]]:
                         point.sum if metric.HasField("histogram") else point.as_int,
                         metric.unit,
                         scope.schema_url,
+                        [(one.trace_id.hex(), one.span_id.hex()) for one in point.exemplars],
                     )
                     for point in data.data_points
                 ]

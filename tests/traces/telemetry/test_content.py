@@ -96,12 +96,14 @@ async def test_content_has_the_shape_of_the_conventions(
     assert (call["type"], call["name"], call["arguments"]) == ("tool_call", "find_order", {"customer": "Ann"})
     assert (result["type"], result["id"]) == ("tool_call_response", call["id"])
     answer = [{"type": "text", "content": "Ann, your blue shoes are on their way."}]
-    assert second.json(names.OUTPUT_MESSAGES) == [{"role": "assistant", "parts": answer}]
+    said = {"role": "assistant", "parts": answer, "finish_reason": "stop"}
+    assert first.json(names.OUTPUT_MESSAGES)[0]["finish_reason"] == "tool_call"
+    assert second.json(names.OUTPUT_MESSAGES) == [said]
     tool, run = receiver.one("execute_tool find_order"), receiver.one("invoke_agent support")
     assert tool.json(names.TOOL_ARGUMENTS) == {"customer": "Ann"}
     assert tool.json(names.TOOL_RESULT) == "Order of Ann: blue shoes."
     assert run.json(names.INPUT_MESSAGES) == [asked]
-    assert run.json(names.OUTPUT_MESSAGES) == [{"role": "assistant", "parts": answer}]
+    assert run.json(names.OUTPUT_MESSAGES) == [said]
 
 
 async def test_chat_completions_send_the_same_messages(
@@ -116,7 +118,8 @@ async def test_chat_completions_send_the_same_messages(
     first, second = receiver.named("chat offline-model")
     assert first.json(names.SYSTEM_INSTRUCTIONS) == [{"type": "text", "content": "Help."}]
     assert first.json(names.INPUT_MESSAGES)[0]["role"] == "user"
-    assert first.json(names.OUTPUT_MESSAGES)[0]["parts"][-1]["name"] == "find_order"
+    (called,) = first.json(names.OUTPUT_MESSAGES)
+    assert (called["parts"][-1]["name"], called["finish_reason"]) == ("find_order", "tool_call")
     assert second.json(names.INPUT_MESSAGES)[-1]["parts"][0]["type"] == "tool_call_response"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,19 @@ from kantan_agents import (
     RUBRIC,
     Agent,
     AgentDefinition,
+    Middleware,
     OtelExporter,
     Prompt,
+    ToolCall,
+    ToolNext,
     TraceStore,
     judge_agent,
     record_traces,
+    redact_texts,
     task_tool,
 )
+from kantan_agents.errors import InvalidOptionError
+from kantan_agents.lab.replay.run_again import RecordedSession
 from kantan_agents.testing import Reply, ScriptedToolCall
 from kantan_agents.traces.telemetry import conventions as names
 from tests.traces.telemetry.receiver import Receiver
@@ -251,6 +258,64 @@ async def test_a_failed_tool_ends_the_run_with_an_error_and_no_text_of_it(sent: 
     assert not any("disk 7" in repr(span) for span in receiver.spans), "the message of an error is content"
 
 
+class Picky(ValueError):
+    """An exception of a tool's own."""
+
+
+@function_tool
+def picky() -> str:
+    """Fail, and let the SDK answer the model."""
+    raise Picky("customer Ann")
+
+
+class Answers(Middleware):
+    """Answers the model instead of a tool that has failed."""
+
+    async def tool_call(self, call: ToolCall, call_next: ToolNext) -> Any:
+        try:
+            return await call_next(call)
+        except Picky:
+            return "Not now."
+
+
+@pytest.mark.parametrize("middleware", [[], [Answers()]], ids=["answered by the SDK", "by a middleware"])
+async def test_a_tool_that_fails_while_its_run_goes_on_has_the_type_of_its_error(
+    sent: Sent, support: Make, middleware: list[Any]
+) -> None:
+    await support(call("picky"), "Sorry.", tools=[picky], middleware=middleware).run_async("Go")
+    receiver = sent()
+    tool = receiver.one("execute_tool picky")
+    assert (tool.status, tool.attributes[names.ERROR_TYPE]) == ("error", "Picky")
+    assert "Ann" not in repr(receiver.spans)
+    (metric,) = receiver.points(names.TOOL_DURATION)
+    assert metric.attributes[names.ERROR_TYPE] == "Picky"
+    assert receiver.one("invoke_agent support").status == "unset"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "kind"),
+    [(picky, {}, "Picky"), (broken, {}, "OSError"), (find_order, {"number": "x"}, "ModelBehaviorError")],
+    ids=["answered", "raised", "wrong arguments"],
+)
+async def test_a_tool_of_a_plain_agent_has_the_type_of_its_error(
+    sent: Sent, offline: Callable[..., Any], tool: Any, arguments: dict[str, Any], kind: str
+) -> None:
+    model = agents.OpenAIResponsesModel("offline-model", offline(call(tool.name, **arguments), "Ok.").client)
+    with suppress(agents.UserError):
+        await Runner.run(agents.Agent(name="plain", model=model, tools=[tool]), "Hi")
+    assert sent().one(f"execute_tool {tool.name}").attributes[names.ERROR_TYPE] == kind
+
+
+async def test_an_error_of_this_library_in_a_tool_is_its_code(sent: Sent, support: Make) -> None:
+    @function_tool
+    def careful() -> str:
+        """Fail."""
+        raise InvalidOptionError(option="x", reason="must be y")
+
+    await support(call("careful"), "Sorry.", tools=[careful]).run_async("Go")
+    assert sent().one("execute_tool careful").attributes[names.ERROR_TYPE] == "E75"
+
+
 async def test_a_failed_model_call_is_an_error(sent: Sent, support: Make) -> None:
     with pytest.raises(Exception, match="400"):
         await support(Reply("no", status=400)).run_async("Go")
@@ -311,6 +376,100 @@ async def test_runs_in_a_trace_of_the_user_are_below_one_workflow(sent: Sent, su
     assert receiver.one("invoke_workflow Order").attributes[names.CONVERSATION_ID] == "chat-1"
 
 
+def session_of(conversation: str) -> RecordedSession:
+    session = RecordedSession([])
+    session.session_id, session.groups_traces = conversation, True
+    return session
+
+
+def grouped(receiver: Receiver) -> set[tuple[Any, ...]]:
+    """The conversation, session and user of all spans."""
+    keys = (names.CONVERSATION_ID, names.SESSION_ID, names.USER_ID)
+    return {tuple(span.attributes.get(key) for key in keys) for span in receiver.spans}
+
+
+@pytest.mark.parametrize(
+    ("session", "group"), [("chat-1", None), (None, "chat-1"), ("other", "chat-1")], ids=str
+)
+async def test_all_spans_of_a_run_have_its_conversation(
+    sent: Sent, support: Make, session: str | None, group: str | None
+) -> None:
+    agent = support(call("find_order", number=7), "Ok.", tools=[find_order])
+    options = {} if session is None else {"session": session_of(session)}
+    await agent.run_async("Where?", run_config=agents.RunConfig(group_id=group), **options)
+    assert grouped(sent()) == {("chat-1", "chat-1", None)}
+
+
+async def test_a_conversation_that_openai_stores_is_that_of_the_run(sent: Sent, support: Make) -> None:
+    await support("Hello.").run_async("Hi", conversation_id="conv_7")
+    assert grouped(sent()) == {("conv_7", "conv_7", None)}
+
+
+class Unborn(RecordedSession):
+    """A session that has no id yet, as one that OpenAI keeps."""
+
+    @property
+    def session_id(self) -> str:
+        raise ValueError("no id yet")
+
+
+@pytest.mark.parametrize("session", [RecordedSession([]), Unborn([])], ids=["of a replay", "without an id"])
+async def test_a_session_without_a_conversation_groups_nothing(
+    sent: Sent, support: Make, session: RecordedSession
+) -> None:
+    session.groups_traces = isinstance(session, Unborn)
+    await support("Hello.").run_async("Hi", session=session)
+    assert grouped(sent()) == {(None, None, None)}
+
+
+async def test_a_delegated_run_is_of_the_conversation_around_it(
+    sent: Sent, offline: Callable[..., Any]
+) -> None:
+    model = offline(call("ask"), "Found.", "Done.")
+
+    @function_tool
+    async def ask() -> str:
+        """Ask a helper that has a session of its own."""
+        helper = Agent("helper", "Look.", model=model)
+        return str(await helper.run_async("look", session=session_of("its-own")))
+
+    boss = Agent("boss", "Lead.", model=model, tools=[ask])
+    await boss.run_async("Go", session=session_of("chat-1"))
+    assert grouped(sent()) == {("chat-1", "chat-1", None)}
+
+
+async def test_runs_in_an_open_trace_without_a_group_have_conversations_of_their_own(
+    sent: Sent, support: Make
+) -> None:
+    with agents.trace("Day"):
+        await support("One.").run_async("Hi", session=session_of("chat-1"))
+        await support("Two.", name="second").run_async("Hi")
+    receiver = sent()
+    assert receiver.one("invoke_agent support").attributes[names.SESSION_ID] == "chat-1"
+    assert grouped(receiver) == {("chat-1", "chat-1", None), (None, None, None)}
+
+
+@pytest.mark.parametrize(("user", "sent_user"), [("ann", "ann"), (7, "7"), (None, None), (["a"], None)])
+async def test_the_user_of_a_run_is_sent_if_its_key_is_given(
+    export: Callable[..., OtelExporter], receiver: Receiver, support: Make, user: Any, sent_user: str | None
+) -> None:
+    exporter = export(user_key="customer")
+    await support("Hello.", metadata={"customer": user}).run_async("Hi")
+    assert exporter.force_flush(30)
+    assert grouped(receiver) == {(None, None, sent_user)}
+
+
+async def test_redact_decides_which_conversation_and_user_are_sent(
+    export: Callable[..., OtelExporter], receiver: Receiver, support: Make
+) -> None:
+    exporter = export(user_key="customer", redact=redact_texts(lambda text: text.replace("ann", "x")))
+    agent = support("Hello.", metadata={"customer": "ann"})
+    await agent.run_async("Hi", session=session_of("chat of ann"))
+    assert exporter.force_flush(30)
+    assert grouped(receiver) == {("chat of x", "chat of x", "x")}
+    assert "ann" not in repr(receiver.spans)
+
+
 async def test_a_plain_agent_of_the_sdk_is_sent_too(sent: Sent, offline: Callable[..., Any]) -> None:
     client = offline(call("find_order", number=7), "Ok.").client
     model = agents.OpenAIResponsesModel("offline-model", client)
@@ -362,6 +521,21 @@ async def test_metrics_count_tokens_and_seconds(sent: Sent, support: Make) -> No
     assert (tools.count, tools.attributes[names.TOOL_NAME]) == (1, "find_order")
     (runs,) = receiver.points(names.AGENT_DURATION)
     assert (runs.count, runs.attributes[names.AGENT_NAME]) == (1, "support")
+
+
+async def test_exemplars_lead_from_a_metric_to_a_span(sent: Sent, support: Make) -> None:
+    await support(call("find_order", number=7), "Ok.", tools=[find_order]).run_async("Where?")
+    receiver = sent()
+    for metric, name in (
+        (names.INFERENCE_DURATION, "chat offline-model"),
+        (names.INPUT_TOKEN_SUM, "chat offline-model"),
+        (names.OUTPUT_TOKENS_OF_CALL, "chat offline-model"),
+        (names.TOOL_DURATION, "execute_tool find_order"),
+        (names.AGENT_DURATION, "invoke_agent support"),
+    ):
+        (point,) = receiver.points(metric)
+        assert point.exemplars
+        assert set(point.exemplars) <= {(span.trace_id, span.span_id) for span in receiver.named(name)}
 
 
 async def test_metrics_tell_failures_apart(sent: Sent, support: Make) -> None:

@@ -20,9 +20,10 @@ from agents import trace as sdk_trace
 
 from kantan_agents import OtelExporter, record_traces
 from kantan_agents.errors import InvalidOptionError, TelemetrySettingError
+from kantan_agents.traces.telemetry import OtelStats
 from kantan_agents.traces.telemetry import conventions as names
 from tests.programs import Preloaded
-from tests.traces.telemetry.ending import FLUSH
+from tests.traces.telemetry.ending import FLUSH, end_exporters
 from tests.traces.telemetry.receiver import Receiver
 
 Export = Callable[..., OtelExporter]
@@ -199,7 +200,7 @@ def test_a_process_ends_when_nobody_listens(program: Any, nobody: str) -> None:
     )
     status, out, err = ended(done)
     assert status == 0
-    assert "failed=2" in out
+    assert "queued=2" in out
     assert "E132" in err
 
 
@@ -236,6 +237,82 @@ def test_what_a_collector_refuses_is_counted_and_logged_once(
     assert exporter.force_flush(FLUSH)
     assert exporter.stats().sent == 2
     assert workflows(receiver) == ["b"]
+
+
+def lost(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """What was logged of lost spans."""
+    return [record.reason for record in caplog.records if getattr(record, "code", None) == "E132"]
+
+
+@pytest.fixture
+def away(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> Receiver:
+    """A collector that asks for another try."""
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "0.2")  # no other try by the exporter of OpenTelemetry
+    receiver.status = 503
+    return receiver
+
+
+def test_nothing_is_lost_while_the_collector_is_away_and_the_queue_is_not_full(
+    away: Receiver, export: Export, caplog: pytest.LogCaptureFixture
+) -> None:
+    exporter = export()
+    for _ in range(3):
+        spans("a")
+        exporter._later.do_now()
+        assert exporter.force_flush(FLUSH) is False
+    assert exporter.stats() == OtelStats(queued=6)
+    away.status = 200
+    spans("b")
+    assert exporter.force_flush(FLUSH)
+    assert exporter.stats() == OtelStats(sent=8)
+    assert workflows(away) == ["a", "a", "a", "b"]
+    assert lost(caplog) == ["the collector answers 503; they wait for it"]
+
+
+def test_what_is_lost_while_the_collector_is_away_is_counted_and_said(
+    away: Receiver, export: Export, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("OTEL_BSP_MAX_QUEUE_SIZE", "10")
+    monkeypatch.setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "10")
+    exporter = export()
+    spans("first")
+    assert exporter.force_flush(FLUSH) is False
+    spans(*["more"] * 25)
+    exporter._later.do_now()
+    assert exporter.stats() == OtelStats(dropped=40, queued=12)
+    away.status = 200
+    assert exporter.force_flush(FLUSH)
+    assert exporter.stats() == OtelStats(sent=12, dropped=40)
+    assert lost(caplog) == [
+        "the collector answers 503; they wait for it",
+        "more than 10 wait (OTEL_BSP_MAX_QUEUE_SIZE)",
+        "40 were dropped while the collector was away",
+    ]
+
+
+def test_what_waits_at_the_end_is_said(program: Any, nobody: str) -> None:
+    done = program(
+        "import logging; logging.basicConfig(level=logging.WARNING)\n"
+        "exporter = OtelExporter(); set_trace_processors([exporter]); span('a')\n"
+        "assert not exporter.force_flush(60)",
+        OTEL_EXPORTER_OTLP_ENDPOINT=nobody,
+        OTEL_EXPORTER_OTLP_TIMEOUT="0.2",
+    )
+    status, _, err = ended(done)
+    assert status == 0
+    assert "2 lost so far: 2 still wait at the end of the process" in err
+
+
+def test_an_exporter_that_is_gone_gives_up_a_collector_that_is_away(
+    away: Receiver, export: Export, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = set(threading.enumerate())
+    exporter = export()
+    spans("a")
+    assert exporter.force_flush(FLUSH) is False
+    end_exporters(before)
+    assert exporter.stats() == OtelStats(failed=2)
+    assert lost(caplog)[-1] == "the collector answers 503"
 
 
 def test_what_does_not_fit_into_the_queue_is_dropped_counted_and_logged(
@@ -374,6 +451,8 @@ def test_a_disabled_sdk_sends_nothing(
         {"tracer_provider": 7},
         {"meter_provider": "x"},
         {"flush_on_sigterm": 1},
+        {"user_key": ""},
+        {"user_key": 7},
     ],
     ids=str,
 )
