@@ -16,7 +16,8 @@ from kantan_agents.core.pipeline import Run, current_run
 from kantan_agents.durable.execution import current_execution
 from kantan_agents.durable.storage.events import Events
 from kantan_agents.support.log import get_logger
-from kantan_agents.support.secrets import mask
+from kantan_agents.support.secrets import mask, may_contain_secret
+from kantan_agents.traces.recorder.masking import mask_data
 
 _INTERVAL = 0.05
 _MOST_WAITING = 50_000
@@ -144,7 +145,7 @@ class EventKeeper:
             if identity in reel.known or _is_known_delta(event, reel):
                 continue
             reel.last += 1
-            rows.append((reel.last, identity, mask(event.to_json())))
+            rows.append((reel.last, identity, _masked(event.to_json())))
         try:
             self._events.add(root, rows)
         except BaseException:
@@ -154,6 +155,11 @@ class EventKeeper:
         with self._lock:
             if reel.is_over and not reel.waiting:
                 self._reels.pop(root, None)
+
+
+def _masked(body: str) -> str:
+    """Return the JSON of an event with its secrets masked; masked as one text, it might not stay JSON."""
+    return json.dumps(mask_data(json.loads(body), mask)) if may_contain_secret(body) else body
 
 
 def _redacted(event: Any, run: Run) -> Any:

@@ -157,7 +157,7 @@ def test_zsh_completes_and_runs_nothing_that_a_file_says(
 
 
 def read_until(master: int, expected: bytes) -> None:
-    read, end = b"", time.monotonic() + 30
+    read, end = b"", time.monotonic() + 120
     while expected not in read:
         ready = select.select([master], [], [], max(end - time.monotonic(), 0))[0]
         assert ready, f"never shown: {expected!r}\n{read!r}"

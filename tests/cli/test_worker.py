@@ -38,7 +38,7 @@ def _line_with(program: Program, text: str) -> str:
 
 
 def _wait_for_effect(shop: Shop, effect: str) -> None:
-    end = time.monotonic() + 60
+    end = time.monotonic() + 120
     while effect not in shop.effects:
         assert time.monotonic() < end, shop.effects
         time.sleep(0.02)

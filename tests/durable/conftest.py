@@ -43,7 +43,7 @@ async def go_on(runs):
     for run in await runs.list_runs(limit=1000):
         shown = {"run_id": run.run_id}
         try:
-            outcome = await runs.result(run.run_id, timeout=30)
+            outcome = await runs.result(run.run_id, timeout=120)
             shown |= {"output": outcome.output, "context": outcome.context, "waiting": outcome.waiting}
         except Exception as error:
             shown |= {"error": str(error)}

@@ -48,7 +48,7 @@ def serve():
 
     def post():
         try:
-            urllib.request.urlopen(urllib.request.Request(url, method="POST"), timeout=30)
+            urllib.request.urlopen(urllib.request.Request(url, method="POST"), timeout=120)
         except Exception as error:
             effect(type(error).__name__)
 

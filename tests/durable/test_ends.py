@@ -128,7 +128,7 @@ async def test_a_run_can_be_cancelled_from_elsewhere_and_resumed(database: str) 
                 await task
             await other.resume(run_id)
             await other.stop()
-            assert (await runs.result(run_id, timeout=20)).output == "Done."
+            assert (await runs.result(run_id, timeout=120)).output == "Done."
             with pytest.raises(RunMovedError, match="finished already"):
                 await runs.cancel(run_id)
             with pytest.raises(DurableRunNotFoundError):
@@ -173,7 +173,7 @@ async def test_stopping_leaves_a_run_to_the_next_start(database: str) -> None:
             await task
         async with DurableRuns(database, agents=[agent], look_interval=0.05) as again:
             run_id = (await again.list_runs())[0].run_id
-            assert (await again.result(run_id, timeout=20)).output == "Done."
+            assert (await again.result(run_id, timeout=120)).output == "Done."
     assert calls == 2
 
 
@@ -223,8 +223,8 @@ async def test_a_queued_run_survives_a_tool_that_exits_and_so_do_the_next_ones(d
         async with DurableRuns(database, agents=[agent], queues=["q"], look_interval=0.05) as runs:
             for _ in range(2):
                 with pytest.raises(DurableRunFailedError, match=r"sys\.exit\(3\)"):
-                    await runs.result(await agent.enqueue("Go.", queue="q"), timeout=20)
-            outcome = await runs.result(await agent.enqueue("Go.", queue="q"), timeout=20)
+                    await runs.result(await agent.enqueue("Go.", queue="q"), timeout=120)
+            outcome = await runs.result(await agent.enqueue("Go.", queue="q"), timeout=120)
             assert outcome.output == "Fine."
 
 

@@ -70,7 +70,7 @@ async def test_a_reader_of_a_killed_run_misses_nothing(scene: Scene, when: str) 
 
 async def test_events_hold_no_keys(scene: Scene) -> None:
     secret = "sk-proj-" + "a1b2" * 10
-    with OfflineServer([f"The key is {secret}."]) as server:
+    with OfflineServer([f"The key is {secret}. The option is --password="]) as server:
         code = (
             'agent = Agent("a", "Help.", model="gpt-6.1-terra", middleware=[Durable()])\n'
             'OPTIONS = {"keep_events": True}\n'
@@ -81,5 +81,7 @@ async def test_events_hold_no_keys(scene: Scene) -> None:
     runs = DurableRuns(scene.database)
 
     run = (await runs.list_runs())[0]
-    assert secret not in str(await _read(runs, run.run_id))
+    events = await _read(runs, run.run_id)
+    assert secret not in str(events)
+    assert "The option is --password=" in str(events)
     await runs.stop()

@@ -86,7 +86,7 @@ def test_a_run_that_is_cancelled_while_it_waits_can_wait_again(any_url: str) -> 
         with pytest.raises(RunMovedError, match="it is waiting; only"):
             await runs.resume(run.run_id)
         await runs.approve(run.run_id, by="aiko")
-        assert (await runs.result(run.run_id, timeout=30)).output == "Done."
+        assert (await runs.result(run.run_id, timeout=120)).output == "Done."
 
     _made(any_url, use)
 
@@ -206,6 +206,6 @@ def test_a_run_that_is_cancelled_while_its_last_answer_is_read_stays_cancelled(a
         await _until(lambda: runs.list_runs(status="cancelled"))
         assert [one.run_id for one in await runs.list_runs(status="cancelled")] == queued
         await runs.resume(queued[0])
-        assert (await runs.result(run.run_id, timeout=30)).output == "Done."
+        assert (await runs.result(run.run_id, timeout=120)).output == "Done."
 
     _made(any_url, use)

@@ -183,7 +183,7 @@ async def _resumed(
     agents = [case.build(case) for case in cases.values()]
     async with DurableRuns(database, agents=agents, look_interval=LOOK_INTERVAL) as runs:
         await runs.resume(run_ids[0])
-        outcomes = [(await runs.result(run_id, timeout=20)).output for run_id in run_ids]
+        outcomes = [(await runs.result(run_id, timeout=120)).output for run_id in run_ids]
         assert [(await runs.get(run_id)).error for run_id in run_ids] == [None, None]
     return outcomes
 
@@ -241,7 +241,7 @@ async def _put_and_made(database: str, stored: dict[str, Any], agent: Agent[Any]
     await asyncio.to_thread(put)
     async with DurableRuns(database, agents=[agent], look_interval=LOOK_INTERVAL) as runs:
         await runs.enqueue(Job(stored["run_id"], json.dumps(stored["stored"]), resumed_queue(agent.name)))
-        return await runs.result(stored["run_id"], timeout=20)
+        return await runs.result(stored["run_id"], timeout=120)
 
 
 def test_what_is_stored_now_is_still_version_1() -> None:

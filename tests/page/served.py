@@ -29,7 +29,7 @@ def served(app: ASGIApp) -> Iterator[str]:
         server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off", ws="none"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 120
         while not server.started and time.monotonic() < deadline:
             time.sleep(0.01)
         assert server.started

@@ -285,6 +285,8 @@ HARMLESS = [
     '{"required": ["username", "password"], "properties": {"token": {"type": "string"}}}',
     '{"type": "object", "api_key": null, "password": ""}',
     '{"input_tokens": 74, "output_tokens": 9, "total_tokens": 83, "max_tokens": 4096}',
+    '{"kind": "api_key", "number-1": true, "other": ["password"], "step-2" : null}',
+    "{True: 'api_key', 'step 2': [], 'kind': 'authorization', \n '2 steps': None}",
     '{"next_token": "page2", "token_type": "bearer", "token_count": 12}',
     "trace_01a204c53fe378078fbc27fa1e39a713 span_0123456789abcdef01234567",
     "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",

@@ -38,6 +38,6 @@ def processes_with(mark: str) -> list[str]:
 
 async def until(condition: Callable[[], object]) -> None:
     """Wait until something holds."""
-    with anyio.fail_after(20):
+    with anyio.fail_after(120):
         while not condition():  # noqa: ASYNC110 - a process makes it true
             await anyio.sleep(0.01)

@@ -5,10 +5,12 @@ A hook runs in a process group of its own, outside of the sandbox.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
 import signal
+import sys
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -228,11 +230,13 @@ async def run_hook(hook: Hook, given: bytes, cwd: str, env: Mapping[str, str]) -
             process: Any = await anyio.open_process(command, cwd=cwd, env=env, start_new_session=True)
     except (OSError, ValueError) as error:
         return HookOutcome(hook, fault=f"it cannot be started: {error}")
+    _ignore_broken_input(process)
     written = {process.stdout: b"", process.stderr: b""}
     flood = anyio.CancelScope()
 
     async def send() -> None:
-        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # it need not read
+        # It need not read. Before 4.12, anyio raises the error of the pipe itself.
+        with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
             await process.stdin.send(given)
             await process.stdin.aclose()
 
@@ -264,6 +268,12 @@ async def run_hook(hook: Hook, given: bytes, cwd: str, env: Mapping[str, str]) -
     return _outcome(
         hook, process.returncode, *(text.decode("utf-8", "replace").strip() for text in written.values())
     )
+
+
+def _ignore_broken_input(process: Any) -> None:
+    """Ask how the input of a process has ended: Python 3.10 logs an error if nobody does."""
+    if sys.version_info < (3, 11):
+        process._process._protocol._stdin_closed.add_done_callback(asyncio.Future.exception)
 
 
 def _outcome(hook: Hook, code: int, stdout: str, stderr: str) -> HookOutcome:

@@ -18,6 +18,8 @@ from kantan_agents.support.secrets import mask
 from kantan_agents.traces.capture import RunRecord, ToolCallRecord
 from kantan_agents.traces.capture.calls import JSONValue
 from kantan_agents.traces.capture.canonical import decode
+from kantan_agents.traces.recorder.masking import mask_data
+from kantan_agents.traces.recorder.plain_json import encode_anything
 
 _INVALID: Final = "[kantan-agents][E40]"
 RatedStatus = Literal["recorded", "same", "wording", "changed", "diverged", "failed", "not run"]
@@ -127,14 +129,8 @@ def feedback_of(rated: Rated, perfect: float) -> tuple[str, ...]:
 
 
 def masked(value: Any) -> Any:
-    """Return a copy of JSON data with the secrets in its texts masked."""
-    if isinstance(value, str):
-        return mask(value)
-    if isinstance(value, Mapping):
-        return {mask(str(key)): masked(inner) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [masked(inner) for inner in value]
-    return value
+    """Return data as JSON data in which secrets are masked, by their form and by their names."""
+    return mask_data(decode(encode_anything(value)), mask)
 
 
 def recorded_run(source: RecordedSource) -> tuple[Rated, tuple[ToolUse, ...]]:

@@ -52,6 +52,9 @@ _BARE = re.compile(r"[!-~]*")
 _STOP = re.compile(r"[\"'`<>(){}\[\]\\|&]|[;,](?=\s|\Z|[\"'])|;(?=[A-Za-z ]{1,40}=)")
 # What follows the quote that ends a text such as "Password: ", rather than beginning a value.
 _AFTER_TEXT = re.compile(r"\s*(?:[,:]\s*\\*[\"']|,\s+[A-Za-z_]\w*\s*=|[)\]}]+(?:\s*\Z|[\s,;:\"'\\]))")
+# What follows a key. A name and a value in a list are followed by another item or by nothing.
+_AFTER_KEY = re.compile(rf"\\*[\"']{_SPACE}{{0,8}}:")
+_MAY_BE_KEY = re.compile(rf"\\*[\"']?{_SPACE}{{0,8}}\\*\Z")
 _OPTION = re.compile(r"(?:^|[\s\"'\[(,`]|\\[nrt])--?[A-Za-z0-9_.-]{0,64}\Z")
 _UNDECIDED = re.compile(r"(?:%3?|\*\*?|,\s{0,8}b?\\*|\\+)?\Z")
 _NUMBER = re.compile(r"-?[0-9.eE+-]+")
@@ -224,14 +227,14 @@ def _named(text: str, start: int, *, whole: bool) -> Iterator[Secret | int]:
         begin = between.end() if scheme is None else scheme.end()
         is_quoted = between["open"] is not None
         end = _end_of_quoted(text, begin, between["open"]) if is_quoted else ends.after(begin)
-        if not whole and (end is None or end >= len(text) - 1):
+        if not whole and (end is None or end >= len(text) - 1 or _MAY_BE_KEY.match(text, end)):
             yield name.start()
             return
         end = len(text) if end is None else end
         if not is_quoted and text[end : end + 1] in ("(", "["):
             continue  # the call of a function
-        if between["sign"] == "," and scheme is None and _DIGIT.search(text, begin, end) is None:
-            continue  # two names
+        if between["sign"] == "," and scheme is None and _are_names(text, begin, end):
+            continue
         if (
             is_quoted
             and between["quote"] is None
@@ -257,6 +260,11 @@ def _named(text: str, start: int, *, whole: bool) -> Iterator[Secret | int]:
             is_number = not is_quoted and between["quote"] is not None and _NUMBER.fullmatch(text, begin, end)
             yield Secret(begin, end, name.start(), between["quote"] if is_number else "")
             place = end
+
+
+def _are_names(text: str, begin: int, end: int) -> bool:
+    """Return whether two texts with a comma between them are two names, or a value and the next key."""
+    return _DIGIT.search(text, begin, end) is None or _AFTER_KEY.match(text, end) is not None
 
 
 def _without_stars(value: str) -> str:

@@ -52,7 +52,8 @@ async def _communicate(process: Process, task: bytes) -> bytes:
     stdin, stdout = process.stdin, process.stdout
     if stdin is None or stdout is None:
         raise OSError("the process has no pipes")
-    with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # its exit code says why
+    # Its exit code says why. Before 4.12, anyio raises the error of the pipe itself.
+    with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
         await stdin.send(task)
         await stdin.aclose()
     pieces = [piece async for piece in stdout]

@@ -42,6 +42,7 @@ _TEXT_ITEMS = {"message", "reasoning"}
 
 
 _PLAIN = frozenset({str, int, bool, float, type(None)})
+_TEXTS = frozenset({str, int, type(None)})
 
 # What an item takes beside its text: its objects, its id and its place in the queue.
 _ITEM_BYTES = 256
@@ -230,13 +231,24 @@ def _has_only_texts(exported: dict[str, Any], data: dict[str, Any]) -> bool:
     get = data.get
     kind = get("type")
     if kind == "custom":
-        inner = get("data") or ()
-        return "sdk_span_type" in inner and _TEXT_ONLY_CUSTOM_KEYS.issuperset(inner)
+        return _is_turn(get("data"))
     if kind == "function":
-        return get("mcp_data") is None and (get("input") is None or type(get("input")) is str)
+        return get("mcp_data") is None and _TEXTS.issuperset((type(get("input")), type(get("output"))))
     if kind == "generation":  # the final span of a run, with its input and answer
         return type(get("input")) is str and type(get("output")) is str and _has_no_model(data)
     return kind in _TEXT_ONLY_TYPES
+
+
+def _is_turn(data: Any) -> bool:
+    """Return whether the data is that of a turn or task, with integers only in its usage."""
+    if (
+        not isinstance(data, dict)
+        or "sdk_span_type" not in data
+        or not _TEXT_ONLY_CUSTOM_KEYS.issuperset(data)
+    ):
+        return False
+    usage = data.get("usage") or {}
+    return isinstance(usage, dict) and _TEXTS.issuperset(map(type, {**usage, **data, "usage": 0}.values()))
 
 
 def _has_no_model(data: dict[str, Any]) -> bool:
@@ -288,12 +300,12 @@ def searchable_text(value: Any) -> str | None:
     """Return an input or output as the text that is searched; None for None."""
     if value is None:
         return None
-    if type(value) is str:
-        return value
+    if isinstance(value, str):
+        return str.__str__(value)  # the plain text of a subclass, such as an enum's
     with suppress(Exception):  # NaN, half a surrogate pair, objects whose __str__ raises
         return encode_indented(value)
     try:
-        return str.__str__(_to_text(value))  # the plain text of a subclass, such as an enum's
+        return str.__str__(_to_text(value))
     except Exception:  # noqa: BLE001 - a __str__ that raises, also when kantan-llm calls it again
         return encode_anything(value)
 

@@ -5,7 +5,6 @@ A single value that cannot be encoded would lose the whole batch of spans that i
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from functools import lru_cache
@@ -14,6 +13,7 @@ from typing import Any, TypeAlias
 from kantan_agents.support.secrets import MASK, is_named_secret
 from kantan_agents.support.storable_text import whole_text
 from kantan_agents.traces.recorder.masking import mask_data, mask_text
+from kantan_agents.traces.recorder.plain_json import decode, encode, encode_anything
 
 AttributeValue: TypeAlias = "str | bool | int | float | list[str] | list[bool] | list[int] | list[float]"
 
@@ -70,10 +70,8 @@ def attributes_of(values: Mapping[str, Any], prefix: str = "") -> dict[str, Attr
 
 def json_text(value: Any) -> str:
     """Return data as JSON text with its secrets masked."""
-    return text_value(json.dumps(_masked("", value), ensure_ascii=False, default=str))
+    return whole_text(encode(_masked("", value)))
 
 
 def _masked(name: str, value: Any) -> Any:
-    if not isinstance(value, (dict, list)):
-        value = json.loads(json.dumps(value, default=str)) if value is not None else None
-    return mask_data(value, name=name)
+    return mask_data(decode(encode_anything(value)), name=name)

@@ -19,8 +19,8 @@ from typing_extensions import Self
 
 from tests.programs import Preloaded, Program
 
-PATIENCE = 60.0
-INTERRUPT_SECONDS = 8.0
+PATIENCE = 120.0
+INTERRUPT_SECONDS = 20.0
 SCRIPT = Path(__file__).with_name("on_terminal.py")
 HISTORY = 1000
 

@@ -37,7 +37,7 @@ def began(command: str) -> ScriptedToolCall:
 
 
 def wait_for_processes(mark: str, *, are_there: bool = True) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 120
     while bool(processes_with(mark)) != are_there:
         assert time.monotonic() < end
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import json
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +71,23 @@ async def test_values_come_on_standard_input_only(tmp_path: Path) -> None:
 async def test_it_need_not_read_what_it_gets() -> None:
     assert (await run("exit 2", b"x" * 3_000_000)).objection == "it gave no reason"
     assert (await run("exec 0<&-; sleep 0.05; echo read nothing", b"x" * 3_000_000)).stdout == "read nothing"
+
+
+async def test_one_that_ends_just_before_it_is_sent_anything_leaves_no_error_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The loop of anyio's tests raises what is reported to it when the garbage is collected."""
+    write = asyncio.StreamWriter.write
+
+    def late(self: asyncio.StreamWriter, data: bytes) -> None:
+        with suppress(ChildProcessError):  # its exit is known already
+            os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+        write(self, data)
+
+    monkeypatch.setattr(asyncio.StreamWriter, "write", late)
+    assert (await run("exit 2")).objection == "it gave no reason"
+    await anyio.lowlevel.checkpoint()
+    gc.collect()
 
 
 async def test_a_folder_that_is_gone_is_a_fault(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from kantan_agents.lab import Candidate
 from kantan_agents.lab.improve.folder import default_folder
 from kantan_agents.lab.improve.limits import CandidateLimits
 from kantan_agents.lab.improve.lineage import draw_lineage
+from kantan_agents.lab.improve.rated import masked
 from kantan_agents.lab.improve.results import rollout_code, rollout_command
 from kantan_agents.lab.improve.target import next_version
 from tests.lab.improve.shops import OLD, REFLECTS, last_text, scripted, shop
@@ -131,6 +132,11 @@ def test_secrets_stay_masked_everywhere(tmp_path: Path) -> None:
     assert not [one for one in questions if secret in one]
     for file in found.folder.iterdir():
         assert secret not in file.read_text(), file.name
+
+
+def test_values_are_masked_by_their_names_too() -> None:
+    data = {"password": "hunter2", 1: ("authorization", "Basic x9"), "note": "the password"}
+    assert masked(data) == {"password": "***", "1": ["authorization", "***"], "note": "the password"}
 
 
 def test_what_a_recorder_redacts_is_in_no_file_and_in_no_trace(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def files_of(root: Path, *names: str) -> None:
 async def end_of(output: FunctionTool, begun: str) -> str:
     """Wait for the end of a command in the background, and return what ``BashOutput`` says of it."""
     shell = begun.split("background as ")[1].partition(",")[0]
-    with anyio.fail_after(20):
+    with anyio.fail_after(120):
         while "Running." in (said := await call(output, bash_id=shell)):  # noqa: ASYNC110 - it reads what is new
             await anyio.sleep(0.01)
     return said
@@ -136,7 +136,7 @@ async def test_a_command_that_has_made_a_protected_file_is_ended_also_in_the_bac
     shell = begun.split("background as ")[1].partition(",")[0]
     await until((root / ".mcp.json.set-aside").exists)
     said = ""
-    with anyio.fail_after(20):
+    with anyio.fail_after(120):
         while "protected file" not in said:
             await anyio.sleep(0.01)
             said = await call(output, bash_id=shell)

@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[3]
 Writer = Callable[..., Program]
 
 
-def until(condition: Callable[[], bool], seconds: float = 30) -> bool:
+def until(condition: Callable[[], bool], seconds: float = 120) -> bool:
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:

@@ -31,7 +31,7 @@ with shared_server(Path({str(tmp_path)!r})) as url:
     ended = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     assert ended.returncode == -signal.SIGKILL, ended.stderr
     data = Path(ended.stdout.strip())
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while data.parent.exists() and time.monotonic() < deadline:
         os.sched_yield()
     assert not data.parent.exists()

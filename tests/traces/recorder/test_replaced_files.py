@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import sqlite3
+import threading
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -20,6 +21,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 
 from kantan_agents import SQLiteRecorder, TraceStore
 from kantan_agents.traces.recorder import database
+from kantan_agents.traces.recorder.batches import BatchWriter
 from tests.sizes import size
 from tests.traces.recorder.database_file import DatabaseFile
 from tests.traces.recorder.processes import SECONDS, Start, wait_until
@@ -107,13 +109,17 @@ def test_after_any_change_of_the_files_a_read_sees_no_foreign_rows_and_new_spans
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_spans_in_hand_when_the_files_change_are_written_to_the_new_ones(
-    recorder_at: RecorderAt, file: DatabaseFile, change: Change
+    recorder_at: RecorderAt, file: DatabaseFile, monkeypatch: pytest.MonkeyPatch, change: Change
 ) -> None:
-    recorder = recorder_at(file.path, flush_interval=30.0)
+    recorder = recorder_at(file.path)
     assert recorder.force_flush(SECONDS)
+    changed, batches = threading.Event(), recorder._writer.batches
+    # Until then, whatever the interval is: a writer that was busy takes at once what has come meanwhile.
+    monkeypatch.setattr(batches, "write", lambda: changed.wait(SECONDS) and BatchWriter.write(batches))
     record_trace("in hand")
     change(file.path)
     record_trace("after")
+    changed.set()
     recorder.shutdown(SECONDS)
     assert file.names() == ["in hand", "after"]
     assert file.is_sound()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from agents import custom_span, function_span, generation_span, set_trace_processors
 from agents import trace as sdk_trace
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from opentelemetry import trace
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
@@ -25,13 +25,13 @@ from kantan_agents.traces.ids import new_run_id, trace_id_of
 from kantan_agents.traces.telemetry import conventions as names
 from kantan_agents.traces.telemetry.content import input_messages, messages_of, output_messages
 from kantan_agents.traces.telemetry.own_ids import OwnIds
-from kantan_agents.traces.telemetry.values import attribute_value, attributes_of
+from kantan_agents.traces.telemetry.values import attribute_value, attributes_of, json_text
 
 # Text with everything that JSON and UTF-8 are asked about: controls, surrogates, emoji.
 TEXT = st.text(st.characters(), max_size=20)
 DATA = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**80), 2**80) | st.floats() | TEXT,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT | st.integers(), inner, max_size=4),
     max_leaves=12,
 )
 
@@ -176,6 +176,13 @@ def test_any_value_is_a_value_of_an_attribute(value: Any) -> None:
         assert len({type(one) for one in found}) == 1
     if isinstance(value, (bool, str)) and not may_contain_secret(str(value)) and str(value).isascii():
         assert found == value
+
+
+@example({True: "api_key", "step 2": ("password", None)})
+@example({"The option is --password=": True, "text": 'password: "'})
+@given(value=DATA)
+def test_data_is_sent_as_json(value: Any) -> None:
+    json.loads(json_text(value))
 
 
 @given(values=st.dictionaries(TEXT, DATA, max_size=5))
