@@ -22,6 +22,7 @@ from kantan_agents.lab.evaluation.evaluators.judge_runs import shown_to_judge
 from kantan_agents.lab.evaluation.evaluators.versions import version_of_options
 from kantan_agents.lab.evaluation.finished_case import FinishedCase
 from kantan_agents.lab.evaluation.scores import Score
+from kantan_agents.lab.judges.answer_limit import limited
 from kantan_agents.lab.replay.run_again import RecordedSession
 from kantan_agents.models.structured import json_data
 from kantan_agents.support.arguments import checked_int, checked_text, shown
@@ -167,7 +168,7 @@ class _Talk(Middleware):
     def __init__(self, agent: Agent[Any], user: SimulatedUser) -> None:
         self._agent = agent
         self._user = user
-        self._person = user.agent()
+        self._person = limited(user.agent())
 
     def trace_metadata(self, run: Run) -> Mapping[str, Any]:  # noqa: ARG002 - of the base class
         prompt = self._user.prompt
