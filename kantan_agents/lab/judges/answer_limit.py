@@ -17,7 +17,7 @@ from kantan_agents.models.structured.requests.refusals import REFUSALS, describe
 from kantan_agents.support.log import get_logger
 
 MOST_TOKENS: Final = 4_096
-"""The most tokens of an answer, with its reasoning, where the settings say nothing. Most models can write it."""
+"""The most tokens of an answer, with its reasoning, where the settings set none. Most models can write it."""
 
 _LIMITS: Final = (
     "max_tokens",
