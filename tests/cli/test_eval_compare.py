@@ -196,7 +196,10 @@ def test_a_metric_without_any_score_meets_every_condition(kantan_agents: Invoke,
     assert kantan_agents(*more).code == 0
     outcome = kantan_agents(*evaluated.read("compare", "v1", "v2", "--fail-if", "worse:broken"))
     assert outcome.code == 1
-    assert "failed worse:broken: nothing was checked: broken: cannot tell, no case has a score on both sides" in outcome.stderr
+    assert (
+        "failed worse:broken: nothing was checked: broken: cannot tell, no case has a score on both sides"
+        in outcome.stderr
+    )
 
 
 def test_variants_of_two_evaluations_are_compared_on_the_cases_of_both(

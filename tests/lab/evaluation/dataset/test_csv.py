@@ -82,7 +82,7 @@ def test_a_file_is_read_as_spreadsheets_and_other_tools_write_it(tmp_path: Path,
 
 BAD: dict[str, tuple[str, str]] = {
     "empty": ("", "it has no header; its columns are input"),
-    "no input": ("expected,id\nx,1\n", 'line 1: it has no input; import_dataset.path, columns=..expected'),
+    "no input": ("expected,id\nx,1\n", "line 1: it has no input; import_dataset.path, columns=..expected"),
     "unknown column": ("input,expectd\n", "line 1: the column 'expectd' is unknown; did you mean 'expected'"),
     "foreign column": ("input,zzz\n", "line 1: the column 'zzz' is unknown; the columns are"),
     "a column without a name": ("input,,id\n", "line 1: a column has no name"),

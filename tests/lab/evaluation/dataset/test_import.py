@@ -370,7 +370,22 @@ def test_a_configuration_of_promptfoo_is_read_and_what_is_not_taken_over_is_said
     ]  # fmt: skip
     assert others[0].context == {"lang": "de", "day": "2026-11-30", "time": "12:30:00"}
     assert others[0].metadata["assert"] == [{"type": "llm-rubric", "value": "is short"}]
-    assert "prompts, providers, threshold" in str(vars(caplog.records[-1]))
+    assert "prompts, providers" in str(vars(caplog.records[0]))
+    assert "threshold" in str(vars(caplog.records[1]))
+
+
+def test_a_list_of_tests_is_expanded_in_every_form_and_the_number_is_that_of_its_place(
+    tmp_path: Path,
+) -> None:
+    tests = [{"vars": {"q": ["a", "b"]}}, {"vars": {"q": "c"}}]
+    lines = "\n\n".join(map(json.dumps, tests))
+    for name, text in (("t.json", json.dumps(tests)), ("t.yml", json.dumps(tests)), ("t.jsonl", lines)):
+        cases = import_dataset(file(tmp_path, name, text), format="promptfoo").cases
+        assert [case.input for case in cases] == ["a", "b", "c"]
+    off = {**tests[0], "options": {"disableVarExpansion": True}}
+    assert "input must be" in reason_for(file(tmp_path, "o.json", json.dumps(off)), format="promptfoo")
+    path = file(tmp_path, "l.jsonl", f'{lines}\n{{"vars": {{"q": ""}}}}')
+    assert reason_for(path, format="promptfoo") == "line 4: the input is empty"
 
 
 @pytest.mark.parametrize(

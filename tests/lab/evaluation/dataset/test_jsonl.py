@@ -93,7 +93,7 @@ BAD: dict[str, tuple[Any, str]] = {
     "null": ("null", "line 1: it is a null; "),
     "no input": (
         '{"question": "Hi"}',
-        'line 1: it has no input; import_dataset.path, columns=..question.: .input... reads such a file',
+        "line 1: it has no input; import_dataset.path, columns=..question.: .input... reads such a file",
     ),
     "input null": ('{"input": null}', "line 1: input must be a str or a list of dicts, not None"),
     "unknown key": (

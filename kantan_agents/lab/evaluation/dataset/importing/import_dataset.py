@@ -97,13 +97,18 @@ def import_dataset(
     rows = _rows(found, path, format, parts, separator) if is_file else rows_of_frame(source)
     if format == "rows":
         check_header(found, (column for _, row in rows for column in row), parts)
+    elif format == "promptfoo":
+        rows = promptfoo.expanded(found, rows)
     seen: set[str] = set()
     for line, row in rows:
         if format == "promptfoo" and _is_repeated(row, seen):
             continue
         values = _FORMATS[format][1](found, line, row, parts)
-        if values is not None:
-            found.add(line, values)
+        if values is None:
+            continue
+        if values.get("input") in (None, ""):
+            raise found.error(line, "the input is empty")
+        found.add(line, values)
     return Dataset(name or path.stem, found.cases)
 
 

@@ -9,6 +9,7 @@ from itertools import product
 from typing import Any, Final
 
 from kantan_agents.lab.evaluation.dataset.importing.columns import as_text, split_input
+from kantan_agents.lab.evaluation.dataset.importing.rows import Row
 from kantan_agents.lab.evaluation.dataset.located_cases import LocatedCases
 from kantan_agents.support.arguments import shown
 from kantan_agents.support.log import get_logger
@@ -19,7 +20,8 @@ _EQUALS: Final = "equals"
 _log = get_logger("kantan_agents.evaluation")
 _METADATA: Final = "__metadata:"
 _FILE: Final = "file://"
-_READ: Final = frozenset({"$schema", "description", "defaultTest", "tests", "scenarios"})
+_OF_CONFIGURATION: Final = frozenset({"$schema", "description", "defaultTest", "tests", "scenarios"})
+_OF_TEST: Final = frozenset({"description", "vars", "assert", "metadata"})
 _IS_RESULT: Final = frozenset({"response", "testIdx", "testCase"})
 _MOST_COMBINATIONS: Final = 10_000
 _ALONE: Final = r"(?:not-)?(?:is|contains)-(?:json|sql|xml|html|refusal|valid-[a-z-]+)"
@@ -68,27 +70,43 @@ def promptfoo_values(
 
 
 def tests_of(found: LocatedCases, value: Any) -> Any:
-    """Return the tests of a configuration, or of a list of tests, each as it is run; other values unchanged.
+    """Return the tests in a configuration, each with what it inherits; other values unchanged.
 
     Raises:
-        DatasetFileError: E100, a part of it is in another file or is something else, or there are too many.
+        DatasetFileError: E100, a part of it is in another file, or is something else.
     """
     if isinstance(value, Mapping) and {"tests", "scenarios"} & value.keys():
         default = _tests(found, "defaultTest", [value.get("defaultTest") or {}])
-        tests = [({}, test) for test in _tests(found, "tests", value.get("tests"))]
+        tests: list[tuple[Any, ...]] = [(test,) for test in _tests(found, "tests", value.get("tests"))]
         for scenario in _tests(found, "scenarios", value.get("scenarios")):
             configs = _tests(found, "config", scenario.get("config"))
             tests += product(configs, _tests(found, "tests", scenario.get("tests")))
-        value, left = [_merged(default[0], *parts) for parts in tests], {*value} - _READ
-    elif isinstance(value, list) and not any(
-        isinstance(one, Mapping) and _IS_RESULT & {*one} for one in value
-    ):
-        value, left = _tests(found, "tests", value), set()
-    else:
-        return value
-    if left := left.union(*value) - {*_READ, "vars", "assert", "metadata"}:
-        _log.warning("promptfoo_parts_not_imported", parts=", ".join(sorted(left)))
-    return [test for number, one in enumerate(value, 1) for test in _expanded(found, number, one)]
+        _name_left_out({*value} - _OF_CONFIGURATION)
+        return [_merged(default[0], *parts) for parts in tests]
+    return value
+
+
+def expanded(found: LocatedCases, rows: Iterable[Row]) -> list[Row]:
+    """Return each test once for each combination of its variables that are lists; results unchanged.
+
+    Raises:
+        DatasetFileError: E100, there are too many.
+    """
+    listed: list[Row] = []
+    left: set[str] = set()
+    for number, row in rows:
+        if isinstance(row.get("vars"), Mapping) and not _IS_RESULT & row.keys():
+            left |= {*row} - _OF_TEST
+            listed += [(number, one) for one in _combinations(found, number, row)]
+        else:
+            listed.append((number, row))
+    _name_left_out(left)
+    return listed
+
+
+def _name_left_out(parts: set[str]) -> None:
+    if parts:
+        _log.warning("promptfoo_parts_not_imported", parts=", ".join(sorted(parts)))
 
 
 def _tests(found: LocatedCases, name: str, value: Any) -> list[Any]:
@@ -118,11 +136,9 @@ def _merged(*tests: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def _expanded(found: LocatedCases, number: int, test: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
-    """Return a test for each combination of its variables that are lists."""
-    given, options = test.get("vars"), test.get("options")
-    is_off = isinstance(options, Mapping) and options.get("disableVarExpansion")
-    if is_off or not isinstance(given, Mapping) or not any(isinstance(one, list) for one in given.values()):
+def _combinations(found: LocatedCases, number: int, test: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    given, options = test["vars"], test.get("options")
+    if isinstance(options, Mapping) and options.get("disableVarExpansion"):
         return [test]
     lists = [one if isinstance(one, list) and one else [one] for one in given.values()]
     if math.prod(map(len, lists)) > _MOST_COMBINATIONS:

@@ -44,6 +44,8 @@ def rows_of_data(
         value = _read(found, 1, text) if suffix == ".json" else _read_yaml(found, text)
         rows = list(enumerate(_unwrapped(value if inside is None else inside(value), keys), 1))
     for number, row in rows:
+        if isinstance(row, str) and row.startswith("file://"):
+            raise found.error(number, f"it is another file, {row!r}; import that one")
         if not isinstance(row, Mapping):
             raise found.error(number, f"it is {shown(row)}, and not an object with columns")
     return rows
