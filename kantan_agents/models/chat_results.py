@@ -86,7 +86,8 @@ class ChatModel(OpenAIChatCompletionsModel):
         self, system_instructions: str | None, input: Any, *args: Any, **kwargs: Any
     ) -> ModelResponse:
         """Call the model."""
-        token = _cut_off.set(cut := [])
+        cut: list[bool] = []
+        token = _cut_off.set(cut)
         try:
             answer = await super().get_response(system_instructions, results_as_text(input), *args, **kwargs)
         finally:

@@ -1,4 +1,4 @@
-"""Judges have a limit on their answers, and a verdict that was cut off is none."""
+"""Judges have a limit on their answers, and a verdict that was cut off does not count."""
 
 from __future__ import annotations
 

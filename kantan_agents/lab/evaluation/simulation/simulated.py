@@ -224,7 +224,8 @@ class _Talk(Middleware):
         text = shown_to_judge(*texts) if said else "The conversation has not begun. Write the first message."
         config = RunConfig(trace_include_sensitive_data=run.records_sensitive_data)
         context = await self._person.run_async(text, dict(part), run_config=config)
-        return run_result(context).final_output
+        turn: UserTurn = run_result(context).final_output
+        return turn
 
 
 def _whole_run(agent: Agent[Any]) -> dict[str, Any]:

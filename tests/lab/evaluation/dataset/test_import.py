@@ -377,7 +377,7 @@ def test_a_configuration_of_promptfoo_is_read_and_what_is_not_taken_over_is_said
 def test_a_list_of_tests_is_expanded_in_every_form_and_the_number_is_that_of_its_place(
     tmp_path: Path,
 ) -> None:
-    tests = [{"vars": {"q": ["a", "b"]}}, {"vars": {"q": "c"}}]
+    tests: list[dict[str, Any]] = [{"vars": {"q": ["a", "b"]}}, {"vars": {"q": "c"}}]
     lines = "\n\n".join(map(json.dumps, tests))
     for name, text in (("t.json", json.dumps(tests)), ("t.yml", json.dumps(tests)), ("t.jsonl", lines)):
         cases = import_dataset(file(tmp_path, name, text), format="promptfoo").cases
