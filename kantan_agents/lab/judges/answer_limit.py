@@ -16,8 +16,8 @@ from kantan_agents.errors import AnswerCutOffError
 from kantan_agents.models.structured.requests.refusals import REFUSALS, described
 from kantan_agents.support.log import get_logger
 
-MOST_TOKENS: Final = 4_096
-"""The most tokens of an answer, with its reasoning, where the settings set none. Most models can write it."""
+MOST_TOKENS: Final = 8_192
+"""The most tokens of an answer, with its reasoning, where the settings set none: room for long thoughts."""
 
 _LIMITS: Final = (
     "max_tokens",

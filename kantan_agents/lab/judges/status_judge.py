@@ -63,7 +63,7 @@ class StatusJudge:
     Each stage takes one reply of the model, unless ``output_repairs`` allows more. Its JSON is requested in
     the output mode that is known to work; all judges in the process share what is known about a model.
 
-    A reply has at most 4,096 tokens, unless ``model_settings`` has a ``max_tokens``. One that is cut off
+    A reply has at most 8,192 tokens, unless ``model_settings`` has a ``max_tokens``. One that is cut off
     decides nothing, whatever it says so far.
 
     Each stage has its own ``Agent``, created once, so middleware, tool rules and traces work as usual.

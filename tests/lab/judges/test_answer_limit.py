@@ -70,7 +70,7 @@ async def test_a_verdict_that_is_cut_off_is_a_failed_score_whatever_it_says_so_f
             judged(Agent("a", "Rate.", model=model, output_type=RUBRIC)),
         ):
             assert "[E206]" in (error := await error_of(judge))
-            assert "cut off at 4,096 tokens, so it is not used. Raise max_tokens" in error
+            assert "cut off at 8,192 tokens, so it is not used. Raise max_tokens" in error
         assert len(server.requests) == 2  # it is not asked to repair it
 
 
@@ -90,9 +90,9 @@ async def test_a_tag_in_a_reply_that_is_cut_off_decides_nothing() -> None:
         judge = StatusJudge(["It is done.", "It is not."], model=server.bundle())
         verdict = await judge.judge("x")
         assert (verdict.step, verdict.method) == (2, "ai_judge")
-        assert [one.problem for one in verdict.attempts[:2]] == ["the reply was cut off at 4,096 tokens"] * 2
+        assert [one.problem for one in verdict.attempts[:2]] == ["the reply was cut off at 8,192 tokens"] * 2
         assert verdict.attempts[0].reply == "Is it [MOVEMENT:1]" and verdict.attempts[0].usage is not None
-        with pytest.raises(JudgementError, match="cut off at 4,096 tokens"):
+        with pytest.raises(JudgementError, match="cut off at 8,192 tokens"):
             await judge.judge("x")
 
 

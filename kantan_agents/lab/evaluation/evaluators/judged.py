@@ -39,7 +39,7 @@ def judged(
     ``store.failed()`` and kantan-llm's ``find_failed_judges`` find the verdict. Its instructions may read the
     context of the case.
 
-    A verdict has at most 4,096 tokens, unless the settings of the judge have a ``max_tokens``. One that is
+    A verdict has at most 8,192 tokens, unless the settings of the judge have a ``max_tokens``. One that is
     cut off is a failed score.
 
     Args:

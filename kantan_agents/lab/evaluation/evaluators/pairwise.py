@@ -169,7 +169,7 @@ def pairwise(
     """Return a judge of two outputs for the same case.
 
     It is asked twice, once with each output first. Where the two answers disagree, the order has decided and
-    not the quality: that is a tie, and ``PairwiseVerdict`` has both answers. An answer has at most 4,096
+    not the quality: that is a tie, and ``PairwiseVerdict`` has both answers. An answer has at most 8,192
     tokens, unless the settings of the judge have a ``max_tokens``; one that is cut off gives no winner.
 
     Args:

@@ -91,7 +91,7 @@ class Criterion:
             name: Name of the metric; by default that of the prompt.
             version: By default a hash of the judge's instructions, model, settings and options.
             **agent_options: Further options of the judge's ``Agent``: ``model_settings``, ``middleware``, ...
-                An answer has at most 4,096 tokens, unless ``model_settings`` has a ``max_tokens``.
+                An answer has at most 8,192 tokens, unless ``model_settings`` has a ``max_tokens``.
 
         Raises:
             InvalidOptionError: E75, an option is invalid, or is for another judge.
