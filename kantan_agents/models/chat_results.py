@@ -110,7 +110,7 @@ class ChatModel(OpenAIChatCompletionsModel):
             response, stream = answer
             return response, _NotingCut(stream, response)
         for choice in getattr(answer, "choices", None) or ():
-            if choice.finish_reason == _CUT:
+            if getattr(choice, "finish_reason", None) == _CUT:
                 _cut_off.get([]).append(True)
             for call in getattr(choice.message, "tool_calls", None) or ():
                 call.id = call.id or ""
