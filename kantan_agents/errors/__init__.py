@@ -35,6 +35,7 @@ from kantan_agents.errors.durable import (
     UnknownDurableAgentError,
 )
 from kantan_agents.errors.evaluation import (
+    AnswerCutOffError,
     CriterionError,
     DatasetFileError,
     EmptyDatasetError,
@@ -226,6 +227,7 @@ __all__ = [
     "AgentFileError",
     "AgentNotFoundError",
     "AgentPainException",
+    "AnswerCutOffError",
     "ApprovalAnswerError",
     "ApprovalStateError",
     "BudgetExceededError",

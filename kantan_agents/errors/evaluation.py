@@ -136,3 +136,20 @@ class CriterionError(KantanAgentsError):
     judge: str
     case: str
     reason: str
+
+
+class AnswerCutOffError(KantanAgentsError):
+    """The answer of a model that the library asks by itself, such as a judge, was cut off.
+
+    Attributes:
+        agent: Name of the judge, or of another agent.
+        limit: What the answer has reached: the number of tokens, or the limit of the provider.
+    """
+
+    code = "E206"
+    template = (
+        "The answer of {agent!r} was cut off at {limit}, so it is not used. Raise max_tokens in its "
+        "model_settings, or choose another model if its answers have no end"
+    )
+    agent: str
+    limit: str

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any
 
@@ -14,9 +15,12 @@ from agents import ModelResponse, OpenAIChatCompletionsModel
 from openai.types.responses.response import IncompleteDetails
 
 from kantan_agents.core.items import is_result
+from kantan_agents.models.protocol.responses import mark_cut_off
 
 _TEXT = "input_text"
 _NOT_TEXT = ("input_image", "input_file", "input_audio")
+_CUT = "length"
+_cut_off: ContextVar[list[bool]] = ContextVar("kantan_agents_chat_cut_off")
 
 
 def results_as_text(items: Any) -> Any:
@@ -68,8 +72,9 @@ def _as_text(item: Mapping[str, Any], shown: list[dict[str, Any]]) -> dict[str, 
 class ChatModel(OpenAIChatCompletionsModel):
     """The SDK's model of the chat completions API, which shows images and files of results to the model.
 
-    It also reads tool calls without an id; ``call_ids.py`` gives them one. A streamed response that was cut
-    off at the limit of its tokens says so in ``incomplete_details``, as in the Responses API.
+    It also reads tool calls without an id; ``call_ids.py`` gives them one. As in the Responses API, an answer
+    that was cut off at the limit of its tokens says so: in the ``status`` of its messages or, streamed, in
+    the ``incomplete_details`` of the response.
 
     It has the names of the SDK's class, because the SDK orders agents by them when it stores a paused run.
     """
@@ -81,7 +86,15 @@ class ChatModel(OpenAIChatCompletionsModel):
         self, system_instructions: str | None, input: Any, *args: Any, **kwargs: Any
     ) -> ModelResponse:
         """Call the model."""
-        return await super().get_response(system_instructions, results_as_text(input), *args, **kwargs)
+        cut: list[bool] = []
+        token = _cut_off.set(cut)
+        try:
+            answer = await super().get_response(system_instructions, results_as_text(input), *args, **kwargs)
+        finally:
+            _cut_off.reset(token)
+        if cut:
+            mark_cut_off(answer.output)
+        return answer
 
     def stream_response(
         self, system_instructions: str | None, input: Any, *args: Any, **kwargs: Any
@@ -97,6 +110,8 @@ class ChatModel(OpenAIChatCompletionsModel):
             response, stream = answer
             return response, _NotingCut(stream, response)
         for choice in getattr(answer, "choices", None) or ():
+            if getattr(choice, "finish_reason", None) == _CUT:
+                _cut_off.get([]).append(True)
             for call in getattr(choice.message, "tool_calls", None) or ():
                 call.id = call.id or ""
         return answer
@@ -114,7 +129,7 @@ class _NotingCut:
 
     async def __aiter__(self) -> AsyncIterator[Any]:
         async for chunk in self._stream:
-            if chunk.choices and chunk.choices[0].finish_reason == "length":
+            if chunk.choices and chunk.choices[0].finish_reason == _CUT:
                 self._response.incomplete_details = IncompleteDetails(reason="max_output_tokens")
             yield chunk
 

@@ -196,7 +196,10 @@ def test_a_metric_without_any_score_meets_every_condition(kantan_agents: Invoke,
     assert kantan_agents(*more).code == 0
     outcome = kantan_agents(*evaluated.read("compare", "v1", "v2", "--fail-if", "worse:broken"))
     assert outcome.code == 1
-    assert "failed worse:broken: broken: cannot tell, no case has a score on both sides" in outcome.stderr
+    assert (
+        "failed worse:broken: nothing was checked: broken: cannot tell, no case has a score on both sides"
+        in outcome.stderr
+    )
 
 
 def test_variants_of_two_evaluations_are_compared_on_the_cases_of_both(
@@ -215,6 +218,11 @@ def test_variants_of_two_evaluations_are_compared_on_the_cases_of_both(
     shown = words_of(kantan_agents(*evaluated.read("compare", "orders:v1", "v1")).stdout)
     assert "cases 4 " in shown
     assert "12 cases of one of them only left out" in shown
+    alone = evaluated.run("--name", "alone", "--quiet")
+    place = alone.index("--variant")
+    assert kantan_agents(*alone[:place], *alone[place + 2 :]).code == 0
+    said = kantan_agents(*evaluated.read("compare", "v1", "v2")).stderr
+    assert "'alone' has no such variant; that of 'later: v1, v2' is 'later: v1, v2:v2'" in said
     data = json.loads(
         kantan_agents(*evaluated.read("compare", "v1", "v2", "--evaluation", "orders", "--json")).stdout
     )

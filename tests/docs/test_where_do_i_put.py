@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from typing import get_args
 
 import attrs
 import pytest
@@ -14,6 +15,8 @@ from kantan_agents import DEFAULT_STAGES, KantanAgentsError, Middleware, Pipelin
 from kantan_agents.cli.app import app
 from kantan_agents.core.events import EVENT_KINDS
 from kantan_agents.errors import PARAMETER_ERRORS
+from kantan_agents.lab.evaluation.dataset.importing.import_dataset import Format
+from kantan_agents.lab.evaluation.evaluators.judges import CRITERIA
 from kantan_agents.models.structured.requests.families import FAMILIES
 from kantan_agents.traces.schema import COLUMNS
 
@@ -64,6 +67,8 @@ ITEMS: dict[str, Callable[[], Iterable[str]]] = {
     "A native provider": lambda: ["AnthropicProvider", "GeminiProvider"],
     "A CLI command": traces_commands,
     "An error code": error_classes,
+    "A ready-made judge": lambda: CRITERIA,
+    "A dataset of another tool": lambda: get_args(Format),
     "A trace column": lambda: [column for columns in COLUMNS.values() for column in columns],
     "A field of a trace summary": lambda: [field.name for field in attrs.fields(TraceSummary)],
     "A metadata key": lambda: [key.removesuffix("*") for key in standard_keys()],

@@ -162,6 +162,19 @@ def usage_of_call(usage: Usage, *, is_request: bool = True) -> dict[str, int]:
     return {**numbers, "requests_without_usage": 0 if has_tokens(usage) else numbers["requests"]}
 
 
+def is_cut_off(answer: ModelResponse, most: Any) -> bool:
+    """Return whether an answer has reached the limit of its tokens.
+
+    Args:
+        answer: The answer. Of an API that does not say so, only the usage does.
+        most: The ``max_tokens`` of its request.
+    """
+    if any(getattr(item, "status", None) == "incomplete" for item in answer.output):
+        return True
+    written = answer.usage.output_tokens
+    return isinstance(most, int) and isinstance(written, int) and written >= most
+
+
 def has_tokens(usage: Usage) -> bool:
     """Return whether a provider has reported usage: no answer takes 0 tokens, the counters' initial value."""
     return bool(usage.total_tokens or usage.input_tokens or usage.output_tokens)

@@ -40,7 +40,9 @@ class Condition:
         ``a`` have failed and are not among those that a figure is about.
         """
         one = comparison[self.metric]
-        if not one.cases or one.verdict == "worse" or (self.kind == "not-better" and one.verdict != "better"):
+        if not one.cases:
+            return f"nothing was checked: {one.text}"
+        if one.verdict == "worse" or (self.kind == "not-better" and one.verdict != "better"):
             return one.text
         before, after = comparison.failed[one.a], comparison.failed[one.b]
         if comparison.missing == "worst" and self.metric in _OF_FINISHED_RUNS and after > before:

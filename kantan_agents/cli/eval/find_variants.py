@@ -112,6 +112,10 @@ def _missing(given: str, usual: Evaluation, others: dict[str, Evaluation]) -> Ev
             return EvaluationNotFoundError(
                 name=given, reason=f"{name!r} has no variant {variant!r}; it has {known}"
             )
+    other = next((name for name, one in others.items() if given in one.variants), None)
+    if other is not None:
+        reason = f"{usual.name!r} has no such variant; that of {other!r} is {f'{other}:{given}'!r}"
+        return EvaluationNotFoundError(name=given, reason=reason)
     near = nearest(given, usual.variants)
     known = f"did you mean {near!r}?" if near else f"it has {', '.join(map(repr, usual.variants))}"
     return EvaluationNotFoundError(name=given, reason=f"{usual.name!r} has no such variant; {known}")

@@ -96,7 +96,8 @@ class Improvement:
         """The result on one line: the verdict, or why there is no new version."""
         if self.new is None or self.comparison is None:
             return f"no new version: {self.reason}"
-        return self.comparison.text
+        # Without its note on looks: the level of each opening is that of all openings together.
+        return "; ".join(self.comparison.lines)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON data."""

@@ -22,6 +22,7 @@ from kantan_agents.lab.improve.budget import SearchSpending
 from kantan_agents.lab.improve.journal import SearchJournal
 from kantan_agents.lab.improve.limits import CandidateLimits
 from kantan_agents.lab.improve.rated import Rated, masked
+from kantan_agents.lab.judges.answer_limit import MOST_TOKENS, AnswerLimit
 from kantan_agents.lab.judges.wording import fenced
 from kantan_agents.support.secrets import mask
 from kantan_agents.traces.store.experiment_keys import EXPERIMENT_KEY
@@ -97,6 +98,7 @@ class Reflection:
             model=asked.reflection_model,
             output_type=NewPrompt,
             tool_providers=None,
+            middleware=[AnswerLimit(MOST_TOKENS + limits.max_length)],
         )
         self._limits = limits
         self._experiment = experiment

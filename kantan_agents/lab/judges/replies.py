@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 import attrs
@@ -14,7 +15,8 @@ from agents.exceptions import ModelRefusalError
 
 from kantan_agents.agent.bridge.model_answers import text_of, usage_of_call
 from kantan_agents.core.interception import Middleware, ModelCall, ModelNext
-from kantan_agents.errors import code_of
+from kantan_agents.errors import AnswerCutOffError, code_of
+from kantan_agents.lab.judges.answer_limit import AnswerLimit
 from kantan_agents.models.structured import json_data
 from kantan_agents.models.structured.parsing.reasoning import reply_in
 from kantan_agents.models.structured.requests.forms import Mode
@@ -70,12 +72,14 @@ class JudgeReply:
         output: The final output; None without one.
         all_texts: The text of every attempt, if the structured output was requested more than once.
         calls: The model calls that led to it.
+        problem: Why it is not to be read: it was cut off.
     """
 
     text: str | None
     output: Any = None
     all_texts: str | None = None
     calls: Calls = attrs.field(factory=Calls)
+    problem: str | None = None
 
 
 class ReplyRecorder(Middleware):
@@ -90,22 +94,27 @@ class ReplyRecorder(Middleware):
         return response
 
 
-class ModelRecorder(Middleware):
-    """Records the model, the output mode and the usage, as the innermost middleware."""
+class ModelRecorder(AnswerLimit):
+    """Limits the answer; records the model, the output mode and the usage, as the innermost middleware."""
 
     async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
         """Call the model and record what was called."""
-        calls = _calls.get()
-        if calls is None or not calls.belong_to(call):
-            return await call_next(call)
-        calls.model = _name_of(call.model)
-        try:
-            response = await call_next(call)
-        finally:
-            calls.mode = getattr(call._structured, "mode", None)
-        total, numbers = calls.usage or {}, usage_of_call(response.usage)
-        calls.usage = {name: total.get(name, 0) + number for name, number in numbers.items()}
-        return response
+        return await super().model_call(call, partial(_recorded, call_next))
+
+
+async def _recorded(call_next: ModelNext, call: ModelCall) -> ModelResponse:
+    calls = _calls.get()
+    if calls is None or not calls.belong_to(call):
+        return await call_next(call)
+    calls.model = _name_of(call.model)
+    try:
+        response = await call_next(call)
+    finally:
+        calls.mode = getattr(call._structured, "mode", None)
+    total, numbers = calls.usage or {}, usage_of_call(response.usage)
+    calls.usage = {name: total.get(name, 0) + number for name, number in numbers.items()}
+    calls.response = response
+    return response
 
 
 def _name_of(model: Any) -> str | None:
@@ -130,6 +139,9 @@ def unusable_reply(error: Exception, calls: Calls) -> JudgeReply | None:
     Only an unusable reply is a reason to continue with the next stage. A lost connection, an exhausted budget
     or a deadline would affect that stage as well.
     """
+    if isinstance(error, AnswerCutOffError):
+        text = None if calls.response is None else text_of(calls.response)
+        return JudgeReply(text or None, calls=calls, problem=f"the reply was cut off at {error.limit}")
     if isinstance(error, (ModelBehaviorError, ModelRefusalError, MaxTurnsExceeded)):
         pass
     elif code_of(error) != _UNREADABLE:

@@ -117,6 +117,12 @@ class JudgeStage:
                 return reply
             return reply_of(done["result"], calls)
 
+    def result(self, reply: JudgeReply) -> StageResult:
+        """Return what a reply decides; nothing if it was cut off, whatever it says so far."""
+        if reply.problem is not None:
+            return StageResult(None, self.name, problem=reply.problem)
+        return self.read(reply)
+
 
 def read_judgment(reply: JudgeReply, count: int, tag: str) -> StageResult:
     """Read a reply of the stage ``structured_output``: a ``Judgment``, or else a tag in the text."""

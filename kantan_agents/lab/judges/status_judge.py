@@ -63,6 +63,9 @@ class StatusJudge:
     Each stage takes one reply of the model, unless ``output_repairs`` allows more. Its JSON is requested in
     the output mode that is known to work; all judges in the process share what is known about a model.
 
+    A reply has at most 8,192 tokens, unless ``model_settings`` has a ``max_tokens``. One that is cut off
+    decides nothing, whatever it says so far.
+
     Each stage has its own ``Agent``, created once, so middleware, tool rules and traces work as usual.
     Installed tool providers are not used unless ``tool_providers`` names them. Only an unusable reply leads
     to the next stage; every other error is raised immediately. Many tasks may share a judge.
@@ -212,7 +215,7 @@ class StatusJudge:
                 own = {} if context is None else dict(check_context(context))
                 instruction = await stage.agent.render(own)
                 reply = await stage.run(stage_input, own, options)
-                result = stage.read(reply)
+                result = stage.result(reply)
                 attempts.append(
                     StageAttempt(
                         stage.name,

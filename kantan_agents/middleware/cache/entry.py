@@ -11,6 +11,7 @@ from agents import FunctionTool, Model, ModelResponse
 
 from kantan_agents.agent.bridge.captured.definitions import GENERATED_CACHE_KEY, jsonable
 from kantan_agents.agent.bridge.captured.request_data import OPTIONS, unredacted_request
+from kantan_agents.agent.bridge.model_answers import is_cut_off
 from kantan_agents.core.interception import ModelCall, redacted_data
 from kantan_agents.middleware.cache.recipient import recipient_of
 from kantan_agents.middleware.keys import Key
@@ -121,7 +122,7 @@ def why_not_stored(call: ModelCall, answer: ModelResponse) -> str | None:
         return "it is empty"
     if any(getattr(item, "status", None) not in (None, "completed") for item in items):
         return "it is not complete"
-    if _is_cut_off(call, answer):
+    if is_cut_off(answer, getattr(call.settings, "max_tokens", None)):
         return "it has reached max_tokens"
     if any(getattr(item, "type", None) in _ACTED for item in items):
         return "the provider has run a tool"
@@ -133,12 +134,6 @@ def why_not_stored(call: ModelCall, answer: ModelResponse) -> str | None:
         if text is not None and not schema.accepts(text):
             return "it does not fit the output type"
     return None
-
-
-def _is_cut_off(call: ModelCall, answer: ModelResponse) -> bool:
-    # The SDK does not say why an answer has ended.
-    most, written = getattr(call.settings, "max_tokens", None), answer.usage.output_tokens
-    return isinstance(most, int) and isinstance(written, int) and written >= most
 
 
 def _refuses(item: Any) -> bool:

@@ -30,6 +30,7 @@ from kantan_agents.models.protocol.pieces import ArgumentsPiece, Piece, Reasonin
 from kantan_agents.models.protocol.provider import Provider, ProviderContext
 from kantan_agents.models.protocol.responses import (
     incomplete_details,
+    mark_cut_off,
     parse_piece,
     parse_response,
     sdk_items,
@@ -123,6 +124,8 @@ class ProviderModel(Model):
             span.record_input(system_instructions, input)
             response = await self._generate(request)
             items, usage = sdk_items(response.segments, request.call_ids), sdk_usage(response.metadata)
+            if incomplete_details(response.metadata) is not None:
+                mark_cut_off(items)
             span.record_output(items, usage, response.metadata)
         return ModelResponse(output=list(items), usage=usage, response_id=None)
 

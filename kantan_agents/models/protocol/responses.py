@@ -80,6 +80,13 @@ def incomplete_details(metadata: Any) -> IncompleteDetails | None:
     return IncompleteDetails(reason="max_output_tokens") if reason in CUT_OFF else None
 
 
+def mark_cut_off(items: Iterable[Any]) -> None:
+    """Mark the messages of an answer that was cut off as incomplete, as the Responses API does."""
+    for item in items:
+        if isinstance(item, ResponseOutputMessage):
+            item.status = "incomplete"
+
+
 def sdk_usage(metadata: Any) -> Usage:
     """Return the SDK's usage of one response: the requests and the token counts from its metadata."""
     usage = Usage(requests=_requests(metadata))

@@ -36,7 +36,7 @@ def test_failures_lead_to_a_version_that_is_shown_to_be_better(tmp_path: Path) -
         assert made.ran == [], "a tool has run"
     assert found.new == Prompt("support", "v2", POLITE)
     assert (found.reason, found.winner) == (None, found.candidates[1])
-    assert found.text.startswith("v2 better on judge by 1")
+    assert found.text.startswith("v2 better on judge by 1") and "look" not in found.text
     assert [one.status for one in found.candidates] == ["old", "winner"]
     assert [one.score for one in found.candidates] == [0.0, 1.0]
     assert found.comparison is not None

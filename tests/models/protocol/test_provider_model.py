@@ -11,6 +11,7 @@ from typing import Any
 import agents
 import pytest
 from agents import RunState, SQLiteSession, WebSearchTool, function_tool
+from openai.types.responses import ResponseOutputMessage
 from pydantic import BaseModel
 
 from kantan_agents import Agent, ContentSegment, Middleware, Provider, ProviderModel, ProviderResponse
@@ -452,12 +453,14 @@ async def test_a_model_and_a_provider_leave_the_same_history() -> None:
 
 @KINDS
 @pytest.mark.parametrize(("reason", "is_cut"), [("MAX_TOKENS", True), ("max_tokens", True), ("stop", False)])
-async def test_a_streamed_answer_that_was_cut_off_says_so(
-    kind: type[Scripted], reason: str, is_cut: bool
-) -> None:
-    provider = kind(ProviderResponse([text("ab")], {"finish_reason": reason}))
+async def test_an_answer_that_was_cut_off_says_so(kind: type[Scripted], reason: str, is_cut: bool) -> None:
+    provider = kind(*[ProviderResponse([text("ab")], {"finish_reason": reason})] * 2)
     result = agents.Runner.run_streamed(agents.Agent("plain", model=ProviderModel(provider)), "Go.")
     raw = [event.data async for event in result.stream_events() if event.type == "raw_response_event"]
     last = raw[-1]
     assert last.type == "response.completed"
     assert (last.response.incomplete_details is not None) == is_cut
+    whole = await agents.Runner.run(agents.Agent("plain", model=ProviderModel(provider)), "Go.")
+    (item,) = whole.raw_responses[0].output
+    assert isinstance(item, ResponseOutputMessage)
+    assert item.status == ("incomplete" if is_cut else "completed")

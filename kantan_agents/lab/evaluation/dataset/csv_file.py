@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 
 from kantan_agents.errors import DatasetFileError
 from kantan_agents.lab.evaluation.dataset.case import Case
-from kantan_agents.lab.evaluation.dataset.located_cases import REFERENCES, LocatedCases
+from kantan_agents.lab.evaluation.dataset.located_cases import REFERENCES, LocatedCases, without_input
 from kantan_agents.lab.evaluation.dataset.separated import Table, read_table
 from kantan_agents.support.nearest import nearest
 
@@ -49,6 +49,8 @@ def read_csv(path: Path, text: str) -> list[Case]:
 
 def _checked_columns(found: LocatedCases, table: Table) -> list[str]:
     columns = ["expected" if column in REFERENCES else column for column in table.columns]
+    if "input" not in columns:
+        raise found.error(table.line, without_input(columns))
     for column in columns:
         group, _, name = column.partition(".")
         if column not in _PLAIN and not (group in _GROUPS and name):
@@ -57,9 +59,6 @@ def _checked_columns(found: LocatedCases, table: Table) -> list[str]:
             raise found.error(table.line, f"the column {column!r} is unknown; {hint}")
         if columns.count(column) > 1:
             raise found.error(table.line, f"the column {column!r} occurs twice")
-    if "input" not in columns:
-        reason = f"it has no column input; the first line names the columns: {_LISTED}"
-        raise found.error(table.line, reason)
     return columns
 
 

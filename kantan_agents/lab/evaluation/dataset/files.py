@@ -16,6 +16,7 @@ from kantan_agents.support.arguments import checked_path
 from kantan_agents.support.replace_file import replace_file
 
 _JSONL: Final = ".jsonl"
+_NO_FORMAT: Final = "the name of a dataset ends in .jsonl, .csv or .tsv; import_dataset reads other files"
 _UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -30,7 +31,7 @@ def dataset_path(path: str | os.PathLike[str], *, sealed: bool = False) -> Path:
     if sealed and suffix != _JSONL:
         raise DatasetFileError(path=str(place), reason="a sealed test set is a .jsonl file")
     if suffix not in (_JSONL, *SUFFIXES):
-        raise DatasetFileError(path=str(place), reason="the name of a dataset ends in .jsonl, .csv or .tsv")
+        raise DatasetFileError(path=str(place), reason=_NO_FORMAT)
     return place
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 from kantan_agents.errors import DatasetFileError
 from kantan_agents.lab.evaluation.dataset.case import Case
 from kantan_agents.lab.evaluation.dataset.json_data import NotJSONDataError, read_json
-from kantan_agents.lab.evaluation.dataset.located_cases import REFERENCES, LocatedCases
+from kantan_agents.lab.evaluation.dataset.located_cases import REFERENCES, LocatedCases, without_input
 from kantan_agents.support.nearest import nearest
 
 SEAL: Final = "kantan_agents_sealed"
@@ -89,6 +89,8 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _checked_keys(found: LocatedCases, number: int, data: dict[str, Any]) -> dict[str, Any]:
+    if "input" not in data:
+        raise found.error(number, without_input(data))
     for key in data:
         if key not in _KEYS:
             near = nearest(key, _KEYS)
@@ -96,8 +98,6 @@ def _checked_keys(found: LocatedCases, number: int, data: dict[str, Any]) -> dic
                 "put it into metadata" if near is None else f"did you mean {near!r}? Or put it into metadata"
             )
             raise found.error(number, f"the key {key!r} is unknown; {hint}")
-    if "input" not in data:
-        raise found.error(number, "it has no input")
     return {key: value for key, value in data.items() if value is not None or key == "input"}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,12 @@ class LocatedCases:
         """Return the error about a line; None for the whole file."""
         located = reason if line is None else f"{self._unit} {line}: {reason}"
         return DatasetFileError(path=str(self._path), reason=located)
+
+
+def without_input(columns: Iterable[str]) -> str:
+    """Return what to say of a file whose cases have no input, from its columns or keys."""
+    first = next(iter(columns), "question")
+    return f'it has no input; import_dataset(path, columns={{"{first}": "input"}}) reads such a file'
 
 
 def _advice(values: Mapping[str, Any]) -> str:

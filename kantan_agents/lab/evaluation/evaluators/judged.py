@@ -20,6 +20,7 @@ from kantan_agents.lab.evaluation.evaluators.versions import version_of_options
 from kantan_agents.lab.evaluation.finished_case import FinishedCase
 from kantan_agents.lab.evaluation.scores import Score
 from kantan_agents.lab.judges import judge_agent
+from kantan_agents.lab.judges.answer_limit import limited
 from kantan_agents.models.rubric import rubric_of
 from kantan_agents.support.arguments import shown
 
@@ -38,6 +39,9 @@ def judged(
     ``store.failed()`` and kantan-llm's ``find_failed_judges`` find the verdict. Its instructions may read the
     context of the case.
 
+    A verdict has at most 8,192 tokens, unless the settings of the judge have a ``max_tokens``. One that is
+    cut off is a failed score.
+
     Args:
         judge: An agent with ``output_type=RUBRIC`` or your own type with ``score`` and ``comments``, such as
             one from ``judge_agent``; or the prompt that the answers come from, for
@@ -50,7 +54,8 @@ def judged(
     Raises:
         InvalidOptionError: E75, ``judge`` is neither, its output has no score, or an option is invalid.
     """
-    agent = _checked_judge(judge, judge_options_given)
+    given = _checked_judge(judge, judge_options_given)
+    agent = limited(given)
 
     async def score(finished: FinishedCase) -> Score:
         text = shown_to_judge(*parts_of(finished.case), ("The output to judge", finished.text))
@@ -58,7 +63,7 @@ def judged(
         rubric = rubric_of(output, agent.output_type) or {}
         return Score(rubric.get("score"), comment=joined(rubric.get("comments")), source="model")
 
-    versioned = version_of_options("judged", judge_options(agent)) if version is None else version
+    versioned = version_of_options("judged", judge_options(given)) if version is None else version
     return Evaluator(name, versioned, score, source="model")
 
 

@@ -21,6 +21,7 @@ from kantan_agents.lab.evaluation.evaluators.judge_runs import (
 from kantan_agents.lab.evaluation.evaluators.versions import version_of_options
 from kantan_agents.lab.evaluation.finished_case import FinishedCase
 from kantan_agents.lab.evaluation.judge_keys import COMPARED_A, COMPARED_B
+from kantan_agents.lab.judges.answer_limit import limited
 from kantan_agents.models.structured import as_dict
 from kantan_agents.support.arguments import checked_text, shown
 
@@ -168,7 +169,8 @@ def pairwise(
     """Return a judge of two outputs for the same case.
 
     It is asked twice, once with each output first. Where the two answers disagree, the order has decided and
-    not the quality: that is a tie, and ``PairwiseVerdict`` has both answers.
+    not the quality: that is a tie, and ``PairwiseVerdict`` has both answers. An answer has at most 8,192
+    tokens, unless the settings of the judge have a ``max_tokens``; one that is cut off gives no winner.
 
     Args:
         judge: An agent whose output has ``winner``, ``"A"``, ``"B"`` or ``"tie"``, and ``reason``; by default
@@ -192,7 +194,7 @@ def pairwise(
         option = "instructions" if instructions is not None else next(iter(agent_options))
         raise InvalidOptionError(option=option, reason="belongs to the judge, which is given; set it there")
     versioned = version_of_options("pairwise", judge_options(judge)) if version is None else version
-    return PairwiseJudge(name, versioned, judge)
+    return PairwiseJudge(name, versioned, limited(judge))
 
 
 def _winner(answer: Literal["A", "B", "tie"], shown_first: Winner, shown_second: Winner) -> Winner:

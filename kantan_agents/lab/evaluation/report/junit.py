@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 from xml.etree import ElementTree as ET
 
 from kantan_agents.lab.evaluation.comparing.paired_values import better_of
@@ -12,6 +13,7 @@ from kantan_agents.lab.evaluation.experiment.evaluation import Evaluation
 from kantan_agents.lab.evaluation.experiment.results import CaseResult
 
 _PASSING: Final = 0.5
+_LONGEST: Final = 2_000
 # What XML 1.0 cannot have, also as an entity.
 _NOT_IN_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -20,7 +22,8 @@ def junit_xml(evaluation: Evaluation) -> bytes:
     """Return an evaluation as JUnit XML: each run of a case is a test, the variants are suites.
 
     A run that failed and a score that failed are errors. A score below 0.5, where higher is better, is a
-    failure. If the evaluation was stopped before all runs were made, a last test has that as its error.
+    failure. ``system-out`` has the output of such a run. If the evaluation was stopped before all runs were
+    made, a last test has that as its error.
     """
     root = ET.Element("testsuites", name=_text(evaluation.name))
     for name in evaluation.variants:
@@ -29,7 +32,10 @@ def junit_xml(evaluation: Evaluation) -> bytes:
         suite = ET.SubElement(root, "testsuite", name=_text(name))
         for one in results.results:
             case = one.case_id if evaluation.repeats == 1 else f"{one.case_id} ({one.repeat + 1})"
-            _add_test(suite, f"{evaluation.name}.{name}", case, one.seconds, [*_troubles(one, lower)])
+            troubles = [*_troubles(one, lower)]
+            test = _add_test(suite, f"{evaluation.name}.{name}", case, one.seconds, troubles)
+            if troubles and one.output is not None:
+                ET.SubElement(test, "system-out").text = _text(_written(one.output))
         _count(suite)
     if evaluation.stopped is not None:
         suite = ET.SubElement(root, "testsuite", name="evaluation")
@@ -54,7 +60,7 @@ def _troubles(result: CaseResult, lower: set[str]) -> Iterator[tuple[str, str]]:
 
 def _add_test(
     suite: ET.Element, group: str, name: str, seconds: float, troubles: list[tuple[str, str]]
-) -> None:
+) -> ET.Element:
     attributes = {"classname": _text(group), "name": _text(name), "time": f"{seconds:.3f}"}
     test = ET.SubElement(suite, "testcase", attributes)
     # An error hides a failure: readers of this format allow one of both for a test.
@@ -63,7 +69,13 @@ def _add_test(
         if texts:
             found = ET.SubElement(test, kind, message=texts[0].partition("\n")[0])
             found.text = "\n".join(texts)
-            return
+            break
+    return test
+
+
+def _written(output: Any) -> str:
+    text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ..."
 
 
 def _count(suite: ET.Element) -> None:

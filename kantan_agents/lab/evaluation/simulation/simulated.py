@@ -8,7 +8,8 @@ from typing import Any, Final, Literal
 
 import attrs
 from agents import RunConfig
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, model_validator
+from typing_extensions import Self
 
 from kantan_agents.agent import Agent
 from kantan_agents.agent.bridge.run_config import config_for_delegated
@@ -22,6 +23,7 @@ from kantan_agents.lab.evaluation.evaluators.judge_runs import shown_to_judge
 from kantan_agents.lab.evaluation.evaluators.versions import version_of_options
 from kantan_agents.lab.evaluation.finished_case import FinishedCase
 from kantan_agents.lab.evaluation.scores import Score
+from kantan_agents.lab.judges.answer_limit import limited
 from kantan_agents.lab.replay.run_again import RecordedSession
 from kantan_agents.models.structured import json_data
 from kantan_agents.support.arguments import checked_int, checked_text, shown
@@ -33,6 +35,7 @@ PERSONA: Final = "persona"
 _GOAL: Final = "goal"
 _USER_KEY: Final = "simulated_user"
 _MET: Final = "goal met"
+_OF_WHOLE_RUN: Final = ("pipeline", "output_type", "output_dest")
 
 _PROMPT: Final = Prompt(
     "simulated-user",
@@ -60,15 +63,23 @@ would leave. After the last two, the message may be empty.
 class UserTurn(BaseModel):
     """What a simulated user says.
 
+    A model that goes on without a message is asked once more, and then the run fails with E40.
+
     Attributes:
         thought: What the person thinks of the last answer.
-        message: The next message.
+        message: The next message; empty only at the end.
         status: Whether the conversation goes on.
     """
 
     thought: str = Field(description="one sentence about the last answer")
     message: str
     status: Literal["going on", "goal met", "given up"]
+
+    @model_validator(mode="after")
+    def _check_message(self) -> Self:
+        if self.status == "going on" and not self.message.strip():
+            raise ValueError("the message must not be empty while the status is 'going on'")
+        return self
 
 
 def _checked_persona(_: object, __: object, value: Any) -> None:
@@ -122,8 +133,9 @@ def simulated(agent: Agent[Any], user: SimulatedUser) -> Agent[Any]:
     user as ``simulated_user``. Tokens and cost include those of the user. A change of the user is not
     noticed by ``evaluate``: use another name.
 
-    With ``agent=simulated(...)``, the variants of an evaluation may be prompts. Of a copy made by ``clone``,
-    only the instructions count: change other options of ``agent`` before you call ``simulated``.
+    With ``agent=simulated(...)``, the variants of an evaluation may be prompts. Options of a copy, such as
+    ``.clone(model=...)``, are those of each turn; ``middleware``, ``pipeline``, ``output_type`` and
+    ``output_dest`` are those of the whole conversation.
 
     Args:
         agent: The agent under test.
@@ -136,8 +148,8 @@ def simulated(agent: Agent[Any], user: SimulatedUser) -> Agent[Any]:
         if not isinstance(value, kind):
             raise InvalidOptionError(option=option, reason=f"must be {kind.__name__}, not {shown(value)}")
     talk = _Talk(agent, user)
-    made: Agent[Any] = agent.clone(middleware=[talk], pipeline=None, output_type=None, output_dest=None)
-    return made
+    talk.made = agent.clone(middleware=[talk], **dict.fromkeys(_OF_WHOLE_RUN))
+    return talk.made
 
 
 def goal_met(*, name: str = "goal_met") -> Evaluator:
@@ -167,7 +179,8 @@ class _Talk(Middleware):
     def __init__(self, agent: Agent[Any], user: SimulatedUser) -> None:
         self._agent = agent
         self._user = user
-        self._person = user.agent()
+        self._person = limited(user.agent())
+        self.made: Agent[Any] = agent
 
     def trace_metadata(self, run: Run) -> Mapping[str, Any]:  # noqa: ARG002 - of the base class
         prompt = self._user.prompt
@@ -188,9 +201,7 @@ class _Talk(Middleware):
         left_out = {PERSONA, *RESERVED_KEYS} - {"tool_rules"}
         context = {key: value for key, value in run.context.items() if key not in left_out}
         options = {"session": RecordedSession([]), **run.options}
-        agent = self._agent
-        if run.agent.instructions != agent.instructions:  # of a copy, such as a variant that is a prompt
-            agent = agent.clone(instructions=run.agent.instructions)
+        agent = self._agent if run.agent is self.made else run.agent.clone(**_whole_run(self._agent))
         said: list[dict[str, str]] = []
         for turn in range(self._user.max_turns + 1):
             person = await self._next(part, said, run)
@@ -213,7 +224,13 @@ class _Talk(Middleware):
         text = shown_to_judge(*texts) if said else "The conversation has not begun. Write the first message."
         config = RunConfig(trace_include_sensitive_data=run.records_sensitive_data)
         context = await self._person.run_async(text, dict(part), run_config=config)
-        return run_result(context).final_output
+        turn: UserTurn = run_result(context).final_output
+        return turn
+
+
+def _whole_run(agent: Agent[Any]) -> dict[str, Any]:
+    """Return the options of an agent that its simulated form has for the whole conversation."""
+    return {name: getattr(agent.given, name) for name in ("middleware", *_OF_WHOLE_RUN)}
 
 
 def _output(ended: Ended, turns: int, said: list[dict[str, str]]) -> dict[str, Any]:

@@ -82,11 +82,11 @@ def test_a_file_is_read_as_spreadsheets_and_other_tools_write_it(tmp_path: Path,
 
 BAD: dict[str, tuple[str, str]] = {
     "empty": ("", "it has no header; its columns are input"),
-    "no input": ("expected,id\nx,1\n", "line 1: it has no column input; the first line names the columns"),
+    "no input": ("expected,id\nx,1\n", "line 1: it has no input; import_dataset.path, columns=..expected"),
     "unknown column": ("input,expectd\n", "line 1: the column 'expectd' is unknown; did you mean 'expected'"),
     "foreign column": ("input,zzz\n", "line 1: the column 'zzz' is unknown; the columns are"),
     "a column without a name": ("input,,id\n", "line 1: a column has no name"),
-    "semicolons without input": ("expected;id\nx;1\n", "line 1: it has no column input"),
+    "semicolons without input": ("expected;id\nx;1\n", "line 1: it has no input"),
     "two references": ("input,expected,ideal\n", "line 1: the column 'expected' occurs twice"),
     "a group without a name": ("input,context.\n", "line 1: the column 'context.' is unknown"),
     "a column twice": ("input,id, input\n", "line 1: the column 'input' occurs twice"),

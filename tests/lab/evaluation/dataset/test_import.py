@@ -140,7 +140,7 @@ def test_json_has_rows_in_a_list(content: str, tmp_path: Path) -> None:
 
 
 def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
-    assert "its name must end in .csv, .tsv, .txt, .jsonl, .json or .parquet" in reason_for(
+    assert "its name must end in .csv, .tsv, .txt, .jsonl, .json, .yaml, .yml or .parquet" in reason_for(
         tmp_path / "t.xlsx"
     )
     assert "No such file" in reason_for(tmp_path / "t.csv")
@@ -331,3 +331,98 @@ def test_what_the_output_must_equal_is_expected_and_other_assertions_are_kept(
     (case,) = import_dataset(file(tmp_path, "t.csv", f"q,__expected\nx,{cell}\n"), format="promptfoo")
     assert case.expected == expected
     assert [one["type"] for one in case.metadata.get("assert", ())] == ([kind] if kind else [])
+
+
+CONFIG = """\
+description: FAQ
+prompts: [file://prompt.txt, "Answer {{question}}"]
+providers: [openai:gpt-6.1-terra]
+defaultTest:
+  vars: {lang: en}
+  metadata: {topic: math}
+  assert: [{type: llm-rubric, value: is short}]
+tests:
+  - description: sum
+    vars: {question: 2 + 2?}
+    assert: [{type: equals, value: 4}]
+  - vars: &many
+      question: [a, b]
+      lang: [de, no]
+      day: 2026-11-30
+      time: 12:30:00
+    threshold: 0.5
+  - vars: {<<: *many, lang: "1", question: c}
+scenarios:
+  - config: [vars: {lang: fr}, vars: {lang: es}]
+    tests: [vars: {question: d}]
+"""
+
+
+def test_a_configuration_of_promptfoo_is_read_and_what_is_not_taken_over_is_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = file(tmp_path, "promptfooconfig.yaml", CONFIG)
+    dataset = import_dataset(path, format="promptfoo", columns={"question": "input"})
+    first, *others = dataset.cases
+    assert (first, first.metadata) == (MATH, MATH.metadata)
+    assert sorted((case.input, case.context["lang"]) for case in others) == [
+        ("a", "de"), ("a", "no"), ("b", "de"), ("b", "no"), ("c", "1"), ("d", "es"), ("d", "fr"),
+    ]  # fmt: skip
+    assert others[0].context == {"lang": "de", "day": "2026-11-30", "time": "12:30:00"}
+    assert others[0].metadata["assert"] == [{"type": "llm-rubric", "value": "is short"}]
+    assert "prompts, providers" in str(vars(caplog.records[0]))
+    assert "threshold" in str(vars(caplog.records[1]))
+
+
+def test_a_list_of_tests_is_expanded_in_every_form_and_the_number_is_that_of_its_place(
+    tmp_path: Path,
+) -> None:
+    tests: list[dict[str, Any]] = [{"vars": {"q": ["a", "b"]}}, {"vars": {"q": "c"}}]
+    lines = "\n\n".join(map(json.dumps, tests))
+    for name, text in (("t.json", json.dumps(tests)), ("t.yml", json.dumps(tests)), ("t.jsonl", lines)):
+        cases = import_dataset(file(tmp_path, name, text), format="promptfoo").cases
+        assert [case.input for case in cases] == ["a", "b", "c"]
+    off = {**tests[0], "options": {"disableVarExpansion": True}}
+    assert "input must be" in reason_for(file(tmp_path, "o.json", json.dumps(off)), format="promptfoo")
+    path = file(tmp_path, "l.jsonl", f'{lines}\n{{"vars": {{"q": ""}}}}')
+    assert reason_for(path, format="promptfoo") == "line 4: the input is empty"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("tests: [{vars: {q: a}", "line 2: it is not YAML: did not find"),
+        ("tests:\n- vars: {q: a, q: b}", "line 2: the key 'q' is there twice"),
+        ("tests: [vars: {q: !!python/object/apply:os.getcwd []}]", "os.getcwd' is not data that JSON has"),
+        ("tests: [vars: {q: !env HOME}]", "line 1: '!env' is not data that JSON has"),
+        ("tests: [vars: {? [a] : b}]", "a key is not a text"),
+        ("tests: [vars: {<<: 1}]", "<< must name a mapping"),
+        ("tests: &a [vars: {q: *a}]", "nested more than 200 levels"),
+        ("a: 1\n---\nb: 2", "it is not YAML: but found another document"),
+        ("[" * 300, "nested more than 200 levels"),
+        ("tests: file://tests.csv", "its tests are in another file, 'file://tests.csv'; import that one"),
+        ("tests:\n- vars: {q: a}\n- file://t.yaml", "row 2: its tests are in another file"),
+        (
+            "- vars: {q: file://long.txt}",
+            "row 1: the variable 'q' is in another file, 'file://long.txt'; write",
+        ),
+        ("defaultTest: file://d.yaml\ntests: []", "its defaultTest are in another file"),
+        ("tests: [7]", "row 1: tests must be objects, not 7"),
+        (f"tests: [vars: {{a: &a {list(range(101))}, b: *a}}]", "more than 10,000 combinations"),
+        (
+            "x: &a [" + "1," * 999 + "]\ny: &b [" + "*a," * 999 + "]\nz: [*b, *b]",
+            "more than 1,000,000 values",
+        ),
+        ("", "row 1: it is None"),
+    ],
+)
+def test_a_configuration_that_cannot_be_read_says_where_and_why(text: str, says: str, tmp_path: Path) -> None:
+    assert says in reason_for(file(tmp_path, "c.yml", text), format="promptfoo")
+
+
+def test_types_in_yaml_are_those_of_json_and_nothing_else_becomes_another_value(tmp_path: Path) -> None:
+    values = "[no, y, 0o10, 0x1F, 1_000, 1e3, '1', ~, true, 1:30, .5, !!str 7, 007]"
+    path = file(tmp_path, "rows.yaml", f"- input: Hi\n  values: {values}\n")
+    assert import_dataset(path).cases[0].metadata["values"] == [
+        "no", "y", 8, 31, "1_000", 1000.0, "1", None, True, "1:30", 0.5, "7", 7,
+    ]  # fmt: skip

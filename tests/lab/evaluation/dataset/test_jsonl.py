@@ -91,7 +91,10 @@ BAD: dict[str, tuple[Any, str]] = {
     "text": ('"a"', "line 1: it is a text; "),
     "number": ("1", "line 1: it is a number; "),
     "null": ("null", "line 1: it is a null; "),
-    "no input": ('{"id": "1"}', "line 1: it has no input"),
+    "no input": (
+        '{"question": "Hi"}',
+        "line 1: it has no input; import_dataset.path, columns=..question.: .input... reads such a file",
+    ),
     "input null": ('{"input": null}', "line 1: input must be a str or a list of dicts, not None"),
     "unknown key": (
         '{"input": "a", "expectd": "b"}',

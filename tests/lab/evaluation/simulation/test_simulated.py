@@ -9,9 +9,10 @@ from typing import Any
 import anyio
 import pytest
 from agents import function_tool
+from pydantic import BaseModel
 
 from kantan_agents import Agent, Prompt
-from kantan_agents.errors import InvalidOptionError
+from kantan_agents.errors import InvalidOptionError, StructuredOutputError
 from kantan_agents.lab import Case, Dataset, SimulatedUser, evaluate, goal_met, passes_all, simulated
 from kantan_agents.testing import OfflineServer, RecordedRequest
 from tests.lab.evaluation.values import finished
@@ -221,3 +222,31 @@ def test_an_evaluation_has_whole_conversations_in_one_trace_each(recorder: Recor
         assert "Refund my order." in str(trace) and "refunded 7" in str(trace)
     assert len({one.trace_id for one in evaluation.results}) == 6
     assert len(recorder.store.traces(limit=100)) == 6
+
+
+async def test_the_options_of_a_copy_are_those_of_its_turns() -> None:
+    class Answer(BaseModel):
+        text: str
+
+    with OfflineServer(lambda one: {"text": one.model}) as server:
+        lines = [says("a"), says("", "goal met")] * 2
+        with OfflineServer(lines) as players:
+            talk = simulated(shop(server, output_type=Answer), SimulatedUser(players.bundle()))
+            for agent, said in ((talk, "offline-model"), (talk.clone(model=server.bundle("other")), "other")):
+                result = (await agent.run_async(GOAL))["result"]
+                assert result["conversation"][1]["content"] == f'{{"text": "{said}"}}'
+
+
+@pytest.mark.parametrize("empty", ["", " \n"])
+async def test_a_user_that_goes_on_without_a_message_is_asked_again_and_then_the_run_fails(
+    empty: str,
+) -> None:
+    with OfflineServer(lambda _: "Hello.") as server:
+        with OfflineServer([says(empty), says("Hi"), says("", "goal met")]) as players:
+            talk = simulated(shop(server), SimulatedUser(players.bundle()))
+            assert (await talk.run_async(GOAL))["result"]["turns"] == 1
+        with OfflineServer(lambda _: says(empty)) as players:
+            talk = simulated(shop(server), SimulatedUser(players.bundle()))
+            with pytest.raises(StructuredOutputError, match="message must not be empty while the status"):
+                await talk.run_async(GOAL)
+        assert len(server.requests) == 1

@@ -67,7 +67,7 @@ def values_of(
     """Return the arguments of ``Case`` for a row. What no part names is metadata.
 
     Raises:
-        DatasetFileError: E100, two columns are one part, or there is no input.
+        DatasetFileError: E100, two columns are one part.
     """
     values: dict[str, Any] = {group: {} for group in _GROUPS}
     for column, value in row.items():
@@ -85,8 +85,6 @@ def values_of(
             raise found.error(line, f"two columns are {part}; leave one out: columns={{{column!r}: None}}")
         else:
             values[part] = value
-    if values.get("input") in (None, ""):
-        raise found.error(line, "the input is empty")
     for part in ("input", "id", "conversation"):
         if part in values:
             values[part] = as_text(values[part])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -18,10 +19,11 @@ from kantan_agents.lab.evaluation.dataset.importing.columns import (
     values_of,
 )
 from kantan_agents.lab.evaluation.dataset.importing.rows import (
+    DATA,
     TABLES,
     Row,
+    rows_of_data,
     rows_of_frame,
-    rows_of_json,
     rows_of_parquet,
 )
 from kantan_agents.lab.evaluation.dataset.located_cases import LocatedCases
@@ -56,10 +58,13 @@ def import_dataset(
     executed or used as a path.
 
     Args:
-        source: A file with rows: ``.csv``, ``.tsv`` or ``.txt``, ``.jsonl``, ``.json``, or ``.parquet`` if
-            pyarrow is installed. Or a data frame of pandas or polars, an Arrow table, or dicts.
+        source: A file with rows: ``.csv``, ``.tsv`` or ``.txt``, ``.jsonl``, ``.json`` or ``.yaml``, or
+            ``.parquet`` if pyarrow is installed. Or a data frame of pandas or polars, an Arrow table, or
+            dicts.
         format: ``"rows"``; ``"langfuse"`` for items of a dataset, of which archived ones are left out; or
-            ``"promptfoo"`` for results or test cases, each test once.
+            ``"promptfoo"`` for results, test cases or a configuration, each test once. ``defaultTest`` and
+            lists of variables count as there. ``equals`` is ``expected``, and other assertions are in
+            ``metadata["assert"]``. What is not taken over, such as prompts, is named in the log.
         columns: What a column is: ``"input"``, ``"expected"``, ``"id"``, ``"conversation"``, ``"earlier"``,
             ``"context.NAME"`` or ``"metadata.NAME"``; None leaves it out. Columns of the same name need no
             entry, and all others are metadata. In an export, it names the field of the input or the variable
@@ -92,13 +97,18 @@ def import_dataset(
     rows = _rows(found, path, format, parts, separator) if is_file else rows_of_frame(source)
     if format == "rows":
         check_header(found, (column for _, row in rows for column in row), parts)
+    elif format == "promptfoo":
+        rows = promptfoo.expanded(found, rows)
     seen: set[str] = set()
     for line, row in rows:
         if format == "promptfoo" and _is_repeated(row, seen):
             continue
         values = _FORMATS[format][1](found, line, row, parts)
-        if values is not None:
-            found.add(line, values)
+        if values is None:
+            continue
+        if values.get("input") in (None, ""):
+            raise found.error(line, "the input is empty")
+        found.add(line, values)
     return Dataset(name or path.stem, found.cases)
 
 
@@ -112,9 +122,10 @@ def _rows(
         inputs = inputs_of(columns) if format == "rows" else ()
         table = read_table(found, read_text(path), inputs, separator)
         return () if table is None else table.rows
-    if suffix in (".json", ".jsonl"):
-        return rows_of_json(found, path, read_text(path), _FORMATS[format][0])
-    raise found.error(None, f"its name must end in {', '.join((*TABLES, '.jsonl', '.json'))} or .parquet")
+    if suffix in DATA:
+        inside = partial(promptfoo.tests_of, found) if format == "promptfoo" else None
+        return rows_of_data(found, path, read_text(path), _FORMATS[format][0], inside)
+    raise found.error(None, f"its name must end in {', '.join((*TABLES, *DATA))} or .parquet")
 
 
 def _is_repeated(row: Mapping[str, Any], seen: set[str]) -> bool:

@@ -1,18 +1,29 @@
-"""Tests of promptfoo: its results as JSON or JSON Lines, tests as JSON, or test cases as CSV."""
+"""Tests of promptfoo: its results, its configuration, tests as JSON or YAML, or test cases as CSV."""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import product
 from typing import Any, Final
 
-from kantan_agents.lab.evaluation.dataset.importing.columns import split_input
+from kantan_agents.lab.evaluation.dataset.importing.columns import as_text, split_input
+from kantan_agents.lab.evaluation.dataset.importing.rows import Row
 from kantan_agents.lab.evaluation.dataset.located_cases import LocatedCases
+from kantan_agents.support.arguments import shown
+from kantan_agents.support.log import get_logger
 
 KEYS: Final = ("data", "results", "tests")
 """Names of the list of results or tests, one in the other."""
 _EQUALS: Final = "equals"
+_log = get_logger("kantan_agents.evaluation")
 _METADATA: Final = "__metadata:"
+_FILE: Final = "file://"
+_OF_CONFIGURATION: Final = frozenset({"$schema", "description", "defaultTest", "tests", "scenarios"})
+_OF_TEST: Final = frozenset({"description", "vars", "assert", "metadata"})
+_IS_RESULT: Final = frozenset({"response", "testIdx", "testCase"})
+_MOST_COMBINATIONS: Final = 10_000
 _ALONE: Final = r"(?:not-)?(?:is|contains)-(?:json|sql|xml|html|refusal|valid-[a-z-]+)"
 _WITH_VALUE: Final = (
     r"(?:not-)?(?:i?contains(?:-all|-any|-json|-sql|-xml|-html)?|equals|starts-with|ends-with|regex|is-[a-z-]+|"
@@ -35,17 +46,20 @@ def promptfoo_values(
         DatasetFileError: E100, it is not a test, or it is not known which variable is the input.
     """
     test = {**row, **(row["testCase"] if isinstance(row.get("testCase"), Mapping) else {})}
-    for key in ("vars", "tests"):
-        if isinstance(place := row.get(key), str) and place.startswith("file://"):
-            raise found.error(line, f"its {key} are in another file, {place!r}; import that one")
+    if isinstance(place := test.get("vars"), str):
+        raise found.error(line, f"its vars are in another file, {place!r}; import that one")
     if not isinstance(test.get("vars"), Mapping):
         test = _of_table(row)
     if not test["vars"]:
         raise found.error(line, "it has no variables, so there is no input")
+    for name, value in test["vars"].items():
+        if isinstance(value, str) and value.startswith(_FILE):
+            reason = f"the variable {name!r} is in another file, {value!r}; write its content here"
+            raise found.error(line, reason)
     assertions = [one for one in test.get("assert") or () if isinstance(one, Mapping)]
     equal = [one.get("value") for one in assertions if one.get("type") == _EQUALS]
     values = split_input(found, line, test["vars"], columns)
-    values["expected"] = equal[0] if len(equal) == 1 else None
+    values["expected"] = as_text(equal[0]) if len(equal) == 1 else None
     given = test.get("metadata")
     metadata = dict(given) if isinstance(given, Mapping) else {"promptfoo": given} if given else {}
     if test.get("description"):
@@ -53,6 +67,83 @@ def promptfoo_values(
     if others := [one for one in assertions if len(equal) != 1 or one.get("type") != _EQUALS]:
         metadata["assert"] = others
     return {**values, "metadata": metadata}
+
+
+def tests_of(found: LocatedCases, value: Any) -> Any:
+    """Return the tests in a configuration, each with what it inherits; other values unchanged.
+
+    Raises:
+        DatasetFileError: E100, a part of it is in another file, or is something else.
+    """
+    if isinstance(value, Mapping) and {"tests", "scenarios"} & value.keys():
+        default = _tests(found, "defaultTest", [value.get("defaultTest") or {}])
+        tests: list[tuple[Any, ...]] = [(test,) for test in _tests(found, "tests", value.get("tests"))]
+        for scenario in _tests(found, "scenarios", value.get("scenarios")):
+            configs = _tests(found, "config", scenario.get("config"))
+            tests += product(configs, _tests(found, "tests", scenario.get("tests")))
+        _name_left_out({*value} - _OF_CONFIGURATION)
+        return [_merged(default[0], *parts) for parts in tests]
+    return value
+
+
+def expanded(found: LocatedCases, rows: Iterable[Row]) -> list[Row]:
+    """Return each test once for each combination of its variables that are lists; results unchanged.
+
+    Raises:
+        DatasetFileError: E100, there are too many.
+    """
+    listed: list[Row] = []
+    left: set[str] = set()
+    for number, row in rows:
+        if isinstance(row.get("vars"), Mapping) and not _IS_RESULT & row.keys():
+            left |= {*row} - _OF_TEST
+            listed += [(number, one) for one in _combinations(found, number, row)]
+        else:
+            listed.append((number, row))
+    _name_left_out(left)
+    return listed
+
+
+def _name_left_out(parts: set[str]) -> None:
+    if parts:
+        _log.warning("promptfoo_parts_not_imported", parts=", ".join(sorted(parts)))
+
+
+def _tests(found: LocatedCases, name: str, value: Any) -> list[Any]:
+    if value is None:
+        return []
+    listed = value if isinstance(value, list) else [value]
+    for number, one in enumerate(listed, 1):
+        if isinstance(one, str):
+            raise found.error(number, f"its {name} are in another file, {one!r}; import that one")
+        if not isinstance(one, Mapping):
+            raise found.error(number, f"{name} must be objects, not {shown(one)}")
+    return listed
+
+
+def _merged(*tests: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a test with what it inherits: variables, metadata and options by name, and all assertions."""
+    merged: dict[str, Any] = {}
+    for test in tests:
+        for key, value in test.items():
+            before = merged.get(key)
+            if isinstance(before, Mapping) and isinstance(value, Mapping):
+                merged[key] = {**before, **value}
+            elif isinstance(before, list) and isinstance(value, list):
+                merged[key] = [*before, *value]
+            else:
+                merged[key] = value
+    return merged
+
+
+def _combinations(found: LocatedCases, number: int, test: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    given, options = test["vars"], test.get("options")
+    if isinstance(options, Mapping) and options.get("disableVarExpansion"):
+        return [test]
+    lists = [one if isinstance(one, list) and one else [one] for one in given.values()]
+    if math.prod(map(len, lists)) > _MOST_COMBINATIONS:
+        raise found.error(number, f"its variables have more than {_MOST_COMBINATIONS:,} combinations")
+    return [{**test, "vars": dict(zip(given, one, strict=True))} for one in product(*lists)]
 
 
 def _of_table(row: Mapping[str, Any]) -> dict[str, Any]:

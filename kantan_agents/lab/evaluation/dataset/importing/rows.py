@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, time
 from importlib import import_module
 from pathlib import Path
@@ -16,28 +16,36 @@ from kantan_agents.support.arguments import shown
 
 Row: TypeAlias = tuple[int, Mapping[str, Any]]
 TABLES: Final = (".csv", ".tsv", ".txt")
+DATA: Final = (".jsonl", ".json", ".yaml", ".yml")
 _OF_A_ROW: Final = ("input", "vars")
 _MISSING: Final = ("NAType", "NaTType")
 
 
-def rows_of_json(found: LocatedCases, path: Path, text: str, keys: Sequence[str]) -> list[Row]:
-    """Return the rows in a file of JSON Lines, or of JSON: a list of rows, one row, or a dict around them.
+def rows_of_data(
+    found: LocatedCases, path: Path, text: str, keys: Sequence[str], inside: Callable[[Any], Any] | None
+) -> list[Row]:
+    """Return the rows in JSON Lines, or in JSON or YAML: a list of rows, one row, or a dict around them.
 
     Args:
         found: Makes the errors.
         path: The file.
         text: What is in it.
         keys: Names of what is inside such a dict.
+        inside: Returns what is inside of it in another way, or the value unchanged.
 
     Raises:
-        DatasetFileError: E100, it is not JSON, or a row is not a dict.
+        DatasetFileError: E100, it is not such a file, or a row is not a dict.
     """
-    if path.suffix.lower() == ".json":
-        rows = list(enumerate(_unwrapped(_read(found, 1, text), keys), 1))
-    else:
+    suffix = path.suffix.lower()
+    if suffix == ".jsonl":
         lines = enumerate(text.split("\n"), 1)
         rows = [(number, _read(found, number, line)) for number, line in lines if line.strip()]
+    else:
+        value = _read(found, 1, text) if suffix == ".json" else _read_yaml(found, text)
+        rows = list(enumerate(_unwrapped(value if inside is None else inside(value), keys), 1))
     for number, row in rows:
+        if isinstance(row, str) and row.startswith("file://"):
+            raise found.error(number, f"it is another file, {row!r}; import that one")
         if not isinstance(row, Mapping):
             raise found.error(number, f"it is {shown(row)}, and not an object with columns")
     return rows
@@ -111,6 +119,15 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "tolist"):  # an array, or a number of one
         return _plain(value.tolist())
     return value
+
+
+def _read_yaml(found: LocatedCases, text: str) -> Any:
+    from kantan_agents.lab.evaluation.dataset.importing.yaml_data import read_yaml
+
+    try:
+        return read_yaml(text)
+    except NotJSONDataError as error:
+        raise found.error(None, str(error)) from error
 
 
 def _read(found: LocatedCases, line: int, text: str) -> Any:

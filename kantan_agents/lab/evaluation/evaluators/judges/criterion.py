@@ -30,6 +30,7 @@ from kantan_agents.lab.evaluation.evaluators.judges.verdicts import Decision
 from kantan_agents.lab.evaluation.evaluators.versions import version_of_options
 from kantan_agents.lab.evaluation.finished_case import FinishedCase
 from kantan_agents.lab.evaluation.scores import Score
+from kantan_agents.lab.judges.answer_limit import limited
 from kantan_agents.models.rubric import rubric_of
 
 
@@ -90,18 +91,20 @@ class Criterion:
             name: Name of the metric; by default that of the prompt.
             version: By default a hash of the judge's instructions, model, settings and options.
             **agent_options: Further options of the judge's ``Agent``: ``model_settings``, ``middleware``, ...
+                An answer has at most 8,192 tokens, unless ``model_settings`` has a ``max_tokens``.
 
         Raises:
             InvalidOptionError: E75, an option is invalid, or is for another judge.
         """
         given = self._given(sources, tools)
-        agent = Agent(
+        judge = Agent(
             f"{self.prompt.name}-judge",
             self.prompt,
             model=model,
             output_type=self.verdict,
             **{"tool_providers": None, **agent_options},
         )
+        agent = limited(judge)
 
         async def score(finished: FinishedCase) -> Score | None:
             texts = self._texts(finished, given)
@@ -118,7 +121,7 @@ class Criterion:
             return Score(value, comment=joined(rubric.get("comments")), source="model")
 
         if version is None:
-            options = {**judge_options(agent), "shows": list(self.shows), "given": given.version()}
+            options = {**judge_options(judge), "shows": list(self.shows), "given": given.version()}
             version = version_of_options("criterion", options)
         return Evaluator(self.prompt.name if name is None else name, version, score, source="model")
 

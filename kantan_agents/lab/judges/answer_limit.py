@@ -1,0 +1,89 @@
+"""``AnswerLimit``: a limit on the answers of models that the library asks by itself, such as judges."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from agents import ModelResponse
+
+from kantan_agents.agent import Agent
+from kantan_agents.agent.bridge.model_answers import is_cut_off
+from kantan_agents.core.interception import Middleware, ModelCall, ModelNext
+from kantan_agents.errors import AnswerCutOffError
+from kantan_agents.models.structured.requests.refusals import REFUSALS, described
+from kantan_agents.support.log import get_logger
+
+MOST_TOKENS: Final = 8_192
+"""The most tokens of an answer, with its reasoning, where the settings set none: room for long thoughts."""
+
+_LIMITS: Final = (
+    "max_tokens",
+    "max_completion_tokens",
+    "max_output_tokens",
+    "num_predict",
+    "generationConfig",
+)
+_ABOUT_LIMIT: Final = re.compile(r"max\w*tokens|context.{0,20}(length|window|size|limit)", re.IGNORECASE)
+_log = get_logger("kantan_agents.judges")
+
+
+class AnswerLimit(Middleware):
+    """Sets ``max_tokens`` where the settings have no limit, and refuses an answer that was cut off.
+
+    A verdict that was cut off can be wrong, because JSON without its end is still read. It is the innermost
+    middleware, so that a ``Budget`` and a ``Cache`` see the settings that were given. A provider that refuses
+    the limit is asked without one.
+
+    Args:
+        most: The limit.
+    """
+
+    def __init__(self, most: int = MOST_TOKENS) -> None:
+        self._most = most
+        self._is_refused = False
+
+    async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
+        """Call the model with a limit.
+
+        Raises:
+            AnswerCutOffError: E206, the answer has reached it.
+        """
+        given = call.settings
+        if self._is_refused or _has_limit(given):
+            return _complete(call, await call_next(call))
+        call.settings = dataclasses.replace(given, max_tokens=self._most)
+        try:
+            answer = await call_next(call)
+        except REFUSALS as error:
+            if not _ABOUT_LIMIT.search(described(error)):
+                raise
+            self._is_refused = True
+            _log.warning("answer_limit_refused", agent=call.agent, reason=described(error))
+            call.settings = given
+            answer = await call_next(call)
+        return _complete(call, answer)
+
+
+def limited(agent: Agent[Any]) -> Agent[Any]:
+    """Return a copy of an agent that notifies the same handlers and whose answers are limited."""
+    copied = agent.clone(middleware=[*agent.given.middleware, AnswerLimit()])
+    copied.observers = agent.observers
+    return copied
+
+
+def _has_limit(settings: Any) -> bool:
+    others = (settings.extra_args, settings.extra_body)
+    return settings.max_tokens is not None or any(
+        name in one for one in others if isinstance(one, Mapping) for name in _LIMITS
+    )
+
+
+def _complete(call: ModelCall, answer: ModelResponse) -> ModelResponse:
+    most = call.settings.max_tokens
+    if not is_cut_off(answer, most):
+        return answer
+    limit = "the limit of its provider" if most is None else f"{most:,} tokens"
+    raise AnswerCutOffError(agent=call.agent, limit=limit)
