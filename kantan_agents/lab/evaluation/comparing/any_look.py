@@ -57,7 +57,6 @@ def at_any_look(
         detectable=None,
         more_cases=more,
         no_interval=None if interval is not None else _NO_INTERVAL,
-        fewest=0,
     )
 
 

@@ -247,7 +247,7 @@ def _compared(
         verdict="cannot tell",
         reason=_reason(found.units, differences),
         no_interval=found.missing,
-        fewest=fewest_cases(**together),
+        fewest=fewest_cases(alpha=1 - how.level),
     )
 
 

@@ -62,8 +62,8 @@ class MetricComparison:
         verdict: Whether ``b`` is better.
         reason: Why nobody can tell, if the number of cases is not the reason.
         no_interval: Why there is no interval; None if there is one.
-        fewest: How many independent cases must differ, at least, for any verdict among as many metrics; 0 if
-            no number of cases gives one.
+        fewest: How many independent cases must differ, at least, for a verdict beside the other metrics as
+            they are; 0 if no number of cases gives one.
         missing: For each variant that lacks scores in these cases, the number of runs that count as
             ``worst``.
         worst: What such a run counts as; None if none does.
