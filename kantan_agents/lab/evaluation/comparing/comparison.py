@@ -191,6 +191,11 @@ class Comparison(Tabular):
                 '"any" from the first look on'
             )
         note = "the verdicts hold at any look: you may add cases and look again"
+        if self.is_grown:
+            note += (
+                "; a verdict for one look that you read before cases were added is a chance of its own, "
+                f"of {100 * (1 - self.level):.3g}%, to be false"
+            )
         if self.is_order_known:
             return note
         return f"{note}, at the end of the dataset, as the order of the runs is not known"

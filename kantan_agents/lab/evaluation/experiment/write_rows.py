@@ -104,13 +104,18 @@ def write_result(
     if written.rowcount and written.lastrowid:
         return written.lastrowid
     # An earlier attempt has failed, or another process was faster.
-    query = f"SELECT id, status FROM {RESULTS} WHERE case_row = ? AND variant_hash = ? AND repeat = ?"  # noqa: S608
-    number, status = connection.execute(query, same).fetchone()
+    query = (
+        f"SELECT id, status, trace_id, body FROM {RESULTS} "  # noqa: S608
+        "WHERE case_row = ? AND variant_hash = ? AND repeat = ?"
+    )
+    number, status, trace_id, body = connection.execute(query, same).fetchone()
     if status == "finished" and not replaces:
         return None
+    first = decode(body).get("first_trace_id") or trace_id
+    stored = _encoded({**result.stored(), "first_trace_id": first})
     connection.execute(f"DELETE FROM {SCORES} WHERE result = ?", (number,))  # noqa: S608
     update = f"UPDATE {RESULTS} SET status = ?, trace_id = ?, withheld = ?, body = ? WHERE id = ?"  # noqa: S608
-    connection.execute(update, (*values, number))
+    connection.execute(update, (*values[:3], stored, number))
     return int(number)
 
 

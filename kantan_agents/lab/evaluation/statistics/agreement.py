@@ -118,7 +118,7 @@ def cohens_kappa(
         return Agreement(None, None, count)
     drawn = drawn_units(cells, clusters, resamples, np.random.default_rng(seed))
     of_units = np.array([np.bincount(cells[few], minlength=size * size) for few in drawn.members])
-    tables = (drawn.counts @ of_units.astype(np.float64)).reshape(-1, size, size)
+    tables = (drawn.counts @ of_units).astype(np.float64).reshape(-1, size, size)
     units = int(drawn.frequencies.sum())
     return Agreement(value, agreement_interval(value, _kappa(tables), units, level), count)
 
@@ -181,13 +181,13 @@ def krippendorff_alpha(
     by_item = np.sort(given[:, rated].T, axis=1)  # NaN last
     distinct, kinds = np.unique(np.nan_to_num(by_item, nan=np.inf), axis=0, return_inverse=True)
     drawn = drawn_units(len(distinct) - 1 - kinds.ravel(), clusters, resamples, np.random.default_rng(seed))
-    ratings = _Ratings.of(by_item, drawn)
-    value = float(_alpha(drawn.frequencies[None], ratings, scale)[0])
+    rated_by = _Ratings.of(by_item, drawn)
+    value = float(_alpha(drawn.frequencies[None], rated_by, scale)[0])
     if np.isnan(value):
         return Agreement(None, None, items)
-    at_once = max(1, _AT_ONCE // len(ratings.value_of))
+    at_once = max(1, _AT_ONCE // len(rated_by.value_of))
     found = [
-        _alpha(drawn.counts[start : start + at_once], ratings, scale)
+        _alpha(drawn.counts[start : start + at_once], rated_by, scale)
         for start in range(0, resamples, at_once)
     ]
     units = int(drawn.frequencies.sum())
@@ -233,7 +233,8 @@ def _alpha(counts: npt.NDArray[np.int64], ratings: _Ratings, scale: Scale) -> Fl
     """
     sizes, starts = ratings.sizes, ratings.starts
     weights = counts[:, ratings.unit_of].astype(np.float64)
-    total, least = weights @ sizes, 0.0
+    total = weights @ sizes
+    least: Floats | float = 0.0
     if scale == "interval":
         # Squared distances of all pairs of n values sum to 2 (n * sum of squares - square of sum).
         places = (ratings.values - ratings.values.mean())[ratings.value_of]
@@ -269,5 +270,5 @@ def _unequal_pairs(ratings: _Ratings) -> Floats:
     """Return how many ordered pairs of ratings of each item differ."""
     item_of = np.repeat(np.arange(len(ratings.sizes)), ratings.sizes)
     cells, counts = np.unique(item_of * len(ratings.values) + ratings.value_of, return_counts=True)
-    result: Floats = ratings.sizes**2 - np.bincount(cells // len(ratings.values), counts**2)
-    return result
+    equal = np.bincount(cells // len(ratings.values), counts**2)
+    return np.asarray(ratings.sizes**2 - equal, dtype=np.float64)

@@ -188,9 +188,9 @@ def _corrected(
         if not low < high or not low - _ROUNDING <= alone.mean <= high + _ROUNDING:
             raise ValueError(f"bounds must be the lowest and the highest possible label, not {bounds}")
         weights = shares * len(shares)
+        passed = weights * (given[labelled] - low) / (high - low)
         known = np.unique(units[labelled], return_inverse=True)[1]
-        sizes = np.bincount(known, weights)
-        totals = np.bincount(known, weights * (given[labelled] - low) / (high - low))
+        totals, sizes = (np.bincount(known, one).astype(np.float64) for one in (passed, weights))
         found = interval_of_units(totals, sizes, level)[0]
         of_labels = None if found is None else _scaled(found, low, high)
         of_both = _bounded(helped, low, high, level)
@@ -214,7 +214,8 @@ def _estimate(given: Floats, judged: Floats, shares: Floats, units: npt.NDArray[
     if count < _FEWEST_LABELS:
         return _Estimate(mean, weight, None, 0.0, freedom, count)
     # What each unit contributes to the error of the estimate.
-    contributions = np.bincount(units, weight * (judged - judged.mean()) / len(given))
+    of_judge = weight * (judged - judged.mean()) / len(given)
+    contributions = np.bincount(units, of_judge).astype(np.float64)
     contributions[known] += slope_contributions(y, f - judged.mean(), shares, of_label)
     is_known = np.isin(np.arange(len(contributions)), known)
     of_labels = count / (count - fitted) * float(np.sum(contributions[is_known] ** 2))
