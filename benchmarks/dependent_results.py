@@ -39,7 +39,7 @@ _SHOWN = tuple(product((0.5, 0.8, 0.95, 0.99), _ALIKE))
 _TESTED = tuple(product((0.8, 0.95), _ALIKE))
 _RESAMPLES = 400
 _ERROR = 0.2
-_CORRECTED = tuple(product((0.5, 0.9, 0.98), (0.0, 0.5, 1.0), (0.7, 0.95), (0.2, 1.0)))
+_CORRECTED = tuple(product((0.5, 0.9), (0.5, 1.0), (0.7, 0.95), (0.2, 1.0)))
 """Rates, likeness of labels and of the judge's errors, how often it is right, and the share of labels."""
 
 Simulation = Callable[[int, int], float]
