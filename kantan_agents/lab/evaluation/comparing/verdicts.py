@@ -40,7 +40,7 @@ def _fewest(one: MetricComparison, others: Sequence[float], of: Comparison) -> i
     if of.looks == "one":
         return fewest_cases(alpha=alpha)
     # Without bounds, which gives no interval, it takes more.
-    return fewest_cases_at_any_look(bound=None if one.low is None else 1.0, level=1.0 - alpha)
+    return fewest_cases_at_any_look(bound=None if one.low is None else 1.0, alpha=alpha)
 
 
 def _verdict(one: MetricComparison, p: float | None, of: Comparison) -> Verdict:
