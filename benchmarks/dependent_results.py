@@ -6,6 +6,7 @@ data sets for each.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import product
@@ -26,6 +27,7 @@ from kantan_agents.lab.evaluation.statistics import (
 
 CLUSTERS = (5, 10, 20, 50)
 LABELS = (4, 10, 20, 30, 50, 100, 200)
+TALKS = (10, 30, 100)
 COVERAGE, ALARMS, TEST_ALARMS = 0.93, 0.05, 0.025
 RATES = (0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
 PAIRS = ((0.5, 0.6), (0.9, 0.95), (0.99, 0.99), (0.1, 0.02))
@@ -37,6 +39,8 @@ _SHOWN = tuple(product((0.5, 0.8, 0.95, 0.99), _ALIKE))
 _TESTED = tuple(product((0.8, 0.95), _ALIKE))
 _RESAMPLES = 400
 _ERROR = 0.2
+_CORRECTED = tuple(product((0.5, 0.9), (0.5, 1.0), (0.7, 0.95), (0.2, 1.0)))
+"""Rates, likeness of labels and of the judge's errors, how often it is right, and the share of labels."""
 
 Simulation = Callable[[int, int], float]
 Integers = npt.NDArray[np.intp]
@@ -160,6 +164,41 @@ def corrected_coverage(rate: float, repeats: int, count: int) -> float:
     return _worst(share, repeats, count, _EACH_ACCURACY, min)
 
 
+def talks_coverage(sizes: str, repeats: int, count: int) -> float:
+    """Return the share of intervals of a corrected rate that contain it, with cases of conversations."""
+
+    def share(random: Random, times: int, *given: float) -> float:
+        drawn = (_judged_talks(random, sizes, count, *given) for _ in range(times))
+        return _covered([corrected_mean(one[0], by[0], None, of).interval for one, by, of in drawn], given[0])
+
+    return _worst(share, repeats, count, _CORRECTED, min)
+
+
+def talks_difference_coverage(sizes: str, repeats: int, count: int) -> float:
+    """Return the share of intervals of a corrected difference that contain that there is none, likewise."""
+
+    def share(random: Random, times: int, *given: float) -> float:
+        drawn = (_judged_talks(random, sizes, count, *given) for _ in range(times))
+        return _covered([corrected_difference(*one, *by, None, of).interval for one, by, of in drawn], 0.0)
+
+    return _worst(share, repeats, count, _CORRECTED, min)
+
+
+def _judged_talks(
+    random: Random, sizes: str, count: int, rate: float, alike: float, accuracy: float, labelled: float
+) -> tuple[Floats, Floats, list[int]]:
+    """Return labels, such a share of which is known, what a judge says, and the conversation of each case.
+
+    Labels and scores are of two variants, to whom half of all cases are equally hard.
+    """
+    given = _SIZES[sizes](random, count)
+    (a, of), (b, _) = (results(random, given, rate, alike) for _ in range(2))
+    labels = np.array([a, np.where(random.random(len(a)) < 0.5, a, b)])  # noqa: PLR2004
+    scores = np.abs(labels - [results(random, given, 1.0 - accuracy, alike)[0] for _ in range(2)])
+    labels[:, random.permutation(len(a))[math.ceil(labelled * len(a)) :]] = np.nan
+    return labels, scores, of.tolist()
+
+
 def difference_coverage(rates: tuple[float, float], repeats: int, count: int) -> float:
     """Return the share of intervals of a corrected difference of two pass rates that contain it."""
 
@@ -216,7 +255,13 @@ def dependent() -> list[Dependent]:
                 _coverage("kappa", sizes, partial(kappa_coverage, sizes), CLUSTERS[1:], _EACH_ALIKE),
                 _alarms("length", sizes, partial(length_alarms, sizes), ALARMS, _EACH_ALIKE),
             ]
-        found.append(_alarms("test", sizes, partial(test_alarms, sizes), TEST_ALARMS, _TESTED))
+        found += [
+            _alarms("test", sizes, partial(test_alarms, sizes), TEST_ALARMS, _TESTED),
+            _coverage("corrected rate", sizes, partial(talks_coverage, sizes), TALKS, _CORRECTED),
+            _coverage(
+                "corrected difference", sizes, partial(talks_difference_coverage, sizes), TALKS, _CORRECTED
+            ),
+        ]
     for rate in RATES:
         named, simulate = f"{rate:.0%} yes", partial(corrected_coverage, rate)
         found.append(_coverage("corrected rate", named, simulate, LABELS, _EACH_ACCURACY))

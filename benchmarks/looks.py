@@ -18,6 +18,7 @@ from kantan_agents.lab.evaluation.statistics import any_look, holm, paired_p
 LOOKS, VARIANTS, LEVEL = 10, 10, 0.95
 SIZES = (50, 100, 200)
 RESAMPLES = 500
+_FAILED = 0.2
 _BOUNDED: Final = ("few values", "-1, 0 or 1", "-1, 0 or 1, one side better")
 
 
@@ -89,6 +90,25 @@ def verdicts_after_one_look(situation: int, repeats: int, size: int) -> float:
     )
 
 
+def verdicts_with_failed_runs(repeats: int, size: int) -> float:
+    """Return the share of evaluations of which one of ten looks gives a verdict, with runs that fail.
+
+    A fifth of all new runs fails and counts as 0. Before the next look, they are made again in their places.
+    """
+    random = np.random.default_rng(size)
+    looks = [size * number // LOOKS for number in range(1, LOOKS + 1)]
+    found = 0
+    for _ in range(repeats):
+        scores = random.integers(3, size=(2, size)) / 2.0
+        fails = random.random((2, size)) < _FAILED
+        for before, look in zip([0, *looks], looks, strict=False):
+            seen = np.where(fails & (np.arange(size) >= before), 0.0, scores)[:, :look]
+            if any_look(seen[1] - seen[0], bound=1.0).p <= 1 - LEVEL:
+                found += 1
+                break
+    return found / repeats
+
+
 def coverage_at_any_look(situation: int, repeats: int, size: int) -> float:
     """Return the share of intervals that contain the truth at all looks: they never grow."""
     truth = PAIRED[situation].truth
@@ -126,6 +146,9 @@ def lines() -> list[Line]:
         )
         for one in equal
     ]
+    found.append(
+        Line("any look, runs made again", "a fifth had failed", verdicts_with_failed_runs, SIZES, most=0.05)
+    )
     found += [
         Line("any look, coverage", PAIRED[one].name, partial(coverage_at_any_look, one), SIZES, least=LEVEL)
         for one in (names["few values"], names["-1, 0 or 1"], better)

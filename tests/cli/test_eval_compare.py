@@ -166,6 +166,7 @@ def test_at_any_look_it_takes_more_cases_of_a_metric_without_bounds(metric: str,
 
     with pytest.raises(InvalidOptionError, match=f"it needs {needed}"):
         check_conditions([condition], [compared(needed - 1)])
+    assert f"a verdict takes at least {needed} independent" in compared(needed - 1)[metric].text
     check_conditions([condition], [compared(needed)])
     assert condition.why_met(compared(needed))
 

@@ -9,9 +9,12 @@ from typing import Any
 
 import pytest
 
+from kantan_agents import TraceStore
 from kantan_agents.cli.eval.conditions import check_conditions, read_conditions
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.lab import Case, Comparison, Dataset, compare_all
+from kantan_agents.lab.evaluation.comparing.number_texts import interval_text
+from kantan_agents.page.data.comparisons import compared_variants
 from tests.cli.conftest import Invoke
 from tests.cli.evaluated_shop import Shop
 from tests.cli.test_eval_compare import words_of
@@ -147,3 +150,40 @@ def test_several_variants_are_printed_as_csv_and_markdown(kantan_agents: Invoke,
     markdown = kantan_agents(*three.read("compare", "--markdown")).stdout
     assert markdown.startswith("**v2 against v1: better on kind**")
     assert "\n**v3 against v1: " in markdown
+
+
+def test_the_command_line_the_report_and_the_page_show_one_interval(
+    kantan_agents: Invoke, evaluated_shop: Shop
+) -> None:
+    """Of cases that are conversations of unequal length."""
+    talks = [number // 3 if number % 2 else number for number in range(24)]
+    cases = [Case(f"order {number}", conversation=f"talk {talk}") for number, talk in enumerate(talks)]
+    Dataset("orders", cases).save("orders.jsonl")
+    Path("v3.md").write_text("Answer.\n")
+    kantan_agents(*evaluated_shop.run("--name", "talks", "--quiet", "--variant", "v3=v3.md"))
+
+    def read(command: str, *more: str) -> Any:
+        outcome = kantan_agents(*evaluated_shop.read(command, *more))
+        return json.loads(outcome.stdout) if "--json" in more else outcome
+
+    for options in ((), ("--looks", "any")):
+        together = read("compare", "v1", "v2", "v3", "--json", *options)["comparisons"][0]["metrics"][0]
+        alone = read("compare", "v1", "v2", "--json", *options)["metrics"][0]
+        assert alone["independent"] < alone["cases"] == 24
+        interval = (alone["low"], alone["high"])
+        assert None not in interval and interval == (together["low"], together["high"])
+        read("report", "v1", "v2", "-o", "report.html", "--force", *options)
+        assert interval_text(*interval) in Path("report.html").read_text()
+    page = compared_variants(TraceStore(evaluated_shop.db), "talks", "v1", "v2")["metrics"][0]
+    once = read("compare", "v1", "v2", "--json")
+    assert page["metric"] == "kind"
+    assert [page["low"], page["high"]] == [once["metrics"][0][bound] for bound in ("low", "high")]
+
+
+def test_a_run_may_say_that_one_will_look_again(kantan_agents: Invoke, evaluated_shop: Shop) -> None:
+    command = evaluated_shop.run("--json", "--looks", "any")
+    assert json.loads(kantan_agents(*command).stdout)["comparison"]["looks"] == "any"
+    refused = kantan_agents(*evaluated_shop.run("--looks", "ten", "--name", "none"))
+    assert refused.code == 2
+    assert '[E75] Invalid option --looks: must be "one" or "any", not \'ten\'' in refused.stderr
+    assert "none" not in kantan_agents(*evaluated_shop.read("list")).stdout

@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 import typer
 
 from kantan_agents.cli.eval.diff_datasets import diff
-from kantan_agents.cli.eval.run import run
+from kantan_agents.cli.eval.run import LooksOption, run
 from kantan_agents.cli.replay.cohort import LastOption, SampleOption, SeedOption
 from kantan_agents.cli.replay.cohort import LimitOption as CohortLimitOption
 from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption
@@ -62,16 +62,6 @@ MissingOption = Annotated[
         metavar="worst|ignore",
         help="What becomes of runs that failed or lack a score: they count as the worst score, or their "
         "cases are left out.",
-        show_default=False,
-    ),
-]
-LooksOption = Annotated[
-    Optional[str],  # noqa: UP045
-    typer.Option(
-        "--looks",
-        metavar="one|any",
-        help="Whether the verdicts hold for one look, or at any look while you add cases. Such verdicts take "
-        "about twice as many cases. By default any, if cases were added to the evaluation.",
         show_default=False,
     ),
 ]

@@ -14,7 +14,7 @@ from kantan_agents.errors import InvalidOptionError
 from kantan_agents.support.nearest import nearest
 
 if TYPE_CHECKING:
-    from kantan_agents.lab.evaluation import Comparison, MetricComparison
+    from kantan_agents.lab.evaluation import Comparison
 
 _OPTION: Final = "--fail-if"
 _KINDS: Final = ("worse", "not-better")
@@ -50,49 +50,20 @@ class Condition:
             return f"{one.metric}: {runs}, and it is that of finished runs only"
         return None
 
-    def why_never(self, comparison: Comparison, tests: Sequence[MetricComparison]) -> str | None:
-        """Return why a comparison could not meet it, whatever its cases say; None if it could, or does.
-
-        Args:
-            comparison: The comparison.
-            tests: Everything that is adjusted together.
-        """
-        from kantan_agents.lab.evaluation.comparing.comparison import NO_DIFFERENCE
-
+    def why_never(self, comparison: Comparison) -> str | None:
+        """Return why a comparison could not meet it, whatever its cases say; None if it could, or does."""
         one = comparison[self.metric]
         if self.kind == "not-better" or self.why_met(comparison) is not None:
             return None
-        if one.reason not in (None, NO_DIFFERENCE) and one.independent > 1:
+        if not one.fewest:
             return f"no verdict on {one.b} is possible: {one.reason}"
-        needed = _needed(one, comparison, tests)
-        if one.independent >= needed:
+        if one.independent >= one.fewest:
             return None
         have = "case" if one.independent == 1 else "cases"
-        return f"with {one.independent} independent {have} it can never be met; it needs {needed}"
+        return f"with {one.independent} independent {have} it can never be met; it needs {one.fewest}"
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.metric}"
-
-
-def _needed(one: MetricComparison, comparison: Comparison, tests: Sequence[MetricComparison]) -> int:
-    """Return how many independent cases a verdict needs, if all of them are worse.
-
-    The exact tests give a p of 2 / 2^n at least. At any look it is larger, most so without bounds. It is
-    adjusted for the other tests as they are.
-    """
-    from kantan_agents.lab.evaluation.statistics import any_look, holm
-
-    others = [each.p for each in tests if each is not one and each.p is not None and not each.reason]
-    bound = None if one.low is None else 1.0
-    needed = 1
-    while True:
-        if comparison.looks == "any":
-            p = any_look([-1.0] * needed, bound=bound, level=comparison.level).p
-        else:
-            p = min(1.0, 2.0 / 2**needed)
-        if holm([p, *others])[0] <= 1 - comparison.level:
-            return needed
-        needed += 1
 
 
 def read_conditions(entries: Sequence[str]) -> list[Condition]:
@@ -121,8 +92,7 @@ def check_conditions(conditions: Sequence[Condition], comparisons: Sequence[Comp
     Raises:
         InvalidOptionError: E75, one is not, or cannot.
     """
-    tests = [one for comparison in comparisons for one in comparison]
-    names = list(dict.fromkeys(one.metric for one in tests))
+    names = list(dict.fromkeys(one.metric for comparison in comparisons for one in comparison))
     for condition in conditions:
         if condition.metric not in names:
             near = nearest(condition.metric, names)
@@ -130,7 +100,7 @@ def check_conditions(conditions: Sequence[Condition], comparisons: Sequence[Comp
             reason = f"{condition}: this metric is not compared; {hint}"
             raise InvalidOptionError(option=_OPTION, reason=reason)
         for comparison in comparisons:
-            never = condition.why_never(comparison, tests)
+            never = condition.why_never(comparison)
             if never is not None:
                 raise InvalidOptionError(option=_OPTION, reason=f"{condition}: {never}")
 

@@ -10,6 +10,7 @@ import attrs
 from kantan_agents.cli.traces.export import check_target
 from kantan_agents.errors import FileArgumentError, NotComparableError
 from kantan_agents.lab.evaluation import Comparison, Comparisons, Evaluation, compare, compare_all
+from kantan_agents.lab.evaluation.comparing.comparison import Looks
 from kantan_agents.lab.evaluation.report.junit import junit_xml
 from kantan_agents.lab.evaluation.report.markdown import markdown_of_evaluation
 from kantan_agents.lab.evaluation.report.variant_table import passes_of
@@ -30,13 +31,13 @@ class FinishedEvaluation:
     comparison: Comparison | Comparisons | None
 
     @classmethod
-    def of(cls, evaluation: Evaluation) -> FinishedEvaluation:
-        """Return an evaluation with its comparison."""
+    def of(cls, evaluation: Evaluation, looks: Looks | None) -> FinishedEvaluation:
+        """Return an evaluation with its comparison, whose verdicts hold for so many looks."""
         first, *others = (evaluation[name] for name in evaluation.variants)
         try:
             if len(others) == 1:
-                return cls(evaluation, compare(first, others[0]))
-            return cls(evaluation, compare_all(first, *others) if others else None)
+                return cls(evaluation, compare(first, others[0], looks=looks))
+            return cls(evaluation, compare_all(first, *others, looks=looks) if others else None)
         except NotComparableError:
             return cls(evaluation, None)
 

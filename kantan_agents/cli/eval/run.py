@@ -92,6 +92,16 @@ UnsealOption = Annotated[
 RepeatsOption = Annotated[
     int, typer.Option("--repeats", metavar="N", min=1, help="How often each case is run.")
 ]
+LooksOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(
+        "--looks",
+        metavar="one|any",
+        help="Whether the verdicts hold for one look, or at any look while you add cases. Such verdicts take "
+        "about twice as many cases. By default any, if cases were added to the evaluation.",
+        show_default=False,
+    ),
+]
 JUnitOption = Annotated[
     Optional[str],  # noqa: UP045
     typer.Option(
@@ -123,13 +133,15 @@ def run(
         bool, typer.Option("--quiet", help="Show neither a progress bar nor the results.")
     ] = False,
     junit: JUnitOption = None,
+    looks: LooksOption = None,
     form: FormOptions = AS_TABLE,
 ) -> None:
     """Run an agent on the cases of a dataset, and score what it answers.
 
     The agent itself is one variant, named by the version of its prompt, or
-    else "baseline". Each --variant is another one. With two, the results are
-    compared. Tools really run.
+    else "baseline". Each --variant is another one. All are compared with the
+    first, as by `eval compare`. If you mean to add cases until it is clear, give
+    --looks any from the first run on. Tools really run.
 
     Each finished run is kept in the database. After Ctrl-C, the same command
     goes on where it stopped.
@@ -162,5 +174,6 @@ def run(
         options=options,
         max_failed=MaxFailed.read(max_failed),
         junit=junit,
+        looks=looks,
     )
     run_evaluation(asked, form, quiet=quiet)

@@ -37,6 +37,7 @@ from kantan_agents.lab.evaluation import (
     SealedDataset,
     evaluate,
 )
+from kantan_agents.lab.evaluation.comparing.how import checked_looks
 
 _VARIANT: Final = "--variant"
 _BASELINE: Final = "baseline"
@@ -59,6 +60,7 @@ class EvaluationArguments:
         options: Arguments of ``evaluate``.
         max_failed: How many runs may fail.
         junit: The file for JUnit XML; None for none.
+        looks: For how many looks the verdicts hold; None for the default.
     """
 
     path: Path
@@ -72,6 +74,7 @@ class EvaluationArguments:
     options: Mapping[str, Any]
     max_failed: MaxFailed
     junit: str | None
+    looks: str | None
 
 
 def run_evaluation(asked: EvaluationArguments, form: FormOptions, *, quiet: bool) -> None:
@@ -81,6 +84,7 @@ def run_evaluation(asked: EvaluationArguments, form: FormOptions, *, quiet: bool
         KantanAgentsError: Any error of ``evaluate``, of the dataset, the agent or the evaluators.
         typer.Exit: It was stopped before all runs were made, or too many failed.
     """
+    looks = checked_looks("--looks", asked.looks)
     agent = _find_agent(asked.agent, asked.model)
     evaluators = read_evaluators(asked.evaluators, agent, asked.judge_model)
     variants = _read_variants(agent, asked.variants)
@@ -108,7 +112,7 @@ def run_evaluation(asked: EvaluationArguments, form: FormOptions, *, quiet: bool
         raise
     if target is not None:
         write_junit(target, evaluation)
-    found = FinishedEvaluation.of(evaluation)
+    found = FinishedEvaluation.of(evaluation, looks)
     if not form.print(found, found.to_dict) and not quiet:
         show_evaluation(evaluation, found.comparison)
     if evaluation.stopped is not None:

@@ -12,6 +12,7 @@ from kantan_agents.core.prompt import Prompt
 from kantan_agents.errors import CohortTooSmallError, EmptyDatasetError, InvalidOptionError
 from kantan_agents.lab.evaluation.dataset import Case, Dataset, SealedDataset
 from kantan_agents.lab.evaluation.dataset.recorded_cases import cases_of_trace
+from kantan_agents.lab.evaluation.statistics import fewest_cases
 from kantan_agents.lab.experiment.identity import plain
 from kantan_agents.lab.experiment.prices import Prices
 from kantan_agents.lab.improve.openings import Opening
@@ -115,7 +116,7 @@ def parts_of(
     if not sources:
         first = f"; {skipped[0].trace_id}: {skipped[0].reason}" if skipped else ""
         reason = f"none of its {len(cohort)} traces has a run of {agent!r} that can be run again{first}"
-        needed = math.ceil(fewest_units(Opening.of(1).alpha) / test)
+        needed = math.ceil(fewest_cases(alpha=Opening.of(1).alpha) / test)
         raise CohortTooSmallError(found=0, needed=needed, reason=reason)
     # In an order that does not depend on how the cohort was selected.
     sources.sort(key=lambda one: (one.trace_id, one.case.id))
@@ -136,7 +137,7 @@ def check_sizes(parts: Parts, split: tuple[float, float, float], alpha: float) -
     """
     sealed = [parts.sources[case_id].case for case_id in parts.test_ids]
     have = [len(set(units_of_cases(part).values())) for part in (parts.train, parts.validation, sealed)]
-    least = [1, _FEWEST_VALIDATION, fewest_units(alpha)]
+    least = [1, _FEWEST_VALIDATION, fewest_cases(alpha=alpha)]
     lacking = [
         (math.ceil((need - found) / fraction), name, found, need)
         for name, found, need, fraction in zip(
@@ -149,14 +150,6 @@ def check_sizes(parts: Parts, split: tuple[float, float, float], alpha: float) -
         total = sum(have)
         reason = f"the {name} part has {found} and needs {need}; record about {more} more"
         raise CohortTooSmallError(found=total, needed=total + more, reason=reason)
-
-
-def fewest_units(alpha: float) -> int:
-    """Return from how many independent cases on a paired test can reach ``alpha``."""
-    count = 1
-    while 2.0 * 0.5**count > alpha:
-        count += 1
-    return count
 
 
 def _fractions(split: Any) -> tuple[float, float, float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
@@ -14,6 +14,10 @@ from kantan_agents.lab.evaluation.statistics import any_look, more_cases_at_any_
 
 # Equal up to rounding: means of repeats are sums divided by their number.
 _EQUAL: Final = 1e-12
+_NO_WORST: Final = (
+    "at any look, what a run without a score counts as must not depend on later scores; "
+    "give scores from 0 to 1, or ignore missing ones"
+)
 _NO_INTERVAL: Final = "at any look, one takes scores from 0 to 1 whose difference has not changed meanwhile"
 
 
@@ -23,7 +27,8 @@ def at_any_look(
     """Return a comparison whose p and interval hold at any look; its p is not adjusted yet.
 
     Scores from 0 to 1 are recognized by their values. Other metrics have no bounds, so they have no interval.
-    If the evidence is not for the direction of the mean of all cases so far, p is 1.
+    If the evidence is not for the direction of the mean of all cases so far, p is 1. A score without bounds
+    has no worst value that a missing one could count as at all looks, so nobody can tell then.
 
     Args:
         one: The comparison for one look.
@@ -33,6 +38,10 @@ def at_any_look(
     """
     if not values.cases:
         return one
+    bound = 1.0 if _is_share(values) else None
+    if bound is None and values.worst is not None:
+        nothing: dict[str, Any] = dict.fromkeys(("low", "high", "p", "detectable", "more_cases"))
+        return attrs.evolve(one, **nothing, reason=_NO_WORST, no_interval=_NO_WORST, fewest=0)
     places = sorted(range(len(values.cases)), key=lambda place: order[values.cases[place]])
     scale = max(map(abs, (*values.a, *values.b)))
     differences = [values.b[place] - values.a[place] for place in places]
@@ -40,7 +49,6 @@ def at_any_look(
         [0.0 if abs(each) <= _EQUAL * scale else each for each in differences],
         [values.conversations[place] for place in places],
     )
-    bound = 1.0 if _is_share(values) else None
     found = any_look(*units, bound=bound, level=how.level)
     # As the least p is adjusted, which is all that is known before.
     adjusted = 1.0 - (1.0 - how.level) / how.tests
@@ -57,7 +65,6 @@ def at_any_look(
         detectable=None,
         more_cases=more,
         no_interval=None if interval is not None else _NO_INTERVAL,
-        fewest=0,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -43,6 +44,8 @@ from kantan_agents.lab.evaluation.statistics import (
 _WANTED: Final = 0.05
 """A difference worth knowing: of a score from 0 to 1, or as a share of the mean of any other metric."""
 _AMOUNTS: Final = frozenset(FIGURES) - {"failed"}
+# The smallest p of a random test is about 1 / resamples. It must be far below the level after the adjustment.
+_SMALLEST: Final = 10
 # Equal up to rounding: means of repeats are sums divided by their number.
 _EQUAL: Final = 1e-12
 
@@ -86,7 +89,8 @@ def compare(
         wanted: For each metric, the difference that is worth knowing, for ``more_cases``; by default 0.05 for
             scores from 0 to 1, and 5 % of the mean for others.
         level: The confidence level.
-        resamples: How many resamples the intervals and the tests draw.
+        resamples: How many resamples the intervals and the tests draw; tests draw more if there are so many
+            of them that a small p needs it.
         seed: The same seed gives the same result.
         missing: ``"ignore"`` leaves out the cases in which a variant has no score.
         looks: ``"one"`` for verdicts that hold for one look, ``"any"`` for those that hold at any look while
@@ -118,13 +122,14 @@ def compare_pair(
     common = [key for key in runs_a if key in runs_b]
     if not common:
         raise NotComparableError(a=names[0], b=names[1], reason=_nothing_in_common(a, b))
-    order, is_known = run_order(runs_a, runs_b) if how.looks == "any" else ({}, True)
-    compared = []
+    is_known, compared = True, []
     for metric in metrics:
         values = paired_values(metric, runs_a, runs_b, better_of(metric, a, b), how.missing)
         wanted = (how.wanted or {}).get(metric)
         one = _compared(values, names, wanted, how)
         if how.looks == "any":
+            failed_count = how.missing == "worst" and metric not in _AMOUNTS
+            order, is_known = run_order(runs_a, runs_b, failed_count=failed_count)
             one = at_any_look(one, values, order, how)
         compared.append(attrs.evolve(one, **_counted(values, names), **_conflict(metric, a, b)))
     unpaired = [key[0] for key in (*runs_a, *runs_b) if key not in runs_a or key not in runs_b]
@@ -222,7 +227,8 @@ def _compared(
     size = wanted if wanted is not None else _worth_knowing(values)
     sign = 1 if values.better == "higher" else -1
     turned = [one * sign for one in differences]
-    test = paired_p(values.a, values.b, values.conversations, **drawn)
+    enough = max(how.resamples, math.ceil(_SMALLEST * how.tests / (1 - how.level)))
+    test = paired_p(values.a, values.b, values.conversations, resamples=enough, seed=how.seed)
     return MetricComparison(
         metric=values.metric,
         a=names[0],
@@ -247,7 +253,7 @@ def _compared(
         verdict="cannot tell",
         reason=_reason(found.units, differences),
         no_interval=found.missing,
-        fewest=fewest_cases(**together),
+        fewest=fewest_cases(alpha=1 - how.level),
     )
 
 

@@ -62,8 +62,8 @@ class MetricComparison:
         verdict: Whether ``b`` is better.
         reason: Why nobody can tell, if the number of cases is not the reason.
         no_interval: Why there is no interval; None if there is one.
-        fewest: How many independent cases must differ, at least, for any verdict among as many metrics; 0 if
-            no number of cases gives one.
+        fewest: How many independent cases must differ, at least, for a verdict beside the other metrics as
+            they are; 0 if no number of cases gives one.
         missing: For each variant that lacks scores in these cases, the number of runs that count as
             ``worst``.
         worst: What such a run counts as; None if none does.
@@ -191,6 +191,11 @@ class Comparison(Tabular):
                 '"any" from the first look on'
             )
         note = "the verdicts hold at any look: you may add cases and look again"
+        if self.is_grown:
+            note += (
+                "; a verdict for one look that you read before cases were added is a chance of its own, "
+                f"of {100 * (1 - self.level):.3g}%, to be false"
+            )
         if self.is_order_known:
             return note
         return f"{note}, at the end of the dataset, as the order of the runs is not known"

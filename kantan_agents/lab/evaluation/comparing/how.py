@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast, get_args
 
 import attrs
 
@@ -47,18 +47,26 @@ def checked_how(
     if not 0 < checked_number("level", level, above_zero=True) < 1:
         raise InvalidOptionError(option="level", reason=f"must be between 0 and 1, not {level}")
     _check_wanted(wanted)
-    if looks is None:
-        looks = "any" if any(one.is_grown for one in given) else "one"
-    if looks not in ("one", "any"):
-        raise InvalidOptionError(option="looks", reason=f'must be "one" or "any", not {shown(looks)}')
+    by_default: Looks = "any" if any(one.is_grown for one in given) else "one"
     return How(
         level,
         checked_int("resamples", resamples, 1),
         checked_int("seed", seed, 0),
         wanted,
         checked_missing("missing", missing),
-        looks,
+        checked_looks("looks", looks) or by_default,
     )
+
+
+def checked_looks(option: str, given: Any) -> Looks | None:
+    """Return for how many looks verdicts hold; None for the default.
+
+    Raises:
+        InvalidOptionError: E75, it is something else.
+    """
+    if given not in (None, *get_args(Looks)):
+        raise InvalidOptionError(option=option, reason=f'must be "one" or "any", not {shown(given)}')
+    return cast("Looks | None", given)
 
 
 def check_results(**given: Any) -> None:

@@ -16,7 +16,7 @@ Runs = Mapping[CaseKey, list[CaseResult]]
 _TIMED: Final = re.compile(r"trace_[0-9a-f]{12}7[0-9a-f]{19}")
 
 
-def run_order(a: Runs, b: Runs) -> tuple[dict[str, int], bool]:
+def run_order(a: Runs, b: Runs, *, failed_count: bool) -> tuple[dict[str, int], bool]:
     """Return the place of each case that both variants were run on, by its id, and whether it is known.
 
     A case is at the place of the last of its runs to begin: before that, nothing is known of its difference.
@@ -26,11 +26,14 @@ def run_order(a: Runs, b: Runs) -> tuple[dict[str, int], bool]:
     Args:
         a: The runs of each case of the one variant.
         b: The same for the other.
+        failed_count: Whether a run that has failed has a value. Then its case keeps its place if the run is
+            made again; otherwise the case is new then.
     """
     last: dict[str, str] = {}
     for key in a:
         if key in b:
-            traces = [one.trace_id or "" for one in (*a[key], *b[key])]
+            both = (*a[key], *b[key])
+            traces = [(failed_count and one.first_trace_id) or one.trace_id or "" for one in both]
             if not all(map(_TIMED.fullmatch, traces)):
                 return {key[0]: place for place, key in enumerate(a)}, False
             last[key[0]] = max(traces)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 import attrs
 
@@ -25,9 +24,6 @@ from kantan_agents.lab.evaluation.experiment.evaluation import Evaluation
 from kantan_agents.lab.evaluation.experiment.results import VariantResults
 from kantan_agents.lab.experiment.flat_rows import Row, Tabular
 from kantan_agents.support.nearest import nearest
-
-# The smallest p of a random test is about 1 / resamples. It must be far below the level after the adjustment.
-_SMALLEST: Final = 10
 
 
 @attrs.frozen
@@ -151,7 +147,7 @@ def compare_all(
         metrics: As for `compare`.
         wanted: As for `compare`.
         level: The confidence level of each interval, and of all verdicts together.
-        resamples: As for `compare`; more are drawn if the number of tests needs it.
+        resamples: As for `compare`.
         seed: The same seed gives the same result.
         missing: As for `compare`.
         looks: As for `compare`.
@@ -167,10 +163,7 @@ def compare_all(
     how = checked_how(level, resamples, seed, wanted, missing, looks, given)
     names = _names(given)
     chosen = chosen_metrics(metrics, *given)
-    tests = len(chosen) * (len(given) - 1)
-    how = attrs.evolve(
-        how, tests=tests, resamples=max(how.resamples, math.ceil(_SMALLEST * tests / (1 - level)))
-    )
+    how = attrs.evolve(how, tests=len(chosen) * (len(given) - 1))
     pairs = [
         compare_pair(given[0], other, (names[0], name), chosen, how)
         for other, name in zip(given[1:], names[1:], strict=True)

@@ -7,25 +7,40 @@ from collections.abc import Sequence
 import attrs
 
 from kantan_agents.lab.evaluation.comparing.comparison import Comparison, MetricComparison, Verdict
-from kantan_agents.lab.evaluation.statistics import holm
+from kantan_agents.lab.evaluation.statistics import fewest_cases, fewest_cases_at_any_look, holm
+from kantan_agents.lab.evaluation.statistics.holm import needed_p
 
 
 def judged(comparisons: Sequence[Comparison]) -> list[Comparison]:
     """Return the comparisons with their verdicts: the probability that any is false is at most 1 - level.
 
+    Each metric also gets the number of cases that a verdict takes at least, beside the other p as they are.
+
     Args:
         comparisons: Of one level, each p not adjusted yet.
     """
-    known = [one.p for each in comparisons for one in each.metrics if one.p is not None and not one.reason]
+    tested = [one for each in comparisons for one in each.metrics if one.p is not None and not one.reason]
+    known = [one.p for one in tested if one.p is not None]
     adjusted = iter(holm(known))
     found = []
     for each in comparisons:
         metrics = []
         for one in each.metrics:
             p = next(adjusted) if one.p is not None and not one.reason else None
-            metrics.append(attrs.evolve(one, p_adjusted=p, verdict=_verdict(one, p, each)))
+            others = [each_p for test, each_p in zip(tested, known, strict=True) if test is not one]
+            fewest = _fewest(one, others, each) if one.fewest else 0
+            metrics.append(attrs.evolve(one, p_adjusted=p, fewest=fewest, verdict=_verdict(one, p, each)))
         found.append(attrs.evolve(each, metrics=tuple(metrics)))
     return found
+
+
+def _fewest(one: MetricComparison, others: Sequence[float], of: Comparison) -> int:
+    """Return how many independent cases a verdict takes at least, which all favour one side."""
+    alpha = needed_p(others, 1.0 - of.level)
+    if of.looks == "one":
+        return fewest_cases(alpha=alpha)
+    # Without bounds, which gives no interval, it takes more.
+    return fewest_cases_at_any_look(bound=None if one.low is None else 1.0, alpha=alpha)
 
 
 def _verdict(one: MetricComparison, p: float | None, of: Comparison) -> Verdict:

@@ -44,6 +44,8 @@ class CaseResult:
         evaluators: For each metric, the name and the version of the evaluator that has given the score.
         is_withheld: Whether its contents are not stored: the trace of the run does not have them either.
         not_applicable: Names of the evaluators that do not apply to the run.
+        first_trace_id: Id of the trace of the first attempt, if the run was made again, such as after it had
+            failed.
     """
 
     case_id: str
@@ -65,6 +67,7 @@ class CaseResult:
     evaluators: Mapping[str, tuple[str, str]] = attrs.field(factory=dict, repr=False)
     is_withheld: bool = False
     not_applicable: tuple[str, ...] = attrs.field(default=(), repr=False)
+    first_trace_id: str | None = attrs.field(default=None, repr=False)
 
     @property
     def unit(self) -> str:

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
@@ -29,6 +29,9 @@ from kantan_agents.traces.recorder.masking import mask_data
 from kantan_agents.traces.recorder.plain_json import encode_anything
 from kantan_agents.traces.store.connection import changing, transaction
 from kantan_agents.traces.tables import storable_text
+
+# A row that is damaged may be replaced as well.
+_FIRST_TRACE: Final = "CASE WHEN json_valid(body) THEN json_extract(body, '$.first_trace_id') END"
 
 
 def open_evaluation(path: Path, name: str, body: Mapping[str, Any]) -> EvaluationRow:
@@ -104,13 +107,17 @@ def write_result(
     if written.rowcount and written.lastrowid:
         return written.lastrowid
     # An earlier attempt has failed, or another process was faster.
-    query = f"SELECT id, status FROM {RESULTS} WHERE case_row = ? AND variant_hash = ? AND repeat = ?"  # noqa: S608
-    number, status = connection.execute(query, same).fetchone()
+    query = (
+        f"SELECT id, status, COALESCE({_FIRST_TRACE}, trace_id) FROM {RESULTS} "  # noqa: S608
+        "WHERE case_row = ? AND variant_hash = ? AND repeat = ?"
+    )
+    number, status, first_trace_id = connection.execute(query, same).fetchone()
     if status == "finished" and not replaces:
         return None
+    stored = _encoded({**result.stored(), "first_trace_id": first_trace_id})
     connection.execute(f"DELETE FROM {SCORES} WHERE result = ?", (number,))  # noqa: S608
     update = f"UPDATE {RESULTS} SET status = ?, trace_id = ?, withheld = ?, body = ? WHERE id = ?"  # noqa: S608
-    connection.execute(update, (*values, number))
+    connection.execute(update, (*values[:3], stored, number))
     return int(number)
 
 

@@ -87,7 +87,7 @@ def corrected_compare(
         judge_weight=found.judge_weight,
         labels=units.labelled,
         cases=units.cases,
-        independent=len(units.scores),
+        independent=units.independent,
         level=confidence,
         verdict=verdict,
     )
@@ -134,7 +134,7 @@ def corrected_score(
         judge_weight=found.judge_weight,
         labels=units.labelled,
         cases=units.cases,
-        independent=len(units.scores),
+        independent=units.independent,
         level=confidence,
     )
 
@@ -180,11 +180,11 @@ def _picked(picked: Counter[str], labels: int) -> str:
 def _check_enough(units: JudgedUnits, metric: str, what: str, evaluation: str) -> None:
     if units.labelled_units >= FEWEST_LABELS:
         return
-    kind = "case" if len(units.scores) == units.cases else "conversation"
+    kind = "case" if units.independent == units.cases else "conversation"
     have = "has" if units.labelled_units == 1 else "have"
     reason = f"{counted(units.labelled_units, kind)} {have} a label {what}, and it takes {FEWEST_LABELS}"
-    if len(units.scores) < FEWEST_LABELS:
-        reason += f"; there are only {counted(len(units.scores), kind)}, so evaluate more"
+    if units.independent < FEWEST_LABELS:
+        reason += f"; there are only {counted(units.independent, kind)}, so evaluate more"
     else:
         reason += f"; label {FEWEST_LABELS - units.labelled_units} more of {evaluation!r}"
     raise UnusableLabelsError(metric=metric, reason=reason)

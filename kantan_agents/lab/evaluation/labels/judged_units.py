@@ -8,13 +8,11 @@ from statistics import fmean
 from typing import Final
 
 import attrs
-import numpy as np
 
 from kantan_agents.lab.evaluation.comparing.paired_values import CaseKey, runs_of_cases
 from kantan_agents.lab.evaluation.experiment.results import CaseResult, VariantResults
 from kantan_agents.lab.evaluation.labels.label import Label, RatedResult, mean_value
 from kantan_agents.lab.evaluation.statistics import CorrectedMean, corrected_mean
-from kantan_agents.lab.evaluation.statistics.independent_units import Floats
 
 _TWO_SIDES: Final = 2
 
@@ -32,70 +30,73 @@ class _Case:
 
 @attrs.frozen
 class JudgedUnits:
-    """What people's labels correct: cases, or conversations of several cases, which are not independent.
+    """What people's labels correct: cases, of which those of one conversation are not independent.
 
     Attributes:
-        cases: Number of judged cases.
-        labelled: Number of these with a label on all sides.
-        scores: Shape (units,): the judge's mean of each unit, weighted so that their mean is that of cases.
-        labels: Shape (units,): the people's mean, weighted likewise; NaN without a label.
-        probabilities: Shape (units,): with which probability a label of the unit was drawn.
+        scores: Shape (cases,): the judge's mean of each case, or the difference between two variants.
+        labels: Shape (cases,): the people's, likewise; NaN without a label on all sides.
+        probabilities: Shape (cases,): with which probability a label of the case was drawn.
+        units: Shape (cases,): what each case belongs to: its conversation, or its content.
         bounds: The lowest and the highest possible mean: labels are stored from 0 to 1.
     """
 
-    cases: int
-    labelled: int
     scores: Sequence[float]
     labels: Sequence[float]
     probabilities: Sequence[float]
+    units: Sequence[str]
     bounds: tuple[float, float]
 
     @property
-    def labelled_units(self) -> int:
-        """Number of units with a label."""
+    def cases(self) -> int:
+        """Number of judged cases."""
+        return len(self.scores)
+
+    @property
+    def independent(self) -> int:
+        """Number of these that are independent: cases, or conversations of several cases."""
+        return len(set(self.units))
+
+    @property
+    def labelled(self) -> int:
+        """Number of cases with a label on all sides."""
         return sum(not math.isnan(label) for label in self.labels)
+
+    @property
+    def labelled_units(self) -> int:
+        """Number of independent cases with a label."""
+        known = zip(self.units, self.labels, strict=True)
+        return len({unit for unit, label in known if not math.isnan(label)})
 
     @property
     def judge_mean(self) -> float:
         """What the judge alone says."""
-        return math.fsum(self.scores) / len(self.scores)
+        return fmean(self.scores)
 
     def corrected(self, level: float) -> CorrectedMean:
         """Return the mean that people would have given to all cases."""
-        return corrected_mean(self.labels, self.scores, self.probabilities, bounds=self.bounds, level=level)
+        given = (self.labels, self.scores, self.probabilities, self.units)
+        return corrected_mean(*given, bounds=self.bounds, level=level)
 
 
 def judged_units(
     sides: Sequence[VariantResults], metric: str, labels: Mapping[RatedResult, Sequence[Label]]
 ) -> JudgedUnits:
-    """Return the units of one variant, or of the differences between two.
-
-    Repeats are averaged inside a case. A conversation of several cases is one unit, which counts by its size:
-    its mean is taken relative to the mean of all cases, multiplied by its size as a share of the mean size
-    (the linearised ratio, Cochran, Sampling Techniques, 3rd edition, 1977, section 6.4).
+    """Return the cases of one variant, or the differences between two. Repeats are averaged inside a case.
 
     Args:
         sides: The results of the variant, or of both; the difference is that of the second to the first.
         metric: The metric of the judge.
         labels: The labels of each result.
     """
-    cases = _cases(sides, metric, labels)
-    units: dict[str, list[_Case]] = {}
-    for case in cases.values():
-        units.setdefault(case.unit, []).append(case)
-    sizes = np.array([len(members) for members in units.values()], dtype=np.float64)
-    scores = np.array([fmean(one.score for one in members) for members in units.values()])
-    given = [[one for one in members if one.label is not None] for members in units.values()]
-    answers = np.array([fmean(one.label or 0.0 for one in some) if some else np.nan for some in given])
-    chances = np.array([_probability(*pair) for pair in zip(units.values(), given, strict=True)])
-    if len(units) < len(cases):
-        has = ~np.isnan(answers)
-        weights = sizes / sizes.mean()
-        scores = _weighted(scores, weights, weights)
-        answers[has] = _weighted(answers[has], weights[has], weights[has] / chances[has])
-    labelled = sum(one.label is not None for one in cases.values())
-    listed = (scores.tolist(), answers.tolist(), chances.tolist())
-    return JudgedUnits(len(cases), labelled, *listed, (0.0, 1.0) if len(sides) == 1 else (-1.0, 1.0))
+    cases = list(_cases(sides, metric, labels).values())
+    return JudgedUnits(
+        [one.score for one in cases],
+        [math.nan if one.label is None else one.label for one in cases],
+        # That of any of its runs.
+        [1.0 - (1.0 - one.probability) ** one.runs for one in cases],
+        [one.unit for one in cases],
+        (0.0, 1.0) if len(sides) == 1 else (-1.0, 1.0),
+    )
 
 
 @attrs.frozen
@@ -148,18 +149,3 @@ def _side(
 
 def _difference(values: Sequence[float]) -> float:
     return values[1] - values[0] if len(values) == _TWO_SIDES else values[0]
-
-
-def _probability(members: Sequence[_Case], given: Sequence[_Case]) -> float:
-    """Return with which probability any run of a unit was drawn."""
-    if not given:
-        return 1.0
-    of_run = fmean(one.probability for one in given)
-    return 1.0 - (1.0 - of_run) ** sum(one.runs for one in members)
-
-
-def _weighted(values: Floats, weights: Floats, shares: Floats) -> Floats:
-    """Return values weighted relative to their centre, which is the mean by ``shares``."""
-    centre = float(shares @ values) / float(shares.sum()) if len(values) else 0.0
-    result: Floats = centre + weights * (values - centre)
-    return result

@@ -10,7 +10,12 @@ from kantan_agents.lab.evaluation.statistics.agreement import (
     cohens_kappa,
     krippendorff_alpha,
 )
-from kantan_agents.lab.evaluation.statistics.any_look import AnyLook, any_look, more_cases_at_any_look
+from kantan_agents.lab.evaluation.statistics.any_look import (
+    AnyLook,
+    any_look,
+    fewest_cases_at_any_look,
+    more_cases_at_any_look,
+)
 from kantan_agents.lab.evaluation.statistics.holm import holm
 from kantan_agents.lab.evaluation.statistics.intervals import Interval, clopper_pearson, wilson
 from kantan_agents.lab.evaluation.statistics.judge_rates import JudgeRates, Rate, judge_rates
@@ -51,6 +56,7 @@ __all__ = [
     "detectable_difference",
     "drift",
     "fewest_cases",
+    "fewest_cases_at_any_look",
     "holm",
     "is_binary",
     "judge_rates",

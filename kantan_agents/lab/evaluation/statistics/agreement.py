@@ -10,13 +10,14 @@ import math
 from collections.abc import Hashable, Sequence
 from typing import Final, Literal, NamedTuple, get_args
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 
 from kantan_agents.lab.evaluation.statistics.distributions import t_quantile
 from kantan_agents.lab.evaluation.statistics.independent_units import Floats
 from kantan_agents.lab.evaluation.statistics.intervals import Interval, check_level
-from kantan_agents.lab.evaluation.statistics.resampling import resampled_clusters
+from kantan_agents.lab.evaluation.statistics.resampling import Drawn, drawn_units
 
 _ALMOST_ONE: Final = 0.999
 _FEWEST: Final = 0.5
@@ -26,7 +27,9 @@ Scale = Literal["nominal", "ordinal", "interval"]
 """Categories without an order, grades, or numbers whose distances count."""
 
 _DIMENSIONS: Final = 2  # raters and items
-_AT_ONCE: Final = 200
+_AT_ONCE: Final = 1_000_000
+"""How many ratings of resamples are looked at together."""
+_ROUNDING: Final = 1e-13
 
 
 class Agreement(NamedTuple):
@@ -113,9 +116,10 @@ def cohens_kappa(
     value = float(_kappa(table[None].astype(np.float64))[0])
     if np.isnan(value):
         return Agreement(None, None, count)
-    counted = np.eye(size * size)[cells]
-    drawn, units = resampled_clusters(counted, clusters, resamples, np.random.default_rng(seed))
-    tables = drawn.reshape(-1, size, size)
+    drawn = drawn_units(cells, clusters, resamples, np.random.default_rng(seed))
+    of_units = np.array([np.bincount(cells[few], minlength=size * size) for few in drawn.members])
+    tables = (drawn.counts @ of_units).astype(np.float64).reshape(-1, size, size)
+    units = int(drawn.frequencies.sum())
     return Agreement(value, agreement_interval(value, _kappa(tables), units, level), count)
 
 
@@ -168,71 +172,103 @@ def krippendorff_alpha(
         raise ValueError(
             f"scale must be one of {get_args(Scale)} and resamples at least 1: {scale!r}, {resamples}"
         )
-    patterns, pattern_of, values = _patterns(given)
-    rated = pattern_of >= 0
+    rated = np.count_nonzero(~np.isnan(given), axis=0) > 1
     items = int(rated.sum())
     if not items:
         return Agreement(None, None, 0)
-    counted = np.eye(len(patterns))[pattern_of[rated]]
-    value = float(_alpha(counted.sum(axis=0)[None], patterns, values, scale)[0])
+    if clusters is not None and len(clusters) == len(rated):
+        clusters = [cluster for cluster, is_rated in zip(clusters, rated, strict=True) if is_rated]
+    by_item = np.sort(given[:, rated].T, axis=1)  # NaN last
+    distinct, kinds = np.unique(np.nan_to_num(by_item, nan=np.inf), axis=0, return_inverse=True)
+    drawn = drawn_units(len(distinct) - 1 - kinds.ravel(), clusters, resamples, np.random.default_rng(seed))
+    rated_by = _Ratings.of(by_item, drawn)
+    value = float(_alpha(drawn.frequencies[None], rated_by, scale)[0])
     if np.isnan(value):
         return Agreement(None, None, items)
-    if clusters is not None:
-        clusters = [cluster for cluster, is_rated in zip(clusters, rated, strict=True) if is_rated]
-    drawn, units = resampled_clusters(counted, clusters, resamples, np.random.default_rng(seed))
+    at_once = max(1, _AT_ONCE // len(rated_by.value_of))
     found = [
-        _alpha(drawn[start : start + _AT_ONCE], patterns, values, scale)
-        for start in range(0, resamples, _AT_ONCE)
+        _alpha(drawn.counts[start : start + at_once], rated_by, scale)
+        for start in range(0, resamples, at_once)
     ]
+    units = int(drawn.frequencies.sum())
     return Agreement(value, agreement_interval(value, np.concatenate(found), units, level), items)
 
 
-def _patterns(ratings: Floats) -> tuple[Floats, npt.NDArray[np.intp], Floats]:
-    """Return how often each value was given in each kind of item, which kind each item is, and the values.
+@attrs.frozen(eq=False)
+class _Ratings:
+    """The ratings of the items of distinct units.
 
-    An item with fewer than two ratings is of the kind -1.
+    Attributes:
+        values: Shape (values,): the values in ascending order.
+        value_of: Shape (ratings,): number of the value of each rating, item by item.
+        starts: Shape (items,): the place of the first rating of each item.
+        sizes: Shape (items,): how many ratings it has.
+        unit_of: Shape (items,): number of the unit.
     """
-    values = np.unique(ratings[~np.isnan(ratings)])
-    counts = (ratings[:, :, None] == values).sum(axis=0)
-    rated = counts.sum(axis=1) > 1
-    pattern_of = np.full(len(counts), -1, dtype=np.intp)
-    if not rated.any():
-        return np.zeros((0, len(values))), pattern_of, values
-    patterns, places = np.unique(counts[rated], axis=0, return_inverse=True)
-    pattern_of[rated] = places.ravel()
-    return patterns.astype(np.float64), pattern_of, values
+
+    values: Floats
+    value_of: npt.NDArray[np.intp]
+    starts: npt.NDArray[np.intp]
+    sizes: npt.NDArray[np.intp]
+    unit_of: npt.NDArray[np.intp]
+
+    @classmethod
+    def of(cls, by_item: Floats, drawn: Drawn) -> _Ratings:
+        """Return them from an array of shape (items, raters), with NaN where a rating is missing."""
+        given = by_item[[item for few in drawn.members for item in few]]
+        known = ~np.isnan(given)
+        values, value_of = np.unique(given[known], return_inverse=True)
+        sizes = known.sum(axis=1)
+        unit_of = np.repeat(np.arange(len(drawn.members)), [len(few) for few in drawn.members])
+        return cls(values, value_of, np.cumsum(sizes) - sizes, sizes, unit_of)
 
 
-def _alpha(drawn: Floats, patterns: Floats, values: Floats, scale: Scale) -> Floats:
+def _alpha(counts: npt.NDArray[np.int64], ratings: _Ratings, scale: Scale) -> Floats:
     """Return alpha for each resample.
 
     Args:
-        drawn: Shape (resamples, patterns): how many items of each pattern.
-        patterns: Shape (patterns, values): how often each value was given.
-        values: The values in ascending order.
-        scale: What they mean.
+        counts: Shape (resamples, units): how often each unit is drawn.
+        ratings: The ratings.
+        scale: What their values mean.
     """
-    ratings = patterns.sum(axis=1)
-    totals = drawn @ patterns
-    total = totals.sum(axis=1)
-    if scale == "nominal":
-        within = drawn @ ((ratings**2 - (patterns**2).sum(axis=1)) / (ratings - 1.0))
-        among = total**2 - (totals**2).sum(axis=1)
-    else:
-        # Squared distances of all pairs of n values sum to 2 (n * sum of squares - square of sum).
-        places = _places(totals, values, scale)
-        places = places - (totals * places).sum(axis=1, keepdims=True) / total[:, None]
-        spread = ratings * (places**2 @ patterns.T) - (places @ patterns.T) ** 2
-        within = 2.0 * (drawn * spread) @ (1.0 / (ratings - 1.0))
-        among = 2.0 * total * (totals * places**2).sum(axis=1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        result: Floats = np.where(among > 0.0, 1.0 - (total - 1.0) * within / among, np.nan)
-    return result
-
-
-def _places(totals: Floats, values: Floats, scale: Scale) -> Floats:
-    """Return where each value lies on the scale: by itself, or by its mean rank among all ratings."""
+    sizes, starts = ratings.sizes, ratings.starts
+    weights = counts[:, ratings.unit_of].astype(np.float64)
+    total = weights @ sizes
+    least: Floats | float = 0.0
     if scale == "interval":
-        return np.broadcast_to(values, totals.shape)
-    result: Floats = np.cumsum(totals, axis=1) - totals / 2.0
+        # Squared distances of all pairs of n values sum to 2 (n * sum of squares - square of sum).
+        places = (ratings.values - ratings.values.mean())[ratings.value_of]
+        sums, squares = (np.add.reduceat(one, starts) for one in (places, places**2))
+        within = 2.0 * weights @ ((sizes * squares - sums**2) / (sizes - 1.0))
+        both = total * (weights @ squares)
+        among = 2.0 * (both - (weights @ sums) ** 2)
+        least = _ROUNDING * both
+    else:
+        rows = np.arange(len(counts))[:, None] * len(ratings.values)
+        of_ratings = np.repeat(weights, sizes, axis=1)
+        totals = np.bincount(
+            (rows + ratings.value_of).ravel(), of_ratings.ravel(), len(counts) * len(ratings.values)
+        ).reshape(len(counts), -1)
+        if scale == "nominal":
+            within = weights @ (_unequal_pairs(ratings) / (sizes - 1.0))
+            among = total**2 - (totals**2).sum(axis=1)
+        else:
+            # A value lies at its mean rank among all ratings.
+            ranks = np.cumsum(totals, axis=1) - totals / 2.0
+            ranks -= (totals * ranks).sum(axis=1, keepdims=True) / total[:, None]
+            of_values = ranks[:, ratings.value_of]
+            spread = sizes * np.add.reduceat(of_values**2, starts, axis=1)
+            spread -= np.add.reduceat(of_values, starts, axis=1) ** 2
+            within = 2.0 * (weights * spread) @ (1.0 / (sizes - 1.0))
+            among = 2.0 * total * (totals * ranks**2).sum(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        result: Floats = np.where(among > least, 1.0 - (total - 1.0) * within / among, np.nan)
     return result
+
+
+def _unequal_pairs(ratings: _Ratings) -> Floats:
+    """Return how many ordered pairs of ratings of each item differ."""
+    item_of = np.repeat(np.arange(len(ratings.sizes)), ratings.sizes)
+    cells, counts = np.unique(item_of * len(ratings.values) + ratings.value_of, return_counts=True)
+    equal = np.bincount(cells // len(ratings.values), counts**2)
+    return np.asarray(ratings.sizes**2 - equal, dtype=np.float64)

@@ -44,13 +44,17 @@ class Blocks:
         Returns:
             Shape (count, observations): which observation takes each place.
         """
-        clusters, blocks = len(self.shape_of), len(self.size_of)
-        if clusters == len(self.order):
-            return np.argsort(random.random((count, clusters)), axis=1)
-        place_of_cluster = _places(self.shape_of + random.random((count, clusters)))
-        keys = place_of_cluster[:, self.cluster_of] * blocks + self.size_of
-        place_of_block = _places(keys + random.random((count, blocks)))
-        return np.argsort(place_of_block[:, self.block_of] + random.random((count, len(self.order))), axis=1)
+        clusters, blocks, size = len(self.shape_of), len(self.size_of), len(self.order)
+        if clusters == size:
+            return np.argsort(random.random((count, size)), axis=1)
+        # A level whose parts have one member each is left out: sorting is most of the work.
+        places = _places(self.shape_of + random.random((count, clusters)))
+        if blocks > clusters:
+            keys = places[:, self.cluster_of] * blocks + self.size_of + random.random((count, blocks))
+            if blocks == size:
+                return np.argsort(keys, axis=1)
+            places = _places(keys)
+        return np.argsort(places[:, self.block_of] + random.random((count, size)), axis=1)
 
 
 def blocks_of(x: Floats, y: Floats, clusters: Clusters, inside: Clusters) -> Blocks:

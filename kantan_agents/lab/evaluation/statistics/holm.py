@@ -30,3 +30,18 @@ def holm(p_values: Sequence[float]) -> list[float]:
         highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[index]))
         adjusted[index] = highest
     return adjusted
+
+
+def needed_p(others: Sequence[float], alpha: float) -> float:
+    """Return the largest p of one more test that `holm` calls significant at ``alpha``, beside others.
+
+    Args:
+        others: The p of the other tests.
+        alpha: Probability of any false alarm.
+    """
+    left = len(others) + 1
+    for p in sorted(others):
+        if p > alpha / left:
+            break
+        left -= 1
+    return alpha / left

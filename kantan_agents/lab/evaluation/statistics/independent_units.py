@@ -77,13 +77,32 @@ def units_of(differences: npt.ArrayLike, clusters: Sequence[Hashable | None] | N
     given = checked_differences(differences, clusters)
     if clusters is None:
         return _canonical(given, np.ones_like(given))
-    members: dict[Hashable, list[float]] = {}
-    for index, (cluster, value) in enumerate(zip(clusters, given.tolist(), strict=True)):
-        key = ("alone", index) if cluster is None else ("in", cluster)
-        members.setdefault(key, []).append(value)
+    units = numbers_of(clusters, len(given))
+    members: list[list[float]] = [[] for _ in range(int(units.max()) + 1)]
+    for unit, value in zip(units.tolist(), given.tolist(), strict=True):
+        members[unit].append(value)
     # fsum rounds once, so that the order of the cases and the sign do not matter.
-    totals = np.array([math.fsum(values) for values in members.values()]) + 0.0
-    return _canonical(totals, np.array([float(len(values)) for values in members.values()]))
+    totals = np.array([math.fsum(values) for values in members]) + 0.0
+    return _canonical(totals, np.array([float(len(values)) for values in members]))
+
+
+def numbers_of(clusters: Sequence[Hashable | None] | None, count: int) -> npt.NDArray[np.intp]:
+    """Return the number of the unit of each of so many observations, from 0 in the order of their first ones.
+
+    Args:
+        clusters: For each observation what it belongs to; None for one of its own.
+        count: How many observations there are.
+
+    Raises:
+        ValueError: There are more or fewer clusters than observations.
+    """
+    if clusters is None:
+        return np.arange(count)
+    if len(clusters) != count:
+        raise ValueError(f"there are {len(clusters)} clusters for {count} observations")
+    numbers: dict[Hashable, int] = {}
+    keys = (("alone", index) if one is None else ("in", one) for index, one in enumerate(clusters))
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.intp)
 
 
 def checked_differences(differences: npt.ArrayLike, clusters: Sequence[Hashable | None] | None) -> Floats:

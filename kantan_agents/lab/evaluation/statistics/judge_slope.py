@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from kantan_agents.lab.evaluation.statistics.independent_units import Floats
 
@@ -26,34 +27,36 @@ def slope_of(y: Floats, f: Floats, shares: Floats) -> float:
     return float(_ratio(shares @ (f * y), np.asarray(shares @ f**2), f))
 
 
-def slope_contributions(y: Floats, f: Floats, shares: Floats) -> Floats:
-    """Return what each label contributes to the error of the corrected mean.
+def slope_contributions(y: Floats, f: Floats, shares: Floats, units: npt.NDArray[np.intp]) -> Floats:
+    """Return what each unit of labels contributes to the error of the corrected mean.
 
-    The sum of their squares is its jackknife variance: the mean is estimated without each label in turn, with
+    The sum of their squares is its jackknife variance: the mean is estimated without each unit in turn, with
     a slope of its own.
 
     Args:
         y: Shape (labels,): the labels.
         f: Shape (labels,): the scores of the same cases, relative to the mean score of all cases.
         shares: Shape (labels,): the share of each label in the mean; they sum to 1.
+        units: Shape (labels,): number of the unit of each label, from 0; there are at least two.
 
     Returns:
-        Shape (labels,): contributions that sum to 0.
+        Shape (units,): contributions that sum to 0.
 
-    Source: Efron and Tibshirani, An Introduction to the Bootstrap (1993), chapter 11.
+    Source: Efron and Tibshirani, An Introduction to the Bootstrap (1993), chapter 11; for units of several
+    labels Shao and Tu, The Jackknife and Bootstrap (1995), section 6.2.
     """
-    without = 1.0 - shares
-    y_mean, f_mean = (shares @ y - shares * y) / without, (shares @ f - shares * f) / without
-    estimates = y_mean - _slopes_without(y, f, shares) * f_mean
+    y_mean, f_mean = float(shares @ y), float(shares @ f)
+    y, f = y - y_mean, f - f_mean
+    share, of_y, of_f, products, squares = (
+        np.bincount(units, shares * one) for one in (np.ones_like(y), y, f, f * y, f**2)
+    )
+    without = 1.0 - share
+    slopes = _ratio(
+        products.sum() - products - of_f * of_y / without, squares.sum() - squares - of_f**2 / without, f
+    )
+    estimates = y_mean - of_y / without - slopes * (f_mean - of_f / without)
     result: Floats = -without * (estimates - (without @ estimates) / without.sum())
     return result
-
-
-def _slopes_without(y: Floats, f: Floats, shares: Floats) -> Floats:
-    """Return the slope without each label in turn."""
-    y, f = y - shares @ y, f - shares @ f
-    taken = shares / (1.0 - shares)
-    return _ratio(shares @ (f * y) - taken * f * y, shares @ f**2 - taken * f**2, f)
 
 
 def _ratio(product: Floats, square: Floats, f: Floats) -> Floats:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from kantan_agents.lab.evaluation.statistics.independent_units import Floats
+from kantan_agents.lab.evaluation.statistics.independent_units import Floats, numbers_of
 from kantan_agents.lab.evaluation.statistics.intervals import Interval, check_level, exact_bounds
 from kantan_agents.lab.evaluation.statistics.judge_slope import slope_contributions, slope_of
 from kantan_agents.lab.evaluation.statistics.label_shares import checked_labels, shares_of
@@ -53,6 +54,7 @@ def corrected_mean(
     labels: npt.ArrayLike,
     scores: npt.ArrayLike,
     probabilities: npt.ArrayLike | None = None,
+    clusters: Sequence[Hashable | None] | None = None,
     *,
     bounds: Bounds = None,
     level: float = 0.95,
@@ -72,6 +74,9 @@ def corrected_mean(
     would have the same standard error, so that it stays inside the scale and allows for rare failures.
     Otherwise it allows for skewness, as `skew_corrected` does.
 
+    Cases of one cluster are not independent: the jackknife leaves out whole clusters, and clusters of unequal
+    weight count as fewer.
+
     The cases to label must have been drawn at random. Labels that somebody picked say nothing about the
     others.
 
@@ -80,6 +85,7 @@ def corrected_mean(
         scores: Shape (cases,): the judge's scores of all cases.
         probabilities: Shape (cases,): with which probability each case was drawn for labelling, above 0 and
             at most 1; None if it was the same for all. Those of cases without a label do not matter.
+        clusters: For each case what it belongs to, such as its conversation; None for a case of its own.
         bounds: The lowest and the highest possible label. They are 0 and 1 if all labels are, and otherwise
             not known by default.
         level: The confidence level.
@@ -97,7 +103,7 @@ def corrected_mean(
     """
     given = np.asarray(labels, dtype=np.float64)
     is_yes_no = bounds is None and is_binary(given[~np.isnan(given)])
-    return _corrected(labels, scores, probabilities, (0.0, 1.0) if is_yes_no else bounds, level)
+    return _corrected(labels, scores, probabilities, clusters, (0.0, 1.0) if is_yes_no else bounds, level)
 
 
 def corrected_difference(
@@ -106,6 +112,7 @@ def corrected_difference(
     scores_a: npt.ArrayLike,
     scores_b: npt.ArrayLike,
     probabilities: npt.ArrayLike | None = None,
+    clusters: Sequence[Hashable | None] | None = None,
     *,
     bounds: Bounds = None,
     level: float = 0.95,
@@ -121,6 +128,7 @@ def corrected_difference(
         scores_a: Shape (cases,): the judge's scores of a.
         scores_b: The judge's scores of b.
         probabilities: As for `corrected_mean`.
+        clusters: As for `corrected_mean`.
         bounds: The lowest and the highest possible label, as for `corrected_mean`.
         level: The confidence level.
 
@@ -135,7 +143,7 @@ def corrected_difference(
     known = np.concatenate([one[~np.isnan(one)] for one in pairs[:2]])
     low, high = bounds or ((0.0, 1.0) if is_binary(known) else (0.0, 0.0))
     width = None if low == high else (low - high, high - low)
-    return _corrected(pairs[1] - pairs[0], pairs[3] - pairs[2], probabilities, width, level)
+    return _corrected(pairs[1] - pairs[0], pairs[3] - pairs[2], probabilities, clusters, width, level)
 
 
 class _Estimate(NamedTuple):
@@ -147,7 +155,7 @@ class _Estimate(NamedTuple):
         error: The standard error; None if it cannot be known.
         skewness: Skewness of the mean.
         freedom: Degrees of freedom of the standard error.
-        labels: How many labels there are.
+        units: How many cases or clusters have a label.
     """
 
     mean: float
@@ -155,13 +163,14 @@ class _Estimate(NamedTuple):
     error: float | None
     skewness: float
     freedom: int
-    labels: int
+    units: int
 
 
 def _corrected(
     labels: npt.ArrayLike,
     scores: npt.ArrayLike,
     probabilities: npt.ArrayLike | None,
+    clusters: Sequence[Hashable | None] | None,
     bounds: Bounds,
     level: float,
 ) -> CorrectedMean:
@@ -169,16 +178,20 @@ def _corrected(
     given, judged = checked_labels(labels, scores)
     labelled = ~np.isnan(given)
     shares = shares_of(probabilities, labelled)
-    alone = _estimate(given, np.zeros_like(judged), shares)
-    helped = _estimate(given, judged, shares)
+    units = numbers_of(clusters, len(given))
+    alone = _estimate(given, np.zeros_like(judged), shares, units)
+    helped = _estimate(given, judged, shares, units)
     if bounds is None:
         of_labels, of_both = _unbounded(alone, level), _unbounded(helped, level)
     else:
         low, high = bounds
         if not low < high or not low - _ROUNDING <= alone.mean <= high + _ROUNDING:
             raise ValueError(f"bounds must be the lowest and the highest possible label, not {bounds}")
-        sizes = shares * len(shares)
-        found = interval_of_units((given[labelled] - low) / (high - low) * sizes, sizes, level)[0]
+        weights = shares * len(shares)
+        passed = weights * (given[labelled] - low) / (high - low)
+        known = np.unique(units[labelled], return_inverse=True)[1]
+        totals, sizes = (np.bincount(known, one).astype(np.float64) for one in (passed, weights))
+        found = interval_of_units(totals, sizes, level)[0]
         of_labels = None if found is None else _scaled(found, low, high)
         of_both = _bounded(helped, low, high, level)
     is_helped = of_both is not None and (of_labels is None or _width(of_both) < _width(of_labels))
@@ -187,33 +200,36 @@ def _corrected(
     return CorrectedMean(mean, interval, one.error, one.weight, len(shares), len(given))
 
 
-def _estimate(given: Floats, judged: Floats, shares: Floats) -> _Estimate:
+def _estimate(given: Floats, judged: Floats, shares: Floats, units: npt.NDArray[np.intp]) -> _Estimate:
     """Return the mean of people's labels, corrected by the judge's scores."""
     labelled = ~np.isnan(given)
     y, f = given[labelled], judged[labelled]
     weight = slope_of(y, f, shares)
     mean = float(shares @ y - weight * (shares @ f - judged.mean()))
-    count = len(y)
+    known, of_label = np.unique(units[labelled], return_inverse=True)
+    count, squares = len(known), float(np.sum(np.bincount(of_label, shares) ** 2))
     fitted = 1 if np.ptp(f) == 0.0 else 2  # the mean, and how much the judge counts
-    # Labels of unequal shares count as fewer.
-    freedom = max(1, math.floor(1.0 / float(shares @ shares) - fitted + _ROUNDING))
+    # Units of unequal shares count as fewer.
+    freedom = max(1, math.floor(1.0 / squares - fitted + _ROUNDING))
     if count < _FEWEST_LABELS:
         return _Estimate(mean, weight, None, 0.0, freedom, count)
-    # What each case contributes to the error of the estimate.
-    contributions = weight * (judged - judged.mean()) / len(given)
-    contributions[labelled] += slope_contributions(y, f - judged.mean(), shares)
-    of_labels = count / (count - fitted) * float(np.sum(contributions[labelled] ** 2))
-    least = _FEWEST_ERRORS * _step(y) ** 2 * float(shares @ shares) / count
-    variance = max(of_labels, least) + float(np.sum(contributions[~labelled] ** 2))
+    # What each unit contributes to the error of the estimate.
+    of_judge = weight * (judged - judged.mean()) / len(given)
+    contributions = np.bincount(units, of_judge).astype(np.float64)
+    contributions[known] += slope_contributions(y, f - judged.mean(), shares, of_label)
+    is_known = np.isin(np.arange(len(contributions)), known)
+    of_labels = count / (count - fitted) * float(np.sum(contributions[is_known] ** 2))
+    least = _FEWEST_ERRORS * _step(y) ** 2 * squares / count
+    variance = max(of_labels, least) + float(np.sum(contributions[~is_known] ** 2))
     if variance <= (_NOTHING * max(1.0, float(np.abs(y).max()))) ** 2:
         return _Estimate(mean, weight, None, 0.0, freedom, count)
-    contributions[labelled] -= contributions[labelled].mean()
+    contributions[is_known] -= contributions[is_known].mean()
     error = math.sqrt(variance)
     return _Estimate(mean, weight, error, float(np.sum((contributions / error) ** 3)), freedom, count)
 
 
 def _unbounded(one: _Estimate, level: float) -> Interval | None:
-    if one.error is None or one.labels < _FEWEST_UNBOUNDED:
+    if one.error is None or one.units < _FEWEST_UNBOUNDED:
         return None
     return skew_corrected(one.mean, one.error, one.skewness, one.freedom, level)
 
@@ -224,7 +240,7 @@ def _bounded(one: _Estimate, low: float, high: float, level: float) -> Interval 
     if one.error is None or not 0.0 < rate < 1.0:
         return None
     worth = rate * (1.0 - rate) / (one.error / (high - low)) ** 2
-    worth = min(worth * freedom_factor(one.labels - 1, one.freedom, level), _MOST_WORTH)
+    worth = min(worth * freedom_factor(one.units - 1, one.freedom, level), _MOST_WORTH)
     return _scaled(exact_bounds(rate * worth, worth, level), low, high)
 
 

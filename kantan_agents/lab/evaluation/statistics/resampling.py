@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from kantan_agents.lab.evaluation.statistics.independent_units import Floats
+from kantan_agents.lab.evaluation.statistics.independent_units import Floats, numbers_of
 
 MOST_DRAWN: Final = 500
 """Up to this many units are drawn one by one; of more, each gets a random weight."""
@@ -73,31 +74,46 @@ def _weighted(columns: Floats, resamples: int, random: np.random.Generator) -> F
     return sums.T
 
 
-def resampled_clusters(
-    items: Floats, clusters: Sequence[Hashable | None] | None, resamples: int, random: np.random.Generator
-) -> tuple[Floats, int]:
-    """Return what the columns sum to in each bootstrap resample, and how many units each draws.
+class Drawn(NamedTuple):
+    """How often units are drawn in bootstrap resamples.
+
+    Attributes:
+        counts: Shape (resamples, distinct units): how often each is drawn.
+        frequencies: Shape (distinct units,): how many units are like it.
+        members: For each distinct unit the items that it has.
+    """
+
+    counts: npt.NDArray[np.int64]
+    frequencies: npt.NDArray[np.int64]
+    members: list[list[int]]
+
+
+def drawn_units(
+    kinds: npt.NDArray[np.intp],
+    clusters: Sequence[Hashable | None] | None,
+    resamples: int,
+    random: np.random.Generator,
+) -> Drawn:
+    """Draw items, or clusters of them as a whole. Units whose items are of the same kinds are drawn as one.
 
     Args:
-        items: Shape (items, columns).
+        kinds: Shape (items,): a number for each kind of item.
         clusters: For each item what it belongs to and is drawn with; None for an item of its own.
         resamples: How many resamples to make.
         random: Draws them.
 
     Raises:
         ValueError: There are more or fewer clusters than items.
-
-    Returns:
-        Shape (resamples, columns), and the number of units.
     """
-    if clusters is not None and len(clusters) != len(items):
-        raise ValueError(f"there are {len(clusters)} clusters for {len(items)} items")
-    members: dict[Hashable, list[int]] = {}
-    for index, cluster in enumerate([None] * len(items) if clusters is None else clusters):
-        members.setdefault(("alone", index) if cluster is None else ("in", cluster), []).append(index)
-    units = np.array([items[indices].sum(axis=0) for indices in members.values()])
-    # Equal units are drawn together.
-    patterns, frequencies = np.unique(units, axis=0, return_counts=True)
-    drawn = random.multinomial(len(units), frequencies / len(units), size=resamples)
-    result: Floats = drawn.astype(np.float64) @ patterns
-    return result, len(units)
+    units: list[list[int]] = [[] for _ in kinds]
+    for item, unit in enumerate(numbers_of(clusters, len(kinds)).tolist()):
+        units[unit].append(item)
+    alike: dict[tuple[int, ...], list[list[int]]] = {}
+    for members in filter(None, units):
+        alike.setdefault(tuple(sorted((-kinds[members]).tolist(), reverse=True)), []).append(members)
+    # In an order of their own, so that that of the items does not matter.
+    ordered = [alike[key] for key in sorted(alike)]
+    frequencies = np.array([len(same) for same in ordered])
+    total = int(frequencies.sum())
+    counts = random.multinomial(total, frequencies / total, size=resamples)
+    return Drawn(counts, frequencies, [same[0] for same in ordered])

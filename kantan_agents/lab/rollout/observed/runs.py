@@ -27,6 +27,7 @@ class Runs:
     Attributes:
         ended: The runs that have ended, by id.
         draws: The draws.
+        looked: When the database was last read, by the clock of this process; 0 before.
     """
 
     def __init__(self) -> None:
@@ -35,15 +36,15 @@ class Runs:
         self._open: dict[str, Drawn] = {}
         self._late_at: dict[str, float] = {}
         self._latest = 0.0
-        self._clock = 0.0
-        self._looked = 0.0
+        self._last = 0.0
+        self.looked = 0.0
 
     def add_drawn(self, drawn: Drawn) -> None:
         """Add a run that has begun."""
         if drawn.run_id not in self.ended:
             self._open[drawn.run_id] = drawn
             # By the clock of this process: that of another one may be wrong by more than the patience.
-            self._late_at[drawn.run_id] = max(drawn.began, self._looked) + PATIENCE_SECONDS
+            self._late_at[drawn.run_id] = max(drawn.began, self.looked) + PATIENCE_SECONDS
             self._add(drawn, drawn.began)
 
     def add_run(self, run: ObservedRun) -> bool:
@@ -58,7 +59,7 @@ class Runs:
 
     def end_look(self) -> None:
         """Say that all runs in the database were added: those added later began later."""
-        self._looked = self._time()
+        self.looked = self.clock
 
     def _add(self, drawn: Drawn, at: float) -> None:
         self._latest = max(self._latest, at)
@@ -66,7 +67,7 @@ class Runs:
 
     def under_way(self) -> set[str]:
         """Return the ids of the runs that may still end."""
-        now = self._time()
+        now = self.clock
         return {run_id for run_id in self._open if now < self._late_at[run_id]}
 
     def never_ended(self) -> int:
@@ -78,7 +79,7 @@ class Runs:
 
         The end of a run under way is infinity.
         """
-        now, ended = self._time(), self.ended
+        now, ended = self.clock, self.ended
         return [ended.get(run_id) or self._so_far(self._open[run_id], now) for run_id in run_ids]
 
     def _so_far(self, drawn: Drawn, now: float) -> ObservedRun:
@@ -89,12 +90,14 @@ class Runs:
         most = 0.0 if drawn.arm else _MOST
         return ObservedRun(drawn, drawn.arm == 0, most, most, most, math.inf)
 
-    def _time(self) -> float:
+    @property
+    def clock(self) -> float:
+        """The time by the clock of this process, in seconds since 1970."""
         # A clock that was set back must not reopen what was settled.
-        self._clock = max(self._clock, time.time())
-        return self._clock
+        self._last = max(self._last, time.time())
+        return self._last
 
     @property
     def now(self) -> float:
         """The time, in seconds since 1970, by the clock that is ahead of all others."""
-        return max(self._latest, self._time())
+        return max(self._latest, self.clock)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import NamedTuple
 
 from kantan_agents.lab.rollout.observed.draws import Draw
@@ -46,19 +45,19 @@ class Scores:
         self._plan, self._runs = plan, runs
         self._of_run: dict[str, list[RecordedScore]] = {}
         self._early: dict[str, list[RecordedScore]] = {}
-        self._latest = 0.0
+        self._due: dict[str, float] = {}
         self.count = 0
         self.outside = 0
 
     def add_run(self, run: ObservedRun) -> None:
         """Add a run that has ended."""
-        self._latest = max(self._latest, run.began)
+        # By the clock of this process, as far as it can be: that of the run may be wrong.
+        self._due[run.id] = max(run.began, self._runs.looked) + self._plan.score_within
         for score in self._early.pop(run.id, ()):
             self.add(score)
 
     def add(self, score: RecordedScore) -> None:
         """Add a score; one by a judge inside a run comes before the end of the run."""
-        self._latest = max(self._latest, score.at)
         if score.run_id not in self._runs.ended:
             self._early.setdefault(score.run_id, []).append(score)
             return
@@ -86,7 +85,10 @@ class Scores:
         draws = self._runs.draws.in_order()
         place = self._first_open(draws)
         waiting = sum(self._scored(draw) is not None for draw in draws[place:])
-        return waiting, draws[place].first.began + self._plan.score_within if waiting else 0.0
+        if not waiting:
+            return 0, 0.0
+        first = draws[place].first
+        return waiting, self._due.get(first.run_id, first.began + self._plan.score_within)
 
     def _scored(self, draw: Draw) -> Scored | None:
         low, high = self._plan.metric_range
@@ -100,17 +102,14 @@ class Scores:
         return Scored(draw, min(high, max(low, first.value)), later)
 
     def _first_open(self, draws: list[Draw]) -> int:
-        # A clock that was set back must not reopen what was settled.
-        horizon = max(self._latest, time.time()) - self._plan.score_within
-        open_runs = self._runs.under_way()
+        now, open_runs = self._runs.clock, self._runs.under_way()
         for place, draw in enumerate(draws):
             if draw.chance in (0.0, 1.0):  # no test counts it
                 continue
             if draw.first.run_id in open_runs:
                 return place
-            if draw.first.began <= horizon or self._scored(draw) is not None:
-                continue
             run = self._runs.ended.get(draw.first.run_id)
-            if run is not None and not run.failed:
-                return place
+            if run is None or run.failed or self._due[run.id] <= now or self._scored(draw) is not None:
+                continue
+            return place
         return len(draws)

@@ -157,3 +157,46 @@ def test_another_number_of_looks_is_invalid() -> None:
     a = results([0.5])
     with pytest.raises(InvalidOptionError, match='looks: must be "one" or "any", not 10'):
         compared(a, a, looks=10)
+
+
+def test_an_earlier_verdict_for_one_look_is_said_to_be_a_chance_of_its_own() -> None:
+    a, b = (results(values, name) for values, name in zip(flips(30, 0.3), ("v1", "v2"), strict=True))
+    grown = compared(a, attrs.evolve(b, is_grown=True), level=0.99)
+    assert "read before cases were added is a chance of its own, of 1%, to be false" in grown.note
+    assert "before cases were added" not in compared(a, b, looks="any").note
+
+
+def made_again(given: VariantResults, places: range) -> VariantResults:
+    """Return results of which some runs had failed first, and were made again after all others."""
+    made = [
+        attrs.evolve(one, first_trace_id=one.trace_id, trace_id=trace_id_of(new_run_id()))
+        if number in places
+        else one
+        for number, one in enumerate(given.results)
+    ]
+    return attrs.evolve(given, results=tuple(made))
+
+
+def test_a_case_keeps_its_place_if_a_failed_run_that_counts_is_made_again() -> None:
+    a, b = recorded([0.0] * 60), recorded([0.1] * 50 + [1.0] * 10, "v2")
+    again = made_again(b, range(50, 60))
+    p = {
+        (missing, name): compared(a, one, metrics="help", looks="any", missing=missing)["help"].p
+        for missing in ("worst", "ignore")
+        for name, one in (("before", b), ("again", again))
+    }
+    assert p["worst", "again"] == p["worst", "before"] == p["ignore", "before"]
+    # Where failed runs do not count, the case is new.
+    assert p["ignore", "again"] != p["ignore", "before"]
+
+
+def test_a_missing_score_without_bounds_has_no_verdict_at_any_look() -> None:
+    a = variant_of([result(str(case), 5.0) for case in range(30)])
+    b = variant_of([result(str(case), 3.0, variant="v2", failed=case == 0) for case in range(30)], "v2")
+    found = compared(a, b, metrics=["help", "failed"], looks="any")
+    assert (found["help"].verdict, found["help"].p, found["help"].fewest) == ("cannot tell", None, 0)
+    assert "must not depend on later scores; give scores from 0 to 1, or ignore missing ones" in found.text
+    assert found["failed"].p is not None
+    ignored = compared(a, b, metrics="help", looks="any", missing="ignore")["help"]
+    assert (ignored.verdict, ignored.cases) == ("worse", 29)
+    assert compared(a, b, metrics="help")["help"].verdict == "worse"

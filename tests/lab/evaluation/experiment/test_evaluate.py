@@ -407,6 +407,10 @@ def test_failed_runs_and_failed_scores_are_made_again(store: TraceStore) -> None
     second = evaluate(asked.agent, dataset, picky)
     assert asked.questions == ["run"]
     assert scored(second, "shout v1", "picky") == [1.0, 1.0, 1.0]
+    # Which attempt was the first is kept, for the order of the cases.
+    again, *others = second.results
+    assert again.first_trace_id == first.results[0].trace_id != again.trace_id
+    assert {one.first_trace_id for one in others} == {None}
 
 
 async def test_a_cancelled_evaluation_keeps_what_is_done_and_goes_on(store: TraceStore) -> None:

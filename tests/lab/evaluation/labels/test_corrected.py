@@ -266,14 +266,15 @@ def test_with_all_labels_the_corrected_mean_is_that_of_the_cases_in_any_order(se
         assert set(units.probabilities) == {1.0}
 
 
-def test_a_conversation_of_several_runs_is_drawn_with_a_higher_probability() -> None:
+def test_a_case_of_several_runs_is_drawn_with_a_higher_probability() -> None:
     runs = [_result((case, "", "a", repeat), "talk", 0.5) for case in ("1", "2") for repeat in (0, 1)]
     single = _result(("3", "", "a", 0), "other", 0.5)
     keys: list[RatedResult] = [("1", "", "a", 0), ("3", "", "a", 0)]
     labels = {key: [_label(key, 1.0, 0.5)] for key in keys}
     units = judged_units([VariantResults("e", "a", (*runs, single))], "m", labels)
-    assert (units.cases, units.labelled, units.labelled_units) == (3, 2, 2)
-    assert units.probabilities == [1 - 0.5**4, 0.5]
+    assert (units.cases, units.labelled) == (3, 2)
+    assert (units.independent, units.labelled_units) == (2, 2)
+    assert units.probabilities == [1 - 0.5**2, 1.0, 0.5]
 
 
 _TRUTH = 0.1

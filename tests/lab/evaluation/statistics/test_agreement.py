@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -166,3 +167,15 @@ def test_intervals_of_kappa_cover_the_truth(size: int, least: float) -> None:
 def test_misuse_is_a_value_error(misuse: Any) -> None:
     with pytest.raises(ValueError, match=r".+"):
         misuse()
+
+
+@pytest.mark.parametrize("scale", ["nominal", "ordinal", "interval"])
+def test_thousands_of_different_ratings_take_little_memory(scale: Scale) -> None:
+    random = np.random.default_rng(0)
+    right = random.normal(size=3_000)
+    tracemalloc.start()
+    found = krippendorff_alpha(right + random.normal(size=(2, 3_000)), scale, resamples=20)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found.value == pytest.approx(0.0 if scale == "nominal" else 0.5, abs=0.05)
+    assert most < 100e6  # a table of all values of all items is 144 MB

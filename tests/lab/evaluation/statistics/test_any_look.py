@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kantan_agents.lab.betting.wealth import EFFECTS, FIRST_WEALTH
-from kantan_agents.lab.evaluation.statistics import any_look, more_cases_at_any_look
+from kantan_agents.lab.evaluation.statistics import any_look, fewest_cases_at_any_look, more_cases_at_any_look
 
 GRADES = st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.25, 1.0]), min_size=1, max_size=40)
 ANY = st.lists(st.floats(-1e6, 1e6).map(lambda one: round(one, 3)), min_size=1, max_size=40)
@@ -104,6 +104,15 @@ def test_so_many_cases_show_the_difference_in_most_experiments(bound: float | No
 @pytest.mark.parametrize(("differences", "wanted"), [([0.5], 0.1), ([0.5, 0.5], 0.1), ([0.5, 0.0], 0.0)])
 def test_what_cannot_be_known_is_no_number(differences: list[float], wanted: float) -> None:
     assert more_cases_at_any_look(differences, wanted, bound=1.0) is None
+
+
+@pytest.mark.parametrize("bound", [None, 1.0, 7.0])
+@pytest.mark.parametrize("alpha", [0.5, 0.05, 1e-6, 1e-30])
+def test_no_fewer_cases_can_be_enough(bound: float | None, alpha: float) -> None:
+    fewest = fewest_cases_at_any_look(bound=bound, alpha=alpha)
+    size = 1.0 if bound is None else bound
+    p = [any_look([size] * count, bound=bound).p for count in (fewest, fewest - 1) if count]
+    assert p[0] <= alpha and all(one > alpha for one in p[1:])
 
 
 def test_equal_sides_say_nothing() -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from kantan_agents.lab.evaluation.statistics import holm, mcnemar, paired_p, sign_flip, sign_flip_p
+from kantan_agents.lab.evaluation.statistics.holm import needed_p
 from tests.lab.evaluation.statistics.strategies import FEW, PAIRS, SCORES
 
 Cases = list[tuple[float, float, int]]
@@ -109,6 +110,12 @@ def test_holm_is_monotone_and_never_below_what_it_adjusts(p_values: list[float])
     assert all(raw <= one <= 1.0 for raw, one in zip(p_values, adjusted, strict=True))
     ranked = sorted(zip(p_values, adjusted, strict=True))
     assert [one for _, one in ranked] == sorted(adjusted)
+
+
+@given(st.lists(st.floats(0.0, 1.0), max_size=8), st.floats(0.001, 0.5))
+def test_the_needed_p_is_the_largest_that_holm_finds_beside_others(others: list[float], alpha: float) -> None:
+    needed = needed_p(others, alpha)
+    assert holm([needed * (1 - 1e-9), *others])[0] <= alpha < holm([needed * (1 + 1e-9), *others])[0]
 
 
 def test_holm_adjusts_as_in_the_paper() -> None:

@@ -211,6 +211,7 @@ def test_an_interval_for_skewed_data_is_never_shorter_than_that_of_t(skewness: f
         lambda: corrected_mean([1.0, np.nan], [1.0, 2.0], [0.0, 0.5]),
         lambda: corrected_mean([1.0, np.nan], [1.0, 2.0], [1.5, 0.5]),
         lambda: corrected_mean([1.0, np.nan], [1.0, 2.0], [0.5]),
+        lambda: corrected_mean([1.0, np.nan], [1.0, 2.0], None, ["a"]),
         lambda: corrected_difference([1.0], [1.0, 2.0], [1.0], [1.0]),
         lambda: corrected_mean([3.0, 4.0], [1.0, 2.0], bounds=(0.0, 1.0)),
         lambda: corrected_mean([3.0, 4.0], [1.0, 2.0], bounds=(5.0, 1.0)),
@@ -219,3 +220,38 @@ def test_an_interval_for_skewed_data_is_never_shorter_than_that_of_t(skewness: f
 def test_misuse_is_a_value_error(misuse: Any) -> None:
     with pytest.raises(ValueError, match=r".+"):
         misuse()
+
+
+@given(SEEDS)
+def test_clusters_of_one_case_are_cases_of_their_own(seed: int) -> None:
+    labels, scores = drawn(seed)
+    alone = corrected_mean(labels, scores)
+    assert corrected_mean(labels, scores, clusters=list(range(len(labels)))) == alone
+    assert corrected_mean(labels, scores, clusters=[None] * len(labels)) == alone
+
+
+@given(SEEDS, st.booleans(), st.randoms(use_true_random=False))
+def test_cases_that_repeat_in_a_cluster_tell_no_more_than_one(seed: int, is_known: bool, order: Any) -> None:
+    labels, scores = drawn(seed)
+    bounds = (-9.0, 9.0) if is_known else None
+    once = corrected_mean(labels, scores, bounds=bounds)
+    cases = order.sample(range(3 * len(labels)), 3 * len(labels))
+    thrice = corrected_mean(
+        np.repeat(labels, 3)[cases],
+        np.repeat(scores, 3)[cases],
+        clusters=[case // 3 for case in cases],
+        bounds=bounds,
+    )
+    assert thrice.mean == pytest.approx(once.mean)
+    assert thrice.standard_error == pytest.approx(once.standard_error)
+    assert thrice.interval == pytest.approx(once.interval)
+    assert (thrice.labels, thrice.cases) == (3 * once.labels, 3 * once.cases)
+
+
+def test_one_long_conversation_counts_as_little_more_than_one_case() -> None:
+    yes = np.arange(60) % 2.0
+    clusters = ["long"] * 40 + [None] * 20
+    unequal, equal = (corrected_mean(yes, yes * 0, None, of).interval for of in (clusters, None))
+    assert unequal is not None and equal is not None
+    assert unequal.high - unequal.low > 2 * (equal.high - equal.low)
+    assert corrected_mean(yes, yes, None, ["all"] * 60).interval is None

@@ -19,6 +19,7 @@ REPEATS = {
     "paired difference, coverage": size(150, 50),
     "corrected mean, coverage": size(400, 130),
     "length, false alarms": size(120, 40),
+    "any look, runs made again": size(60, 20),
     "power as stated": size(150, 40),
 }
 # Exact coverage is in test_paired_proportions.

@@ -1,0 +1,79 @@
+"""How long a draw waits for its score, whatever the clocks of the processes say."""
+
+from __future__ import annotations
+
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kantan_agents.lab.rollout.observed.observed_run import Drawn, ObservedRun
+from kantan_agents.lab.rollout.observed.read_scores import RecordedScore
+from kantan_agents.lab.rollout.observed.runs import Runs
+from kantan_agents.lab.rollout.observed.scores import Scores
+
+HOUR = 3_600.0
+PLAN: Any = SimpleNamespace(metric_range=(0.0, 1.0), score_within=600.0)
+
+
+class Observed:
+    """The runs and scores of a rollout, as one process sees them."""
+
+    def __init__(self) -> None:
+        self.runs = Runs()
+        self.scores = Scores(PLAN, self.runs)
+        self.count = 0
+
+    def run(self, ago: float, *, score: float | None = None) -> None:
+        """Add a run that began so long ago, by the clock of its process."""
+        self.count += 1
+        run_id = f"{int((time.time() - ago) * 1_000):012x}{self.count:020x}"
+        run = ObservedRun(Drawn(run_id, self.count % 2, run_id, 0.5), False, 1.0, None, None, time.time())
+        self.runs.add_run(run)
+        self.scores.add_run(run)
+        if score is not None:
+            self.scores.add(RecordedScore(self.count, run_id, score, run.began + 1.0))
+
+    @property
+    def settled(self) -> int:
+        """How many draws with a score are counted."""
+        return len(self.scores.settled())
+
+
+def test_a_draw_waits_for_its_score_and_no_longer() -> None:
+    for ago, settled in ((60.0, 0), (700.0, 1)):
+        observed = Observed()
+        observed.run(ago)
+        observed.run(30.0, score=1.0)
+        assert observed.settled == settled
+        waiting, until = observed.scores.held_up()
+        assert (waiting, until) == (
+            (1, pytest.approx(time.time() + 540.0, abs=60.0)) if not settled else (0, 0)
+        )
+
+
+def test_a_clock_that_is_an_hour_ahead_does_not_end_the_waiting_of_others() -> None:
+    observed = Observed()
+    observed.run(60.0)
+    observed.run(30.0, score=1.0)
+    observed.run(-HOUR, score=1.0)
+    assert (observed.settled, observed.scores.held_up()[0]) == (0, 2)
+
+
+def test_a_clock_that_is_behind_does_not_end_the_waiting_of_its_own_runs() -> None:
+    observed = Observed()
+    observed.runs.end_look()
+    observed.run(HOUR)
+    observed.run(30.0, score=1.0)
+    assert observed.settled == 0
+
+
+def test_what_is_settled_stays_so_if_the_clock_is_set_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    observed = Observed()
+    observed.run(700.0)
+    observed.run(30.0, score=1.0)
+    assert observed.settled == 1
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now - HOUR)
+    assert observed.settled == 1
