@@ -60,8 +60,10 @@ async def ask_model(model: Model, args: tuple[Any, ...], kwargs: Mapping[str, An
     output = answer.output
     if not is_whole(output, marked_arguments):
         output = answer.output = whole_answer(output)
-    if any(getattr(item, "type", None) != "message" for item in output):
-        answer.output = UniqueIds(model, ids_in(kwargs["input"])).items(output)
+    for item in output:
+        if getattr(item, "type", None) != "message":
+            answer.output = UniqueIds(model, ids_in(kwargs["input"])).items(output)
+            break
     return answer
 
 
@@ -83,7 +85,9 @@ def _is_sent_as_it_is(item: Any) -> bool:
     if type(item) is not dict:
         return False
     call_id = item.get("call_id")
-    return call_id is None or not is_made(call_id) and is_accepted_call(item)
+    if call_id is None and "name" not in item:  # most are messages
+        return True
+    return (call_id is None or not is_made(call_id)) and is_accepted_call(item)
 
 
 def stream_model(model: Model, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> AsyncIterator[Any]:

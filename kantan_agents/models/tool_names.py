@@ -95,7 +95,7 @@ def are_accepted(tools: Iterable[Any]) -> bool:
 
 
 def is_accepted_call(call: Mapping[str, Any]) -> bool:
-    """Return whether every provider accepts the name in an item of the input that has the id of a call."""
+    """Return whether an item of the input calls no tool, or one whose name every provider accepts."""
     name = call.get("name")
     return not isinstance(name, str) or _is_accepted(name) or call.get("type") not in NAMED_CALLS
 
