@@ -164,8 +164,6 @@ def without_events() -> ExitStack:
     patched = ExitStack()
     for place, name, instead in (
         (new, "emitter_for", lambda *_args, **_kwargs: None),
-        (drive, "bind_contextvars", lambda **_names: {}),
-        (drive, "reset_contextvars", lambda **_names: None),
         (drive, "log_end", lambda *_args: None),
     ):
         patched.enter_context(mock.patch.object(place, name, instead))

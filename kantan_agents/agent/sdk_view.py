@@ -11,7 +11,7 @@ import agents
 from agents.tool import default_tool_error_function
 
 from kantan_agents.agent.agent_options import OPTION_NAMES
-from kantan_agents.agent.bridge import SDKAgent, link_handoffs
+from kantan_agents.agent.bridge import HandoffLinks, SDKAgent, link_handoffs
 from kantan_agents.agent.options import check_options, checked_items
 from kantan_agents.errors import FixedOptionError
 from kantan_agents.tools.coerce import agent_as_tool
@@ -51,6 +51,7 @@ class SDKView(_SDKType):
     """
 
     _sdk_agent: SDKAgent
+    handoff_links: HandoffLinks
     name: str
     allow_env: bool
     history: int
@@ -72,7 +73,8 @@ class SDKView(_SDKType):
         The SDK accepts the Agent itself as well. Access updates the hand-offs of all agents that can be
         reached from it.
         """
-        link_handoffs(self)  # type: ignore[arg-type]  # the Agent
+        if self.handoffs or self.handoff_links.linked:
+            link_handoffs(self)
         return self._sdk_agent
 
     def as_tool(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterable
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from kantan_agents.errors import ContextTypeError, HistoryTypeError, ToolRulesTypeError
 
@@ -56,7 +56,7 @@ def check_context(context: object) -> Context:
     """Return ``context`` if it is a dict, else raise E5."""
     if not isinstance(context, dict):
         raise ContextTypeError(got=type(context).__name__)
-    return cast("Context", context)
+    return context
 
 
 def check_history(history: object) -> list[Any]:

@@ -14,11 +14,16 @@ from typing import Any, Final
 from agents import Model, ModelResponse
 
 from kantan_agents.core.items import NAMED_CALLS, get
-from kantan_agents.models.call_ids import UniqueIds, ids_in, with_servers_ids
+from kantan_agents.models.call_ids import UniqueIds, ids_in, is_made, with_servers_ids
 from kantan_agents.models.model_wrapper import ModelWrapper
-from kantan_agents.models.tool_names import SentNames
+from kantan_agents.models.tool_names import SentNames, are_accepted, is_accepted_call
 from kantan_agents.models.whole_text import (
     WholeDeltas,
+    are_known_whole,
+    have_texts,
+    is_whole,
+    marked_arguments,
+    sent_arguments,
     whole_answer,
     whole_parts,
     whole_request,
@@ -46,10 +51,43 @@ async def ask_model(model: Model, args: tuple[Any, ...], kwargs: Mapping[str, An
     """
     if isinstance(model, ModelWrapper):
         return await model.get_response(*args, **kwargs)
-    exchange = _Exchange(model, args, kwargs)
-    answer = await model.get_response(**exchange.request)
-    answer.output = exchange.output(answer.output)
+    if args or not _fits(kwargs):
+        exchange = _Exchange(model, args, kwargs)
+        answer = await model.get_response(**exchange.request)
+        answer.output = exchange.output(answer.output)
+        return answer
+    answer = await model.get_response(**kwargs)
+    output = answer.output
+    if not is_whole(output, marked_arguments):
+        output = answer.output = whole_answer(output)
+    for item in output:
+        if getattr(item, "type", None) != "message":
+            answer.output = UniqueIds(model, ids_in(kwargs["input"])).items(output)
+            break
     return answer
+
+
+def _fits(given: Mapping[str, Any]) -> bool:
+    """Return whether a request can be sent as it is, which is the usual case."""
+    instructions, items, tools = given["system_instructions"], given["input"], given["tools"]
+    schema = given.get("output_schema")
+    return not (
+        given.get("handoffs")
+        or given.get("prompt") is not None
+        or (tools and not (are_accepted(tools) and are_known_whole(tools)))
+        or (schema is not None and not are_known_whole((schema,)))
+        or have_texts(given["model_settings"])
+        or not (isinstance(items, str) or all(map(_is_sent_as_it_is, items)))
+    ) and is_whole((instructions, items), sent_arguments)
+
+
+def _is_sent_as_it_is(item: Any) -> bool:
+    if type(item) is not dict:
+        return False
+    call_id = item.get("call_id")
+    if call_id is None and "name" not in item:  # most are messages
+        return True
+    return (call_id is None or not is_made(call_id)) and is_accepted_call(item)
 
 
 def stream_model(model: Model, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> AsyncIterator[Any]:
@@ -95,7 +133,6 @@ class _Exchange:
         self._ids = UniqueIds(model, ids)
         names = SentNames(tools, handoffs)
         self._own = partial(_own_of_handoff, names, handoffs) if handoffs else names.own
-        self._changes_items = bool(handoffs) or names.differ
         if ids:  # earlier calls
             items = names.items(with_servers_ids(items, ids, model))
         instructions, items = whole_request((given["system_instructions"], items))
@@ -116,7 +153,7 @@ class _Exchange:
     def output(self, items: list[Any]) -> list[Any]:
         """Return the output of the complete answer."""
         made = whole_answer(items)
-        return self._ids.items([self._own(item) for item in made] if self._changes_items else made)
+        return self._ids.items([self._own(item) for item in made])
 
     def event(self, event: Any) -> Any:
         """Return an event of a stream that is not a delta of a text."""

@@ -40,6 +40,11 @@ def ids_in(items: Any) -> set[str]:
     return ids
 
 
+def is_made(call_id: Any) -> bool:
+    """Return whether an id may have been made here, so that its server may have another one for the call."""
+    return not isinstance(call_id, str) or _MARK in call_id
+
+
 def with_servers_ids(items: Any, ids: Collection[str], model: Model) -> Any:
     """Return the input of a request with the ids that its server gave; those of other servers stay.
 
@@ -48,7 +53,7 @@ def with_servers_ids(items: Any, ids: Collection[str], model: Model) -> Any:
         ids: What ``ids_in`` returns for it.
         model: The model that it is for.
     """
-    made = {one: found for one in ids if _MARK in one and (found := _MADE.fullmatch(one))}
+    made = {one: found for one in ids if is_made(one) and (found := _MADE.fullmatch(one))}
     if not made:
         return items
     mine = _server(model)

@@ -37,7 +37,7 @@ class SentNames:
     def __init__(self, tools: Iterable[Any], handoffs: Iterable[Any]) -> None:
         self._sent: dict[str, str] = {}
         self._given = tools, handoffs
-        if all(map(_is_accepted, map(_NAME, tools))) and all(map(_is_accepted, map(_TOOL_NAME, handoffs))):
+        if are_accepted(tools) and all(map(_is_accepted, map(_TOOL_NAME, handoffs))):
             return
         names = _names_of(tools, handoffs)
         taken = set(names)
@@ -46,11 +46,6 @@ class SentNames:
                 self._sent[name] = _written(name, taken)
                 taken.add(self._sent[name])
         self._own = {sent: name for name, sent in self._sent.items()}
-
-    @property
-    def differ(self) -> bool:
-        """Whether a tool or a hand-off is sent by another name than its own."""
-        return bool(self._sent)
 
     def tools(self, tools: Sequence[Any]) -> Sequence[Any]:
         """Return the tools, or copies with the names that are sent."""
@@ -92,6 +87,17 @@ class SentNames:
         if own is None:
             return item
         return {**item, "name": own} if isinstance(item, dict) else item.model_copy(update={"name": own})
+
+
+def are_accepted(tools: Iterable[Any]) -> bool:
+    """Return whether every provider accepts the names of all tools."""
+    return all(map(_is_accepted, map(_NAME, tools)))
+
+
+def is_accepted_call(call: Mapping[str, Any]) -> bool:
+    """Return whether an item of the input calls no tool, or one whose name every provider accepts."""
+    name = call.get("name")
+    return not isinstance(name, str) or _is_accepted(name) or call.get("type") not in NAMED_CALLS
 
 
 def _names_of(tools: Iterable[Any], handoffs: Iterable[Any]) -> list[str]:

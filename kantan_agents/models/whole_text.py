@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import re
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from pydantic import BaseModel
@@ -71,8 +71,17 @@ def whole_request(value: Any) -> Any:
 
 def whole_settings(settings: Any) -> Any:
     """Return model settings with whole texts; the same object if they are."""
-    has_texts = settings.extra_body or settings.extra_args or settings.extra_query or settings.metadata
-    return _whole_part(settings) if has_texts else settings
+    return _whole_part(settings) if have_texts(settings) else settings
+
+
+def have_texts(settings: Any) -> bool:
+    """Return whether model settings have texts of the caller."""
+    return bool(settings.extra_body or settings.extra_args or settings.extra_query or settings.metadata)
+
+
+def are_known_whole(parts: Iterable[Any]) -> bool:
+    """Return whether ``whole_parts`` has looked through all parts and changed none."""
+    return all(map(_seen_whole.__contains__, map(id, parts)))
 
 
 def whole_parts(parts: Sequence[Any]) -> Sequence[Any]:
@@ -80,7 +89,7 @@ def whole_parts(parts: Sequence[Any]) -> Sequence[Any]:
 
     They are usually the same objects in each request, so that each is looked through once.
     """
-    if all(map(_seen_whole.__contains__, map(id, parts))):
+    if are_known_whole(parts):
         return parts
     return [part if id(part) in _seen_whole else _looked_through(part) for part in parts]
 
@@ -105,12 +114,16 @@ def _whole_part(part: Any) -> Any:
 
 def _whole(value: Any, arguments: Callable[[str], str]) -> Any:
     try:
-        return value if _is_whole(value, arguments) else _made_whole(value, "", arguments)
+        return value if is_whole(value, arguments) else _made_whole(value, "", arguments)
     except RecursionError:  # the client cannot send it either
         return value
 
 
-def _is_whole(value: Any, arguments: Callable[[str], str]) -> bool:
+def is_whole(value: Any, arguments: Callable[[str], str]) -> bool:
+    """Return whether all texts are whole; ``arguments`` is ``sent_arguments`` or ``marked_arguments``.
+
+    False also if there are too many to look through.
+    """
     # Each request comes here with the whole conversation: so no function is called for a part.
     waiting = [value]
     for one in waiting:  # it grows

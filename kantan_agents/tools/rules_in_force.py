@@ -78,7 +78,9 @@ def rules_of_run(run: Run | None, context: Any, standing: RuleLayers) -> RuleLay
     Raises:
         ToolRulesTypeError, InvalidToolRulesError: E18, E20, as ``rules_in_force``.
     """
-    layers = _own_rules(run, context, standing)
+    explicit = context.get("tool_rules") if isinstance(context, dict) else None
+    # The usual case, several times a run, is that there are none.
+    layers = standing if explicit is None or explicit == _EMPTY else _own_rules(run, explicit, standing)
     if run is not None and run.limits:
         layers = _limited(run, layers)
     ceiling: Ceiling | None = getattr(run.delegation, "ceiling", None) if run is not None else None
@@ -110,10 +112,7 @@ class Ceiling(Protocol):
         ...
 
 
-def _own_rules(run: Run | None, context: Any, standing: RuleLayers) -> RuleLayers:
-    explicit = context.get("tool_rules") if isinstance(context, dict) else None
-    if explicit is None or explicit == _EMPTY:  # the usual case, several times a run
-        return standing
+def _own_rules(run: Run | None, explicit: Any, standing: RuleLayers) -> RuleLayers:
     if not isinstance(explicit, dict):
         raise ToolRulesTypeError(got=type(explicit).__name__)
     memo = run.state.get(_MEMO) if run is not None else None

@@ -24,6 +24,9 @@ from agents.tracing import get_trace_provider
 
 from kantan_agents.traces.final_span import GenerationSpanData, recorded_export
 
+TRACERS = "kantan_llm.tracing"
+"""The module of kantan-llm's tracers; as long as nobody has imported it, there are none."""
+
 # All methods of a tracer that use its connection.
 _METHODS = (
     "on_trace_start",
@@ -122,7 +125,7 @@ def _take_over(own: sqlite3.Connection, shared: sqlite3.Connection, *, in_memory
 def _is_kantan_tracer(kind: type) -> bool:
     """Return whether a class of trace processors is, or extends, a tracer of kantan-llm that reads spans."""
     # Without an import: as long as nobody has imported them, no class can be one of them.
-    tracing: Any = sys.modules.get("kantan_llm.tracing")
+    tracing: Any = sys.modules.get(TRACERS)
     return tracing is not None and issubclass(
         kind, (tracing.OTELTracer, tracing.PrintTracer, tracing.SQLiteTracer)
     )

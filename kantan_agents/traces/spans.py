@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from types import TracebackType
 from typing import Any, cast
 
@@ -18,7 +19,7 @@ from kantan_agents.support.log import get_logger
 from kantan_agents.traces.capture.captured import ending
 from kantan_agents.traces.final_span import GenerationSpanData, copied_data
 from kantan_agents.traces.ids import trace_id_of
-from kantan_agents.traces.kantan_tracers import share_sqlite_tracers
+from kantan_agents.traces.kantan_tracers import TRACERS, share_sqlite_tracers
 from kantan_agents.traces.metadata import JUDGE_SPAN, RECOVERY_SPAN, RUN_SPAN, STOP_SPAN
 from kantan_agents.traces.registry import Main, main_recorder, recorders
 
@@ -43,12 +44,13 @@ class RunTrace:
         self._run = run
 
     def __enter__(self) -> None:
-        share_sqlite_tracers()
+        if TRACERS in sys.modules:  # else there is none
+            share_sqlite_tracers()
         run, outer = self._run, get_current_trace()
         self._is_inside = outer is not None
         if outer is not None:
             run.trace_id = _known_id(outer)
-            self._record: Any = custom_span(RUN_SPAN, run.metadata, disabled=_disabled(run))
+            self._record: Any = custom_span(RUN_SPAN, run.metadata, disabled=run.run_config.tracing_disabled)
         else:
             config = run.run_config
             self._record = agents.trace(
@@ -98,7 +100,7 @@ class RunTrace:
         run, span_error = self._run, _span_error(self._run, error)
         if self._is_inside:
             self._record.set_error(span_error)
-        with _final_span(run, _input(run) if _may_record(run) else None) as span:
+        with _final_span(run, _input(run) if run.records_sensitive_data else None) as span:
             span.set_error(span_error)
 
 
@@ -112,7 +114,7 @@ def _span_error(run: Run, error: BaseException) -> Any:
     if isinstance(error, KantanAgentsError):
         data["code"] = error.code
     # The message of an error may quote the model or the user.
-    message = error_message(run, error) if _may_record(run) else ""
+    message = error_message(run, error) if run.records_sensitive_data else ""
     return {"message": message or type(error).__name__, "data": data}
 
 
@@ -125,12 +127,11 @@ def record_final_output(run: Run) -> None:
     span is empty.
     """
     result = run.result
-    if not _may_record(run):
+    if not run.records_sensitive_data:
         _begin_final_span(run)
         return
     output = getattr(result, "final_output", result)
-    output_type = getattr(getattr(result, "last_agent", None), "output_type", None)
-    rubric = rubric_of(output, getattr(output_type, "output_type", output_type))
+    rubric = None if isinstance(output, str) else rubric_of(output, _declared_type(result))
     if rubric is not None:
         recorded: Any = {"rubric": copied_data(rubric)}
     else:
@@ -138,8 +139,13 @@ def record_final_output(run: Run) -> None:
     _begin_final_span(run, _input(run), recorded, run.state.get(_OUTPUT_MODE))
     if rubric is not None:
         verdict = {"output_kind": "judge", "rubric": _with_comment(rubric)}
-        with custom_span(JUDGE_SPAN, verdict, disabled=_disabled(run)):
+        with custom_span(JUDGE_SPAN, verdict, disabled=run.run_config.tracing_disabled):
             pass
+
+
+def _declared_type(result: Any) -> Any:
+    output_type = getattr(getattr(result, "last_agent", None), "output_type", None)
+    return getattr(output_type, "output_type", output_type)
 
 
 def record_recovery(run: Run, attempt: int, steps: int, elapsed: float) -> None:
@@ -152,14 +158,14 @@ def record_recovery(run: Run, attempt: int, steps: int, elapsed: float) -> None:
         elapsed: Seconds since it was begun.
     """
     data = {"agent_run_id": run.id, "attempt": attempt, "steps": steps, "elapsed": round(elapsed, 3)}
-    with custom_span(RECOVERY_SPAN, data, disabled=_disabled(run)):
+    with custom_span(RECOVERY_SPAN, data, disabled=run.run_config.tracing_disabled):
         pass
 
 
 def record_stop(run: Run) -> None:
     """Record on a ``custom`` span that the reader of a stream has ended the run after a turn."""
     data = {"agent_run_id": run.id, "turns": getattr(run.result, "current_turn", None)}
-    with custom_span(STOP_SPAN, data, disabled=_disabled(run)):
+    with custom_span(STOP_SPAN, data, disabled=run.run_config.tracing_disabled):
         pass
 
 
@@ -172,7 +178,7 @@ def _begin_final_span(run: Run, given: Any = None, answer: Any = None, config: A
 
 def _final_span(run: Run, given: Any = None, answer: Any = None, config: Any = None) -> Span[Any]:
     data = GenerationSpanData(run.agent.name, given, answer, config)
-    return get_trace_provider().create_span(data, disabled=_disabled(run))
+    return get_trace_provider().create_span(data, disabled=run.run_config.tracing_disabled)
 
 
 def set_output_mode(run: Run, mode: str, attempts: int) -> None:
@@ -182,20 +188,13 @@ def set_output_mode(run: Run, mode: str, attempts: int) -> None:
 
 def record_metadata(run: Run, metadata: dict[str, Any]) -> None:
     """Record the metadata of a hand-off target, an agent that takes over the run of another agent."""
-    with custom_span(RUN_SPAN, metadata, disabled=_disabled(run)):
+    with custom_span(RUN_SPAN, metadata, disabled=run.run_config.tracing_disabled):
         pass
 
 
-def _disabled(run: Run) -> bool:
-    return bool(run.run_config.tracing_disabled)
-
-
-def _may_record(run: Run) -> bool:
-    return bool(run.run_config.trace_include_sensitive_data)
-
-
 def _input(run: Run) -> Any:
-    return redacted_input(run, _recordable(user_input(run)))
+    given = run.input if isinstance(run.input, str) else _recordable(user_input(run))
+    return redacted_input(run, given)
 
 
 def user_input(run: Run) -> Any:

@@ -25,6 +25,7 @@ from openai import AsyncOpenAI
 from pydantic import BaseModel, Field
 
 from kantan_agents import Agent, Middleware
+from kantan_agents.models.ask_model import _Exchange, _fits
 from kantan_agents.models.call_ids import UniqueIds
 from kantan_agents.models.whole_text import (
     WholeDeltas,
@@ -417,3 +418,37 @@ def test_only_a_half_alone_is_marked(text: str, marked: str | None) -> None:
     assert marked_arguments(text) == (text if marked is None else marked)
     sent = json.loads(sent_arguments(marked_arguments(text)))["x"]
     assert sent == whole_text(json.loads(text)["x"])
+
+
+PART = {
+    "type": st.sampled_from(
+        ["message", "function_call", "custom_tool_call", "function_call_output", "reasoning"]
+    ),
+    "call_id": st.sampled_from([None, "a", "a__k12ab_1", 5]),
+    "name": st.sampled_from([None, "look", "odd name"]),
+    "arguments": st.sampled_from(['{"x": 1}', '{"x": "\\\\ud83d"}', f'{{"x": "{HALF}"}}']),
+    "content": st.sampled_from(["Oslo", "\u00e9", HALF, [{"text": HALF}], [{"text": "Oslo"}]]),
+}
+
+
+@given(
+    st.lists(st.fixed_dictionaries({}, optional=PART), max_size=4), st.sampled_from(["Be brief.", HALF, None])
+)
+def test_a_request_that_is_sent_as_it_is_would_not_be_changed(items: list[Any], instructions: Any) -> None:
+    request = {
+        "system_instructions": instructions,
+        "input": items,
+        "model_settings": ModelSettings(),
+        "tools": [],
+        "handoffs": [],
+    }
+    if _fits(request):
+        assert _Exchange(ScriptedModel([]), (), request).request == request
+
+
+def test_a_usual_request_is_sent_as_it_is() -> None:
+    call = {"type": "function_call", "call_id": "c1", "name": "look", "arguments": "{}"}
+    result = {"type": "function_call_output", "call_id": "c1", "output": "o"}
+    request = {"system_instructions": "Be brief.", "model_settings": ModelSettings(), "tools": []}
+    assert _fits({**request, "input": [{"role": "user", "content": "q"}, call, result]})
+    assert _fits({**request, "input": "q"})

@@ -18,7 +18,7 @@ import attrs
 from agents import FunctionTool, Handoff, RunContextWrapper, Tool
 
 from kantan_agents.agent.bridge.wrap_models import observed, structured, unobserved
-from kantan_agents.core.interception import active_agent, active_sdk_agent
+from kantan_agents.core.interception import active_agent, active_sdk_agent, pending_error
 from kantan_agents.core.pipeline import Run, current_run
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.models.resolve import own_client_of
@@ -28,7 +28,6 @@ from kantan_agents.tools.guards.approvals import with_approvals
 from kantan_agents.tools.guards.executors import guard
 from kantan_agents.tools.guards.functions import guard_function
 from kantan_agents.tools.guards.guard import Rulebook
-from kantan_agents.tools.guards.violations import pending_violation
 from kantan_agents.tools.listing import list_tools, resolve_each_turn
 from kantan_agents.tools.mcp.failure_policy import MCPFailurePolicy
 from kantan_agents.tools.mcp.served import list_servers
@@ -180,6 +179,8 @@ class RuledAgent(agents.Agent[Any]):
         """
         if run is not None and run._tape is not None:
             run._tape.check_offered(self.name, tools)  # before the SDK starts computers
+        if run is None or not run.state:
+            return tools
         return with_offered(run, await with_approvals(run, self.name, tools))
 
     def _surroundings(self, run: Run | None, tools: Iterable[Tool]) -> Surroundings:
@@ -205,7 +206,7 @@ class GuardedAgent(RuledAgent):
         run = current_run.get()
         if run is None and not _carries_rules(run_context.context):
             return await super().get_all_tools(run_context)
-        violation = pending_violation(run)
+        violation = pending_error(run)
         if violation is not None:
             raise violation
         active_agent.set(self.name)

@@ -49,8 +49,6 @@ class HandoffLinks:
 def link_handoffs(start: Linkable) -> None:
     """Update the hand-offs of ``start`` and of every Agent reachable from it."""
     links = start.handoff_links
-    if not start.handoffs and not links.linked:
-        return  # the usual case
     # A run of another agent may have relinked one of them since: then all are walked again.
     if links.reached and all(
         agent.handoff_links.linked is targets and _are_same(agent.handoffs, targets)

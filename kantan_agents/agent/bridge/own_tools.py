@@ -36,6 +36,9 @@ class OwnTools:
         book: The Agent.
         holds: Whether any tool may be held back.
 
+    Attributes:
+        holds_any: Whether any tool is held back.
+
     Raises:
         InvalidOptionError: E75, a tool has no parameter of the name given to ``rule_parameter``.
     """
@@ -56,6 +59,7 @@ class OwnTools:
             if not holds or not can_be_held(tool):
                 guard_nested(guarded)
                 self._inside.append(guarded)
+        self.holds_any = len(self._inside) < len(self._given)
 
     @property
     def inside(self) -> list[Tool]:
@@ -66,11 +70,6 @@ class OwnTools:
     def held(self) -> Sequence[FunctionTool]:
         """The guarded tools that are held back."""
         return self._guarded.held
-
-    @property
-    def holds_any(self) -> bool:
-        """Whether any tool is held back."""
-        return len(self._inside) < len(self._given)
 
     @property
     def switched_on(self) -> list[Tool]:

@@ -31,10 +31,9 @@ class PausedContext(dict[str, Any]):
     chosen: Mapping[str, Any] = MappingProxyType({})
 
 
-def guard_resumed(input: Any) -> None:
+def guard_resumed(state: RunState[Any, Any]) -> None:
     """Guard the agent that a resumed run continues with; it may be unreachable through hand-offs."""
-    if isinstance(input, RunState):
-        guard_agent(getattr(input, "_current_agent", None))
+    guard_agent(getattr(state, "_current_agent", None))
 
 
 def owner_in(state: RunState[Any, Any]) -> Any:

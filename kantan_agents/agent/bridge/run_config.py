@@ -33,13 +33,21 @@ def effective_run_config(
     Raises:
         InvalidOptionError: E75, ``given`` is neither a RunConfig nor a dict of its fields.
     """
-    config, callers_provider = _with_provider(given, factory)
+    if given is None:
+        config, callers_provider = RunConfig(model_provider=factory() if factory else DefaultProvider()), None
+    else:
+        config, callers_provider = _with_provider(given, factory)
     # An agent with an output type may take its model from this config.
-    config.model = structured(config.model)
+    if config.model is not None:
+        config.model = structured(config.model)
     config.model_provider = WrappingProvider(config.model_provider, structured)
     # A call of a tool that was not shown is answered with a message instead of an SDK exception.
     config.tool_not_found_behavior = "return_error_to_model"
-    config.tool_error_formatter = _answering_missing_tools(config.tool_error_formatter)
+    config.tool_error_formatter = (
+        _answer_missing_tool
+        if config.tool_error_formatter is None
+        else _answering_missing_tools(config.tool_error_formatter)
+    )
     return config, callers_provider
 
 
@@ -91,9 +99,6 @@ def config_for_delegated(run: Run | None, given: RunConfig | None) -> RunConfig 
 
 
 def _answering_missing_tools(formatter: Any) -> Any:
-    if formatter is None:
-        return _answer_missing_tool
-
     async def format_error(args: ToolErrorFormatterArgs[Any]) -> Any:
         ours = await _answer_missing_tool(args)
         if ours is not None:
@@ -116,10 +121,8 @@ async def _answer_missing_tool(args: ToolErrorFormatterArgs[Any]) -> str | None:
 
 
 def _with_provider(
-    given: RunConfig | dict[str, Any] | None, factory: ProviderFactory | None
+    given: RunConfig | dict[str, Any], factory: ProviderFactory | None
 ) -> tuple[RunConfig, ModelProvider | None]:
-    if given is None:
-        return RunConfig(model_provider=factory() if factory else DefaultProvider()), None
     if isinstance(given, dict):
         known = {field.name for field in dataclasses.fields(RunConfig)}
         unknown = ", ".join(sorted(map(str, given.keys() - known)))

@@ -19,13 +19,19 @@ from kantan_agents.agent.bridge.own_tools import OwnTools
 from kantan_agents.agent.bridge.quick_agents import QuickSettings, build_quickly
 from kantan_agents.agent.bridge.rule_names import check_rule_names
 from kantan_agents.agent.bridge.tested_versions import log_untested_versions
-from kantan_agents.core.interception import Layers, active_agent, active_sdk_agent, redacted_data
+from kantan_agents.core.interception import (
+    Layers,
+    active_agent,
+    active_sdk_agent,
+    pending_error,
+    redacted_data,
+)
 from kantan_agents.core.pipeline import Run, current_run
 from kantan_agents.models.structured import AgentOutput
 from kantan_agents.tool_rules import RuleLayers, ToolFacts
 from kantan_agents.tools.facts import facts_of, facts_of_listed
 from kantan_agents.tools.guards.guard import Rulebook
-from kantan_agents.tools.guards.violations import RuleViolationPolicy, pending_violation
+from kantan_agents.tools.guards.violations import RuleViolationPolicy
 from kantan_agents.tools.listing import list_none, list_tools, resolve_each_turn
 from kantan_agents.tools.mcp.failure_policy import MCPFailurePolicy
 from kantan_agents.tools.retrieval import ToolRetrieval
@@ -37,7 +43,7 @@ from kantan_agents.tools.retrieval.provider_search import (
     with_search_tool,
 )
 from kantan_agents.tools.retrieval.served import ServedToolIndexes
-from kantan_agents.tools.rules_in_force import rules_in_force
+from kantan_agents.tools.rules_in_force import rules_of_run
 from kantan_agents.tools.server_names import server_of
 from kantan_agents.tools.unshown_tools import in_view
 from kantan_agents.traces.spans import record_metadata
@@ -228,7 +234,8 @@ class SDKAgent(RuledAgent):
 
     async def get_all_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
         """Return the tools to show the model in this turn: enabled, and permitted by the rules in force."""
-        violation = pending_violation(current_run.get())
+        run = current_run.get()
+        violation = pending_error(run)
         if violation is not None:  # the SDK has turned the exception into a text for the model
             raise violation
         active_agent.set(self.name)
@@ -243,10 +250,10 @@ class SDKAgent(RuledAgent):
         has_held = self._holds and own.holds_any
         if not (has_held or self.tools or self.mcp_servers):
             # Invalid rules end the run here as well: the next agent may be one without a guard.
-            layers = rules_in_force(run_context.context, self.owner.standing_rules)
+            layers = rules_of_run(run, run_context.context, self.owner.standing_rules)
             if layers.limits or layers is not self.owner.standing_rules or self.owner.layers.named_tools:
                 await self._check_names(run_context, layers, ())
-            return await self.offered(current_run.get(), list_none(run_context))
+            return await self.offered(run, list_none(run_context))
         tools: list[Tool] = own.switched_on if has_held and tool_index is None else []
         if self.tools or self.mcp_servers:
             # A tool appended to `Agent.tools` since is not guarded yet.
@@ -257,7 +264,7 @@ class SDKAgent(RuledAgent):
             tools = own.in_order(tools, others_first=True)
             if self._deferral is not None and self.mcp_servers:
                 tools = with_search_tool(tools)
-        layers = rules_in_force(run_context.context, self.owner.standing_rules)
+        layers = rules_of_run(run, run_context.context, self.owner.standing_rules)
         if layers.limits or layers is not self.owner.standing_rules or self.owner.layers.named_tools:
             await self._check_names(run_context, layers, tools)
         if tool_index is not None:  # at the end, so that the request only grows there and stays cacheable
@@ -269,7 +276,7 @@ class SDKAgent(RuledAgent):
         tools = await resolve_each_turn(self, run_context, tools, layers)
         finder = tool_index.finder_now(run_context, layers) if tool_index is not None else ()
         tools = list_tools(run_context, tools, layers, self.owner, finder)
-        return await self.offered(current_run.get(), tools)
+        return await self.offered(run, tools)
 
     def _is_served(self, tool: Tool) -> bool:
         return server_of(tool) is not None and not self._own_tools.has(tool)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
 from contextlib import aclosing
 from typing import Any
 
@@ -42,10 +42,14 @@ class StructuredModel(ModelWrapper):
     The outermost wrapper of a model, so that it validates the answer the middleware has returned.
     """
 
-    async def get_response(self, *args: Any, **kwargs: Any) -> ModelResponse:
+    def get_response(self, *args: Any, **kwargs: Any) -> Coroutine[Any, Any, ModelResponse]:
         """Call the model until an answer fits, within the limits of the output options."""
-        if not _asks_for_output(args, kwargs):
-            return await ask_model(self.inner, args, kwargs)
+        # Not a coroutine: each one adds a frame to the memory of a waiting run.
+        if _asks_for_output(args, kwargs):
+            return self._fitting_answer(args, kwargs)
+        return ask_model(self.inner, args, kwargs)
+
+    async def _fitting_answer(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ModelResponse:
         attempt: NativeAttempt | None = None
         choice = self._native_choice(args, kwargs)
         if choice is not None:

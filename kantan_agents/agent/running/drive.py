@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from time import perf_counter
 from typing import Any
 
 from structlog.contextvars import bind_contextvars, reset_contextvars
@@ -26,6 +27,11 @@ from kantan_agents.traces.spans import RunTrace
 
 _log = get_logger("kantan_agents.run")
 
+# For the structlog lines that user code writes during a run; `bind_contextvars` would look them up each time.
+_names = bind_contextvars(agent_run_id="", agent_name="")
+_run_id, _agent_name = (token.var for token in _names.values())
+reset_contextvars(**_names)
+
 # What `_run_with_events` emits. The handlers of the outer run are among those of a run inside it.
 _OF_RUN = (Delegated, RunStarted, RunFinished, RunFailed, RunCancelled)
 
@@ -43,9 +49,8 @@ async def drive(run: Run, pipeline: Pipeline) -> RunContext[Any]:
     """
     outer = current_run.get()
     token = current_run.set(run)
-    # For the structlog lines that user code writes during the run.
-    names = bind_contextvars(agent_run_id=run.id, agent_name=run.agent.name)
-    watch = Stopwatch()
+    id_token, name_token = _run_id.set(run.id), _agent_name.set(run.agent.name)
+    begun = perf_counter()
     error: BaseException | None = None
     late: BaseException | None = None
     try:
@@ -66,8 +71,9 @@ async def drive(run: Run, pipeline: Pipeline) -> RunContext[Any]:
         run.outcome = "finished" if error is None else outcome_of(error)
         if run._closers:
             await _close(run)
-        log_end(run, watch.seconds, error)
-        reset_contextvars(**names)
+        log_end(run, perf_counter() - begun, error)
+        _agent_name.reset(name_token)
+        _run_id.reset(id_token)
         current_run.reset(token)
     if late is not None:
         raise late

@@ -6,7 +6,7 @@ import json
 from collections.abc import Awaitable
 from typing import Any
 
-from agents import Runner
+from agents import Runner, RunState
 
 from kantan_agents.agent.bridge import (
     detach_result,
@@ -17,13 +17,17 @@ from kantan_agents.agent.bridge import (
 )
 from kantan_agents.core.context import store
 from kantan_agents.core.events import ApprovalNeeded
-from kantan_agents.core.interception import active_agent, tracked_calls
+from kantan_agents.core.interception import (
+    active_agent,
+    forget_pending_error,
+    pending_error,
+    tracked_calls,
+)
 from kantan_agents.core.pipeline import Next, Run, calls_next_last, current_run
 from kantan_agents.models.client_retries import makes_all_retries
 from kantan_agents.models.protocol.results import set_run_id
 from kantan_agents.support.waiting import wait_for_end
 from kantan_agents.tools.guards.hosted import refuse_hosted_calls
-from kantan_agents.tools.guards.violations import forget_violation, pending_violation
 from kantan_agents.tools.listing import hidden_tool_called
 from kantan_agents.traces.metadata import COMMAND_MODEL, chosen_metadata
 
@@ -39,9 +43,8 @@ async def call_sdk(run: Run, call_next: Next) -> None:
         # A stage may have passed a different run to call_next.
         token, turn = current_run.set(run), active_agent.set(None)
         try:
-            forget_violation(run)
-            guard_resumed(run.input)
-            _note_retries(run)
+            forget_pending_error(run)
+            _prepare(run)
             if run.is_watched:
                 # Here, as a function of its own would be one more frame in each step of the run.
                 observe_models(run.run_config, agent)
@@ -57,7 +60,7 @@ async def call_sdk(run: Run, call_next: Next) -> None:
             else:
                 run.result = await _run_by_sdk(run, run.options)
         except Exception as error:
-            violation = pending_violation(run) or await hidden_tool_called(error)
+            violation = pending_error(run) or await hidden_tool_called(error)
             if violation is None or violation is error:
                 raise
             # Keep its own cause: a tool may have raised it from another error.
@@ -65,7 +68,7 @@ async def call_sdk(run: Run, call_next: Next) -> None:
         else:
             set_run_id(run.result, run.id)
             await refuse_hosted_calls(run.result, agent)
-            violation = pending_violation(run)
+            violation = pending_error(run)
             if violation is not None:  # raised in the last turn, after which the SDK lists no tools
                 run.result = None
                 raise violation
@@ -81,7 +84,9 @@ async def call_sdk(run: Run, call_next: Next) -> None:
     await call_next(run)
 
 
-def _note_retries(run: Run) -> None:
+def _prepare(run: Run) -> None:
+    if isinstance(run.input, RunState):
+        guard_resumed(run.input)
     # Read so late, because a delegated run takes the settings over from the run that started it.
     settings = None if run.run_config is None else run.run_config.model_settings
     if settings is not None and settings.retry is not None:

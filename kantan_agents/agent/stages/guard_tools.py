@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kantan_agents.core.pipeline import Next, Run, calls_next_last
-from kantan_agents.tools.rules_in_force import rules_in_force
+from kantan_agents.tools.rules_in_force import rules_of_run
 
 
 @calls_next_last
@@ -16,7 +16,7 @@ async def guard_tools(run: Run, call_next: Next) -> None:
     Raises:
         InvalidToolRulesError: E20, with every mistake of the rule set.
     """
-    layers = rules_in_force(run.context, run.agent.standing_rules)
+    layers = rules_of_run(run, run.context, run.agent.standing_rules)
     if run._capture is not None:
         run._capture.began_with(layers)
     await call_next(run)

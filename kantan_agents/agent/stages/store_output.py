@@ -15,11 +15,12 @@ async def store_output(run: Run, call_next: Next) -> None:
     Uses the starting agent's ``output_dest``, or else that of the agent that gave the answer. Runs after
     ``call_sdk``. An output that is not a dict (a text, a list) is not stored.
     """
-    output_dest = run.agent.output_dest or getattr(_answering_agent(run), "output_dest", None)
-    if output_dest:
-        output = as_dict(getattr(run.result, "final_output", run.result))
-        if output is not None:
-            run.on_failure(store(run.context, output_dest, output))
+    output = getattr(run.result, "final_output", run.result)
+    if not isinstance(output, str):
+        output_dest = run.agent.output_dest or getattr(_answering_agent(run), "output_dest", None)
+        stored = as_dict(output) if output_dest else None
+        if output_dest and stored is not None:
+            run.on_failure(store(run.context, output_dest, stored))
             if run.events is not None:
                 await run.events.emit(OutputStored, key=output_dest)
     await call_next(run)

@@ -25,10 +25,10 @@ async def trim_history(run: Run, call_next: Next) -> None:
     Raises:
         HistoryTypeError: E6, a tool or a stage has replaced the list with another type.
     """
-    limit = run.agent.history
+    limit, given = run.agent.history, run.input
     if limit > 0 and not (run.is_stopped or getattr(run.result, "interruptions", None)):
         entries = [
-            {"role": "user", "text": input_text(user_input(run))},
+            {"role": "user", "text": given if isinstance(given, str) else input_text(user_input(run))},
             {"role": "assistant", "text": output_text(run.result)},
         ]
         history = check_history(run.context.setdefault("history", []))

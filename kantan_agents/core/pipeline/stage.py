@@ -202,7 +202,7 @@ class _Steps:
     async def __call__(self, run: Run) -> None:
         for named in self._stages:
             relay = _Relay(named.name)
-            if not _is_observed(run):
+            if run.events is None or not _is_observed(run):
                 await named.stage(run, relay)
             else:
                 await _observed(run, named.name, named.stage, relay)

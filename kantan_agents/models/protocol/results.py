@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any
 
 from agents.result import RunResultBase
@@ -23,8 +22,10 @@ _RUN_ID = "kantan_run_id"
 
 def set_run_id(result: Any, run_id: str) -> None:
     """Store the run's id on its result: the SDK's results do not have one."""
-    with suppress(AttributeError):  # a custom runner may return any object
+    try:
         setattr(result, _RUN_ID, run_id)
+    except AttributeError:
+        return  # a custom runner may return any object
 
 
 def run_id_of(result: Any) -> str | None:

@@ -105,14 +105,13 @@ async def refuse_hosted_calls(result: Any, book: Rulebook) -> None:
     """
     for response in getattr(result, "raw_responses", None) or ():
         for item in getattr(response, "output", None) or ():
-            facts = _hosted_facts(item)
-            if facts is not None:
-                await ToolGuard(facts, book).report(getattr(result, "context_wrapper", None))
+            kind = str(getattr(item, "type", ""))
+            if kind == "mcp_call" or kind in _HOSTED_CALLS:
+                guard = ToolGuard(_hosted_facts(kind, item), book)
+                await guard.report(getattr(result, "context_wrapper", None))
 
 
-def _hosted_facts(item: Any) -> ToolFacts | None:
-    kind = str(getattr(item, "type", ""))
+def _hosted_facts(kind: str, item: Any) -> ToolFacts:
     if kind == "mcp_call":
         return hosted_mcp_facts(str(item.server_label), str(item.name))
-    names = _HOSTED_CALLS.get(kind)
-    return ToolFacts(names, schema=schema_of(None)) if names else None
+    return ToolFacts(_HOSTED_CALLS[kind], schema=schema_of(None))

@@ -61,7 +61,7 @@ def begin_turn() -> None:
         RepeatedFailureError: E27, the same call has failed in the same way in too many turns.
     """
     run: Run | None = current_run.get()
-    if run is None:
+    if run is None or not run.state:
         return
     begin_turn_after_failures(run)
     invalid: _InvalidCalls | None = run.state.get(_INVALID_CALLS)

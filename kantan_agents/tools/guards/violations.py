@@ -9,8 +9,8 @@ from typing import Any, Literal
 import attrs
 from agents import custom_span
 
-from kantan_agents.core.interception import end_run_with, forget_pending_error, pending_error, record_refusal
-from kantan_agents.core.pipeline import Run, current_run
+from kantan_agents.core.interception import end_run_with, record_refusal
+from kantan_agents.core.pipeline import current_run
 from kantan_agents.errors import InvalidOptionError, KantanAgentsError
 from kantan_agents.support.log import get_logger
 from kantan_agents.traces.metadata import REFUSAL_SPAN
@@ -75,7 +75,7 @@ async def refuse(
 
     Raises:
         KantanAgentsError: The violation's own error, if the policy says "raise". The SDK may wrap it or
-            convert it to text; ``pending_violation`` returns it for the code that ends the run.
+            convert it to text; ``pending_error`` returns it for the code that ends the run.
     """
     try:
         answer = await _answer(violation, policy)
@@ -124,13 +124,3 @@ def _record(violation: RuleViolation, answer: Answer, arguments: str | None) -> 
         data["arguments"] = arguments
     with custom_span(REFUSAL_SPAN, data):
         pass
-
-
-def pending_violation(run: Run | None) -> Exception | None:
-    """Return the error that must end this run: a violation or an exception of the policy; else None."""
-    return pending_error(run)
-
-
-def forget_violation(run: Run) -> None:
-    """Drop the pending violation, for a middleware that retries the run."""
-    forget_pending_error(run)
