@@ -164,6 +164,14 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Exclude what a file has imported and cached, too: collections would take a quarter of the time."""
+    if nextitem is None or nextitem.path != item.path:
+        gc.collect()
+        gc.freeze()
+
+
 class TraceDB:
     """A kantan-llm database with the unmodified tracer, read through the search of kantan-llm."""
 
