@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import logging
 import os
 import signal
-from collections.abc import Mapping, Sequence
+import sys
+import threading
+from collections.abc import Coroutine, Mapping, Sequence
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import typer
 
@@ -51,13 +54,17 @@ def work(
     if traces is not None:
         record_traces(traces)
     runs = DurableRuns(url, agents, queues=queues, application=application, keep_events=keep_events)
+    others = {*threading.enumerate()}
     asyncio.run(_work(runs, [agent.name for agent in agents], list(queues), grace))
+    if left := [one for one in threading.enumerate() if not (one.daemon or one in others)]:
+        _end_now(len(left))
 
 
 async def _work(runs: DurableRuns, agents: Sequence[str], queues: Sequence[str], grace: float) -> None:
     ending = _EndingSignal()
     try:
-        await runs.start()
+        if not await ending.lets_end(runs.start()):
+            return
         of = f"agents: {', '.join(agents)}; queues: {', '.join(queues) or 'none'}"
         _say(f"worker {os.getpid()} is ready; {of}; database: {runs.database}")
         await ending.wait()
@@ -65,6 +72,15 @@ async def _work(runs: DurableRuns, agents: Sequence[str], queues: Sequence[str],
     finally:
         await runs.stop(grace)
         ending.restore()
+
+
+def _end_now(left: int) -> NoReturn:
+    """End the process although functions hold threads, for which Python would wait."""
+    _say(f"worker {os.getpid()} ends, threads still at work: {left}; another worker goes on with the runs")
+    atexit._run_exitfuncs()  # such as that of the recorder of traces
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def _say(line: str) -> None:
@@ -111,6 +127,19 @@ class _EndingSignal:
     async def wait(self) -> None:
         """Wait for the first signal."""
         await self._received.wait()
+
+    async def lets_end(self, beginning: Coroutine[Any, Any, None]) -> bool:
+        """Await something, and return True; cancel it if a signal comes first, and return False."""
+        task, waiting = asyncio.create_task(beginning), asyncio.create_task(self.wait())
+        await asyncio.wait((task, waiting), return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            task.cancel()
+        waiting.cancel()
+        await asyncio.wait((task,))
+        if task.cancelled():
+            return False
+        task.result()
+        return True
 
 
 def _read_agents(names: Sequence[str]) -> list[Agent[Any]]:

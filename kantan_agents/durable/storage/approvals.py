@@ -168,7 +168,8 @@ class ApprovalStore:
                 text(
                     "UPDATE kantan_agents_durable_approvals AS a SET answer = :answer, answered_by = :by, "
                     f"answered_at = {self._database.now} "
-                    f"WHERE run_id = :run AND call_id IN (:call, :given) AND answer IS NULL AND NOT {_IS_CLOSED}"
+                    "WHERE run_id = :run AND call_id IN (:call, :given) AND answer IS NULL "
+                    f"AND NOT {_IS_CLOSED}"
                 ),
                 {
                     "answer": _text_of(decision),
