@@ -107,7 +107,7 @@ def test_a_signal_ends_it_although_a_tool_holds_a_thread(shop: Shop) -> None:
         _wait_for_effect(shop, "hold")
         worker.terminate()
         _, errors = worker.communicate(60)
-    assert (worker.returncode, "threads still at work: " in errors) == (0, True), errors
+    assert (worker.returncode, "with threads still at work" in errors) == (0, True), errors
     (shop.folder / "go").touch()
     with shop.worker():
         assert shop.ask(lambda runs: runs.result(run_id, timeout=60)).output == "All done."

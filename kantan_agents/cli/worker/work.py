@@ -21,6 +21,7 @@ from kantan_agents.cli.terminal.failures import describe
 from kantan_agents.cli.terminal.load_object import load_object
 from kantan_agents.cli.terminal.plain import one_line
 from kantan_agents.durable import DurableRuns, Limits
+from kantan_agents.durable.started_runs import Started
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.support.arguments import checked_number
 from kantan_agents.traces.recorder import record_traces
@@ -56,8 +57,8 @@ def work(
     runs = DurableRuns(url, agents, queues=queues, application=application, keep_events=keep_events)
     others = {*threading.enumerate()}
     asyncio.run(_work(runs, [agent.name for agent in agents], list(queues), grace))
-    if left := [one for one in threading.enumerate() if not (one.daemon or one in others)]:
-        _end_now(len(left))
+    if not all(one.daemon or one in others for one in threading.enumerate()):
+        _end_now()
 
 
 async def _work(runs: DurableRuns, agents: Sequence[str], queues: Sequence[str], grace: float) -> None:
@@ -71,12 +72,14 @@ async def _work(runs: DurableRuns, agents: Sequence[str], queues: Sequence[str],
         _say(f"worker {os.getpid()} ends after {ending.name}; a second signal ends it at once")
     finally:
         await runs.stop(grace)
+        if Started.closing is not None:  # before the loop waits for its threads
+            _end_now()
         ending.restore()
 
 
-def _end_now(left: int) -> NoReturn:
+def _end_now() -> NoReturn:
     """End the process although functions hold threads, for which Python would wait."""
-    _say(f"worker {os.getpid()} ends, threads still at work: {left}; another worker goes on with the runs")
+    _say(f"worker {os.getpid()} ends with threads still at work; another worker goes on with the runs")
     atexit._run_exitfuncs()  # such as that of the recorder of traces
     sys.stdout.flush()
     sys.stderr.flush()
