@@ -165,6 +165,7 @@ class DurableRuns(Making):
                 then, such as a function that holds its thread, is left to the end of the process.
         """
         if Started.runs is not self:
+            self._database.hurry()
             await _in_thread(self._close)
             return
         task = asyncio.create_task(self._wait_and_stop(timeout))

@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Coroutine, Mapping, Sequence
 from types import FrameType
 from typing import Any, Final, NoReturn
@@ -28,6 +29,7 @@ from kantan_agents.traces.recorder import record_traces
 
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 _OPTION = "MODULE:NAME"
+_THREAD_SECONDS: Final = 0.5
 
 
 def work(
@@ -57,7 +59,11 @@ def work(
     runs = DurableRuns(url, agents, queues=queues, application=application, keep_events=keep_events)
     others = {*threading.enumerate()}
     asyncio.run(_work(runs, [agent.name for agent in agents], list(queues), grace))
-    if not all(one.daemon or one in others for one in threading.enumerate()):
+    left = [one for one in threading.enumerate() if not (one.daemon or one in others)]
+    end = time.monotonic() + _THREAD_SECONDS
+    for one in left:
+        one.join(max(0.0, end - time.monotonic()))
+    if any(one.is_alive() for one in left):
         _end_now()
 
 
