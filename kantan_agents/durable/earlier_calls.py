@@ -70,10 +70,10 @@ class EarlierCalls:
         """Return whether an earlier attempt may have begun a call of a tool in ``once``."""
         if self._execution.was_begun(self._run_id, step):
             return True
-        if self._execution.attempt == 1 or call.by_user:
+        if self._execution.attempt == 1:
             return False
         called = self._called.get((call.inside, call.call_id))
-        if called is None:  # a person has approved it, and the run has begun with it
+        if called is None:  # a person has approved or made it, and the run has begun with it
             noted: Collection[str] = (self._execution.known(self._run_id, ONCE) or {}).get("names", ())
         elif called.answer is None:
             return False

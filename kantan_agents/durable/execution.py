@@ -6,20 +6,16 @@ import asyncio
 import uuid
 from collections.abc import Callable
 from contextvars import ContextVar
-from hashlib import sha256
-from typing import Any, Final
+from typing import Any
 
 import anyio
 import anyio.to_thread
 
 from kantan_agents.durable.patience import patiently
 from kantan_agents.durable.step_bodies import dump, load
+from kantan_agents.durable.storage.names import stored_name
 from kantan_agents.durable.storage.steps import BegunAttempt, StepStore
 from kantan_agents.errors import DurableDatabaseError, RunMovedError, StoredStepError
-from kantan_agents.support.storable_text import storable_text
-
-_LONGEST_NAME: Final = 2_000
-"""In bytes."""
 
 
 class Execution:
@@ -76,7 +72,7 @@ class Execution:
             begun = self._steps.begin(self.root_id, self.id)
             # All before the run goes on, so that none of its calls is made if another one cannot be read.
             for (run_id, name), text in begun.steps.items():
-                step = _stored_name(name)  # earlier versions stored the name as it was
+                step = stored_name(name)  # earlier versions stored the name as it was
                 body = self._known[run_id, step] = None if text is None else load(run_id, step, text)
                 if body is not None and "inside" in body:
                     self._unused[run_id, step] = body
@@ -93,7 +89,7 @@ class Execution:
 
     def known(self, run_id: str, step: str) -> dict[str, Any] | None:
         """Return what an earlier attempt has stored of a step; None if it has not ended."""
-        name = _stored_name(step)
+        name = stored_name(step)
         self._unused.pop((run_id, name), None)
         return self._known.get((run_id, name))
 
@@ -111,7 +107,7 @@ class Execution:
 
     def was_begun(self, run_id: str, step: str) -> bool:
         """Return whether an earlier attempt has begun a step."""
-        return (run_id, _stored_name(step)) in self._known
+        return (run_id, stored_name(step)) in self._known
 
     async def check(self) -> None:
         """Check that the run belongs to this attempt, before it does something.
@@ -128,7 +124,7 @@ class Execution:
             RunMovedError: E157, the run does not belong to this attempt any more.
         """
         self._check(
-            await self.call(lambda: self._steps.start(self.root_id, self.id, run_id, _stored_name(step)))
+            await self.call(lambda: self._steps.start(self.root_id, self.id, run_id, stored_name(step)))
         )
 
     async def finish(self, run_id: str, step: str, body: dict[str, Any]) -> None:
@@ -139,7 +135,7 @@ class Execution:
             StoredStepError: E155, this program cannot go on with the run.
         """
         self._check(is_ours=True)
-        text, name = dump(body), _stored_name(step)
+        text, name = dump(body), stored_name(step)
         with anyio.CancelScope(shield=True):
             is_ours = await self.call(lambda: self._steps.finish(self.root_id, self.id, run_id, name, text))
         self._check(is_ours)
@@ -173,13 +169,6 @@ class Execution:
             # The task of the run itself gets the error. Any other one may lose it, as the SDK may.
             if self.task is not None and not _is_current(self.task):
                 self.task.get_loop().call_soon_threadsafe(self.task.cancel)
-
-
-def _stored_name(step: str) -> str:
-    """Return the name of a step as it is stored. The id of a call may be too long for an index."""
-    name = storable_text(step)
-    data = name.encode()
-    return name if len(data) <= _LONGEST_NAME else f"sha256/{sha256(data).hexdigest()}"
 
 
 def _is_current(task: asyncio.Task[Any]) -> bool:

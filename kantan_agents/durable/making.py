@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import anyio
 import anyio.to_thread
@@ -26,6 +26,8 @@ from kantan_agents.durable.step_bodies import message_of
 from kantan_agents.durable.stored_run import stored_run
 from kantan_agents.durable.waiting import store_waiting
 from kantan_agents.errors import (
+    CommandNotRunnableError,
+    CommandSyntaxError,
     DurableDatabaseError,
     DurableNotStartedError,
     KantanAgentsError,
@@ -33,14 +35,17 @@ from kantan_agents.errors import (
     NotStorableError,
     RunMovedError,
     StoredStepError,
+    UnknownCommandError,
     UnknownDurableAgentError,
 )
+from kantan_agents.middleware.slash_commands.slash_commands import SlashCommands
 from kantan_agents.support.log import get_logger
 from kantan_agents.support.secrets import mask
 from kantan_agents.traces.recorder import sigterm
 from kantan_agents.traces.spans import record_recovery
 
 _log = get_logger("kantan_agents.durable")
+_OF_COMMANDS: Final = (UnknownCommandError, CommandSyntaxError, CommandNotRunnableError)
 
 
 class Making(Management):
@@ -139,7 +144,7 @@ class Making(Management):
             await execution.begin()
         journal = Journal(execution, run)
         self._keep(run, journal)
-        if execution.attempt == 1 and execution.once and isinstance(run.input, RunState):
+        if execution.attempt == 1 and execution.once and _may_call_without_answer(run):
             await journal.note_once()
         if execution.attempt > 1:
             record_recovery(run, execution.attempt, execution.stored, execution.elapsed)
@@ -226,12 +231,20 @@ class Making(Management):
             raise DurableNotStartedError(agent=run.agent.name, reason=reason)
 
 
+def _may_call_without_answer(run: Run) -> bool:
+    """Return whether a run may make calls that no answer of a model in it has: approved ones, or commands."""
+    return isinstance(run.input, RunState) or any(
+        isinstance(one, SlashCommands) for one in run.agent.layers.middleware
+    )
+
+
 def _may_pass_elsewhere(execution: Execution, error: BaseException) -> bool:
     """Return whether an error is about what was done before, for which this program lacks something."""
     if execution.attempt == 1 or execution.has_asked:
         return False
+    # Such as a call of a shell that is gone.
     is_of_sdk = isinstance(error, ModelBehaviorError) and not isinstance(error, KantanAgentsError)
-    return is_of_sdk or isinstance(error, MCPServerUnavailableError)  # such as a call of a shell that is gone
+    return is_of_sdk or isinstance(error, (MCPServerUnavailableError, *_OF_COMMANDS))
 
 
 def _is_cancelled() -> bool:

@@ -82,8 +82,9 @@ class Overseer:
 
     def forget(self) -> None:
         """In a forked child: nothing is made here, and the parent is not shown as alive by this process."""
-        self._thread = None
+        self._thread, self._lock = None, Lock()
         self._active.clear()
+        self._tasks.clear()
         self._alive.forget()
 
     @contextmanager

@@ -15,6 +15,7 @@ from kantan_agents.durable.execution import Execution
 from kantan_agents.durable.middleware import Durable, durable_of
 from kantan_agents.durable.session import check_session
 from kantan_agents.durable.storage.approvals import ApprovalStore
+from kantan_agents.durable.storage.names import stored_name
 from kantan_agents.durable.stored_run import StoredRun, loaded_context
 from kantan_agents.errors import (
     ApprovalStateError,
@@ -23,8 +24,8 @@ from kantan_agents.errors import (
     UnknownDurableAgentError,
 )
 from kantan_agents.middleware.approve.calls import Edit
-from kantan_agents.middleware.approve.stored_runs import state_from
-from kantan_agents.middleware.approve.waiting_runs import decide
+from kantan_agents.middleware.approve.stored_runs import state_from, state_of
+from kantan_agents.middleware.approve.waiting_runs import decided
 
 
 class Restart:
@@ -87,7 +88,10 @@ class Restart:
                 reason = f"the run {stored.waited_for} that it goes on with is not stored any more"
                 raise StoredStepError(run_id=execution.root_id, step="begin", reason=reason)
             key = await execution.call(self._approvals.key)
-            return await decide(agent, waited.state, waited.answers, key=key), None
+            state = await state_of(agent, waited.state, (key,), trust_unsigned=False)
+            ids = {stored_name(item.call_id or ""): item.call_id for item in state.get_interruptions()}
+            answers = {ids.get(name) or name: answer for name, answer in waited.answers.items()}
+            return decided(agent, state, answers), None
         if stored.state is None:
             return stored.input, loaded_context(stored)
         state = await state_from(agent, stored.state)

@@ -6,8 +6,10 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from functools import partial
+from threading import Thread
 from types import TracebackType
-from typing import Any
+from typing import Any, Final
 
 import anyio
 import anyio.to_thread
@@ -33,9 +35,13 @@ from kantan_agents.support.arguments import checked_bool, checked_int, checked_n
 from kantan_agents.support.extras import require_extra
 from kantan_agents.support.log import get_logger
 from kantan_agents.support.waiting import wait_for_end
+from kantan_agents.traces.postgres.patient_connection import HURRIED_SECONDS
 from kantan_agents.traces.recorder import sigterm
 
 _log = get_logger("kantan_agents.durable")
+
+_LEAST_SECONDS: Final = 1.0
+_CLOSING_SECONDS: Final = 30.0
 
 
 class DurableRuns(Making):
@@ -100,6 +106,7 @@ class DurableRuns(Making):
         self._live: dict[str, Any] = {}
         self._keeper = EventKeeper(self._events) if checked_bool("keep_events", keep_events) else None
         self._subscriptions: list[Any] = []
+        Started.made.add(self)
 
     async def start(self) -> None:
         """Begin to make runs. ``async with`` does the same.
@@ -108,6 +115,8 @@ class DurableRuns(Making):
             DurableNotStartedError: E150, another one is started in this process.
             DurableDatabaseError: E156, the database cannot be used.
         """
+        if Started.closing is not None:  # what was left when the time of a `stop` was over
+            await _in_thread(partial(Started.closing.join, _CLOSING_SECONDS))
         if Started.runs is not None:
             reason = "a process can have one DurableRuns started, and another one is"
             raise DurableNotStartedError(agent=", ".join(self._agents), reason=reason)
@@ -118,6 +127,7 @@ class DurableRuns(Making):
         try:
             await asyncio.shield(task)
         except asyncio.CancelledError:
+            self._database.hurry()
             with suppress(asyncio.CancelledError):
                 await wait_for_end(task)
             if task.exception() is None:
@@ -150,9 +160,12 @@ class DurableRuns(Making):
         this only closes the connections.
 
         Args:
-            timeout: Seconds to wait for the runs that are being made.
+            timeout: Seconds that all of this takes at most. A tenth of them, at most one second, is for
+                closing the connections, and the rest for the runs that are being made. What has not ended
+                then, such as a function that holds its thread, is left to the end of the process.
         """
         if Started.runs is not self:
+            self._database.hurry()
             await _in_thread(self._close)
             return
         task = asyncio.create_task(self._wait_and_stop(timeout))
@@ -163,18 +176,31 @@ class DurableRuns(Making):
 
     async def _wait_and_stop(self, timeout: float) -> None:  # noqa: ASYNC109 - as above
         end = time.monotonic() + timeout
+        last = end - min(timeout / 10, 1.0)
+        # So that a server which does not answer is known to be away when the time is over.
+        hurry = asyncio.get_running_loop().call_later(
+            max(timeout - HURRIED_SECONDS - 1.0, 0.0), self._database.hurry
+        )
         try:
             # Otherwise a full queue would keep it busy until the time is over.
-            await _in_thread(self._engine.take_no_more)
-            await self._overseer.wait_for_end(end - time.monotonic())
+            await _until(last, self._engine.take_no_more)
+            await self._overseer.wait_for_end(last - time.monotonic())
         finally:
+            hurry.cancel()
             self._overseer.is_stopping = True
             self._database.hurry()
-            await _in_thread(self._stop)
+            Started.closing = await _until(max(end, time.monotonic() + _LEAST_SECONDS), self._stop)
+            if Started.closing is not None:
+                _log.warning("durable runs not stopped in time: what is left ends with the process")
 
     def forget(self) -> None:
         """In a forked child: leave everything to the parent."""
+        for subscription in self._subscriptions:
+            subscription.cancel()
+        self._subscriptions = []
+        self._keeper = None if self._keeper is None else EventKeeper(self._events)
         self._overseer.forget()
+        self._engine.after_fork()
         self._database.forget()
 
     def _stop(self) -> None:
@@ -214,6 +240,30 @@ class DurableRuns(Making):
     def __repr__(self) -> str:
         state = "started" if Started.runs is self else "not started"
         return f"DurableRuns({self._database.shown!r}, agents={list(self._agents)}, {state})"
+
+
+async def _until(end: float, function: Callable[[], None]) -> Thread | None:
+    """Call a function in a thread; return the thread if it has not ended when the time is over."""
+    loop, ended, failures = asyncio.get_running_loop(), asyncio.Event(), list[BaseException]()
+
+    def call() -> None:
+        try:
+            function()
+        except BaseException as error:  # noqa: BLE001 - raised below
+            failures.append(error)
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(ended.set)
+
+    # A daemon: the end of the process does not wait for it.
+    thread = Thread(target=call, name="kantan-agents-stop", daemon=True)
+    thread.start()
+    with anyio.move_on_after(max(end - time.monotonic(), 0.0)):
+        await ended.wait()
+    if not ended.is_set():
+        return thread
+    if failures:
+        raise failures[0]
+    return None
 
 
 async def _in_thread(function: Callable[[], None]) -> None:

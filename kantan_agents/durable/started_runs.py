@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from threading import Thread
+from typing import Any, ClassVar
+from weakref import WeakSet
 
 from kantan_agents.errors import DurableNotStartedError
 
 
 class Started:
-    """What is started in this process.
+    """What there is in this process.
 
     Attributes:
         runs: The one that is started.
+        closing: Stops it, although the time for that is over.
+        made: Also those that are not.
     """
 
     runs: Any = None
+    closing: Thread | None = None
+    made: ClassVar[WeakSet[Any]] = WeakSet()
 
 
 def started_runs(agent: str) -> Any:
@@ -31,8 +37,8 @@ def started_runs(agent: str) -> Any:
 
 
 def _forget_after_fork() -> None:
-    runs, Started.runs = Started.runs, None
-    if runs is not None:
+    Started.runs = Started.closing = None
+    for runs in [*Started.made]:
         runs.forget()
 
 

@@ -17,6 +17,7 @@ from tests.programs import Preloaded, Program
 
 MODULE = '''
 import asyncio
+import time
 from pathlib import Path
 
 from kantan_agents import Agent
@@ -44,9 +45,17 @@ async def look(what: str) -> str:
     return "seen"
 
 
+def hold() -> str:
+    """Hold a thread, until the file `go` exists."""
+    note("hold")
+    while not Path("go").exists():
+        time.sleep(0.02)
+    return "held"
+
+
 MODEL = {"model": "gpt-6.1-terra", "tool_providers": None}
 asks = Agent("asks", "Help.", tools=[pay], middleware=[Approve("pay"), Durable()], **MODEL)
-looks = Agent("looks", "Help.", tools=[look], middleware=[Durable()], **MODEL)
+looks = Agent("looks", "Help.", tools=[look, hold], middleware=[Durable()], **MODEL)
 fleeting = Agent("fleeting", "Help.", **MODEL)
 both = [asks, looks]
 made = lambda: (asks,)
@@ -68,6 +77,8 @@ def answer(request: Any) -> Any:
         return [function_call("pay", {"amount": n}, call_id=f"c{n}") for n in (1, 2)]
     if "pay" in text:
         return function_call("pay", {"amount": 3}, call_id="c1")
+    if "hold" in text:
+        return function_call("hold", {}, call_id="h1")
     if "look" in text:
         return function_call("look", {"what": "sky"}, call_id="l1")
     return "Hello."

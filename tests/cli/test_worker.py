@@ -101,6 +101,18 @@ def test_a_second_signal_ends_it_at_once_and_the_run_is_left_to_others(shop: Sho
         assert shop.ask(lambda runs: runs.result(run_id, timeout=60)).output == "All done."
 
 
+def test_a_signal_ends_it_although_a_tool_holds_a_thread(shop: Shop) -> None:
+    run_id = shop.enqueue("looks", "hold")
+    with shop.worker("--grace", "0.1") as worker:
+        _wait_for_effect(shop, "hold")
+        worker.terminate()
+        _, errors = worker.communicate(60)
+    assert (worker.returncode, "with threads still at work" in errors) == (0, True), errors
+    (shop.folder / "go").touch()
+    with shop.worker():
+        assert shop.ask(lambda runs: runs.result(run_id, timeout=60)).output == "All done."
+
+
 def test_workers_share_a_postgres_database(tmp_path: Path, preloaded: Preloaded, postgres_url: str) -> None:
     with OfflineServer(answer) as server:
         shop = Shop(tmp_path, server, preloaded, postgres_url)

@@ -44,11 +44,12 @@ class StallingProxy:
                 self._threads[-1].start()
 
     def _forward(self, near: socket.socket, far: socket.socket) -> None:
+        flows = self.flows
         with near, far, suppress(OSError):
             while not self._ends.is_set():
                 for one in select.select([near, far], [], [], 0.05)[0]:
                     data = one.recv(65536)
-                    while not self.flows.wait(0.05):  # it has accepted them, and forwards nothing
+                    while not flows.wait(0.05):  # it has accepted them, and forwards nothing
                         if self._ends.is_set():
                             return
                     if not data:
@@ -59,6 +60,12 @@ class StallingProxy:
         """Forward nothing, until ``flows`` is set again."""
         self.flows.clear()
         self.stalled.set()
+
+    def lose(self) -> None:
+        """Forward nothing any more of the connections that there are. New ones are forwarded."""
+        self.stall()
+        self.flows = threading.Event()
+        self.flows.set()
 
     def close(self) -> None:
         self._ends.set()

@@ -90,9 +90,9 @@ def test_a_process_that_is_stopped_in_a_transaction_holds_up_the_others_for_a_wh
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert (database._BUSY_SECONDS, database._IDLE_SECONDS) == (30, 60)
-    monkeypatch.setattr(database, "_IDLE_SECONDS", 0.05)
     stopped, other = RunDatabase(postgres_url), RunDatabase(postgres_url)
-    stopped.open()
+    other.open()
+    monkeypatch.setattr(database, "_IDLE_SECONDS", 0.05)
     with pytest.raises(DurableDatabaseError, match="idle-in-transaction"), stopped.write() as connection:
         StepStore(other).begin("r", "e")
         connection.exec_driver_sql("UPDATE kantan_agents_durable_runs SET attempt = 5")

@@ -17,7 +17,7 @@ from agents import ModelSettings, function_tool
 from kantan_agents import Agent, AgentDefinition, Middleware, Next, Run, task_tool
 from kantan_agents.core.interception import ModelCall, ModelNext, ToolCall, ToolNext, current_tool_call
 from kantan_agents.durable import Durable
-from kantan_agents.middleware import Approve, Fallback, Retry
+from kantan_agents.middleware import Approve, Fallback, Retry, SlashCommands
 from kantan_agents.testing import RecordedRequest, Reply
 from tests.durable.revival import Case, call, results, revive
 from tests.tools.mcp.offering import Offering
@@ -317,10 +317,41 @@ OTHERS = {
 }
 
 
+def command(first: Options, second: Options, line: str = "/slow") -> Case:
+    """Return a case in which a person calls the tool. If that is not ``slow``, its result is recorded."""
+
+    class DieAfterwards(Middleware):
+        async def run(self, run: Run, call_next: Next) -> None:
+            await call_next(run)
+            case.die()
+
+    def build(case: Case) -> Agent[Any]:
+        options = {"tools": tools_of(case), **(first if case.is_first else second)(case)}
+        given = options.pop("middleware", ())
+        return case.agent(*given, DieAfterwards(), SlashCommands({"allow": "*"}), **options)
+
+    case = Case(build, {}, input=line)
+    return case
+
+
+_slow_once = given(middleware=[Durable(once=["slow"])])
+COMMANDS = {
+    "nothing": (command(same, same), "finished", ["slow", "slow"]),
+    "recorded": (command(same, same, "/pay amount=3"), "finished", ["pay 3"]),
+    "removed": (command(same, with_tools(pay_of)), "parked", ["slow"]),
+    "signature": (command(same, with_tools(_other_signature), "/pay amount=3"), "parked", ["pay 3"]),
+    "once now": (command(same, _slow_once), "failed", ["slow"]),
+    "once too": (command(given(middleware=[Durable(once=["pay"])]), _slow_once), "failed", ["slow"]),
+    "once no longer": (command(_slow_once, same), "finished", ["slow", "slow"]),
+}
+"""Calls of a slash command, each with how its run ends and what it has done."""
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _made(tmp_path_factory: pytest.TempPathFactory) -> None:
     parked = {f"{name}, parked": case for name, (case, _) in PARKED.items()}
-    revive(tmp_path_factory.mktemp("changes"), {**FINISHED, **parked, **OTHERS})
+    commands = {f"{name}, command": case for name, (case, *_) in COMMANDS.items()}
+    revive(tmp_path_factory.mktemp("changes"), {**FINISHED, **parked, **OTHERS, **commands})
 
 
 def keys(case: Case, what: str) -> int:
@@ -370,3 +401,11 @@ def test_a_finished_call_of_a_gone_tool_obeys_the_rules_of_now() -> None:
     case = OTHERS["rules"]
     assert "[E8] Tool is not allowed: pay" in case.answers[0]
     assert case.effects == ["pay 3", "slow", "slow"]
+
+
+@pytest.mark.parametrize("name", list(COMMANDS))
+def test_a_call_of_a_slash_command_is_made_once_or_as_often_as_said(name: str) -> None:
+    case, status, effects = COMMANDS[name]
+    assert (case.status, case.effects) == (status, effects), case.error
+    assert len({*case.keys}) == 1
+    assert ("[E153]" in (case.error or "")) == (status == "failed")

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
 
-from kantan_agents.testing import OfflineServer, function_call
+import pytest
+
+from kantan_agents import Agent, Durable, DurableRuns
+from kantan_agents.testing import OfflineServer, RecordedRequest, function_call
 from tests.durable.conftest import Scene
 
 _REPLIES = [[function_call("wait", {}, call_id="c1")], "Done."]
@@ -100,3 +108,72 @@ def test_a_forked_child_does_not_keep_its_parent_alive(scene: Scene) -> None:
     os.kill(int(child), signal.SIGKILL)
     assert started == "None"
     assert ended["output"] == "Done."
+
+
+@pytest.mark.parametrize("place", ["file", "server"])
+def test_children_of_one_process_are_processes_of_their_own(
+    request: pytest.FixtureRequest, tmp_path: Path, place: str
+) -> None:
+    """As the workers of a server that imports the application before it forks."""
+    is_file = place == "file"
+    url = f"sqlite:///{tmp_path / 'runs'}" if is_file else request.getfixturevalue("postgres_url")
+
+    def meet() -> str:
+        """Return when both children are here."""
+        (tmp_path / f"child {os.getpid()}").touch()
+        while len([*tmp_path.glob("child *")]) < 2:
+            time.sleep(0.02)
+        return "met"
+
+    def replies(asked: RecordedRequest) -> Any:
+        return (
+            "Done."
+            if "function_call_output" in str(asked.input)
+            else [function_call("meet", {}, call_id="c1")]
+        )
+
+    async def work() -> None:
+        async with runs:
+            assert (await agent.run_async("Go."))["result"].final_output == "Done."
+
+    with OfflineServer(replies) as server:
+        agent = Agent("a", "Help.", model=server.bundle(), tools=[meet], middleware=[Durable()])
+        runs = DurableRuns(url, agents=[agent], look_interval=0.1)
+        asyncio.run(runs.list_runs())  # it has connections before it forks
+        children = []
+        for _ in range(2):
+            if not (child := os.fork()):
+                with suppress(BaseException):
+                    asyncio.run(work())
+                    os._exit(0)
+                os._exit(1)
+            children.append(child)
+        assert [os.waitstatus_to_exitcode(os.waitpid(one, 0)[1]) for one in children] == [0, 0]
+        assert [run.status for run in asyncio.run(runs.list_runs())] == ["finished", "finished"]
+        asyncio.run(runs.stop())
+
+
+_OF_A_STARTED_ONE = """
+async def first(runs):
+    await agent.run_async(INPUT)
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if in_child() else 1)
+    status = os.waitpid(child, 0)[1]
+    await agent.run_async(INPUT)
+    print(json.dumps({"child": status, "runs": len(await runs.list_runs())}), flush=True)
+
+def in_child():
+    async def work():
+        async with DurableRuns(DB, agents=[agent]) as runs:
+            await agent.run_async(INPUT)
+            return len(await runs.list_runs()) == 2
+    return asyncio.run(work())
+
+agent = Agent("a", "Help.", model="gpt-6.1-terra", middleware=[Durable()])
+"""
+
+
+def test_a_child_of_a_started_one_can_start_its_own(scene: Scene) -> None:
+    with OfflineServer(["Fine."] * 3) as server:
+        assert scene.run(_OF_A_STARTED_ONE, server, first=True, dies=False) == [{"child": 0, "runs": 3}]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -74,6 +76,62 @@ async def test_a_stalled_process_stops_and_another_one_goes_on_with_its_run(
             assert (await second.result(run_id, timeout=60)).output == "Done."
         proxy.flows.set()
     assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize("is_cancelled", [False, True])
+async def test_a_start_that_stalls_ends(
+    proxy: StallingProxy, monkeypatch: pytest.MonkeyPatch, is_cancelled: bool
+) -> None:
+    from dbos import DBOS
+
+    launch = DBOS.launch
+
+    def stalled() -> None:
+        if not proxy.stalled.is_set():
+            proxy.stall()
+        launch()
+
+    monkeypatch.setattr(DBOS, "launch", stalled)
+    with OfflineServer(["Done."]) as server:
+        agent = _agent(server, proxy)
+        runs = DurableRuns(proxy.url, agents=[agent], look_interval=0.1)
+        if is_cancelled:
+            runs._database._limit.seconds = 600.0
+        task = asyncio.create_task(runs.start())
+        await asyncio.to_thread(proxy.stalled.wait)
+        if is_cancelled:
+            task.cancel()
+        (ended,) = await asyncio.gather(task, return_exceptions=True)
+        assert isinstance(ended, asyncio.CancelledError if is_cancelled else DurableDatabaseError)
+        proxy.flows.set()
+        async with runs:
+            assert (await agent.run_async("Go."))["result"].final_output == "Done."
+
+
+async def test_a_stop_does_not_wait_for_a_tool_that_does_not_end(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    begun, go = threading.Event(), threading.Event()
+
+    async def hold() -> str:
+        """Hold the thread of the queued runs."""
+        begun.set()
+        go.wait(60)
+        return "held"
+
+    with OfflineServer([[function_call("hold", {}, call_id="c1")], "Done."]) as server:
+        agent = Agent("a", "Help.", model=server.bundle(), tools=[hold], middleware=[Durable()])
+        options: Any = {"agents": [agent], "queues": ["jobs"], "look_interval": 0.1}
+        url = f"sqlite:///{tmp_path / 'runs.sqlite3'}"
+        runs = DurableRuns(url, **options)
+        await runs.start()
+        run_id = await agent.enqueue("Go.", queue="jobs")
+        await asyncio.to_thread(begun.wait)
+        await runs.stop(0.1)
+        assert "not stopped in time" in caplog.text
+        go.set()
+        async with DurableRuns(url, **options) as runs:  # it waits until the first one is closed
+            assert (await runs.result(run_id, timeout=60)).output == "Done."
 
 
 def test_waiting_for_a_notification_has_no_limit(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:

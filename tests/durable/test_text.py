@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,8 @@ ODD = "".join(
         (*range(0x300), *range(0xDC00, 0xE010), *range(0xD7F0, 0xDC00), 0xFFFE, 0xFFFF, 0x1F600, 0x10FFFF),
     )
 )
+# Longer than a row of an index in Postgres, which would compress letters that repeat.
+LONG = "".join(sha256(bytes([number])).hexdigest() for number in range(80))
 PLACES = ("file", "server")
 
 
@@ -50,14 +53,14 @@ def _agent(server: OfflineServer, *middleware: Any) -> Agent[str]:
 
 
 async def test_a_run_takes_any_text_and_people_answer_it_with_any(database: str) -> None:
-    with OfflineServer([[function_call("odd", {}, call_id="c1")], "Done."]) as server:
+    with OfflineServer([[function_call("odd", {}, call_id=LONG)], "Done."]) as server:
         agent = _agent(server, Approve("odd"))
         options: Any = {"queues": {"jobs": Limits()}, "keep_events": True, "look_interval": 0.05}
         async with DurableRuns(database, agents=[agent], **options) as runs:
             run_id = await agent.enqueue(f"Go {ODD}", {"key": ODD}, queue="jobs")
             while not await runs.list_approvals(run_id=run_id):
                 assert (await runs.get(run_id)).status != "failed"
-            await runs.approve(run_id, by=f"Ann {ODD}")
+            await runs.approve(run_id, LONG, by=f"Ann {ODD}")
             outcome = await runs.result(run_id, timeout=60)
             assert outcome.output == "Done."
             assert outcome.context["key"] == ODD

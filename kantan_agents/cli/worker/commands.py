@@ -72,7 +72,7 @@ def worker(
         typer.Option(
             "--grace",
             metavar="SECONDS",
-            help="How long runs may take to end after a signal. Others go on in another worker.",
+            help="How long it may take to end after a signal. Others go on with the runs that are left.",
         ),
     ] = 10.0,
     keep_events: Annotated[

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import logging
 import os
 import signal
-from collections.abc import Mapping, Sequence
+import sys
+import threading
+import time
+from collections.abc import Coroutine, Mapping, Sequence
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import typer
 
@@ -18,12 +22,14 @@ from kantan_agents.cli.terminal.failures import describe
 from kantan_agents.cli.terminal.load_object import load_object
 from kantan_agents.cli.terminal.plain import one_line
 from kantan_agents.durable import DurableRuns, Limits
+from kantan_agents.durable.started_runs import Started
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.support.arguments import checked_number
 from kantan_agents.traces.recorder import record_traces
 
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 _OPTION = "MODULE:NAME"
+_THREAD_SECONDS: Final = 0.5
 
 
 def work(
@@ -51,20 +57,39 @@ def work(
     if traces is not None:
         record_traces(traces)
     runs = DurableRuns(url, agents, queues=queues, application=application, keep_events=keep_events)
+    others = {*threading.enumerate()}
     asyncio.run(_work(runs, [agent.name for agent in agents], list(queues), grace))
+    left = [one for one in threading.enumerate() if not (one.daemon or one in others)]
+    end = time.monotonic() + _THREAD_SECONDS
+    for one in left:
+        one.join(max(0.0, end - time.monotonic()))
+    if any(one.is_alive() for one in left):
+        _end_now()
 
 
 async def _work(runs: DurableRuns, agents: Sequence[str], queues: Sequence[str], grace: float) -> None:
     ending = _EndingSignal()
     try:
-        await runs.start()
+        if not await ending.lets_end(runs.start()):
+            return
         of = f"agents: {', '.join(agents)}; queues: {', '.join(queues) or 'none'}"
         _say(f"worker {os.getpid()} is ready; {of}; database: {runs.database}")
         await ending.wait()
         _say(f"worker {os.getpid()} ends after {ending.name}; a second signal ends it at once")
     finally:
         await runs.stop(grace)
+        if Started.closing is not None:  # before the loop waits for its threads
+            _end_now()
         ending.restore()
+
+
+def _end_now() -> NoReturn:
+    """End the process although functions hold threads, for which Python would wait."""
+    _say(f"worker {os.getpid()} ends with threads still at work; another worker goes on with the runs")
+    atexit._run_exitfuncs()  # such as that of the recorder of traces
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def _say(line: str) -> None:
@@ -111,6 +136,19 @@ class _EndingSignal:
     async def wait(self) -> None:
         """Wait for the first signal."""
         await self._received.wait()
+
+    async def lets_end(self, beginning: Coroutine[Any, Any, None]) -> bool:
+        """Await something, and return True; cancel it if a signal comes first, and return False."""
+        task, waiting = asyncio.create_task(beginning), asyncio.create_task(self.wait())
+        await asyncio.wait((task, waiting), return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            task.cancel()
+        waiting.cancel()
+        await asyncio.wait((task,))
+        if task.cancelled():
+            return False
+        task.result()
+        return True
 
 
 def _read_agents(names: Sequence[str]) -> list[Agent[Any]]:

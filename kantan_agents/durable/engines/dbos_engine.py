@@ -11,10 +11,11 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import datetime
+from functools import partial
 from threading import Lock
 from typing import Any, Final
 from weakref import WeakKeyDictionary
@@ -31,7 +32,7 @@ from kantan_agents.durable.engines.engine import RESUMED, Body, Job, Limits
 from kantan_agents.durable.engines.no_pickles import refuse_pickles
 from kantan_agents.durable.engines.old_sqlite import give_clock
 from kantan_agents.durable.step_bodies import message_of
-from kantan_agents.durable.storage.database import RunDatabase, close_engine, failures
+from kantan_agents.durable.storage.database import RunDatabase, close_engine, failures, leave_to_parent
 from kantan_agents.errors import DurableDatabaseError, DurableNotStartedError, DurableRunNotFoundError
 from kantan_agents.support.log import get_logger
 from kantan_agents.support.secrets import mask
@@ -98,15 +99,13 @@ class DBOSEngine(DBOSRuns):
             DBOS.listen_queues(list(queues))
             # DBOS begins the runs of schedules by a queue of its own.
             self._taking = {f"queue-worker-{name}" for name in (*queues, DBOS_QUEUE)}
-            DBOS.migrate(self._database.limited_url)
+            self._change_tables(self._pool)
             # Before the launch: DBOS looks for new queues only once a second.
             client = self._client()
             for name, limits in queues.items():
                 client.register_queue(name, **_queue_options(limits), polling_interval_sec=self._polling)
-            DBOS.launch()
-            # By default it tries again without a limit, in a thread that nothing can end. What is left undone
-            # then, `recover_unmade` gives to others.
-            _dbos._get_dbos_instance()._sys_db._retry_connection_errors = False
+            with _without_retries():
+                DBOS.launch()
         except Exception as error:
             self._destroy()
             raise self._database.unusable(error) from error
@@ -137,6 +136,18 @@ class DBOSEngine(DBOSRuns):
             self._executors.give_back()
             self._destroy()
         self._close_client()
+
+    def after_fork(self) -> None:
+        """In a forked child: be another process, without the DBOS of the parent."""
+        super().after_fork()
+        self._unmade, self._errors, self._executors = set(), {}, _DefaultExecutors()
+        if self._workflow is not None:
+            from dbos import _dbos
+
+            leave_to_parent((_dbos._dbos_global_instance, self._pool), None)
+            _dbos._dbos_global_instance = _dbos._dbos_global_registry = None
+            self._workflow = self._pool = None
+            self._log_as_before()
 
     def _opened_pool(self) -> Any:
         if not self._database.is_sqlite:
@@ -211,6 +222,24 @@ def _forget_closed_streams() -> None:
     for handler in [*logger.handlers]:
         if getattr(getattr(handler, "stream", None), "closed", False):
             logger.removeHandler(handler)
+
+
+@contextmanager
+def _without_retries() -> Iterator[None]:
+    """Inside the block, let a DBOS be launched that does not try again while the server is away.
+
+    By default it does so without a limit, in threads that nothing can end. What is left undone then,
+    `recover_unmade` gives to others.
+    """
+    from dbos._sys_db import SystemDatabase
+
+    owner: Any = SystemDatabase
+    create = owner.create
+    owner.create = staticmethod(partial(create, retry_connection_errors=False))
+    try:
+        yield
+    finally:
+        owner.create = staticmethod(create)
 
 
 def _register(body: Body, max_recoveries: int, enqueue: Any) -> Any:

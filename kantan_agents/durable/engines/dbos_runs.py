@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kantan_agents.durable.engines.engine import RESUMED, EngineRun, Job, agent_in, plain, resumed_queue
 from kantan_agents.durable.engines.no_pickles import refuse_pickles
 from kantan_agents.durable.engines.old_sqlite import give_clock
-from kantan_agents.durable.storage.database import RunDatabase, close_engine, close_with
+from kantan_agents.durable.storage.database import RunDatabase, close_engine, close_with, leave_to_parent
 from kantan_agents.errors import DurableDatabaseError, InvalidOptionError
 from kantan_agents.support.secrets import mask
 
@@ -31,6 +31,7 @@ VERSION: Final = "kantan-agents-1"
 DBOS_QUEUE: Final = "_dbos_internal_queue"
 _DELETED: Final = 500
 _CLIENT_POOL: Final = 5
+_FILE_POOL: Final = {"pool_size": 2}
 _STATUS: Final = {
     "PENDING": "running",
     "ENQUEUED": "queued",
@@ -53,11 +54,17 @@ class DBOSRuns:
     def __init__(self, database: RunDatabase, application: str) -> None:
         self._database = database
         self._application = application
-        self.executor = f"{application}-{uuid.uuid4().hex}"
+        self.executor = new_executor(application)
         self._own_queue = RESUMED
         self._made: DBOSClient | None = None
         self._closing: weakref.finalize[..., DBOSRuns] | None = None
         self._lock = threading.Lock()
+
+    def after_fork(self) -> None:
+        """In a forked child: be another process, and leave the connections to the parent."""
+        self.executor, self._lock = new_executor(self._application), threading.Lock()
+        leave_to_parent(self._made, self._closing)
+        self._made = self._closing = None
 
     def enqueue_now(self, job: Job) -> str:
         """Put a run into a queue; return its id, or that of the one which has the same ``dedup_key``."""
@@ -231,7 +238,7 @@ class DBOSRuns:
                 try:
                     give_clock()
                     refuse_pickles()
-                    self._create_tables()
+                    self._create_tables(pool)
                     self._made = DBOSClient(
                         system_database_url=self._database.url,
                         system_database_engine=pool,
@@ -248,16 +255,35 @@ class DBOSRuns:
                     raise self._database.unusable(error) from error
             return self._made
 
-    def _create_tables(self) -> None:
+    def _create_tables(self, pool: Engine | None) -> None:
         """Create the tables of DBOS, which a client does not do, if no process has been started yet."""
-        from dbos import DBOS
         from sqlalchemy import inspect
 
         with self._database.read() as connection:
             schema = None if self._database.is_sqlite else "dbos"
             has_tables = inspect(connection).has_table("workflow_status", schema=schema)
         if not has_tables:
-            DBOS.migrate(self._database.limited_url)
+            self._change_tables(pool)
+
+    def _change_tables(self, pool: Engine | None) -> None:
+        """Create the tables of DBOS, or bring them to its version."""
+        from dbos import DBOSPortableJSONSerializer
+        from dbos._sys_db import SystemDatabase
+
+        # As `DBOS.migrate` does, which makes connections that wait for an answer without a limit.
+        system = SystemDatabase.create(
+            self._database.url, _FILE_POOL, pool, "dbos", DBOSPortableJSONSerializer(), None
+        )
+        try:
+            with self._database.changing_tables():
+                system.run_migrations()
+        finally:
+            system.destroy()
+
+
+def new_executor(application: str) -> str:
+    """Return an id for a process."""
+    return f"{application}-{uuid.uuid4().hex}"
 
 
 def _close(client: DBOSClient, pool: Engine | None) -> None:

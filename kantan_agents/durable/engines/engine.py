@@ -121,6 +121,10 @@ class Engine(Protocol):
         """Make no more runs, and leave those that are being made to other processes."""
         ...
 
+    def after_fork(self) -> None:
+        """In a forked child: be another process, with another id, and leave what is open to the parent."""
+        ...
+
     async def run(self, run_id: str, stored: str) -> str:
         """Make a run here, in this task, and return its outcome."""
         ...

@@ -21,6 +21,7 @@ from kantan_agents.durable.http.gate import Gate
 from kantan_agents.durable.management import Management
 from kantan_agents.durable.records import call_data, whole_run
 from kantan_agents.durable.storage.events import StoredEvent
+from kantan_agents.durable.storage.names import stored_name
 from kantan_agents.errors import InvalidOptionError, KantanAgentsError
 from kantan_agents.support.arguments import shown
 from kantan_agents.support.log import get_logger
@@ -128,7 +129,8 @@ async def answer_call(request: Request) -> Response:
     else:
         await runs.reject(run_id, call_id, by=given.get("by", ""), reason=given.get("reason"))
     calls = await runs.list_approvals(answered=True, run_id=run_id)
-    return json_answer(next((call_data(call) for call in calls if call.call_id == call_id), {}))
+    names = (call_id, stored_name(call_id))
+    return json_answer(next((call_data(call) for call in calls if call.call_id in names), {}))
 
 
 async def show_run(request: Request) -> Response:

@@ -203,6 +203,7 @@ class _Advisory:
     def forget(self) -> None:
         """In a forked child: leave the parent's connection open there, and closed here."""
         held, self._connection, self._executor = self._connection, None, None
+        self._lock = Lock()
         if held is not None:
             _forgotten.append(held)  # its destructor would end the session of the parent
             with suppress(Exception), open(os.devnull, "rb") as null:  # noqa: PTH123

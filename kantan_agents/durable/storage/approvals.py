@@ -11,6 +11,7 @@ from typing import Any
 import attrs
 
 from kantan_agents.durable.storage.database import RunDatabase
+from kantan_agents.durable.storage.names import stored_name
 from kantan_agents.errors import ApprovalAnswerError
 from kantan_agents.middleware.approve.calls import Approved, Decision, PendingCall, Rejected
 
@@ -21,7 +22,7 @@ class WaitingCall:
 
     Attributes:
         run_id: Id of the run.
-        call_id: The model's id for the call.
+        call_id: The model's id for the call, or what stands for it if it has more than 2,000 bytes.
         agent: Name of the agent whose model called the tool.
         tool: Name of the tool.
         arguments: The arguments as JSON text.
@@ -52,7 +53,7 @@ class WaitingRun:
         state: The run as signed text.
         options: What is stored of its options, as JSON text.
         queue: The queue it came from.
-        answers: The answers by call id.
+        answers: The answers by call id, as it is stored.
     """
 
     run_id: str
@@ -128,7 +129,7 @@ class ApprovalStore:
                     ),
                     {
                         "run": run.run_id,
-                        "call": call.call_id,
+                        "call": stored_name(call.call_id),
                         "position": position,
                         "agent": call.agent,
                         "tool": call.tool,
@@ -167,13 +168,15 @@ class ApprovalStore:
                 text(
                     "UPDATE kantan_agents_durable_approvals AS a SET answer = :answer, answered_by = :by, "
                     f"answered_at = {self._database.now} "
-                    f"WHERE run_id = :run AND call_id = :call AND answer IS NULL AND NOT {_IS_CLOSED}"
+                    "WHERE run_id = :run AND call_id IN (:call, :given) AND answer IS NULL "
+                    f"AND NOT {_IS_CLOSED}"
                 ),
                 {
                     "answer": _text_of(decision),
                     "by": by,
                     "run": run_id,
-                    "call": call_id,
+                    "call": stored_name(call_id),
+                    "given": call_id,  # as earlier versions have stored it
                     "closed": CLOSED,
                 },
             ).rowcount
@@ -182,9 +185,9 @@ class ApprovalStore:
             found = connection.execute(
                 text(
                     "SELECT answer, answered_by FROM kantan_agents_durable_approvals "
-                    "WHERE run_id = :run AND call_id = :call AND answer IS NOT NULL"
+                    "WHERE run_id = :run AND call_id IN (:call, :given) AND answer IS NOT NULL"
                 ),
-                {"run": run_id, "call": call_id},
+                {"run": run_id, "call": stored_name(call_id), "given": call_id},
             ).first()
         reason = "no call of this id waits. `kantan-agents approvals list` shows those that do"
         if found is not None:

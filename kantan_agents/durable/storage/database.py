@@ -47,6 +47,7 @@ _TABLES = (
 _MIGRATION_LOCK = 7_403_113_862_011
 _BUSY_SECONDS = 30.0
 _IDLE_SECONDS = 60.0
+_CHANGE_SECONDS = 600.0
 _SQLITE_NOW = "((julianday('now') - 2440587.5) * 86400.0)"
 _POSTGRES_NOW = "extract(epoch from clock_timestamp())"
 
@@ -102,11 +103,9 @@ class RunDatabase:
 
     def forget(self) -> None:
         """In a forked child: leave the connections to the parent."""
-        engine, self._engine = self._engine, None
-        closing, self._closing = self._closing, None
-        if engine is not None and closing is not None:
-            closing.detach()
-            engine.dispose(close=False)
+        leave_to_parent(self._engine, self._closing)
+        self._engine = self._closing = None
+        self._limit, self._lock = AnswerLimit(), Lock()
 
     def close(self) -> None:
         """Close all connections. The next use opens new ones."""
@@ -120,6 +119,16 @@ class RunDatabase:
     def hurry(self) -> None:
         """Let what waits for an answer of the server wait only a moment longer; until it is closed."""
         self._limit.hurry()
+
+    @contextmanager
+    def changing_tables(self) -> Iterator[None]:
+        """Inside the block, wait longer for an answer: changing large tables takes long."""
+        limit, before = self._limit, self._limit.seconds
+        limit.seconds = max(before, _CHANGE_SECONDS)
+        try:
+            yield
+        finally:
+            limit.seconds = min(before, limit.seconds)
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
@@ -251,7 +260,15 @@ def _storable(values: Any) -> Any:
     return values
 
 
+_of_parents: list[Any] = []
 _Owner = TypeVar("_Owner")
+
+
+def leave_to_parent(held: Any, closing: weakref.finalize[..., Any] | None) -> None:
+    """In a forked child: neither use nor close what the parent has opened, as both share its sockets."""
+    if closing is not None:
+        closing.detach()
+    _of_parents.append(held)
 
 
 def close_with(owner: _Owner, close: Callable[[], None]) -> weakref.finalize[..., _Owner]:

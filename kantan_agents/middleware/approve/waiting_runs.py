@@ -92,6 +92,13 @@ async def decide(
         InvalidOptionError: E75, a key is too short or of another type.
     """
     state = await state_of(agent, text, given_keys(key), trust_unsigned=trust_unsigned)
+    return decided(agent, state, decisions)
+
+
+def decided(
+    agent: Resumable[Any], state: RunState[Any, Any], decisions: Mapping[str, Decision]
+) -> RunState[Any, Any]:
+    """Return a run with decisions applied to it; otherwise as ``decide``."""
     waiting = {item.call_id: item for item in state.get_interruptions()}
     ids = [item.call_id for item in state.get_interruptions()]
     edits: dict[str, Edit] = {}

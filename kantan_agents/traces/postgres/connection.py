@@ -21,7 +21,7 @@ from kantan_agents.support.extras import extra
 from kantan_agents.support.storable_text import storable_text
 from kantan_agents.traces.database_url import PostgresUrl
 from kantan_agents.traces.postgres.dialect import translated
-from kantan_agents.traces.postgres.patient_connection import limiting_options
+from kantan_agents.traces.postgres.patient_connection import AnswerLimit, limiting_options
 from kantan_agents.traces.postgres.server_error import ServerError
 
 if TYPE_CHECKING:
@@ -180,13 +180,17 @@ class ServerConnection:
             self.raw.close()
 
 
-def connect(url: PostgresUrl, *, wait: float, any_thread: bool = False) -> ServerConnection:
+def connect(
+    url: PostgresUrl, *, wait: float, any_thread: bool = False, limit: AnswerLimit | None = None
+) -> ServerConnection:
     """Return a connection; the caller controls its transactions.
 
     Args:
         url: The database.
         wait: Seconds to wait for locks of other connections.
         any_thread: Ignored: every thread may use it, one at a time.
+        limit: How long it waits for a server that says nothing; None without a limit, for statements that
+            may take long.
 
     Raises:
         PostgresMissingError: E140, the driver is not installed.
@@ -200,8 +204,9 @@ def connect(url: PostgresUrl, *, wait: float, any_thread: bool = False) -> Serve
     from psycopg.conninfo import conninfo_to_dict
     from psycopg.types.string import TextLoader
 
+    open_connection = psycopg.connect if limit is None else limit.connect
     try:
-        raw = psycopg.connect(
+        raw = open_connection(
             url.secret,
             autocommit=True,
             # Values are written into the statement: a server infers the types of literals, and not those of

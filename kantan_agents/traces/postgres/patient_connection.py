@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS: Final = 5
 ANSWER_SECONDS = 30.0
-_HURRIED_SECONDS: Final = 2.0
+"""So long this library waits for an answer of the server."""
+HURRIED_SECONDS: Final = 2.0
+"""So long it waits while this process stops."""
 
 _OPTIONS: Final = {
     "connect_timeout": CONNECT_SECONDS,
@@ -52,12 +54,14 @@ class AnswerLimit:
 
     def hurry(self) -> None:
         """Wait only a moment longer, and once in vain: this process stops."""
-        self.seconds = min(self.seconds, _HURRIED_SECONDS)
-        self._is_hurried = True
+        if not self._is_hurried:
+            self.seconds = min(self.seconds, HURRIED_SECONDS)
+            self._is_hurried = True
 
     def miss(self) -> None:
         """Note that the server has not answered in time."""
-        self._is_gone = self._is_hurried
+        if self._is_hurried:
+            self._is_gone, self.seconds = True, 0.0  # the other connections wait no longer either
 
     def connect(self, *args: Any, **options: Any) -> psycopg.Connection[Any]:
         """Return a connection with this limit; it is closed if the server does not answer in time."""
@@ -66,7 +70,7 @@ class AnswerLimit:
         if self._is_gone:
             raise psycopg.OperationalError("the server does not answer, and this process stops")
         if self._is_hurried:
-            options["connect_timeout"] = int(_HURRIED_SECONDS)
+            options["connect_timeout"] = int(HURRIED_SECONDS)
         try:
             connection = _connection_type().connect(*args, **options)
         except psycopg.errors.ConnectionTimeout:

@@ -19,6 +19,7 @@ from kantan_agents.traces.postgres.connection import (
     driver,
 )
 from kantan_agents.traces.postgres.partitions import create_partitions, week_of, weeks_in
+from kantan_agents.traces.postgres.patient_connection import AnswerLimit
 from kantan_agents.traces.postgres.schema import migrate
 from kantan_agents.traces.postgres.server_error import ServerError
 from kantan_agents.traces.postgres.staging import STAGING, copy_spans, merge_spans, stored_trace
@@ -102,6 +103,7 @@ class ServerDatabase:
         self._adopt = adopt
         self._search_index = search_index
         self._connection: ServerConnection | None = None
+        self._limit = AnswerLimit()
         self._weeks: set[date] = set()
         self._doubtful: set[str] = set()
 
@@ -117,7 +119,7 @@ class ServerDatabase:
         if self._connection is not None and not self._connection.raw.closed:
             return self._connection
         self._weeks = set()
-        connection = connect(self._url, wait=_BUSY_SECONDS)
+        connection = connect(self._url, wait=_BUSY_SECONDS, limit=self._limit)
         try:
             migrate(connection, adopt=self._adopt, search_index=self._search_index)
             with connection.errors():

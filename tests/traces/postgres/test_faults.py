@@ -14,7 +14,9 @@ import pytest
 
 from kantan_agents import TraceStore
 from kantan_agents.traces.database_url import as_url
+from kantan_agents.traces.postgres import patient_connection
 from kantan_agents.traces.recorder.postgres_recorder import ServerDatabase
+from tests.durable.stalling_proxy import stalling_proxy
 from tests.postgres_server import execute, fresh_database, own_server
 from tests.programs import Preloaded, Program
 from tests.traces.postgres.conftest import Start
@@ -48,6 +50,23 @@ def test_nothing_is_lost_while_the_server_is_away(start: Start, caplog: pytest.L
         assert until(lambda: recorder.force_flush(1))
         assert names(TraceStore(url)) == ["before", *(f"meanwhile {number}" for number in range(20))]
         assert recorder.stats().dropped == recorder.stats().failed == 0
+        recorder.shutdown()
+
+
+def test_nothing_is_lost_when_a_connection_stalls_in_the_middle_of_a_statement(
+    postgres_url: str, start: Start, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(patient_connection, "ANSWER_SECONDS", 0.5)
+    with stalling_proxy(postgres_url) as proxy:
+        recorder = start(proxy.url)
+        record(recorder, "before")
+        assert recorder.force_flush(10)
+        proxy.lose()
+        record(recorder, "meanwhile")
+        assert until(lambda: recorder.force_flush(1))
+        assert "the server has not answered" in caplog.text
+        assert recorder.stats().written == 2
+        assert names(TraceStore(postgres_url)) == ["before", "meanwhile"]
         recorder.shutdown()
 
 
