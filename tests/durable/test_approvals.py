@@ -42,9 +42,13 @@ def _asked(scene: Scene, server: OfflineServer) -> tuple[DurableRuns, str]:
     return runs, waiting[0].run_id
 
 
-@pytest.fixture(params=["scene", "shared_scene"])
-def any_scene(request: pytest.FixtureRequest) -> Any:
-    """A scene with SQLite, and one with Postgres."""
+@pytest.fixture(params=["scene", "shared_scene", "temporal"])
+def any_scene(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A scene with SQLite, one with Postgres, and one with Temporal."""
+    if request.param == "temporal":
+        engine = request.getfixturevalue("temporal")
+        monkeypatch.setitem(DurableRuns.__init__.__kwdefaults__, "engine", engine)
+        return request.getfixturevalue("scene")
     return request.getfixturevalue(request.param)
 
 

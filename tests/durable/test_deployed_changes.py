@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -317,10 +318,12 @@ OTHERS = {
 }
 
 
+CASES = {**FINISHED, **{f"{name}, parked": case for name, (case, _) in PARKED.items()}, **OTHERS}
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _made(tmp_path_factory: pytest.TempPathFactory) -> None:
-    parked = {f"{name}, parked": case for name, (case, _) in PARKED.items()}
-    revive(tmp_path_factory.mktemp("changes"), {**FINISHED, **parked, **OTHERS})
+    revive(tmp_path_factory.mktemp("changes"), CASES)
 
 
 def keys(case: Case, what: str) -> int:
@@ -370,3 +373,15 @@ def test_a_finished_call_of_a_gone_tool_obeys_the_rules_of_now() -> None:
     case = OTHERS["rules"]
     assert "[E8] Tool is not allowed: pay" in case.answers[0]
     assert case.effects == ["pay 3", "slow", "slow"]
+
+
+def test_all_of_this_holds_with_temporal(temporal: str, tmp_path: Path) -> None:
+    revive(tmp_path, CASES, engine=temporal)
+    for name in FINISHED:
+        test_what_was_done_is_used_as_it_is(name)
+    for name in PARKED:
+        test_a_program_that_cannot_use_what_was_done_parks_the_run(name)
+    test_the_last_try_counts_without_the_middleware_that_has_tried_again()
+    test_what_a_middleware_has_answered_is_not_made_without_it()
+    test_a_call_in_flight_of_a_tool_that_is_once_now_is_not_made_again()
+    test_a_finished_call_of_a_gone_tool_obeys_the_rules_of_now()

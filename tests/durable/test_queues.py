@@ -107,16 +107,16 @@ async def test_a_queued_run_is_made_by_whoever_has_its_queue(database: str) -> N
             assert (await runs.get(run_id)).status == "finished"
 
 
-async def test_the_first_priority_is_made_first(database: str) -> None:
+async def test_the_first_priority_is_made_first(of_dbos: str) -> None:
     with OfflineServer(lambda request: "ok") as server:
         agent = _durable(server)
-        async with DurableRuns(database, agents=[agent]):
+        async with DurableRuns(of_dbos, agents=[agent]):
             ids = [
                 await agent.enqueue(name, queue="support", priority=priority)
                 for name, priority in (("third", 9), ("second", 2), ("first", None))
             ]
         queues = {"support": Limits(concurrency=1)}
-        async with DurableRuns(database, agents=[agent], queues=queues, look_interval=0.05) as runs:
+        async with DurableRuns(of_dbos, agents=[agent], queues=queues, look_interval=0.05) as runs:
             for run_id in ids:
                 await runs.result(run_id, timeout=20)
     assert [request.input[0]["content"] for request in server.requests] == ["first", "second", "third"]

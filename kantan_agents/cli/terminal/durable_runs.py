@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeVar
 
 from kantan_agents.cli.terminal.durable_database import APPLICATION, database_url
 from kantan_agents.durable import DurableRuns
+from kantan_agents.durable.storage.database import RunDatabase
 from kantan_agents.errors import DurableDatabaseError
 
 T = TypeVar("T")
@@ -29,15 +31,26 @@ def with_runs(
     """
     url = database_url(database)
 
+    engine = _engine_of(url) if find_spec("sqlalchemy") else "dbos"  # whose error says what to install
+
     async def opened() -> T:
-        runs = DurableRuns(url, application=application)
-        _check_exists(url)
+        runs = DurableRuns(url, application=application, engine=engine)
         try:
             return await work(runs)
         finally:
             await runs.stop()
 
     return asyncio.run(opened())
+
+
+def _engine_of(url: str) -> str:
+    """Return the engine that has the runs of a database. No command but the worker asks that itself."""
+    database = RunDatabase(url)
+    _check_exists(url)
+    try:
+        return "dbos" if database.identity() == "dbos" else "temporal://"
+    finally:
+        database.close()
 
 
 def _check_exists(url: str) -> None:

@@ -35,11 +35,12 @@ def work(
     keep_events: bool,
     traces: str | None,
     application: str,
+    engine: str,
 ) -> None:
     """Make durable runs until a signal.
 
     Raises:
-        InvalidOptionError: E75, an argument is invalid, or the agents cannot be imported.
+        InvalidOptionError: E75, an argument is invalid, the engine has no such limit, or the agents cannot be imported.
         TraceDatabaseError: E60, the trace database cannot be used.
         DurableDatabaseError: E156, the database cannot be used.
     """
@@ -50,7 +51,9 @@ def work(
     _log_to_stderr()
     if traces is not None:
         record_traces(traces)
-    runs = DurableRuns(url, agents, queues=queues, application=application, keep_events=keep_events)
+    runs = DurableRuns(
+        url, agents, queues=queues, application=application, keep_events=keep_events, engine=engine
+    )
     asyncio.run(_work(runs, [agent.name for agent in agents], list(queues), grace))
 
 

@@ -38,7 +38,6 @@ _TAKING_SECONDS: Final = 5.0
 _POOL: Final = 20
 
 
-
 class DBOSEngine(DBOSRuns):
     """Makes workflows of DBOS in this process, once it is started.
 

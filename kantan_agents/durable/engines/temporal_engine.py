@@ -336,4 +336,3 @@ def _next_time(cron: str, zone: str | None, after: float) -> float:
     except Exception as error:
         raise ValueError(f"Invalid timezone: '{zone}'") from error
     return float(croniter(cron, begin, second_at_beginning=True).get_next(datetime).timestamp())
-

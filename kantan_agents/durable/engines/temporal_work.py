@@ -29,8 +29,8 @@ from kantan_agents.support.log import get_logger
 WORKFLOW: Final = "kantan_agents.durable_run"
 _ACTIVITY: Final = "kantan_agents.make"
 _LONGEST: Final = timedelta(days=3650)
-_SILENCE: Final = timedelta(seconds=30)
-_BEAT_SECONDS: Final = 10.0
+_SILENCE: Final = timedelta(seconds=10)
+_BEAT: Final = timedelta(seconds=3)
 _RPC: Final = timedelta(seconds=10)
 _AGAIN: Final = timedelta(seconds=2)
 _LOWEST: Final = 5
@@ -61,6 +61,7 @@ class RunWorkflow:
             start_to_close_timeout=_LONGEST,
             # Of a process that has ended before it took the run. After that, its lock counts.
             heartbeat_timeout=_SILENCE,
+            cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
             retry_policy=RetryPolicy(initial_interval=timedelta(seconds=1), maximum_interval=_SILENCE),
         )
         return status
@@ -122,6 +123,7 @@ class Connection:
                 "max_concurrent_activities": limits.concurrency,
                 "max_concurrent_activity_task_polls": 1,
                 "max_task_queue_activities_per_second": limits.rate and limits.rate / limits.period,
+                "max_heartbeat_throttle_interval": _BEAT,
                 "graceful_shutdown_timeout": _LONGEST,  # the engine ends them
             }
             for queue, limits in queues.items()
@@ -202,7 +204,7 @@ async def _made(make: Act, cancel: Act, run_id: str, number: int) -> str:
     while not task.done():
         activity.heartbeat()
         try:
-            await asyncio.wait({task}, timeout=_BEAT_SECONDS)
+            await asyncio.wait({task}, timeout=_BEAT.total_seconds())
         except asyncio.CancelledError:
             # Not if Temporal has given it up: the lock of this process says whose it is.
             if _is_cancelled():

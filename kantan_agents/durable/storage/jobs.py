@@ -136,7 +136,10 @@ class JobStore:
         )
         if taken:
             return "running", str(taken[0].stored)
-        self._run(f"UPDATE {_JOBS} SET status = 'parked', updated_at = {{now}} {where} AND attempts > :most", **values)
+        self._run(
+            f"UPDATE {_JOBS} SET status = 'parked', updated_at = {{now}} {where} AND attempts > :most",
+            **values,
+        )
         rows = self._run(f"SELECT status FROM {_JOBS} WHERE run_id = :run_id AND handing = :number", **values)
         return (str(rows[0].status), None) if rows else ("moved", None)
 
@@ -171,7 +174,9 @@ class JobStore:
         )
         return [row.executor for row in rows]
 
-    def give(self, executors: Sequence[str], queue_of: Callable[[str], str], but: Collection[str] = ()) -> int:
+    def give(
+        self, executors: Sequence[str], queue_of: Callable[[str], str], but: Collection[str] = ()
+    ) -> int:
         """Let any process take what these processes make; return how many jobs these are.
 
         Args:
@@ -206,7 +211,9 @@ class JobStore:
             "ORDER BY created_at LIMIT :limit",
             limit=limit,
         )
-        return [Handing(row.run_id, row.handing, row.queue, row.priority, max(row.delay, 0.0)) for row in rows]
+        return [
+            Handing(row.run_id, row.handing, row.queue, row.priority, max(row.delay, 0.0)) for row in rows
+        ]
 
     def not_checked(self, seconds: float, limit: int) -> list[Handing]:
         """Return jobs that wait and were neither handed over nor looked after in the last seconds."""
@@ -348,12 +355,12 @@ class JobStore:
 
     def _run(self, statement: str, **values: Any) -> Sequence[Any]:
         """Execute a statement in which ``{now}`` stands for the time; return its rows."""
-        from sqlalchemy import bindparam, text
+        from sqlalchemy import Text, bindparam, text
 
         sql = statement.replace("{now}", self._database.now)
         made = text(sql)
         lists = [name for name, value in values.items() if isinstance(value, list) and f":{name}" in sql]
-        made = made.bindparams(*(bindparam(name, expanding=True) for name in lists))
+        made = made.bindparams(*(bindparam(name, expanding=True, type_=Text) for name in lists))
         given = {"application": self._application, **values}
         with self._database.write() as connection:
             found = connection.execute(made, {name: given[name] for name in made._bindparams})

@@ -34,5 +34,9 @@ def belongs_to(connection: Connection, engine: str) -> str:
 
 
 def identity_of(connection: Connection) -> str:
-    """Return that engine with the number of the database."""
-    return str(connection.exec_driver_sql(_FOUND).scalar())
+    """Return that engine with the number of the database, if it has one; nothing is changed."""
+    from sqlalchemy import inspect
+
+    has_table = inspect(connection).has_table("kantan_agents_durable_secrets")
+    found = connection.exec_driver_sql(_FOUND).scalar() if has_table else None
+    return "dbos" if found is None else str(found)
