@@ -577,8 +577,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "durable/test_killed.py::test_a_run_that_is_killed_at_any_write_ends_as_if_it_had_not_been",
         ),
         "a worker is killed in the moment in which it is given a run": (
-            "durable/test_temporal.py::"
-            "test_a_run_that_was_given_to_a_process_that_is_killed_then_is_given_to_another_one",
+            "durable/test_temporal.py::test_a_run_that_a_killed_process_was_given_is_given_to_another_one",
         ),
         "someone cancels the workflow": (
             "durable/test_temporal.py::test_a_run_that_is_cancelled_there_is_cancelled",

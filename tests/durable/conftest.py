@@ -136,19 +136,24 @@ class Scene:
         return self._log.read_text().splitlines() if self._log.exists() else []
 
 
+_DEFAULTS: Any = DurableRuns.__init__.__kwdefaults__
+
+
 def default_engine() -> str:
-    """Return the engine of tests that name none; other programs are given it too."""
+    """Return the engine of a test that names none; other programs are given it too."""
     return str(_DEFAULTS["engine"])
 
 
-_DEFAULTS: dict[str, Any] = DurableRuns.__init__.__kwdefaults__
+def use_engine(monkeypatch: pytest.MonkeyPatch, engine: str) -> None:
+    """Let the test use an engine where it names none."""
+    monkeypatch.setitem(_DEFAULTS, "engine", engine)
 
 
 @pytest.fixture(params=["dbos", "temporal"])
 def each_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Each engine, for tests that name none."""
     if request.param == "temporal":
-        monkeypatch.setitem(_DEFAULTS, "engine", request.getfixturevalue("temporal"))
+        use_engine(monkeypatch, request.getfixturevalue("temporal"))
     return str(request.param)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from kantan_agents.testing import OfflineServer, RecordedRequest, function_call
 from tests.durable.conftest import Scene
 

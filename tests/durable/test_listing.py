@@ -18,6 +18,7 @@ from kantan_agents.durable.stored_run import StoredRun
 from kantan_agents.errors import ApprovalAnswerError, InvalidOptionError, RunMovedError
 from kantan_agents.middleware import Approve
 from kantan_agents.testing import OfflineServer, RecordedRequest, function_call
+from tests.durable.conftest import use_engine
 from tests.durable.revival import opened, results
 
 
@@ -66,8 +67,7 @@ def file_url(tmp_path: Path) -> str:
 def any_url(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """A file and a Postgres database with DBOS, and one with Temporal."""
     if request.param == "temporal":
-        engine = request.getfixturevalue("temporal")
-        monkeypatch.setitem(DurableRuns.__init__.__kwdefaults__, "engine", engine)
+        use_engine(monkeypatch, request.getfixturevalue("temporal"))
         return str(request.getfixturevalue("postgres_url"))
     return str(request.getfixturevalue(request.param))
 

@@ -29,7 +29,7 @@ from kantan_agents.errors import (
     RunMovedError,
 )
 from kantan_agents.testing import OfflineServer, function_call
-from tests.durable.conftest import Scene
+from tests.durable.conftest import Scene, use_engine
 
 
 @pytest.fixture
@@ -51,8 +51,7 @@ def of_dbos(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def database(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Both kinds of databases with DBOS, and one with Temporal."""
     if request.param == "temporal":
-        engine = request.getfixturevalue("temporal")
-        monkeypatch.setitem(DurableRuns.__init__.__kwdefaults__, "engine", engine)
+        use_engine(monkeypatch, request.getfixturevalue("temporal"))
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'runs.sqlite3'}"
     url: str = request.getfixturevalue("postgres_url")

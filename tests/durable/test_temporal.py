@@ -17,7 +17,7 @@ from kantan_agents.durable import Limits
 from kantan_agents.durable.engines import temporal_engine
 from kantan_agents.errors import DurableDatabaseError, DurableRunFailedError, InvalidOptionError
 from kantan_agents.testing import OfflineServer, ScriptedModel, function_call
-from tests.durable.conftest import Scene
+from tests.durable.conftest import Scene, use_engine
 from tests.temporal_server import OwnTemporal
 
 
@@ -121,10 +121,10 @@ async def test_a_run_that_is_ended_there_while_it_is_made_goes_on(database: str,
     assert len(server.requests) == 2
 
 
-def test_a_run_that_was_given_to_a_process_that_is_killed_then_is_given_to_another_one(
+def test_a_run_that_a_killed_process_was_given_is_given_to_another_one(
     scene: Scene, temporal: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(DurableRuns.__init__.__kwdefaults__, "engine", temporal)
+    use_engine(monkeypatch, temporal)
     code = """
     from kantan_agents.durable.engines.temporal_engine import TemporalEngine
 

@@ -31,7 +31,7 @@ from kantan_agents.durable.engines.engine import (
     resumed_queue,
 )
 from kantan_agents.durable.storage.database import RunDatabase
-from kantan_agents.durable.storage.jobs import JobStore, Schedule
+from kantan_agents.durable.engines.jobs import JobStore, Schedule
 from kantan_agents.errors import DurableDatabaseError, InvalidOptionError
 from kantan_agents.support.log import get_logger
 
@@ -175,7 +175,7 @@ class TemporalEngine:
         """Make a run, and store how it has ended; return its outcome."""
         end = partial(self._jobs.end, run_id, claim)
         try:
-            outcome = await self._body(run_id, stored)
+            outcome: str = await self._body(run_id, stored)
         except Exception as error:
             if not getattr(error, "is_away", False):  # then it has not ended
                 text = note_failure(run_id, error)
@@ -315,8 +315,8 @@ def check_limits(queues: Mapping[str, Limits]) -> None:
     for name, limits in queues.items():
         if limits.total is not None or limits.by_tenant:
             reason = (
-                f"gives the queue {name!r} a limit for all workers together or for each tenant, which Temporal "
-                "does not have. Use concurrency and rate, or the engine dbos"
+                f"gives the queue {name!r} a limit for all workers together or for each tenant, which "
+                "Temporal does not have. Use concurrency and rate, or the engine dbos"
             )
             raise InvalidOptionError(option="queues", reason=reason)
 
@@ -327,8 +327,9 @@ def _next_time(cron: str, zone: str | None, after: float) -> float:
     Raises:
         ValueError: The expression or the time zone is not valid.
     """
-    from croniter import croniter
+    from croniter import croniter as untyped
 
+    croniter: Any = untyped
     if not croniter.is_valid(cron, second_at_beginning=True):
         raise ValueError(f"Invalid cron schedule: '{cron}'")
     try:

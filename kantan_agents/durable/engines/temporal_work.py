@@ -23,7 +23,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from kantan_agents.durable.engines.engine import Limits
-from kantan_agents.durable.storage.jobs import Handing
+from kantan_agents.durable.engines.jobs import Handing
 from kantan_agents.support.log import get_logger
 
 WORKFLOW: Final = "kantan_agents.durable_run"
@@ -109,14 +109,14 @@ class Connection:
         async def made(run_id: str, number: int) -> str:
             return await _made(make, cancel, run_id, number)
 
-        workflows = {
+        workflows: dict[str, Any] = {
             "task_queue": self._prefix,
             "workflows": [RunWorkflow],
             "workflow_runner": UnsandboxedWorkflowRunner(),  # it has no code of users
             # What one process would keep, the others would wait for after its end.
             "max_cached_workflows": 0,
         }
-        activities = [
+        activities: list[dict[str, Any]] = [
             {
                 "task_queue": self._named(queue),
                 "activities": [made],
@@ -175,7 +175,7 @@ class Connection:
             return
 
     async def is_handed(self, job: Handing) -> bool | None:
-        """Return whether a job still waits at Temporal; False if that knows nothing of it, None if it has ended."""
+        """Return whether a job still waits at Temporal; False if it is unknown there, None if it has ended."""
         try:
             found = await self._client.get_workflow_handle(_id(job)).describe(rpc_timeout=_RPC)
         except RPCError as error:

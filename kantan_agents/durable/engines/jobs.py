@@ -1,5 +1,4 @@
-"""``JobStore``: the runs of an application that an engine without tables of its own hands to workers, and the
-schedules that queue them. Each method is one transaction.
+"""``JobStore``: the runs that an engine without tables of its own hands to workers, and their schedules.
 
 A job is handed over by its id and the number of the handing. So one that was handed over before it was
 cancelled, resumed or taken over changes nothing. While it is made it belongs to a claim, as in ``StepStore``.
@@ -9,30 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timezone
-from typing import Any, Final
+from typing import Any
 
 import attrs
 
 from kantan_agents.durable.engines.engine import RESUMED, EngineRun, Job
 from kantan_agents.durable.storage.database import RunDatabase
-
-JOB_TABLES: Final = (
-    """CREATE TABLE IF NOT EXISTS kantan_agents_durable_jobs (
-        run_id TEXT PRIMARY KEY, application TEXT NOT NULL, queue TEXT, status TEXT NOT NULL,
-        handing INTEGER NOT NULL, is_handed INTEGER NOT NULL, attempts INTEGER NOT NULL,
-        executor TEXT, claim TEXT, priority INTEGER, dedup_key TEXT, start_at DOUBLE PRECISION,
-        created_at DOUBLE PRECISION NOT NULL, updated_at DOUBLE PRECISION NOT NULL,
-        checked_at DOUBLE PRECISION NOT NULL, stored TEXT NOT NULL, outcome TEXT, error TEXT)""",
-    """CREATE INDEX IF NOT EXISTS kantan_agents_durable_jobs_by_status
-        ON kantan_agents_durable_jobs (application, status, created_at)""",
-    """CREATE UNIQUE INDEX IF NOT EXISTS kantan_agents_durable_jobs_by_key
-        ON kantan_agents_durable_jobs (application, dedup_key)
-        WHERE dedup_key IS NOT NULL AND status IN ('queued', 'running')""",
-    """CREATE TABLE IF NOT EXISTS kantan_agents_durable_schedules (
-        application TEXT NOT NULL, name TEXT NOT NULL, cron TEXT NOT NULL, timezone TEXT,
-        queue TEXT NOT NULL, stored TEXT NOT NULL, next_at DOUBLE PRECISION NOT NULL,
-        PRIMARY KEY (application, name))""",
-)
 
 _JOBS = "kantan_agents_durable_jobs"
 _OPEN = ("queued", "running")
@@ -89,9 +70,9 @@ class JobStore:
         key = None if job.dedup_key is None else f"{job.queue}\n{job.dedup_key}"
         values = {**attrs.asdict(job), "key": key}
         self._run(
-            f"INSERT INTO {_JOBS} (run_id, application, queue, status, handing, is_handed, attempts, priority, "
-            "dedup_key, start_at, created_at, updated_at, checked_at, stored) SELECT :run_id, :application, "
-            ":queue, 'queued', 1, 0, 0, CAST(:priority AS INTEGER), CAST(:key AS TEXT), "
+            f"INSERT INTO {_JOBS} (run_id, application, queue, status, handing, is_handed, attempts, "
+            "priority, dedup_key, start_at, created_at, updated_at, checked_at, stored) "
+            "SELECT :run_id, :application, :queue, 'queued', 1, 0, 0, CAST(:priority AS INTEGER), CAST(:key AS TEXT), "
             "{now} + CAST(:delay AS DOUBLE PRECISION), {now}, {now}, {now}, :stored WHERE true "
             "ON CONFLICT DO NOTHING",
             **values,
@@ -107,9 +88,9 @@ class JobStore:
     def begin(self, run_id: str, stored: str, executor: str, claim: str) -> None:
         """Store a job that is made where it has begun."""
         self._run(
-            f"INSERT INTO {_JOBS} (run_id, application, status, handing, is_handed, attempts, executor, claim, "
-            "created_at, updated_at, checked_at, stored) VALUES (:run_id, :application, 'running', 0, 1, 1, "
-            ":executor, :claim, {now}, {now}, {now}, :stored)",
+            f"INSERT INTO {_JOBS} (run_id, application, status, handing, is_handed, attempts, executor, "
+            "claim, created_at, updated_at, checked_at, stored) "
+            "VALUES (:run_id, :application, 'running', 0, 1, 1, :executor, :claim, {now}, {now}, {now}, :stored)",
             run_id=run_id,
             stored=stored,
             executor=executor,
@@ -240,7 +221,8 @@ class JobStore:
         """Let nobody make a job any more; with a number, only if it was handed over no more since."""
         self._run(
             f"UPDATE {_JOBS} SET status = 'cancelled', updated_at = {{now}} WHERE run_id = :run_id "
-            "AND status IN ('queued', 'running', 'parked') AND handing = COALESCE(CAST(:number AS INTEGER), handing)",
+            "AND status IN ('queued', 'running', 'parked') "
+            "AND handing = COALESCE(CAST(:number AS INTEGER), handing)",
             run_id=run_id,
             number=number,
         )
@@ -248,8 +230,8 @@ class JobStore:
     def resume(self, run_id: str, queue: str | None) -> None:
         """Let a job that was cancelled or parked be taken again."""
         self._run(
-            f"UPDATE {_JOBS} SET status = 'queued', queue = COALESCE(CAST(:queue AS TEXT), queue), attempts = 0, "
-            f"dedup_key = NULL, error = NULL, updated_at = {{now}}, {_AGAIN} "
+            f"UPDATE {_JOBS} SET status = 'queued', queue = COALESCE(CAST(:queue AS TEXT), queue), "
+            f"attempts = 0, dedup_key = NULL, error = NULL, updated_at = {{now}}, {_AGAIN} "
             "WHERE run_id = :run_id AND status IN ('cancelled', 'parked')",
             run_id=run_id,
             queue=queue,
