@@ -40,7 +40,7 @@ def work(
     """Make durable runs until a signal.
 
     Raises:
-        InvalidOptionError: E75, an argument is invalid, the engine has no such limit, or the agents cannot be imported.
+        InvalidOptionError: E75, an argument is invalid, or the agents cannot be imported.
         TraceDatabaseError: E60, the trace database cannot be used.
         DurableDatabaseError: E156, the database cannot be used.
     """

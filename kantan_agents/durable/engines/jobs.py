@@ -6,20 +6,16 @@ cancelled, resumed or taken over changes nothing. While it is made it belongs to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import datetime, timezone
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import attrs
 
-from kantan_agents.durable.engines.engine import RESUMED, EngineRun, Job
+from kantan_agents.durable.engines.engine import Job
 from kantan_agents.durable.storage.database import RunDatabase
 
-_JOBS = "kantan_agents_durable_jobs"
-_OPEN = ("queued", "running")
-_ENDED = ("finished", "failed", "cancelled")
-_AGAIN = "handing = handing + 1, is_handed = 0, executor = NULL, claim = NULL, start_at = NULL"
-_COLUMNS = "run_id, status, queue, executor, created_at, updated_at, stored, outcome, error"
+JOBS = "kantan_agents_durable_jobs"
+AGAIN = "handing = handing + 1, is_handed = 0, executor = NULL, claim = NULL, start_at = NULL"
 
 
 @attrs.frozen
@@ -54,7 +50,7 @@ class Schedule:
 
 
 class JobStore:
-    """The jobs and schedules of one application.
+    """Queues jobs, gives them to processes, and stores how they end.
 
     Args:
         database: The database. ``open`` creates the tables.
@@ -69,16 +65,16 @@ class JobStore:
         """Store a job that waits; return its id, or that of the one which has the same ``dedup_key``."""
         key = None if job.dedup_key is None else f"{job.queue}\n{job.dedup_key}"
         values = {**attrs.asdict(job), "key": key}
-        self._run(
-            f"INSERT INTO {_JOBS} (run_id, application, queue, status, handing, is_handed, attempts, "
+        self._execute(
+            f"INSERT INTO {JOBS} (run_id, application, queue, status, handing, is_handed, attempts, "
             "priority, dedup_key, start_at, created_at, updated_at, checked_at, stored) "
-            "SELECT :run_id, :application, :queue, 'queued', 1, 0, 0, CAST(:priority AS INTEGER), CAST(:key AS TEXT), "
-            "{now} + CAST(:delay AS DOUBLE PRECISION), {now}, {now}, {now}, :stored WHERE true "
+            "SELECT :run_id, :application, :queue, 'queued', 1, 0, 0, CAST(:priority AS INTEGER), "
+            "CAST(:key AS TEXT), {now} + CAST(:delay AS DOUBLE PRECISION), {now}, {now}, {now}, :stored WHERE true "
             "ON CONFLICT DO NOTHING",
             **values,
         )
-        rows = self._run(
-            f"SELECT run_id FROM {_JOBS} WHERE run_id = :run_id OR (application = :application AND "
+        rows = self._execute(
+            f"SELECT run_id FROM {JOBS} WHERE run_id = :run_id OR (application = :application AND "
             "dedup_key = :key AND status IN ('queued', 'running')) ORDER BY run_id = :run_id DESC",
             **values,
         )
@@ -87,10 +83,11 @@ class JobStore:
 
     def begin(self, run_id: str, stored: str, executor: str, claim: str) -> None:
         """Store a job that is made where it has begun."""
-        self._run(
-            f"INSERT INTO {_JOBS} (run_id, application, status, handing, is_handed, attempts, executor, "
+        self._execute(
+            f"INSERT INTO {JOBS} (run_id, application, status, handing, is_handed, attempts, executor, "
             "claim, created_at, updated_at, checked_at, stored) "
-            "VALUES (:run_id, :application, 'running', 0, 1, 1, :executor, :claim, {now}, {now}, {now}, :stored)",
+            "VALUES (:run_id, :application, 'running', 0, 1, 1, :executor, :claim, {now}, {now}, {now}, "
+            ":stored)",
             run_id=run_id,
             stored=stored,
             executor=executor,
@@ -110,24 +107,26 @@ class JobStore:
         values = {"run_id": run_id, "number": number, "executor": executor, "claim": claim, "most": most}
         # A process that holds its lock makes it, or it is given to others (`give`): nobody takes it from one.
         where = "WHERE run_id = :run_id AND handing = :number AND status = 'queued'"
-        taken = self._run(
-            f"UPDATE {_JOBS} SET status = 'running', executor = :executor, claim = :claim, "
+        taken = self._execute(
+            f"UPDATE {JOBS} SET status = 'running', executor = :executor, claim = :claim, "
             f"attempts = attempts + 1, updated_at = {{now}} {where} AND attempts <= :most RETURNING stored",
             **values,
         )
         if taken:
             return "running", str(taken[0].stored)
-        self._run(
-            f"UPDATE {_JOBS} SET status = 'parked', updated_at = {{now}} {where} AND attempts > :most",
+        self._execute(
+            f"UPDATE {JOBS} SET status = 'parked', updated_at = {{now}} {where} AND attempts > :most",
             **values,
         )
-        rows = self._run(f"SELECT status FROM {_JOBS} WHERE run_id = :run_id AND handing = :number", **values)
+        rows = self._execute(
+            f"SELECT status FROM {JOBS} WHERE run_id = :run_id AND handing = :number", **values
+        )
         return (str(rows[0].status), None) if rows else ("moved", None)
 
     def give_back(self, run_id: str, claim: str) -> None:
         """Let another process take a job of which nothing was made."""
-        self._run(
-            f"UPDATE {_JOBS} SET status = 'queued', executor = NULL, attempts = attempts - 1 "
+        self._execute(
+            f"UPDATE {JOBS} SET status = 'queued', executor = NULL, attempts = attempts - 1 "
             "WHERE run_id = :run_id AND claim = :claim AND status = 'running'",
             run_id=run_id,
             claim=claim,
@@ -137,8 +136,8 @@ class JobStore:
         self, run_id: str, claim: str, status: str, *, outcome: str | None = None, error: str | None = None
     ) -> None:
         """Store how a job has ended, if it still belongs to a claim."""
-        self._run(
-            f"UPDATE {_JOBS} SET status = :status, outcome = :outcome, error = :error, updated_at = {{now}} "
+        self._execute(
+            f"UPDATE {JOBS} SET status = :status, outcome = :outcome, error = :error, updated_at = {{now}} "
             "WHERE run_id = :run_id AND claim = :claim AND status = 'running'",
             run_id=run_id,
             claim=claim,
@@ -146,14 +145,6 @@ class JobStore:
             outcome=outcome,
             error=error,
         )
-
-    def executors(self) -> list[str]:
-        """Return the processes that make jobs."""
-        rows = self._run(
-            f"SELECT DISTINCT executor FROM {_JOBS} WHERE application = :application AND status = 'running' "
-            "AND executor IS NOT NULL ORDER BY executor"
-        )
-        return [row.executor for row in rows]
 
     def give(
         self, executors: Sequence[str], queue_of: Callable[[str], str], but: Collection[str] = ()
@@ -165,15 +156,15 @@ class JobStore:
             queue_of: Returns the queue by what is stored of a job.
             but: The jobs that they keep.
         """
-        rows = self._run(
-            f"SELECT run_id, executor, stored FROM {_JOBS} WHERE application = :application "
+        rows = self._execute(
+            f"SELECT run_id, executor, stored FROM {JOBS} WHERE application = :application "
             "AND status = 'running' AND executor IN :executors",
             executors=list(executors),
         )
         return sum(
             len(
-                self._run(
-                    f"UPDATE {_JOBS} SET status = 'queued', queue = :queue, updated_at = {{now}}, {_AGAIN} "
+                self._execute(
+                    f"UPDATE {JOBS} SET status = 'queued', queue = :queue, updated_at = {{now}}, {AGAIN} "
                     "WHERE run_id = :run_id AND status = 'running' AND executor = :executor RETURNING run_id",
                     run_id=row.run_id,
                     executor=row.executor,
@@ -186,8 +177,8 @@ class JobStore:
 
     def not_handed(self, limit: int) -> list[Handing]:
         """Return jobs that wait and were not handed over."""
-        rows = self._run(
-            f"SELECT run_id, handing, queue, priority, COALESCE(start_at - {{now}}, 0) AS delay FROM {_JOBS} "
+        rows = self._execute(
+            f"SELECT run_id, handing, queue, priority, COALESCE(start_at - {{now}}, 0) AS delay FROM {JOBS} "
             "WHERE application = :application AND status = 'queued' AND is_handed = 0 "
             "ORDER BY created_at LIMIT :limit",
             limit=limit,
@@ -198,8 +189,8 @@ class JobStore:
 
     def not_checked(self, seconds: float, limit: int) -> list[Handing]:
         """Return jobs that wait and were neither handed over nor looked after in the last seconds."""
-        rows = self._run(
-            f"SELECT run_id, handing, queue FROM {_JOBS} WHERE application = :application "
+        rows = self._execute(
+            f"SELECT run_id, handing, queue FROM {JOBS} WHERE application = :application "
             "AND status = 'queued' AND is_handed = 1 AND checked_at < {now} - :seconds "
             "ORDER BY checked_at LIMIT :limit",
             seconds=seconds,
@@ -209,96 +200,17 @@ class JobStore:
 
     def note_handed(self, job: Handing, *, is_handed: bool = True) -> None:
         """Note that a job was handed over; or that it was not, or is lost."""
-        self._run(
-            f"UPDATE {_JOBS} SET is_handed = :handed, checked_at = {{now}} "
+        self._execute(
+            f"UPDATE {JOBS} SET is_handed = :handed, checked_at = {{now}} "
             "WHERE run_id = :run_id AND handing = :number",
             handed=int(is_handed),
             run_id=job.run_id,
             number=job.number,
         )
 
-    def cancel(self, run_id: str, number: int | None = None) -> None:
-        """Let nobody make a job any more; with a number, only if it was handed over no more since."""
-        self._run(
-            f"UPDATE {_JOBS} SET status = 'cancelled', updated_at = {{now}} WHERE run_id = :run_id "
-            "AND status IN ('queued', 'running', 'parked') "
-            "AND handing = COALESCE(CAST(:number AS INTEGER), handing)",
-            run_id=run_id,
-            number=number,
-        )
-
-    def resume(self, run_id: str, queue: str | None) -> None:
-        """Let a job that was cancelled or parked be taken again."""
-        self._run(
-            f"UPDATE {_JOBS} SET status = 'queued', queue = COALESCE(CAST(:queue AS TEXT), queue), "
-            f"attempts = 0, dedup_key = NULL, error = NULL, updated_at = {{now}}, {_AGAIN} "
-            "WHERE run_id = :run_id AND status IN ('cancelled', 'parked')",
-            run_id=run_id,
-            queue=queue,
-        )
-
-    def forget(self, run_ids: Sequence[str]) -> None:
-        """Delete jobs."""
-        self._run(f"DELETE FROM {_JOBS} WHERE run_id IN :ids", ids=list(run_ids))
-
-    def ended_before(self, moment: datetime, limit: int) -> list[str]:
-        """Return the oldest jobs that have ended before a moment."""
-        rows = self._run(
-            f"SELECT run_id FROM {_JOBS} WHERE application = :application AND status IN :ended "
-            "AND updated_at < :moment ORDER BY updated_at LIMIT :limit",
-            ended=list(_ENDED),
-            moment=moment.timestamp(),
-            limit=limit,
-        )
-        return [row.run_id for row in rows]
-
-    def these(self, run_ids: Sequence[str]) -> list[EngineRun]:
-        """Return the jobs of these ids."""
-        rows = self._run(
-            f"SELECT {_COLUMNS} FROM {_JOBS} WHERE application = :application AND run_id IN :ids",
-            ids=list(run_ids),
-        )
-        return [_engine_run(row) for row in rows]
-
-    def settled(self, run_ids: Sequence[str]) -> list[str]:
-        """Return those of these ids whose job is neither waiting nor being made, or that have none."""
-        rows = self._run(
-            f"SELECT run_id FROM {_JOBS} WHERE run_id IN :ids AND status IN :open",
-            ids=list(run_ids),
-            open=list(_OPEN),
-        )
-        not_ended = {row.run_id for row in rows}
-        return [run_id for run_id in run_ids if run_id not in not_ended]
-
-    def listed(
-        self, statuses: Sequence[str] | None, queue: str | None, limit: int, offset: int
-    ) -> list[EngineRun]:
-        """Return the newest jobs of these statuses, newest first, without the first ``offset``."""
-        wanted = "" if statuses is None else "AND status IN :statuses "
-        wanted += "" if queue is None else "AND queue = :queue "
-        rows = self._run(
-            f"SELECT {_COLUMNS} FROM {_JOBS} WHERE application = :application {wanted}"
-            "ORDER BY created_at DESC, run_id DESC LIMIT :limit OFFSET :offset",
-            statuses=list(statuses or ()),
-            queue=queue,
-            limit=limit,
-            offset=offset,
-        )
-        return [_engine_run(row) for row in rows]
-
-    def waiting_in(self, beginning: str) -> Mapping[str, int]:
-        """Return how many jobs wait in each queue whose name begins so, by the rest of its name."""
-        rows = self._run(
-            f"SELECT queue, COUNT(*) AS count FROM {_JOBS} WHERE application = :application "
-            "AND status = 'queued' AND SUBSTR(queue, 1, :length) = :beginning GROUP BY queue",
-            length=len(beginning),
-            beginning=beginning,
-        )
-        return {row.queue[len(beginning) :]: row.count for row in rows}
-
-    def schedule(self, schedule: Schedule) -> None:
+    def keep_schedule(self, schedule: Schedule) -> None:
         """Store a schedule. One of the same name is replaced."""
-        self._run(
+        self._execute(
             "INSERT INTO kantan_agents_durable_schedules "
             "(application, name, cron, timezone, queue, stored, next_at) VALUES "
             "(:application, :name, :cron, :timezone, :queue, :stored, :next_at) "
@@ -307,17 +219,10 @@ class JobStore:
             **attrs.asdict(schedule),
         )
 
-    def unschedule(self, name: str) -> None:
-        """Delete a schedule."""
-        self._run(
-            "DELETE FROM kantan_agents_durable_schedules WHERE application = :application AND name = :name",
-            name=name,
-        )
-
     def due(self) -> tuple[float, list[Schedule]]:
         """Return the time of the database, in seconds since 1970, and the schedules whose time has come."""
-        rows = self._run("SELECT {now} AS now")
-        found = self._run(
+        rows = self._execute("SELECT {now} AS now")
+        found = self._execute(
             "SELECT name, cron, timezone, queue, stored, next_at FROM kantan_agents_durable_schedules "
             "WHERE application = :application AND next_at <= :now",
             now=rows[0].now,
@@ -326,7 +231,7 @@ class JobStore:
 
     def fired(self, schedule: Schedule, next_at: float) -> None:
         """Note when a schedule is due again, unless it was replaced."""
-        self._run(
+        self._execute(
             "UPDATE kantan_agents_durable_schedules SET next_at = :next_at WHERE application = :application "
             "AND name = :name AND cron = :cron AND next_at = :before",
             name=schedule.name,
@@ -335,7 +240,7 @@ class JobStore:
             next_at=next_at,
         )
 
-    def _run(self, statement: str, **values: Any) -> Sequence[Any]:
+    def _execute(self, statement: str, **values: Any) -> Sequence[Any]:
         """Execute a statement in which ``{now}`` stands for the time; return its rows."""
         from sqlalchemy import Text, bindparam, text
 
@@ -347,17 +252,3 @@ class JobStore:
         with self._database.write() as connection:
             found = connection.execute(made, {name: given[name] for name in made._bindparams})
             return found.all() if found.returns_rows else ()
-
-
-def _engine_run(row: Any) -> EngineRun:
-    return EngineRun(
-        run_id=row.run_id,
-        status=row.status,
-        queue=None if (row.queue or RESUMED).startswith(RESUMED) else row.queue,
-        executor=row.executor,
-        created_at=datetime.fromtimestamp(row.created_at, timezone.utc),
-        updated_at=datetime.fromtimestamp(row.updated_at, timezone.utc),
-        stored=row.stored,
-        outcome=row.outcome,
-        error=row.error,
-    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future
 from datetime import datetime, timezone
 from functools import partial
@@ -23,15 +23,15 @@ import anyio
 from kantan_agents.durable.engines.engine import (
     RESUMED,
     Body,
-    EngineRun,
     Job,
     Limits,
     agent_in,
     note_failure,
     resumed_queue,
 )
+from kantan_agents.durable.engines.job_runs import JobRuns
+from kantan_agents.durable.engines.jobs import Schedule
 from kantan_agents.durable.storage.database import RunDatabase
-from kantan_agents.durable.engines.jobs import JobStore, Schedule
 from kantan_agents.errors import DurableDatabaseError, InvalidOptionError
 from kantan_agents.support.log import get_logger
 
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 SCHEME: Final = "temporal://"
 _BATCH: Final = 100
+_CHECKED: Final = 20
 _CHECK_SECONDS: Final = 60.0
 _LATE_SECONDS: Final = 60.0
 _START_SECONDS: Final = 30.0
@@ -48,7 +49,7 @@ _STOP_SECONDS: Final = 10.0
 _log = get_logger("kantan_agents.durable")
 
 
-class TemporalEngine:
+class TemporalEngine(JobRuns):
     """Makes the runs that Temporal gives to this process, once it is started.
 
     Args:
@@ -62,13 +63,11 @@ class TemporalEngine:
     def __init__(
         self, database: RunDatabase, application: str, max_recoveries: int, interval: float, url: str
     ) -> None:
+        super().__init__(database, application)
         self.executor = f"{application}-{uuid.uuid4().hex}"
-        self._database = database
-        self._application = application
         self._max_recoveries = max_recoveries
         self._interval = interval
         self._url = url
-        self._jobs = JobStore(database, application)
         self._own_queue = RESUMED
         self._active: set[str] = set()
         self._takes = False
@@ -89,6 +88,9 @@ class TemporalEngine:
         self._thread.start()
         try:
             started.result(_START_SECONDS)
+        except DurableDatabaseError:
+            self.stop()
+            raise
         except Exception as error:
             self.stop()
             reason = " ".join(f"Temporal cannot be reached: {error}".split())
@@ -103,7 +105,7 @@ class TemporalEngine:
             at = urlsplit(self._url)
             self._connection = await Connection.open(at.netloc, at.path.strip("/"), prefix, self.executor)
             self._connection.work(self._make, self._cancel, queues)
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - raised in the thread that waits
             started.set_exception(error)
             return
         started.set_result(None)
@@ -133,11 +135,11 @@ class TemporalEngine:
             self._loop.call_soon_threadsafe(function)
 
     async def run(self, run_id: str, stored: str) -> str:
-        """Make a run here, in this task, and return its outcome. Temporal learns of it if others go on with it."""
+        """Make a run here, in this task, and return its outcome. Temporal learns only of what others take."""
         claim = uuid.uuid4().hex
         self._active.add(run_id)
         try:
-            await asyncio.to_thread(self._jobs.begin, run_id, stored, self.executor, claim)
+            await asyncio.to_thread(self.begin, run_id, stored, self.executor, claim)
             return await self._ended(run_id, stored, claim)
         finally:
             self._active.discard(run_id)
@@ -147,18 +149,20 @@ class TemporalEngine:
         from kantan_agents.durable.engines.temporal_work import CannotMakeNowError
 
         claim = uuid.uuid4().hex
-        if not self._takes or run_id in self._active:
+        if run_id in self._active:  # Temporal has missed a heartbeat
+            raise CannotMakeNowError("this process makes it")
+        if not self._takes:
             raise CannotMakeNowError("this process takes no more runs")
         self._active.add(run_id)
         try:
-            take = partial(self._jobs.claim, run_id, number, self.executor, claim, self._max_recoveries)
+            take = partial(self.claim, run_id, number, self.executor, claim, self._max_recoveries)
             status, stored = await asyncio.to_thread(take)
             if stored is None and status == "running":
                 raise CannotMakeNowError("another process makes it")
             if stored is None:
                 return status
             if not self._takes:
-                await asyncio.to_thread(self._jobs.give_back, run_id, claim)
+                await asyncio.to_thread(self.give_back, run_id, claim)
                 raise CannotMakeNowError("this process takes no more runs")
             await self._ended(run_id, stored, claim)
         except DurableDatabaseError as error:  # what is left undone, `recover_unmade` gives to others
@@ -168,12 +172,12 @@ class TemporalEngine:
         return "finished"
 
     async def _cancel(self, run_id: str, number: int) -> str:
-        await asyncio.to_thread(self._jobs.cancel, run_id, number)
+        await asyncio.to_thread(self.cancel, run_id, number)
         return "cancelled"
 
     async def _ended(self, run_id: str, stored: str, claim: str) -> str:
         """Make a run, and store how it has ended; return its outcome."""
-        end = partial(self._jobs.end, run_id, claim)
+        end = partial(self.end, run_id, claim)
         try:
             outcome: str = await self._body(run_id, stored)
         except Exception as error:
@@ -186,7 +190,7 @@ class TemporalEngine:
 
     def enqueue_now(self, job: Job) -> str:
         """Put a run into a queue; return its id, or that of the one which has the same ``dedup_key``."""
-        run_id = self._jobs.add(job)
+        run_id = self.add(job)
         self._hand_over_soon()
         return run_id
 
@@ -197,58 +201,46 @@ class TemporalEngine:
     async def _look_in_intervals(self, connection: Connection) -> None:
         while True:
             for act in (self._fire, partial(self._hand_over, connection), partial(self._check, connection)):
-                try:
-                    await act()
-                except Exception as error:  # noqa: BLE001 - Temporal or the database may be away for a while
-                    text = str(error).split("\n", 1)[0]
-                    _log.warning("durable runs not handed over, trying again", error=text)
+                await _tried(act)
             with anyio.move_on_after(self._interval):
                 await self._fresh.wait()
             self._fresh.clear()
 
     async def _hand_over(self, connection: Connection) -> None:
         """Give Temporal the runs that it does not know: other processes may have stored them."""
-        while jobs := await asyncio.to_thread(self._jobs.not_handed, _BATCH):
+        while jobs := await asyncio.to_thread(self.not_handed, _BATCH):
             for job in jobs:
                 await connection.hand_over(job)
-                await asyncio.to_thread(self._jobs.note_handed, job)
+                await asyncio.to_thread(self.note_handed, job)
 
     async def _check(self, connection: Connection) -> None:
         """Look whether Temporal still has runs that have waited long: people may have ended them there."""
-        for job in await asyncio.to_thread(self._jobs.not_checked, _CHECK_SECONDS, _BATCH):
+        for job in await asyncio.to_thread(self.not_checked, _CHECK_SECONDS, _CHECKED):
             is_handed = await connection.is_handed(job)
             if is_handed is None:
-                await asyncio.to_thread(self._jobs.cancel, job.run_id, job.number)
+                await asyncio.to_thread(self.cancel, job.run_id, job.number)
             else:
-                await asyncio.to_thread(partial(self._jobs.note_handed, job, is_handed=is_handed))
+                await asyncio.to_thread(partial(self.note_handed, job, is_handed=is_handed))
 
     async def _fire(self) -> None:
         """Queue the runs of the schedules whose time has come. Each time has an id, so it counts once."""
-        now, due = await asyncio.to_thread(self._jobs.due)
+        now, due = await asyncio.to_thread(self.due)
         for schedule in due:
             if now - schedule.next_at < _LATE_SECONDS:  # otherwise no process was there
                 name = f"{self._application}/{schedule.name}/{schedule.next_at}"
                 job = Job(uuid.uuid5(uuid.NAMESPACE_URL, name).hex, schedule.stored, schedule.queue)
-                await asyncio.to_thread(self._jobs.add, job)
+                await asyncio.to_thread(self.add, job)
             following = _next_time(schedule.cron, schedule.timezone, now)
-            await asyncio.to_thread(self._jobs.fired, schedule, following)
+            await asyncio.to_thread(self.fired, schedule, following)
 
     def schedule(self, name: str, cron: str, queue: str, stored: str, timezone: str | None) -> None:
         """Put a run into a queue whenever a cron expression says so. Replaces a schedule of the same name."""
-        now, _ = self._jobs.due()
-        self._jobs.schedule(Schedule(name, cron, timezone, queue, stored, _next_time(cron, timezone, now)))
-
-    def unschedule(self, name: str) -> None:
-        """Remove a schedule."""
-        self._jobs.unschedule(name)
-
-    def executors(self) -> Sequence[str]:
-        """Return the processes that make runs."""
-        return self._jobs.executors()
+        now, _ = self.due()
+        self.keep_schedule(Schedule(name, cron, timezone, queue, stored, _next_time(cron, timezone, now)))
 
     def recover(self, executors: Sequence[str]) -> int:
         """Give the runs of processes that have ended to others; return how many these are."""
-        count = self._jobs.give(executors, self._queue_of)
+        count = self.give(executors, self._queue_of)
         self._hand_over_soon()
         return count
 
@@ -259,51 +251,22 @@ class TemporalEngine:
 
     def recover_unmade(self) -> bool:
         """Give the runs of this process to any process that it does not make; return whether to ask again."""
-        self._jobs.give([self.executor], self._queue_of, self._active)
+        self.give([self.executor], self._queue_of, self._active)
         self._hand_over_soon()
         return False
 
-    def agents_waited_for(self) -> Mapping[str, int]:
-        """Return how many runs wait until a process with their agent takes them, by agent."""
-        return self._jobs.waiting_in(resumed_queue(""))
-
-    def cancel(self, run_id: str) -> None:
-        """Let nobody begin or go on with a run."""
-        self._jobs.cancel(run_id)
-
     def resume(self, run_id: str, queue: str | None) -> None:
         """Queue a run again that was cancelled or parked."""
-        self._jobs.resume(run_id, queue)
+        super().resume(run_id, queue)
         self._hand_over_soon()
 
-    def forget(self, run_ids: Sequence[str]) -> None:
-        """Delete runs that have ended."""
-        self._jobs.forget(run_ids)
 
-    def ended_before(self, moment: datetime, limit: int) -> Sequence[str]:
-        """Return the oldest runs that have finished, failed or were cancelled before a moment."""
-        return self._jobs.ended_before(moment, limit)
-
-    def find(self, run_id: str) -> EngineRun | None:
-        """Return a run; None if there is none of this id."""
-        return next(iter(self._jobs.these([run_id])), None)
-
-    def these(self, run_ids: Sequence[str]) -> Sequence[EngineRun]:
-        """Return the runs of these ids."""
-        return self._jobs.these(run_ids)
-
-    def settled(self, run_ids: Sequence[str]) -> Sequence[str]:
-        """Return those of these ids whose run is neither queued nor being made, or that have none."""
-        return self._jobs.settled(run_ids)
-
-    def forget_firings(self, moment: datetime) -> None:
-        """Delete nothing: a schedule stores only its next time."""
-
-    def runs(
-        self, statuses: Sequence[str] | None, queue: str | None, limit: int, offset: int
-    ) -> Sequence[EngineRun]:
-        """Return the newest runs of these statuses, newest first, without the first ``offset``."""
-        return self._jobs.listed(statuses, queue, limit, offset)
+async def _tried(act: Callable[[], Awaitable[None]]) -> None:
+    try:
+        await act()
+    except Exception as error:  # noqa: BLE001 - Temporal or the database may be away for a while
+        text = str(error).split("\n", 1)[0]
+        _log.warning("durable runs not handed over, trying again", error=text)
 
 
 def check_limits(queues: Mapping[str, Limits]) -> None:

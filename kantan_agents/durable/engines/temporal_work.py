@@ -175,7 +175,7 @@ class Connection:
             return
 
     async def is_handed(self, job: Handing) -> bool | None:
-        """Return whether a job still waits at Temporal; False if it is unknown there, None if it has ended."""
+        """Return whether a job waits at Temporal; False if it is unknown there, None if it has ended."""
         try:
             found = await self._client.get_workflow_handle(_id(job)).describe(rpc_timeout=_RPC)
         except RPCError as error:

@@ -107,7 +107,7 @@ class RunDatabase:
             protect(path, TRACES)
 
     def identity(self) -> str:
-        """Return the engine that has its runs; if it is not DBOS, with a number that no other database has."""
+        """Return the engine that has its runs; but for DBOS, with a number that no other database has."""
         with self.read() as connection:
             return identity_of(connection)
 
