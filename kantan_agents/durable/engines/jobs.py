@@ -69,8 +69,8 @@ class JobStore:
             f"INSERT INTO {JOBS} (run_id, application, queue, status, handing, is_handed, attempts, "
             "priority, dedup_key, start_at, created_at, updated_at, checked_at, stored) "
             "SELECT :run_id, :application, :queue, 'queued', 1, 0, 0, CAST(:priority AS INTEGER), "
-            "CAST(:key AS TEXT), {now} + CAST(:delay AS DOUBLE PRECISION), {now}, {now}, {now}, :stored WHERE true "
-            "ON CONFLICT DO NOTHING",
+            "CAST(:key AS TEXT), {now} + CAST(:delay AS DOUBLE PRECISION), {now}, {now}, {now}, :stored "
+            "WHERE true ON CONFLICT DO NOTHING",
             **values,
         )
         rows = self._execute(
@@ -153,7 +153,7 @@ class JobStore:
 
         Args:
             executors: The processes.
-            queue_of: Returns the queue by what is stored of a job.
+            queue_of: Returns the queue of one that came from none, by what is stored of it.
             but: The jobs that they keep.
         """
         rows = self._execute(
@@ -164,7 +164,7 @@ class JobStore:
         return sum(
             len(
                 self._execute(
-                    f"UPDATE {JOBS} SET status = 'queued', queue = :queue, updated_at = {{now}}, {AGAIN} "
+                    f"UPDATE {JOBS} SET status = 'queued', queue = COALESCE(queue, :queue), updated_at = {{now}}, {AGAIN} "
                     "WHERE run_id = :run_id AND status = 'running' AND executor = :executor RETURNING run_id",
                     run_id=row.run_id,
                     executor=row.executor,
