@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from importlib.util import find_spec
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -31,10 +31,13 @@ def with_runs(
     """
     url = database_url(database)
 
-    engine = _engine_of(url) if find_spec("sqlalchemy") else "dbos"  # whose error says what to install
+    engine = "dbos"  # if nothing is installed, its error says so
+    with suppress(ImportError):
+        engine = _engine_of(url)
 
     async def opened() -> T:
         runs = DurableRuns(url, application=application, engine=engine)
+        _check_exists(url)
         try:
             return await work(runs)
         finally:
@@ -46,7 +49,8 @@ def with_runs(
 def _engine_of(url: str) -> str:
     """Return the engine that has the runs of a database. No command but the worker asks that itself."""
     database = RunDatabase(url)
-    _check_exists(url)
+    if not _exists(url):
+        return "dbos"
     try:
         return "dbos" if database.identity() == "dbos" else "temporal://"
     finally:
@@ -55,9 +59,12 @@ def _engine_of(url: str) -> str:
 
 def _check_exists(url: str) -> None:
     # A new file would have nothing in it, and the name is probably a wrong one.
-    from sqlalchemy import make_url
-
-    path = make_url(url).database
-    if url.startswith("sqlite") and not Path(path or "").is_file():
+    if not _exists(url):
         reason = "there is no such file; a worker creates it, or a service with DurableRuns"
         raise DurableDatabaseError(database=url, reason=reason)
+
+
+def _exists(url: str) -> bool:
+    from sqlalchemy import make_url
+
+    return not url.startswith("sqlite") or Path(make_url(url).database or "").is_file()

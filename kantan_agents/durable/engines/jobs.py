@@ -164,7 +164,8 @@ class JobStore:
         return sum(
             len(
                 self._execute(
-                    f"UPDATE {JOBS} SET status = 'queued', queue = COALESCE(queue, :queue), updated_at = {{now}}, {AGAIN} "
+                    f"UPDATE {JOBS} SET status = 'queued', queue = COALESCE(queue, :queue), "
+                    f"updated_at = {{now}}, {AGAIN} "
                     "WHERE run_id = :run_id AND status = 'running' AND executor = :executor RETURNING run_id",
                     run_id=row.run_id,
                     executor=row.executor,
