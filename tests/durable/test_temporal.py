@@ -115,7 +115,7 @@ async def test_a_run_that_is_ended_there_while_it_is_made_goes_on(database: str,
             while not begun.is_set():  # noqa: ASYNC110 - as above
                 await asyncio.sleep(0.02)
             await client.get_workflow_handle(run_id).terminate()
-            await asyncio.sleep(4)  # until the worker has heard of it
+            await asyncio.sleep(4)  # until the worker knows it
             may_end.set()
             assert (await runs.result(run_id, timeout=30)).output == "Done."
     assert len(server.requests) == 2

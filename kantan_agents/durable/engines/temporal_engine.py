@@ -1,8 +1,8 @@
 """``TemporalEngine``: durable runs that Temporal gives to workers.
 
 The database has the runs, and says who makes each. Temporal gets their ids and queues: it keeps them until a
-worker has room, in order of priority, after a delay, no faster than a rate, and gives them to another one if
-the first does not take them. Decision 52 says why.
+worker can take one, in order of priority, after a delay, no faster than a rate, and gives a run to another
+worker if the first does not take it. Decision 52 says why.
 """
 
 from __future__ import annotations
