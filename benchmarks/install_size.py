@@ -44,6 +44,7 @@ IMPORTS: Final[Mapping[str, str]] = {
     "page": "from kantan_agents.page import traces_app",
     "postgres": "from kantan_agents import TraceStore; import psycopg",
     "retrieval": "from kantan_agents import ToolRetrieval; import bm25s, snowballstemmer",
+    "temporal": "from kantan_agents.durable import DurableRuns; import temporalio.worker",
     "testing": "from kantan_agents.testing import strategies",
 }
 

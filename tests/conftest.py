@@ -65,6 +65,7 @@ pytest_plugins = [
     "tests.leftovers",
     "tests.postgres_server",
     "tests.random_order",
+    "tests.temporal_server",
     "tests.tiers",
     "tests.compiled",
 ]

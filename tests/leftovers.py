@@ -146,7 +146,8 @@ def _command_line(process: int) -> str:
 
 def _process_may_stay(process: int) -> bool:
     """Return whether it serves all tests of the session from its first use."""
-    return any(name in _command_line(process) for name in ("tests.postgres_server", "tests/preloaded.py"))
+    serving = ("tests.postgres_server", "tests/preloaded.py", "temporal-test-server")
+    return any(name in _command_line(process) for name in serving)
 
 
 KINDS = (

@@ -76,6 +76,7 @@ import dbos  # noqa: E402, F401
 import fastapi  # noqa: E402, F401
 import kantan_llm.tracing  # noqa: E402, F401
 import mcp.server  # noqa: E402
+import temporalio.worker  # noqa: E402, F401
 import uvicorn  # noqa: E402
 import uvicorn.lifespan.on  # noqa: E402
 import uvicorn.loops.asyncio  # noqa: E402

@@ -15,8 +15,8 @@ import anyio
 import anyio.to_thread
 from typing_extensions import Self
 
-from kantan_agents.durable.engines.dbos_engine import DBOSEngine
-from kantan_agents.durable.engines.engine import Engine, Limits, resumed_queue
+from kantan_agents.durable.engines.chosen import checked_engine, engine_of
+from kantan_agents.durable.engines.engine import Limits, resumed_queue
 from kantan_agents.durable.event_keeper import EventKeeper
 from kantan_agents.durable.making import Making
 from kantan_agents.durable.middleware import durable_of
@@ -32,7 +32,6 @@ from kantan_agents.errors import (
     InvalidOptionError,
 )
 from kantan_agents.support.arguments import checked_bool, checked_int, checked_number
-from kantan_agents.support.extras import require_extra
 from kantan_agents.support.log import get_logger
 from kantan_agents.support.waiting import wait_for_end
 from kantan_agents.traces.postgres.patient_connection import HURRIED_SECONDS
@@ -65,11 +64,13 @@ class DurableRuns(Making):
         keep_events: Whether the events of the runs are stored, so that ``events`` can read them in any
             process.
         look_interval: Seconds between two looks for runs that ended processes have left.
+        engine: What gives the runs to the processes: ``"dbos"``, with nothing but the database, or
+            ``"temporal://HOST:PORT/NAMESPACE"``, a server. A database belongs to one kind of engine.
 
     Raises:
         DurableDatabaseError: E156, the database is of another kind.
-        ExtraMissingError: E198, the extra ``dbos`` is not installed.
-        InvalidOptionError: E75, another option has an invalid value.
+        ExtraMissingError: E198, the extra ``dbos``, or ``temporal``, is not installed.
+        InvalidOptionError: E75, another option has an invalid value, or Temporal has no such limit.
     """
 
     def __init__(
@@ -82,20 +83,20 @@ class DurableRuns(Making):
         max_recoveries: int = 10,
         keep_events: bool = False,
         look_interval: float = 1.0,
+        engine: str = "dbos",
     ) -> None:
-        require_extra("dbos")
-        self._database = RunDatabase(database)
+        self._database = RunDatabase(database, checked_engine(engine))
         self._agents = _checked_agents(agents)
         self._queues = _checked_queues(queues)
         if not isinstance(application, str) or not application.isprintable() or not application.strip():
             raise InvalidOptionError(option="application", reason=f"must be a name, not {application!r}")
         attempts = checked_int("max_recoveries", max_recoveries, 0)
         interval = checked_number("look_interval", look_interval, above_zero=True)
-        engine: Engine = DBOSEngine(self._database, application, attempts, interval)
+        made = engine_of(engine, self._database, application, attempts, interval, self._queues)
         self._steps = StepStore(self._database)
-        super().__init__(self._database, engine, ApprovalStore(self._database), self._steps)
+        super().__init__(self._database, made, ApprovalStore(self._database), self._steps)
         self._overseer = Overseer(
-            engine,
+            made,
             alive_in(self._database, interval),
             self._steps,
             self.go_on_answered,

@@ -41,6 +41,7 @@ EXTRAS: Final[Mapping[str, Extra]] = {
     "page": Extra("the page", ("numpy",)),
     "postgres": Extra("traces in Postgres", ("psycopg",), PostgresMissingError),
     "retrieval": Extra("the search of tools", ("bm25s", "numpy", "snowballstemmer")),
+    "temporal": Extra("durable runs on Temporal", ("temporalio", "croniter")),
     "testing": Extra("tests of agents", ("hypothesis", "pytest")),
 }
 

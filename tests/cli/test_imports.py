@@ -19,7 +19,17 @@ from kantan_agents.cli.app import app
 from tests.programs import Preloaded
 
 SDK = ("agents", "openai", "mcp", "httpx")
-ALL = (*SDK, "anyio.from_thread", "numpy", "scipy", "structlog", "dbos", "sqlalchemy", "prompt_toolkit")
+ALL = (
+    *SDK,
+    "anyio.from_thread",
+    "numpy",
+    "scipy",
+    "structlog",
+    "dbos",
+    "sqlalchemy",
+    "temporalio",
+    "prompt_toolkit",
+)
 
 # A new interpreter runs the commands, because this one has imported everything. One for all of them: what is
 # imported stays, and starting one takes as long as most commands.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import time
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from kantan_agents.errors import InvalidOptionError
 from kantan_agents.testing import OfflineServer
 from tests.cli.conftest import Invoke
 from tests.cli.durable_shop import MODULE, Shop, answer
+from tests.durable.conftest import use_engine
 from tests.programs import Preloaded, Program
 
 
@@ -179,6 +181,19 @@ def test_a_bad_argument_is_one_line_and_exit_code_2(
     assert outcome.stderr.startswith("error: [kantan-agents][")
     assert text in outcome.stderr
     assert "hidden1" not in outcome.stderr
+
+
+def test_a_worker_of_temporal_needs_its_address_and_no_other_command_does(
+    shop: Shop, kantan_agents: Invoke, temporal: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_engine(monkeypatch, temporal)
+    run_id = shop.enqueue("looks", "Say hello.")
+    with shop.worker("--engine", temporal):
+        assert shop.ask(lambda runs: runs.result(run_id, timeout=60)).output == "Hello."
+    use_engine(monkeypatch, "dbos")
+    outcome = kantan_agents("runs", "list", "--db", shop.database, "--json")
+    assert (outcome.code, outcome.stderr) == (0, "")
+    assert [run["status"] for run in json.loads(outcome.stdout)] == ["finished"]
 
 
 def test_a_missing_engine_names_the_package_to_install(

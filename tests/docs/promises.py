@@ -592,6 +592,31 @@ PROMISES: dict[tuple[str, str, str], Table] = {
     ("docs/guides/deploying-durable-runs.md", "What may change", "Change"): {
         change: (f"durable/{test}",) for change, test in _DEPLOYED.items()
     },
+    ("docs/guides/temporal.md", "What happens when", "If"): {
+        "a worker is killed": (
+            "durable/test_workers.py::test_all_runs_end_although_a_worker_is_killed_every_second",
+            "durable/test_killed.py::test_a_run_that_is_killed_at_any_write_ends_as_if_it_had_not_been",
+        ),
+        "a worker is killed in the moment in which it is given a run": (
+            "durable/test_temporal.py::test_a_run_that_a_killed_process_was_given_is_given_to_another_one",
+        ),
+        "someone cancels the workflow": (
+            "durable/test_temporal.py::test_a_run_that_is_cancelled_there_is_cancelled",
+            "durable/test_temporal.py::test_what_is_ended_there_before_it_is_made_is_cancelled_and_what_it_forgets_is_made",
+        ),
+        "someone terminates the workflow": (
+            "durable/test_temporal.py::test_what_is_ended_there_before_it_is_made_is_cancelled_and_what_it_forgets_is_made",
+            "durable/test_temporal.py::test_a_run_that_is_ended_there_while_it_is_made_goes_on",
+        ),
+        "Temporal is away": (
+            "durable/test_temporal.py::test_runs_are_queued_and_begun_while_it_is_away",
+            "durable/test_temporal.py::test_a_server_that_is_not_there_is_a_clear_error",
+        ),
+        "Temporal has lost its data": (
+            "durable/test_temporal.py::test_what_is_ended_there_before_it_is_made_is_cancelled_and_what_it_forgets_is_made",
+        ),
+        "a schedule is due": ("durable/test_queues.py::test_a_schedule_queues_runs",),
+    },
     ("docs/guides/scaling.md", "If something is away", "Away"): {
         "a worker": (
             "durable/test_workers.py::test_all_runs_end_although_a_worker_is_killed_every_second",

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from kantan_agents import DurableRuns
 from kantan_agents.testing import OfflineServer
 from tests.programs import Preloaded, Program
 
@@ -22,6 +23,7 @@ from kantan_agents.durable import *
 
 DB, TRACES, LOG = os.environ["DB"], os.environ["TRACES"], os.environ["LOG"]
 FIRST = os.environ["FIRST"] == "yes"
+DurableRuns.__init__.__kwdefaults__["engine"] = os.environ["ENGINE"]
 
 def effect(line):
     descriptor = os.open(LOG, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
@@ -113,6 +115,7 @@ class Scene:
             **os.environ,
             **server.environment(),
             "DB": self.database,
+            "ENGINE": default_engine(),
             "TRACES": str(self.traces),
             "LOG": str(self._log),
             "FIRST": "yes" if first else "no",
@@ -131,6 +134,27 @@ class Scene:
     def effects(self) -> list[str]:
         """The lines that the programs have noted."""
         return self._log.read_text().splitlines() if self._log.exists() else []
+
+
+_DEFAULTS: Any = DurableRuns.__init__.__kwdefaults__
+
+
+def default_engine() -> str:
+    """Return the engine of a test that names none; other programs are given it too."""
+    return str(_DEFAULTS["engine"])
+
+
+def use_engine(monkeypatch: pytest.MonkeyPatch, engine: str) -> None:
+    """Let the test use an engine where it names none."""
+    monkeypatch.setitem(_DEFAULTS, "engine", engine)
+
+
+@pytest.fixture(params=["dbos", "temporal"])
+def each_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Each engine, for tests that name none."""
+    if request.param == "temporal":
+        use_engine(monkeypatch, request.getfixturevalue("temporal"))
+    return str(request.param)
 
 
 @pytest.fixture

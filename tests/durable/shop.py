@@ -103,7 +103,7 @@ async def begin(database: str, case: str, kill: str) -> None:
     counter = Killing(case, when, int(number))
     Overseer.look = _look_away  # type: ignore[assignment,method-assign]
     agent = shop()
-    async with DurableRuns(database, agents=[agent]):
+    async with DurableRuns(database, agents=[agent], engine=os.environ["ENGINE"]):
         context = await agent.run_async("Sell.", {"case": case})
         print(context["report"], counter.count)
 
@@ -111,7 +111,8 @@ async def begin(database: str, case: str, kill: str) -> None:
 async def make_left(database: str) -> None:
     """Make the runs that were left, and print how they ended."""
     agent = shop()
-    async with DurableRuns(database, agents=[agent], look_interval=0.1) as runs:
+    engine = os.environ["ENGINE"]
+    async with DurableRuns(database, agents=[agent], look_interval=0.1, engine=engine) as runs:
         for run in await runs.list_runs(limit=1000):
             outcome = await runs.result(run.run_id, timeout=60)
             print(run.run_id, outcome.context["case"], outcome.output, outcome.context["report"])

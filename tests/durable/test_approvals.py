@@ -11,7 +11,7 @@ import pytest
 from kantan_agents import DurableRuns
 from kantan_agents.errors import ApprovalAnswerError, InvalidOptionError
 from kantan_agents.testing import OfflineServer, function_call
-from tests.durable.conftest import Scene
+from tests.durable.conftest import Scene, use_engine
 
 _CODE = """
 async def pay(amount: int) -> str:
@@ -42,9 +42,12 @@ def _asked(scene: Scene, server: OfflineServer) -> tuple[DurableRuns, str]:
     return runs, waiting[0].run_id
 
 
-@pytest.fixture(params=["scene", "shared_scene"])
-def any_scene(request: pytest.FixtureRequest) -> Any:
-    """A scene with SQLite, and one with Postgres."""
+@pytest.fixture(params=["scene", "shared_scene", "temporal"])
+def any_scene(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A scene with SQLite, one with Postgres, and one with Temporal."""
+    if request.param == "temporal":
+        use_engine(monkeypatch, request.getfixturevalue("temporal"))
+        return request.getfixturevalue("scene")
     return request.getfixturevalue(request.param)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from kantan_agents.testing import OfflineServer, RecordedRequest, function_call
 from tests.durable.conftest import Scene
 
@@ -32,6 +34,7 @@ def test_a_call_in_flight_is_made_again_with_the_same_key(scene: Scene) -> None:
     assert ended["run_id"] in scene.effects[0]
 
 
+@pytest.mark.usefixtures("each_engine")
 def test_a_call_that_may_be_made_once_ends_the_run_instead(scene: Scene) -> None:
     with OfflineServer(_REPLIES) as server:
         ended = scene.killed(

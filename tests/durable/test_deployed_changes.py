@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -345,13 +346,17 @@ COMMANDS = {
     "once no longer": (command(_slow_once, same), "finished", ["slow", "slow"]),
 }
 """Calls of a slash command, each with how its run ends and what it has done."""
+CASES = {
+    **FINISHED,
+    **{f"{name}, parked": case for name, (case, _) in PARKED.items()},
+    **OTHERS,
+    **{f"{name}, command": case for name, (case, *_) in COMMANDS.items()},
+}
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _made(tmp_path_factory: pytest.TempPathFactory) -> None:
-    parked = {f"{name}, parked": case for name, (case, _) in PARKED.items()}
-    commands = {f"{name}, command": case for name, (case, *_) in COMMANDS.items()}
-    revive(tmp_path_factory.mktemp("changes"), {**FINISHED, **parked, **OTHERS, **commands})
+    revive(tmp_path_factory.mktemp("changes"), CASES)
 
 
 def keys(case: Case, what: str) -> int:
@@ -409,3 +414,15 @@ def test_a_call_of_a_slash_command_is_made_once_or_as_often_as_said(name: str) -
     assert (case.status, case.effects) == (status, effects), case.error
     assert len({*case.keys}) == 1
     assert ("[E153]" in (case.error or "")) == (status == "failed")
+def test_all_of_this_holds_with_temporal(temporal: str, tmp_path: Path) -> None:
+    revive(tmp_path, CASES, engine=temporal)
+    for name in FINISHED:
+        test_what_was_done_is_used_as_it_is(name)
+    for name in PARKED:
+        test_a_program_that_cannot_use_what_was_done_parks_the_run(name)
+    test_the_last_try_counts_without_the_middleware_that_has_tried_again()
+    test_what_a_middleware_has_answered_is_not_made_without_it()
+    test_a_call_in_flight_of_a_tool_that_is_once_now_is_not_made_again()
+    test_a_finished_call_of_a_gone_tool_obeys_the_rules_of_now()
+    for name in COMMANDS:
+        test_a_call_of_a_slash_command_is_made_once_or_as_often_as_said(name)

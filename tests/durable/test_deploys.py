@@ -70,6 +70,7 @@ if FIRST:
 """
 
 
+@pytest.mark.usefixtures("each_engine")
 def test_a_request_that_a_server_cancels_at_its_end_goes_on(scene: Scene) -> None:
     with OfflineServer(_REPLIES) as server:
         scene.run(_SERVER, server, first=True, ends_by=(-signal.SIGKILL, -signal.SIGTERM))

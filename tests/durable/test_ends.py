@@ -41,6 +41,7 @@ def _agent(server: OfflineServer, **options: Any) -> Agent[Any]:
     return Agent("a", "Help.", model=server.bundle(), middleware=[Durable()], tool_providers=None, **options)
 
 
+@pytest.mark.usefixtures("each_engine")
 def test_a_run_that_ends_each_process_is_parked(scene: Scene) -> None:
     with OfflineServer([[function_call("poison", {}, call_id="c1")], "Done."]) as server:
         scene.run(_POISONED, server, first=True)
@@ -87,6 +88,7 @@ def database(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'runs.sqlite3'}"
 
 
+@pytest.mark.usefixtures("each_engine")
 async def test_a_run_whose_caller_cancels_it_is_not_taken_up_again(database: str) -> None:
     with OfflineServer(_REPLIES) as server:
         agent = _agent(server, tools=[_slow])
@@ -106,6 +108,7 @@ async def test_a_run_whose_caller_cancels_it_is_not_taken_up_again(database: str
         assert len(server.requests) == 1
 
 
+@pytest.mark.usefixtures("each_engine")
 async def test_a_run_can_be_cancelled_from_elsewhere_and_resumed(database: str) -> None:
     calls = 0
 
@@ -137,6 +140,7 @@ async def test_a_run_can_be_cancelled_from_elsewhere_and_resumed(database: str) 
         assert len(server.requests) == 2
 
 
+@pytest.mark.usefixtures("each_engine")
 async def test_the_error_of_a_run_is_what_its_caller_gets(database: str) -> None:
     with OfflineServer([{"error": "no"}, {"error": "no"}]) as server:
         agent = _agent(server)
@@ -152,6 +156,7 @@ async def test_the_error_of_a_run_is_what_its_caller_gets(database: str) -> None
                 await runs.result(failed[0].run_id)
 
 
+@pytest.mark.usefixtures("each_engine")
 async def test_stopping_leaves_a_run_to_the_next_start(database: str) -> None:
     calls = 0
 
@@ -187,6 +192,7 @@ async def test_threads_of_the_event_loop_work_after_the_end(database: str) -> No
             assert await asyncio.to_thread(lambda: "works") == "works"
 
 
+@pytest.mark.usefixtures("each_engine")
 async def test_only_what_has_ended_is_pruned(database: str) -> None:
     replies = ["Fine.", [function_call("pay", {}, call_id="c1")]]
     with OfflineServer(replies) as server:
@@ -213,6 +219,7 @@ async def test_only_what_has_ended_is_pruned(database: str) -> None:
             assert connection.execute(query).fetchone()[0] == (0 if table == "events" else 1), table
 
 
+@pytest.mark.usefixtures("each_engine")
 async def test_a_queued_run_survives_a_tool_that_exits_and_so_do_the_next_ones(database: str) -> None:
     async def leave() -> str:
         """Leave."""
@@ -228,6 +235,7 @@ async def test_a_queued_run_survives_a_tool_that_exits_and_so_do_the_next_ones(d
             assert outcome.output == "Fine."
 
 
+@pytest.mark.usefixtures("each_engine")
 async def test_a_start_that_is_cancelled_leaves_nothing_started(database: str) -> None:
     with OfflineServer(["Fine."]) as server:
         agent = _agent(server)
@@ -243,6 +251,7 @@ async def test_a_start_that_is_cancelled_leaves_nothing_started(database: str) -
             assert context["result"].final_output == "Fine."
 
 
+@pytest.mark.usefixtures("each_engine")
 async def test_a_waiting_run_can_be_cancelled(database: str) -> None:
     def pay() -> str:
         """Pay."""

@@ -39,6 +39,7 @@ async def _read(runs: DurableRuns, run_id: str, after: int = 0) -> list[Any]:
     return [event async for event in runs.events(run_id, after=after)]
 
 
+@pytest.mark.usefixtures("each_engine")
 @pytest.mark.parametrize("when", ["in a text", "after a tool"])
 async def test_a_reader_of_a_killed_run_misses_nothing(scene: Scene, when: str) -> None:
     replies = [[function_call("look", {"what": "a"}, call_id="c1")], "It is a long answer."]

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from kantan_agents.testing import OfflineServer
+from tests.durable.conftest import default_engine
 from tests.durable.seller import ANSWERS, EFFECTS, Seller
 from tests.programs import Preloaded
 
@@ -16,13 +17,15 @@ _WRITES = 1 + len(ANSWERS) + 2 * (len(EFFECTS) + 1)  # the beginning, answers, t
 
 
 def test_a_run_that_is_killed_at_any_write_ends_as_if_it_had_not_been(
-    preloaded: Preloaded, tmp_path: Path
+    preloaded: Preloaded, tmp_path: Path, each_engine: str
 ) -> None:
     seller, log = Seller(), tmp_path / "log"
     database, traces = f"sqlite:///{tmp_path / 'runs.sqlite3'}", tmp_path / "traces.sqlite3"
     kills = [f"{when} {number}" for number in range(1, _WRITES + 1) for when in ("before", "after")]
+    if each_engine == "temporal":
+        kills = kills[::6]  # what is stored at a write does not depend on the engine
     with OfflineServer(seller) as server:
-        environ = {**os.environ, **server.environment(), "TRACES": str(traces)}
+        environ = {**os.environ, **server.environment(), "TRACES": str(traces), "ENGINE": default_engine()}
 
         def killed(kill: str) -> None:
             program = preloaded.run([_SHOP, database, str(log), kill.replace(" ", ""), kill], env=environ)

@@ -18,6 +18,7 @@ from kantan_agents.durable.stored_run import StoredRun
 from kantan_agents.errors import ApprovalAnswerError, InvalidOptionError, RunMovedError
 from kantan_agents.middleware import Approve
 from kantan_agents.testing import OfflineServer, RecordedRequest, function_call
+from tests.durable.conftest import use_engine
 from tests.durable.revival import opened, results
 
 
@@ -62,9 +63,12 @@ def file_url(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'runs.sqlite3'}"
 
 
-@pytest.fixture(params=["file_url", "postgres_url"])
-def any_url(request: pytest.FixtureRequest) -> str:
-    """A file, and a Postgres database."""
+@pytest.fixture(params=["file_url", "postgres_url", "temporal"])
+def any_url(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A file and a Postgres database with DBOS, and one with Temporal."""
+    if request.param == "temporal":
+        use_engine(monkeypatch, request.getfixturevalue("temporal"))
+        return str(request.getfixturevalue("postgres_url"))
     return str(request.getfixturevalue(request.param))
 
 
@@ -97,6 +101,7 @@ async def test_a_limit_is_a_number_from_1(limit: Any, file_url: str) -> None:
         await DurableRuns(file_url).list_runs(limit=limit)
 
 
+@pytest.mark.usefixtures("each_engine")
 def test_an_approved_run_that_cannot_be_read_here_is_parked(file_url: str) -> None:
     async def use(runs: DurableRuns, agent: Agent[Any]) -> None:
         await agent.run_async("Pay.")
@@ -118,6 +123,7 @@ def test_an_approved_run_that_cannot_be_read_here_is_parked(file_url: str) -> No
     _made(file_url, use)
 
 
+@pytest.mark.usefixtures("each_engine")
 def test_a_limit_counts_the_runs_of_the_status(file_url: str) -> None:
     async def use(runs: DurableRuns, agent: Agent[Any]) -> None:
         await agent.run_async("plain")

@@ -135,6 +135,7 @@ def _wait_until(is_so: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.usefixtures("each_engine")
 def test_two_processes_that_recover_at_once_make_each_run_once(scene: Any) -> None:
     code = """
     paying = []

@@ -29,7 +29,7 @@ from kantan_agents.errors import (
     RunMovedError,
 )
 from kantan_agents.testing import OfflineServer, function_call
-from tests.durable.conftest import Scene
+from tests.durable.conftest import Scene, use_engine
 
 
 @pytest.fixture
@@ -39,8 +39,19 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def of_dbos(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Both kinds of databases."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'runs.sqlite3'}"
+    url: str = request.getfixturevalue("postgres_url")
+    return url
+
+
+@pytest.fixture(params=["sqlite", "postgres", "temporal"])
+def database(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Both kinds of databases with DBOS, and one with Temporal."""
+    if request.param == "temporal":
+        use_engine(monkeypatch, request.getfixturevalue("temporal"))
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'runs.sqlite3'}"
     url: str = request.getfixturevalue("postgres_url")
@@ -95,16 +106,16 @@ async def test_a_queued_run_is_made_by_whoever_has_its_queue(database: str) -> N
             assert (await runs.get(run_id)).status == "finished"
 
 
-async def test_the_first_priority_is_made_first(database: str) -> None:
+async def test_the_first_priority_is_made_first(of_dbos: str) -> None:
     with OfflineServer(lambda request: "ok") as server:
         agent = _durable(server)
-        async with DurableRuns(database, agents=[agent]):
+        async with DurableRuns(of_dbos, agents=[agent]):
             ids = [
                 await agent.enqueue(name, queue="support", priority=priority)
                 for name, priority in (("third", 9), ("second", 2), ("first", None))
             ]
         queues = {"support": Limits(concurrency=1)}
-        async with DurableRuns(database, agents=[agent], queues=queues, look_interval=0.05) as runs:
+        async with DurableRuns(of_dbos, agents=[agent], queues=queues, look_interval=0.05) as runs:
             for run_id in ids:
                 await runs.result(run_id, timeout=120)
     assert [request.input[0]["content"] for request in server.requests] == ["first", "second", "third"]
@@ -121,21 +132,21 @@ async def test_a_key_keeps_a_second_run_out_of_the_queue_while_the_first_waits(d
 
 
 async def test_a_run_that_is_being_taken_at_the_stop_is_made_then_or_by_the_next_worker(
-    database: str, taken: threading.Event, logged: Callable[[], list[str]]
+    of_dbos: str, taken: threading.Event, logged: Callable[[], list[str]]
 ) -> None:
     with OfflineServer(lambda request: "ok") as server:
         agent = _durable(server)
-        async with DurableRuns(database, agents=[agent], queues=["support"], look_interval=0.05) as runs:
+        async with DurableRuns(of_dbos, agents=[agent], queues=["support"], look_interval=0.05) as runs:
             run_id = await agent.enqueue("hello", queue="support")
             assert await asyncio.to_thread(taken.wait, 20)
         assert not logged()
-        async with DurableRuns(database, agents=[agent], queues=["support"], look_interval=0.05) as runs:
+        async with DurableRuns(of_dbos, agents=[agent], queues=["support"], look_interval=0.05) as runs:
             assert (await runs.result(run_id, timeout=120)).output == "ok"
     assert len(server.requests) == 1
 
 
 async def test_a_stop_is_clean_while_a_thread_of_a_queue_is_about_to_start(
-    database: str, monkeypatch: pytest.MonkeyPatch, logged: Callable[[], list[str]]
+    of_dbos: str, monkeypatch: pytest.MonkeyPatch, logged: Callable[[], list[str]]
 ) -> None:
     starting = threading.Event()
     begin = threading.Thread._bootstrap_inner  # type: ignore[attr-defined]
@@ -149,17 +160,17 @@ async def test_a_stop_is_clean_while_a_thread_of_a_queue_is_about_to_start(
     monkeypatch.setattr(threading.Thread, "_bootstrap_inner", slow)
     with OfflineServer(lambda request: "ok") as server:
         agent = _durable(server)
-        async with DurableRuns(database, agents=[agent]):
+        async with DurableRuns(of_dbos, agents=[agent]):
             run_id = await agent.enqueue("hello", queue="support")
-        async with DurableRuns(database, agents=[agent], queues=["support"], look_interval=0.05) as runs:
+        async with DurableRuns(of_dbos, agents=[agent], queues=["support"], look_interval=0.05) as runs:
             assert await asyncio.to_thread(starting.wait, 20)
         assert not logged()
-        async with DurableRuns(database, agents=[agent], queues=["support"], look_interval=0.05) as runs:
+        async with DurableRuns(of_dbos, agents=[agent], queues=["support"], look_interval=0.05) as runs:
             assert (await runs.result(run_id, timeout=120)).output == "ok"
     assert len(server.requests) == 1
 
 
-async def test_each_tenant_has_its_own_limit(database: str) -> None:
+async def test_each_tenant_has_its_own_limit(of_dbos: str) -> None:
     running: dict[str, int] = {}
     most: dict[str, int] = {}
     together = 0
@@ -184,7 +195,7 @@ async def test_each_tenant_has_its_own_limit(database: str) -> None:
     with OfflineServer(answer) as server:
         agent = _durable(server, tools=[work])
         queues = {"support": Limits(concurrency=8, per_tenant=1)}
-        async with DurableRuns(database, agents=[agent], queues=queues, look_interval=0.05) as runs:
+        async with DurableRuns(of_dbos, agents=[agent], queues=queues, look_interval=0.05) as runs:
             ids = [
                 await agent.enqueue(tenant, queue="support", tenant=tenant)
                 for tenant in ("acme", "acme", "acme", "zenith", "zenith", "zenith")
@@ -216,15 +227,15 @@ def _soon() -> str:
 
 
 async def test_a_run_of_a_schedule_that_is_being_queued_at_the_stop_is_made_then_or_by_the_next_worker(
-    database: str, taken: threading.Event, logged: Callable[[], list[str]]
+    of_dbos: str, taken: threading.Event, logged: Callable[[], list[str]]
 ) -> None:
     with OfflineServer(lambda request: "ok") as server:
         agent = _durable(server)
-        async with DurableRuns(database, agents=[agent], look_interval=0.05) as runs:
+        async with DurableRuns(of_dbos, agents=[agent], look_interval=0.05) as runs:
             await runs.schedule("tick", _soon(), "a", "Tick.", queue="support")
             assert await asyncio.to_thread(taken.wait, 60)
         assert not any("Error executing workflow" in message for message in logged())
-        async with DurableRuns(database, agents=[agent], queues=["support"], look_interval=0.05) as runs:
+        async with DurableRuns(of_dbos, agents=[agent], queues=["support"], look_interval=0.05) as runs:
             await _made(runs, 1)
     assert len(server.requests) == 1
 
@@ -354,7 +365,7 @@ async def test_a_process_without_agents_leaves_the_runs_to_others(database: str)
             assert (await runs.result(run.run_id, timeout=120)).output == "ok"
 
 
-async def test_limits_are_checked_and_may_be_below_the_usual_ones(database: str) -> None:
+async def test_limits_are_checked_and_may_be_below_the_usual_ones(of_dbos: str) -> None:
     with pytest.raises(InvalidOptionError, match="total"):
         Limits(total=0)
     with pytest.raises(InvalidOptionError, match="period"):
@@ -362,7 +373,7 @@ async def test_limits_are_checked_and_may_be_below_the_usual_ones(database: str)
     with OfflineServer(lambda request: "ok") as server:
         agent = _durable(server)
         queues = {"a": Limits(total=1), "b": Limits(total=2, per_tenant=3)}
-        async with DurableRuns(database, agents=[agent], queues=queues, look_interval=0.05) as runs:
+        async with DurableRuns(of_dbos, agents=[agent], queues=queues, look_interval=0.05) as runs:
             for queue in queues:
                 run_id = await agent.enqueue("Hi", queue=queue, tenant="acme")
                 assert (await runs.result(run_id, timeout=120)).output == "ok"

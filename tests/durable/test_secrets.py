@@ -71,10 +71,13 @@ async def test_a_failed_run_is_one_line_without_its_secrets(
     assert "shortened" not in str(logging.getLogger("dbos").filters)
 
 
-def test_other_records_of_the_engine_are_one_line_too(caplog: pytest.LogCaptureFixture) -> None:
+def test_other_records_of_the_engine_are_one_line_too(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from kantan_agents.durable.engines.dbos_log import one_line_each
 
     logger = logging.getLogger("dbos")
+    monkeypatch.setattr(logger, "propagate", False)  # as DBOS does when it starts
     as_before = one_line_each(lambda text: text.replace(KEY, "***"))
     logger.addHandler(caplog.handler)
     try:

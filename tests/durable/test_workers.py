@@ -14,6 +14,7 @@ import pytest
 
 from kantan_agents import Agent, Durable, DurableRuns
 from kantan_agents.testing import OfflineServer, RecordedRequest, function_call
+from tests.durable.conftest import default_engine
 from tests.programs import Preloaded
 from tests.sizes import size
 
@@ -37,7 +38,8 @@ agent = Agent("clerk", "Help.", model="gpt-6.1-terra", tools=[note], middleware=
 
 async def main():
     queues = {"jobs": Limits(concurrency=int(os.environ["AT_ONCE"]))}
-    async with DurableRuns(os.environ["DB"], agents=[agent], queues=queues, look_interval=0.25):
+    given = {"queues": queues, "look_interval": 0.25, "engine": os.environ["ENGINE"]}
+    async with DurableRuns(os.environ["DB"], agents=[agent], **given):
         print("ready", flush=True)
         await asyncio.sleep(600)
 
@@ -52,7 +54,7 @@ def _clerk(request: RecordedRequest) -> Any:
 
 
 def _environment(server: OfflineServer, url: str, log: Path) -> dict[str, str]:
-    of_worker = {"DB": url, "LOG": str(log), "AT_ONCE": str(AT_ONCE)}
+    of_worker = {"DB": url, "LOG": str(log), "AT_ONCE": str(AT_ONCE), "ENGINE": default_engine()}
     return {**os.environ, **server.environment(), **of_worker}
 
 
@@ -62,6 +64,7 @@ def _noted(log: Path) -> list[tuple[str, int]]:
     return [(name, int(process)) for name, process in lines]
 
 
+@pytest.mark.usefixtures("each_engine")
 def test_all_runs_end_although_a_worker_is_killed_every_second(
     preloaded: Preloaded, tmp_path: Path, postgres_url: str
 ) -> None:

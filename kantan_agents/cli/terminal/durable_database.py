@@ -8,6 +8,7 @@ from typing import Annotated, Final
 import typer
 
 DURABLE_VARIABLE: Final = "KANTAN_AGENTS_DURABLE_DB"
+ENGINE_VARIABLE: Final = "KANTAN_AGENTS_DURABLE_ENGINE"
 DURABLE_DATABASE: Final = "sqlite:///durable.sqlite3"
 
 DurableDatabaseOption = Annotated[

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
 from kantan_agents.cli.terminal.durable_database import APPLICATION, database_url
 from kantan_agents.durable import DurableRuns
+from kantan_agents.durable.storage.database import RunDatabase
 from kantan_agents.errors import DurableDatabaseError
 
 T = TypeVar("T")
@@ -29,8 +31,12 @@ def with_runs(
     """
     url = database_url(database)
 
+    engine = "dbos"  # if nothing is installed, its error says so
+    with suppress(ImportError):
+        engine = _engine_of(url)
+
     async def opened() -> T:
-        runs = DurableRuns(url, application=application)
+        runs = DurableRuns(url, application=application, engine=engine)
         _check_exists(url)
         try:
             return await work(runs)
@@ -40,11 +46,25 @@ def with_runs(
     return asyncio.run(opened())
 
 
+def _engine_of(url: str) -> str:
+    """Return the engine that has the runs of a database. No command but the worker asks that itself."""
+    database = RunDatabase(url)
+    if not _exists(url):
+        return "dbos"
+    try:
+        return "dbos" if database.identity() == "dbos" else "temporal://"
+    finally:
+        database.close()
+
+
 def _check_exists(url: str) -> None:
     # A new file would have nothing in it, and the name is probably a wrong one.
-    from sqlalchemy import make_url
-
-    path = make_url(url).database
-    if url.startswith("sqlite") and not Path(path or "").is_file():
+    if not _exists(url):
         reason = "there is no such file; a worker creates it, or a service with DurableRuns"
         raise DurableDatabaseError(database=url, reason=reason)
+
+
+def _exists(url: str) -> bool:
+    from sqlalchemy import make_url
+
+    return not url.startswith("sqlite") or Path(make_url(url).database or "").is_file()

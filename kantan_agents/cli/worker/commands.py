@@ -10,6 +10,7 @@ from kantan_agents.cli.terminal.database import DATABASE_VARIABLE
 from kantan_agents.cli.terminal.durable_database import (
     APPLICATION,
     DURABLE_DATABASE,
+    ENGINE_VARIABLE,
     ApplicationOption,
     DurableDatabaseOption,
 )
@@ -88,6 +89,15 @@ def worker(
             show_default=False,
         ),
     ] = None,
+    engine: Annotated[
+        str,
+        typer.Option(
+            "--engine",
+            metavar="dbos|URL",
+            envvar=ENGINE_VARIABLE,
+            help="What gives runs to workers: dbos, or temporal://HOST:PORT/NAMESPACE.",
+        ),
+    ] = "dbos",
     application: ApplicationOption = APPLICATION,
     db: DurableDatabaseOption = DURABLE_DATABASE,
 ) -> None:
@@ -124,4 +134,5 @@ def worker(
         keep_events=keep_events,
         traces=traces,
         application=application,
+        engine=engine,
     )

@@ -41,6 +41,7 @@ def work(
     keep_events: bool,
     traces: str | None,
     application: str,
+    engine: str,
 ) -> None:
     """Make durable runs until a signal.
 
@@ -56,7 +57,9 @@ def work(
     _log_to_stderr()
     if traces is not None:
         record_traces(traces)
-    runs = DurableRuns(url, agents, queues=queues, application=application, keep_events=keep_events)
+    runs = DurableRuns(
+        url, agents, queues=queues, application=application, keep_events=keep_events, engine=engine
+    )
     others = {*threading.enumerate()}
     asyncio.run(_work(runs, [agent.name for agent in agents], list(queues), grace))
     left = [one for one in threading.enumerate() if not (one.daemon or one in others)]

@@ -28,21 +28,16 @@ from kantan_agents.durable.engines.dbos_runs import (
     WORKFLOW,
     DBOSRuns,
 )
-from kantan_agents.durable.engines.engine import RESUMED, Body, Job, Limits
+from kantan_agents.durable.engines.engine import RESUMED, Body, Job, Limits, note_failure
 from kantan_agents.durable.engines.no_pickles import refuse_pickles
 from kantan_agents.durable.engines.old_sqlite import give_clock
 from kantan_agents.durable.step_bodies import message_of
 from kantan_agents.durable.storage.database import RunDatabase, close_engine, failures, leave_to_parent
 from kantan_agents.errors import DurableDatabaseError, DurableNotStartedError, DurableRunNotFoundError
-from kantan_agents.support.log import get_logger
-from kantan_agents.support.secrets import mask
 
 _POLLING_SECONDS: Final = 0.5
 _TAKING_SECONDS: Final = 5.0
-_LOGGED: Final = 500
 _POOL: Final = 20
-
-_log = get_logger("kantan_agents.durable")
 
 
 class DBOSEngine(DBOSRuns):
@@ -204,13 +199,11 @@ class DBOSEngine(DBOSRuns):
                     self._errors[run_id] = error
                 if error.is_away:  # the run has not ended: DBOS leaves a cancelled one as it is
                     raise asyncio.CancelledError from error
-                text = message_of(error)
+                text = note_failure(run_id, error)
             except Exception as error:  # noqa: BLE001 - raised again for the caller of the run
                 if run_id in self._errors:
                     self._errors[run_id] = error
-                text = message_of(error)
-            text = mask(text)
-            _log.error("durable run failed", run_id=run_id, error=" ".join(text[:_LOGGED].split()))
+                text = note_failure(run_id, error)
             raise EndedError(text)
 
         return keeping

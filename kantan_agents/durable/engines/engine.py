@@ -9,7 +9,13 @@ from typing import Any, Final, Protocol
 
 import attrs
 
+from kantan_agents.durable.step_bodies import message_of
 from kantan_agents.support.arguments import checked_int, checked_number
+from kantan_agents.support.log import get_logger
+from kantan_agents.support.secrets import mask
+
+_LOGGED: Final = 500
+_log = get_logger("kantan_agents.durable")
 
 Body = Callable[[str, str], Awaitable[str]]
 """Makes a run: takes its id and what was stored of it, returns its outcome, both as JSON texts."""
@@ -216,6 +222,13 @@ def agent_in(stored: str | None) -> str:
         return str(json.loads(stored or "")["agent"])
     except (ValueError, TypeError, KeyError, RecursionError):
         return ""
+
+
+def note_failure(run_id: str, error: Exception) -> str:
+    """Log that a run has failed; return the message of its error as it may be stored."""
+    text = mask(message_of(error))
+    _log.error("durable run failed", run_id=run_id, error=" ".join(text[:_LOGGED].split()))
+    return text
 
 
 def plain(value: Any) -> str | None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from kantan_agents.durable.storage.ownership import belongs_to, identity_of
 from kantan_agents.errors import DurableDatabaseError
 from kantan_agents.support.private_files import create_private
 from kantan_agents.support.secrets import mask
@@ -57,12 +58,14 @@ class RunDatabase:
 
     Args:
         url: ``sqlite:///runs.sqlite3`` or ``postgresql://...``.
+        engine: Name of the engine whose runs it has.
 
     Raises:
         DurableDatabaseError: E156, the URL is of another kind, or SQLAlchemy or the driver is not installed.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, engine: str = "dbos") -> None:
+        self._engine_name = engine
         self.url = _checked_url(url)
         self._given = PostgresUrl(url)
         self.is_sqlite = self.url.startswith("sqlite")
@@ -86,7 +89,7 @@ class RunDatabase:
         """Connect, and create the tables that are missing.
 
         Raises:
-            DurableDatabaseError: E156, the database cannot be reached or written.
+            DurableDatabaseError: E156, the database cannot be reached or written, or another engine uses it.
         """
         with self.write() as connection:
             if not self.is_sqlite:
@@ -94,12 +97,20 @@ class RunDatabase:
                 connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})")
             for table in _TABLES:
                 connection.exec_driver_sql(table)
+            if (found := belongs_to(connection, self._engine_name)) != self._engine_name:
+                reason = f"its runs are those of another engine: give engine={found!r}, or another database"
+                raise DurableDatabaseError(database=self.shown, reason=reason)
             path = connection.engine.url.database
         if self.is_sqlite and path:
             # Approvals are in it. Imported here: the tools need this rule only once a database is open.
             from kantan_agents.toolkit.protected import TRACES, protect
 
             protect(path, TRACES)
+
+    def identity(self) -> str:
+        """Return the engine that has its runs; but for DBOS, with a number that no other database has."""
+        with self.read() as connection:
+            return identity_of(connection)
 
     def forget(self) -> None:
         """In a forked child: leave the connections to the parent."""

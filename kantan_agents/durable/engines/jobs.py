@@ -1,0 +1,255 @@
+"""``JobStore``: the runs that an engine without tables of its own hands to workers, and their schedules.
+
+A job is handed over by its id and the number of the handing. So one that was handed over before it was
+cancelled, resumed or taken over changes nothing. While it is made it belongs to a claim, as in ``StepStore``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+import attrs
+
+from kantan_agents.durable.engines.engine import Job
+from kantan_agents.durable.storage.database import RunDatabase
+
+JOBS = "kantan_agents_durable_jobs"
+AGAIN = "handing = handing + 1, is_handed = 0, executor = NULL, claim = NULL, start_at = NULL"
+
+
+@attrs.frozen
+class Handing:
+    """A job to be handed over.
+
+    Attributes:
+        run_id: Its id.
+        number: How often it has been handed over, with this time.
+        queue: The queue.
+        priority: As in ``Job``.
+        delay: Seconds before it may begin.
+    """
+
+    run_id: str
+    number: int
+    queue: str
+    priority: int | None
+    delay: float
+
+
+@attrs.frozen
+class Schedule:
+    """When a run is queued, and which."""
+
+    name: str
+    cron: str
+    timezone: str | None
+    queue: str
+    stored: str
+    next_at: float
+
+
+class JobStore:
+    """Queues jobs, gives them to processes, and stores how they end.
+
+    Args:
+        database: The database. ``open`` creates the tables.
+        application: The application.
+    """
+
+    def __init__(self, database: RunDatabase, application: str) -> None:
+        self._database = database
+        self._application = application
+
+    def add(self, job: Job) -> str:
+        """Store a job that waits; return its id, or that of the one which has the same ``dedup_key``."""
+        key = None if job.dedup_key is None else f"{job.queue}\n{job.dedup_key}"
+        values = {**attrs.asdict(job), "key": key}
+        self._execute(
+            f"INSERT INTO {JOBS} (run_id, application, queue, status, handing, is_handed, attempts, "
+            "priority, dedup_key, start_at, created_at, updated_at, checked_at, stored) "
+            "SELECT :run_id, :application, :queue, 'queued', 1, 0, 0, CAST(:priority AS INTEGER), "
+            "CAST(:key AS TEXT), {now} + CAST(:delay AS DOUBLE PRECISION), {now}, {now}, {now}, :stored "
+            "WHERE true ON CONFLICT DO NOTHING",
+            **values,
+        )
+        rows = self._execute(
+            f"SELECT run_id FROM {JOBS} WHERE run_id = :run_id OR (application = :application AND "
+            "dedup_key = :key AND status IN ('queued', 'running')) ORDER BY run_id = :run_id DESC",
+            **values,
+        )
+        # The other one may have ended between the two statements.
+        return str(rows[0].run_id) if rows else self.add(job)
+
+    def begin(self, run_id: str, stored: str, executor: str, claim: str) -> None:
+        """Store a job that is made where it has begun."""
+        self._execute(
+            f"INSERT INTO {JOBS} (run_id, application, status, handing, is_handed, attempts, executor, "
+            "claim, created_at, updated_at, checked_at, stored) "
+            "VALUES (:run_id, :application, 'running', 0, 1, 1, :executor, :claim, {now}, {now}, {now}, "
+            ":stored)",
+            run_id=run_id,
+            stored=stored,
+            executor=executor,
+            claim=claim,
+        )
+
+    def claim(self, run_id: str, number: int, executor: str, claim: str, most: int) -> tuple[str, str | None]:
+        """Take a job that was handed over; return its status, and what is stored of it if it was taken.
+
+        Args:
+            run_id: Its id.
+            number: The number of the handing.
+            executor: The process that takes it.
+            claim: Id of the claim, new for each.
+            most: How often it may have been taken before. Otherwise it is parked.
+        """
+        values = {"run_id": run_id, "number": number, "executor": executor, "claim": claim, "most": most}
+        # A process that holds its lock makes it, or it is given to others (`give`): nobody takes it from one.
+        where = "WHERE run_id = :run_id AND handing = :number AND status = 'queued'"
+        taken = self._execute(
+            f"UPDATE {JOBS} SET status = 'running', executor = :executor, claim = :claim, "
+            f"attempts = attempts + 1, updated_at = {{now}} {where} AND attempts <= :most RETURNING stored",
+            **values,
+        )
+        if taken:
+            return "running", str(taken[0].stored)
+        self._execute(
+            f"UPDATE {JOBS} SET status = 'parked', updated_at = {{now}} {where} AND attempts > :most",
+            **values,
+        )
+        rows = self._execute(
+            f"SELECT status FROM {JOBS} WHERE run_id = :run_id AND handing = :number", **values
+        )
+        return (str(rows[0].status), None) if rows else ("moved", None)
+
+    def give_back(self, run_id: str, claim: str) -> None:
+        """Let another process take a job of which nothing was made."""
+        self._execute(
+            f"UPDATE {JOBS} SET status = 'queued', executor = NULL, attempts = attempts - 1 "
+            "WHERE run_id = :run_id AND claim = :claim AND status = 'running'",
+            run_id=run_id,
+            claim=claim,
+        )
+
+    def end(
+        self, run_id: str, claim: str, status: str, *, outcome: str | None = None, error: str | None = None
+    ) -> None:
+        """Store how a job has ended, if it still belongs to a claim."""
+        self._execute(
+            f"UPDATE {JOBS} SET status = :status, outcome = :outcome, error = :error, updated_at = {{now}} "
+            "WHERE run_id = :run_id AND claim = :claim AND status = 'running'",
+            run_id=run_id,
+            claim=claim,
+            status=status,
+            outcome=outcome,
+            error=error,
+        )
+
+    def give(
+        self, executors: Sequence[str], queue_of: Callable[[str], str], but: Collection[str] = ()
+    ) -> int:
+        """Let any process take what these processes make; return how many jobs these are.
+
+        Args:
+            executors: The processes.
+            queue_of: Returns the queue of one that came from none, by what is stored of it.
+            but: The jobs that they keep.
+        """
+        rows = self._execute(
+            f"SELECT run_id, executor, stored FROM {JOBS} WHERE application = :application "
+            "AND status = 'running' AND executor IN :executors",
+            executors=list(executors),
+        )
+        return sum(
+            len(
+                self._execute(
+                    f"UPDATE {JOBS} SET status = 'queued', queue = COALESCE(queue, :queue), "
+                    f"updated_at = {{now}}, {AGAIN} "
+                    "WHERE run_id = :run_id AND status = 'running' AND executor = :executor RETURNING run_id",
+                    run_id=row.run_id,
+                    executor=row.executor,
+                    queue=queue_of(row.stored),
+                )
+            )
+            for row in rows
+            if row.run_id not in but
+        )
+
+    def not_handed(self, limit: int) -> list[Handing]:
+        """Return jobs that wait and were not handed over."""
+        rows = self._execute(
+            f"SELECT run_id, handing, queue, priority, COALESCE(start_at - {{now}}, 0) AS delay FROM {JOBS} "
+            "WHERE application = :application AND status = 'queued' AND is_handed = 0 "
+            "ORDER BY created_at LIMIT :limit",
+            limit=limit,
+        )
+        return [
+            Handing(row.run_id, row.handing, row.queue, row.priority, max(row.delay, 0.0)) for row in rows
+        ]
+
+    def not_checked(self, seconds: float, limit: int) -> list[Handing]:
+        """Return jobs that wait and were neither handed over nor looked after in the last seconds."""
+        rows = self._execute(
+            f"SELECT run_id, handing, queue FROM {JOBS} WHERE application = :application "
+            "AND status = 'queued' AND is_handed = 1 AND checked_at < {now} - :seconds "
+            "ORDER BY checked_at LIMIT :limit",
+            seconds=seconds,
+            limit=limit,
+        )
+        return [Handing(row.run_id, row.handing, row.queue, None, 0.0) for row in rows]
+
+    def note_handed(self, job: Handing, *, is_handed: bool = True) -> None:
+        """Note that a job was handed over; or that it was not, or is lost."""
+        self._execute(
+            f"UPDATE {JOBS} SET is_handed = :handed, checked_at = {{now}} "
+            "WHERE run_id = :run_id AND handing = :number",
+            handed=int(is_handed),
+            run_id=job.run_id,
+            number=job.number,
+        )
+
+    def keep_schedule(self, schedule: Schedule) -> None:
+        """Store a schedule. One of the same name is replaced."""
+        self._execute(
+            "INSERT INTO kantan_agents_durable_schedules "
+            "(application, name, cron, timezone, queue, stored, next_at) VALUES "
+            "(:application, :name, :cron, :timezone, :queue, :stored, :next_at) "
+            "ON CONFLICT (application, name) DO UPDATE SET cron = excluded.cron, queue = excluded.queue, "
+            "timezone = excluded.timezone, stored = excluded.stored, next_at = excluded.next_at",
+            **attrs.asdict(schedule),
+        )
+
+    def due(self) -> tuple[float, list[Schedule]]:
+        """Return the time of the database, in seconds since 1970, and the schedules whose time has come."""
+        rows = self._execute("SELECT {now} AS now")
+        found = self._execute(
+            "SELECT name, cron, timezone, queue, stored, next_at FROM kantan_agents_durable_schedules "
+            "WHERE application = :application AND next_at <= :now",
+            now=rows[0].now,
+        )
+        return float(rows[0].now), [Schedule(*row) for row in found]
+
+    def fired(self, schedule: Schedule, next_at: float) -> None:
+        """Note when a schedule is due again, unless it was replaced."""
+        self._execute(
+            "UPDATE kantan_agents_durable_schedules SET next_at = :next_at WHERE application = :application "
+            "AND name = :name AND cron = :cron AND next_at = :before",
+            name=schedule.name,
+            cron=schedule.cron,
+            before=schedule.next_at,
+            next_at=next_at,
+        )
+
+    def _execute(self, statement: str, **values: Any) -> Sequence[Any]:
+        """Execute a statement in which ``{now}`` stands for the time; return its rows."""
+        from sqlalchemy import Text, bindparam, text
+
+        sql = statement.replace("{now}", self._database.now)
+        made = text(sql)
+        lists = [name for name, value in values.items() if isinstance(value, list) and f":{name}" in sql]
+        made = made.bindparams(*(bindparam(name, expanding=True, type_=Text) for name in lists))
+        given = {"application": self._application, **values}
+        with self._database.write() as connection:
+            found = connection.execute(made, {name: given[name] for name in made._bindparams})
+            return found.all() if found.returns_rows else ()

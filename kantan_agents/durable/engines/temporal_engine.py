@@ -1,0 +1,302 @@
+"""``TemporalEngine``: durable runs that Temporal gives to workers.
+
+The database has the runs, and says who makes each. Temporal gets their ids and queues: it keeps them until a
+worker can take one, in order of priority, after a delay, no faster than a rate, and gives a run to another
+worker if the first does not take it. Decision 52 says why.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import Future
+from datetime import datetime, timezone
+from functools import partial
+from threading import Thread
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
+
+import anyio
+
+from kantan_agents.durable.engines.engine import (
+    RESUMED,
+    Body,
+    Job,
+    Limits,
+    agent_in,
+    note_failure,
+    resumed_queue,
+)
+from kantan_agents.durable.engines.job_runs import JobRuns
+from kantan_agents.durable.engines.jobs import Schedule
+from kantan_agents.durable.storage.database import RunDatabase
+from kantan_agents.errors import DurableDatabaseError, InvalidOptionError
+from kantan_agents.support.log import get_logger
+
+if TYPE_CHECKING:
+    from kantan_agents.durable.engines.temporal_work import Connection
+
+SCHEME: Final = "temporal://"
+_BATCH: Final = 100
+_CHECKED: Final = 20
+_CHECK_SECONDS: Final = 60.0
+_LATE_SECONDS: Final = 60.0
+_START_SECONDS: Final = 30.0
+_STOP_SECONDS: Final = 10.0
+
+_log = get_logger("kantan_agents.durable")
+
+
+class TemporalEngine(JobRuns):
+    """Makes the runs that Temporal gives to this process, once it is started.
+
+    Args:
+        database: The database.
+        application: Name of the application. Processes of the same name make each other's runs.
+        max_recoveries: How often a run is taken over before it is parked.
+        interval: Seconds between two looks for runs to be handed over.
+        url: ``temporal://HOST:PORT/NAMESPACE``. What is left out, Temporal's own configuration says.
+    """
+
+    def __init__(
+        self, database: RunDatabase, application: str, max_recoveries: int, interval: float, url: str
+    ) -> None:
+        super().__init__(database, application)
+        self.executor = f"{application}-{uuid.uuid4().hex}"
+        self._max_recoveries = max_recoveries
+        self._interval = interval
+        self._url = url
+        self._own_queue = RESUMED
+        self._active: set[str] = set()
+        self._takes = False
+        self._body: Any = None
+        self._thread: Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._fresh: Any = None
+        self._ends: Any = None
+        self._connection: Connection | None = None
+
+    def start(self, body: Body, queues: Mapping[str, Limits]) -> None:
+        """Begin to make runs of these queues, and those that are recovered."""
+        self._body, self._takes = body, True
+        self._own_queue = next((name for name in queues if name.startswith(RESUMED)), RESUMED)
+        started: Future[None] = Future()
+        serve = partial(asyncio.run, self._serve(queues, started))
+        self._thread = Thread(target=serve, name="kantan-agents-temporal", daemon=True)
+        self._thread.start()
+        try:
+            started.result(_START_SECONDS)
+        except DurableDatabaseError:
+            self.stop()
+            raise
+        except Exception as error:
+            self.stop()
+            reason = " ".join(f"Temporal cannot be reached: {error}".split())
+            raise DurableDatabaseError(database=self._url, reason=reason) from error
+
+    async def _serve(self, queues: Mapping[str, Limits], started: Future[None]) -> None:
+        from kantan_agents.durable.engines.temporal_work import Connection
+
+        self._loop, self._fresh, self._ends = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
+        try:
+            prefix = f"{self._application}/{await asyncio.to_thread(self._database.identity)}"
+            at = urlsplit(self._url)
+            self._connection = await Connection.open(at.netloc, at.path.strip("/"), prefix, self.executor)
+            self._connection.work(self._make, self._cancel, queues)
+        except BaseException as error:  # noqa: BLE001 - raised in the thread that waits
+            started.set_exception(error)
+            return
+        started.set_result(None)
+        looking = asyncio.create_task(self._look_in_intervals(self._connection))
+        await self._ends.wait()
+        looking.cancel()
+        await self._connection.close(_STOP_SECONDS)
+
+    def take_no_more(self) -> None:
+        """Begin no more queued runs; those that are being made go on."""
+        self._takes = False
+        if self._connection is not None:
+            self._call_soon(self._connection.take_no_more)
+
+    def stop(self) -> None:
+        """Make no more runs, and leave those that are being made to other processes."""
+        self._takes = False
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            if self._ends is not None:
+                self._call_soon(self._ends.set)
+            thread.join(_STOP_SECONDS + 5.0)
+            self._loop = self._connection = None
+
+    def _call_soon(self, function: Callable[[], object]) -> None:
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(function)
+
+    async def run(self, run_id: str, stored: str) -> str:
+        """Make a run here, in this task, and return its outcome. Temporal learns only of what others take."""
+        claim = uuid.uuid4().hex
+        self._active.add(run_id)
+        try:
+            await asyncio.to_thread(self.begin, run_id, stored, self.executor, claim)
+            return await self._ended(run_id, stored, claim)
+        finally:
+            self._active.discard(run_id)
+
+    async def _make(self, run_id: str, number: int) -> str:
+        """Make a run that was handed over, if it may still be made; return its status."""
+        from kantan_agents.durable.engines.temporal_work import CannotMakeNowError
+
+        claim = uuid.uuid4().hex
+        if run_id in self._active:  # Temporal has missed a heartbeat
+            raise CannotMakeNowError("this process makes it")
+        if not self._takes:
+            raise CannotMakeNowError("this process takes no more runs")
+        self._active.add(run_id)
+        try:
+            take = partial(self.claim, run_id, number, self.executor, claim, self._max_recoveries)
+            status, stored = await asyncio.to_thread(take)
+            if stored is None and status == "running":
+                raise CannotMakeNowError("another process makes it")
+            if stored is None:
+                return status
+            if not self._takes:
+                await asyncio.to_thread(self.give_back, run_id, claim)
+                raise CannotMakeNowError("this process takes no more runs")
+            await self._ended(run_id, stored, claim)
+        except DurableDatabaseError as error:  # what is left undone, `recover_unmade` gives to others
+            raise CannotMakeNowError(error.reason) from error
+        finally:
+            self._active.discard(run_id)
+        return "finished"
+
+    async def _cancel(self, run_id: str, number: int) -> str:
+        await asyncio.to_thread(self.cancel, run_id, number)
+        return "cancelled"
+
+    async def _ended(self, run_id: str, stored: str, claim: str) -> str:
+        """Make a run, and store how it has ended; return its outcome."""
+        end = partial(self.end, run_id, claim)
+        try:
+            outcome: str = await self._body(run_id, stored)
+        except Exception as error:
+            if not getattr(error, "is_away", False):  # then it has not ended
+                text = note_failure(run_id, error)
+                await asyncio.to_thread(partial(end, "failed", error=text))
+            raise
+        await asyncio.to_thread(partial(end, "finished", outcome=outcome))
+        return outcome
+
+    def enqueue_now(self, job: Job) -> str:
+        """Put a run into a queue; return its id, or that of the one which has the same ``dedup_key``."""
+        run_id = self.add(job)
+        self._hand_over_soon()
+        return run_id
+
+    def _hand_over_soon(self) -> None:
+        if self._fresh is not None:
+            self._call_soon(self._fresh.set)
+
+    async def _look_in_intervals(self, connection: Connection) -> None:
+        while True:
+            for act in (self._fire, partial(self._hand_over, connection), partial(self._check, connection)):
+                await _tried(act)
+            with anyio.move_on_after(self._interval):
+                await self._fresh.wait()
+            self._fresh.clear()
+
+    async def _hand_over(self, connection: Connection) -> None:
+        """Give Temporal the runs that it does not know: other processes may have stored them."""
+        while jobs := await asyncio.to_thread(self.not_handed, _BATCH):
+            for job in jobs:
+                await connection.hand_over(job)
+                await asyncio.to_thread(self.note_handed, job)
+
+    async def _check(self, connection: Connection) -> None:
+        """Look whether Temporal still has runs that have waited long: people may have ended them there."""
+        for job in await asyncio.to_thread(self.not_checked, _CHECK_SECONDS, _CHECKED):
+            is_handed = await connection.is_handed(job)
+            if is_handed is None:
+                await asyncio.to_thread(self.cancel, job.run_id, job.number)
+            else:
+                await asyncio.to_thread(partial(self.note_handed, job, is_handed=is_handed))
+
+    async def _fire(self) -> None:
+        """Queue the runs of the schedules whose time has come. Each time has an id, so it counts once."""
+        now, due = await asyncio.to_thread(self.due)
+        for schedule in due:
+            if now - schedule.next_at < _LATE_SECONDS:  # otherwise no process was there
+                name = f"{self._application}/{schedule.name}/{schedule.next_at}"
+                job = Job(uuid.uuid5(uuid.NAMESPACE_URL, name).hex, schedule.stored, schedule.queue)
+                await asyncio.to_thread(self.add, job)
+            following = _next_time(schedule.cron, schedule.timezone, now)
+            await asyncio.to_thread(self.fired, schedule, following)
+
+    def schedule(self, name: str, cron: str, queue: str, stored: str, timezone: str | None) -> None:
+        """Put a run into a queue whenever a cron expression says so. Replaces a schedule of the same name."""
+        now, _ = self.due()
+        self.keep_schedule(Schedule(name, cron, timezone, queue, stored, _next_time(cron, timezone, now)))
+
+    def recover(self, executors: Sequence[str]) -> int:
+        """Give the runs of processes that have ended to others; return how many these are."""
+        count = self.give(executors, self._queue_of)
+        self._hand_over_soon()
+        return count
+
+    def _queue_of(self, stored: str) -> str:
+        # What cannot be read belongs to nobody: this process takes it, and sets it aside with the reason.
+        agent = agent_in(stored)
+        return resumed_queue(agent) if agent else self._own_queue
+
+    def recover_unmade(self) -> bool:
+        """Give the runs of this process to any process that it does not make; return whether to ask again."""
+        self.give([self.executor], self._queue_of, self._active)
+        self._hand_over_soon()
+        return False
+
+    def resume(self, run_id: str, queue: str | None) -> None:
+        """Queue a run again that was cancelled or parked."""
+        super().resume(run_id, queue)
+        self._hand_over_soon()
+
+
+async def _tried(act: Callable[[], Awaitable[None]]) -> None:
+    try:
+        await act()
+    except Exception as error:  # noqa: BLE001 - Temporal or the database may be away for a while
+        text = str(error).split("\n", 1)[0]
+        _log.warning("durable runs not handed over, trying again", error=text)
+
+
+def check_limits(queues: Mapping[str, Limits]) -> None:
+    """Check that Temporal can keep the limits of queues.
+
+    Raises:
+        InvalidOptionError: E75, it has no such limit.
+    """
+    for name, limits in queues.items():
+        if limits.total is not None or limits.by_tenant:
+            reason = (
+                f"gives the queue {name!r} a limit for all workers together or for each tenant, which "
+                "Temporal does not have. Use concurrency and rate, or the engine dbos"
+            )
+            raise InvalidOptionError(option="queues", reason=reason)
+
+
+def _next_time(cron: str, zone: str | None, after: float) -> float:
+    """Return the next time of a cron expression, in seconds since 1970.
+
+    Raises:
+        ValueError: The expression or the time zone is not valid.
+    """
+    from croniter import croniter as untyped
+
+    croniter: Any = untyped
+    if not croniter.is_valid(cron, second_at_beginning=True):
+        raise ValueError(f"Invalid cron schedule: '{cron}'")
+    try:
+        begin = datetime.fromtimestamp(after, timezone.utc if zone is None else ZoneInfo(zone))
+    except Exception as error:
+        raise ValueError(f"Invalid timezone: '{zone}'") from error
+    return float(croniter(cron, begin, second_at_beginning=True).get_next(datetime).timestamp())

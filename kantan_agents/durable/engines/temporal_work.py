@@ -1,0 +1,233 @@
+"""What Temporal sees: the workflow of a run that is handed over, its activity, and the workers of a process.
+
+The workflow has one activity, which makes the whole run. Its code must not change while workflows are open: a
+later version gets another name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import timedelta
+from functools import cache
+from typing import Any, Final
+
+from temporalio import activity, workflow
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
+from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.common import Priority, RetryPolicy, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from temporalio.envconfig import ClientConfigProfile
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory, WorkflowAlreadyStartedError
+from temporalio.runtime import Runtime, TelemetryConfig
+from temporalio.service import RPCError, RPCStatusCode
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
+
+from kantan_agents.durable.engines.engine import Limits
+from kantan_agents.durable.engines.jobs import Handing
+from kantan_agents.support.log import get_logger
+
+WORKFLOW: Final = "kantan_agents.durable_run"
+_ACTIVITY: Final = "kantan_agents.make"
+_LONGEST: Final = timedelta(days=3650)
+_SILENCE: Final = timedelta(seconds=10)
+_BEAT: Final = timedelta(seconds=3)
+_RPC: Final = timedelta(seconds=10)
+_AGAIN: Final = timedelta(seconds=2)
+_LOWEST: Final = 5
+_PAUSE_SECONDS: Final = 5.0
+
+_log = get_logger("kantan_agents.durable")
+
+Act = Callable[[str, int], Awaitable[str]]
+"""Makes the run of an id and the number of its handing, if it may, or cancels it; returns its status."""
+
+
+class CannotMakeNowError(Exception):
+    """Another process has to make the run, or this one later."""
+
+
+@workflow.defn(name=WORKFLOW)
+class RunWorkflow:
+    """A run: one activity in the queue of the run."""
+
+    @workflow.run
+    async def run(self, run_id: str, number: int, queue: str) -> str:
+        """Have it made; return its status."""
+        status: str = await workflow.execute_activity(
+            _ACTIVITY,
+            args=[run_id, number],
+            task_queue=queue,
+            result_type=str,
+            start_to_close_timeout=_LONGEST,
+            # Of a process that has ended before it took the run. After that, its lock counts.
+            heartbeat_timeout=_SILENCE,
+            cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+            retry_policy=RetryPolicy(initial_interval=timedelta(seconds=1), maximum_interval=_SILENCE),
+        )
+        return status
+
+
+class Connection:
+    """A connection to Temporal, on the running event loop.
+
+    Args:
+        client: The client of Temporal.
+        prefix: What the names of its queues begin with.
+    """
+
+    def __init__(self, client: Client, prefix: str) -> None:
+        self._client = client
+        self._prefix = prefix
+        self._workers: set[Worker] = set()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._takes = True
+
+    @classmethod
+    async def open(cls, address: str, namespace: str, prefix: str, identity: str) -> Connection:
+        """Connect, with the credentials that Temporal's own variables and configuration file name.
+
+        Args:
+            address: ``HOST:PORT``; empty means what these name.
+            namespace: The namespace; empty means what these name.
+            prefix: As for the class.
+            identity: What Temporal shows of this process.
+        """
+        config: dict[str, Any] = dict(ClientConfigProfile.load().to_client_connect_config())
+        config.update({"target_host": address} if address else {})
+        config.update({"namespace": namespace} if namespace else {})
+        config.setdefault("target_host", "localhost:7233")
+        client = await Client.connect(**config, identity=identity, runtime=_runtime())
+        await client.workflow_service.describe_namespace(
+            DescribeNamespaceRequest(namespace=client.namespace), timeout=_RPC
+        )
+        return cls(client, prefix)
+
+    def work(self, make: Act, cancel: Act, queues: Mapping[str, Limits]) -> None:
+        """Begin to make the runs of queues, and to go on with workflows."""
+
+        @activity.defn(name=_ACTIVITY)
+        async def made(run_id: str, number: int) -> str:
+            return await _made(make, cancel, run_id, number)
+
+        workflows: dict[str, Any] = {
+            "task_queue": self._prefix,
+            "workflows": [RunWorkflow],
+            "workflow_runner": UnsandboxedWorkflowRunner(),  # it has no code of users
+            # What one process would keep, the others would wait for after its end.
+            "max_cached_workflows": 0,
+        }
+        activities: list[dict[str, Any]] = [
+            {
+                "task_queue": self._named(queue),
+                "activities": [made],
+                "max_concurrent_activities": limits.concurrency,
+                "max_concurrent_activity_task_polls": 1,
+                "max_task_queue_activities_per_second": limits.rate and limits.rate / limits.period,
+                "max_heartbeat_throttle_interval": _BEAT,
+                "graceful_shutdown_timeout": _LONGEST,  # the engine ends them
+            }
+            for queue, limits in queues.items()
+        ]
+        self._tasks = [asyncio.create_task(self._keep_working(one)) for one in (workflows, *activities)]
+
+    async def _keep_working(self, options: dict[str, Any]) -> None:
+        while self._takes:
+            worker = Worker(self._client, **options)
+            self._workers.add(worker)
+            try:
+                await worker.run()
+            except Exception as error:  # noqa: BLE001 - Temporal may allow it again
+                _log.warning("worker of Temporal has ended, trying again", error=" ".join(str(error).split()))
+                await asyncio.sleep(_PAUSE_SECONDS)
+            finally:
+                self._workers.discard(worker)
+
+    def take_no_more(self) -> None:
+        """Take no more runs; those that are being made go on."""
+        if self._takes:
+            self._takes = False
+            self._tasks += [asyncio.create_task(worker.shutdown()) for worker in self._workers]
+
+    async def close(self, seconds: float) -> None:
+        """End the workers, and wait for so many seconds until their runs have ended."""
+        self.take_no_more()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=seconds)
+        # The interpreter may end next: Temporal's threads must not be in the middle of an answer.
+        await asyncio.sleep(0.05)
+
+    async def hand_over(self, job: Handing) -> None:
+        """Let Temporal give a job to a worker. A second time changes nothing."""
+        try:
+            await self._client.start_workflow(
+                WORKFLOW,
+                args=[job.run_id, job.number, self._named(job.queue)],
+                id=_id(job),
+                task_queue=self._prefix,
+                start_delay=timedelta(seconds=job.delay) if job.delay else None,
+                # Without one it is before all others; Temporal has five levels.
+                priority=Priority(priority_key=1 if job.priority is None else min(job.priority + 1, _LOWEST)),
+                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+                id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+                rpc_timeout=_RPC,
+            )
+        except WorkflowAlreadyStartedError:
+            return
+
+    async def is_handed(self, job: Handing) -> bool | None:
+        """Return whether a job waits at Temporal; False if it is unknown there, None if it has ended."""
+        try:
+            found = await self._client.get_workflow_handle(_id(job)).describe(rpc_timeout=_RPC)
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                return False
+            raise
+        return True if found.status is WorkflowExecutionStatus.RUNNING else None
+
+    def _named(self, queue: str) -> str:
+        return f"{self._prefix}/{queue}"
+
+
+@cache
+def _runtime() -> Runtime:
+    # Without the log that it writes to stderr by itself.
+    return Runtime(telemetry=TelemetryConfig(logging=None))
+
+
+def _id(job: Handing) -> str:
+    return job.run_id if job.number == 1 else f"{job.run_id}/{job.number}"
+
+
+async def _made(make: Act, cancel: Act, run_id: str, number: int) -> str:
+    # In a task of its own: this library cancels it too, of which Temporal must not learn.
+    task = asyncio.ensure_future(make(run_id, number))
+    while not task.done():
+        activity.heartbeat()
+        try:
+            await asyncio.wait({task}, timeout=_BEAT.total_seconds())
+        except asyncio.CancelledError:
+            # Not if Temporal has given it up: the lock of this process says whose it is.
+            if _is_cancelled():
+                task.cancel()
+    try:
+        return task.result()
+    except asyncio.CancelledError:
+        if _is_cancelled():
+            await cancel(run_id, number)
+            raise
+        raise _unlogged("the process that made it has been stopped") from None
+    except CannotMakeNowError as error:
+        raise _unlogged(str(error), next_retry_delay=_AGAIN) from None
+    except Exception:  # noqa: BLE001 - its text stays in the database
+        raise _unlogged(f"`kantan-agents runs show {run_id}` says why", non_retryable=True) from None
+
+
+def _is_cancelled() -> bool:
+    """Return whether somebody has cancelled the workflow."""
+    details = activity.cancellation_details()
+    return details is not None and details.cancel_requested
+
+
+def _unlogged(message: str, **options: Any) -> ApplicationError:
+    """Return an error that Temporal's library does not log: this library has logged it already."""
+    return ApplicationError(message, type="DurableRun", category=ApplicationErrorCategory.BENIGN, **options)

@@ -1,0 +1,58 @@
+"""Which engine a database of durable runs belongs to, and the tables of one that has none itself."""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+_TABLES: Final = (
+    """CREATE TABLE IF NOT EXISTS kantan_agents_durable_jobs (
+        run_id TEXT PRIMARY KEY, application TEXT NOT NULL, queue TEXT, status TEXT NOT NULL,
+        handing INTEGER NOT NULL, is_handed INTEGER NOT NULL, attempts INTEGER NOT NULL,
+        executor TEXT, claim TEXT, priority INTEGER, dedup_key TEXT, start_at DOUBLE PRECISION,
+        created_at DOUBLE PRECISION NOT NULL, updated_at DOUBLE PRECISION NOT NULL,
+        checked_at DOUBLE PRECISION NOT NULL, stored TEXT NOT NULL, outcome TEXT, error TEXT)""",
+    """CREATE INDEX IF NOT EXISTS kantan_agents_durable_jobs_by_status
+        ON kantan_agents_durable_jobs (application, status, created_at)""",
+    """CREATE UNIQUE INDEX IF NOT EXISTS kantan_agents_durable_jobs_by_key
+        ON kantan_agents_durable_jobs (application, dedup_key)
+        WHERE dedup_key IS NOT NULL AND status IN ('queued', 'running')""",
+    """CREATE TABLE IF NOT EXISTS kantan_agents_durable_schedules (
+        application TEXT NOT NULL, name TEXT NOT NULL, cron TEXT NOT NULL, timezone TEXT,
+        queue TEXT NOT NULL, stored TEXT NOT NULL, next_at DOUBLE PRECISION NOT NULL,
+        PRIMARY KEY (application, name))""",
+)
+
+_FOUND: Final = "SELECT value FROM kantan_agents_durable_secrets WHERE name = 'engine'"
+
+
+def belongs_to(connection: Connection, engine: str) -> str:
+    """Return the engine that has the runs of a database; a database without runs belongs to the one given.
+
+    For DBOS nothing is stored, as in earlier versions.
+    """
+    from sqlalchemy import text
+
+    found = connection.exec_driver_sql(_FOUND).scalar()
+    if found is None and engine != "dbos":
+        used = "SELECT EXISTS (SELECT 1 FROM kantan_agents_durable_runs)"
+        if not connection.exec_driver_sql(used).scalar():
+            # With a number: one server may have the runs of many databases.
+            found = f"{engine}/{secrets.token_hex(4)}"
+            insert = "INSERT INTO kantan_agents_durable_secrets (name, value) VALUES ('engine', :value)"
+            connection.execute(text(insert), {"value": found})
+            for table in _TABLES:
+                connection.exec_driver_sql(table)
+    return "dbos" if found is None else str(found).partition("/")[0]
+
+
+def identity_of(connection: Connection) -> str:
+    """Return that engine with the number of the database, if it has one; nothing is changed."""
+    from sqlalchemy import inspect
+
+    has_table = inspect(connection).has_table("kantan_agents_durable_secrets")
+    found = connection.exec_driver_sql(_FOUND).scalar() if has_table else None
+    return "dbos" if found is None else str(found)

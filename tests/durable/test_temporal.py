@@ -1,0 +1,248 @@
+"""What is particular to Temporal: what it learns, what it orders, what is ended or forgotten there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureError
+from temporalio.service import RPCError
+
+from kantan_agents import Agent, Durable, DurableRuns
+from kantan_agents.durable import Limits
+from kantan_agents.durable.engines import temporal_engine
+from kantan_agents.errors import DurableDatabaseError, DurableRunFailedError, InvalidOptionError
+from kantan_agents.testing import OfflineServer, ScriptedModel, function_call
+from tests.durable.conftest import Scene, use_engine
+from tests.temporal_server import OwnTemporal
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> str:
+    """A file."""
+    return f"sqlite:///{tmp_path / 'runs.sqlite3'}"
+
+
+def _agent(model: Any = None, *tools: Any) -> Agent[Any]:
+    return Agent(
+        "a",
+        "Help.",
+        model=model or ScriptedModel([]),
+        middleware=[Durable()],
+        tool_providers=None,
+        tools=tools,
+    )
+
+
+async def _client(url: str) -> Client:
+    return await Client.connect(url.split("/")[2])
+
+
+async def _until(holds: Callable[[], Awaitable[Any]]) -> None:
+    with anyio.fail_after(60):
+        while not await holds():  # noqa: ASYNC110 - it happens in other threads and on a server
+            await anyio.sleep(0.02)
+
+
+async def test_it_learns_ids_and_names_but_no_contents(database: str, temporal: str) -> None:
+    client = await _client(temporal)
+    with OfflineServer(lambda request: "A secret answer.") as server:
+        agent = _agent(server.bundle())
+        async with DurableRuns(database, agents=[agent], queues=["q"], engine=temporal) as runs:
+            run_id = await agent.enqueue("A secret question.", {"key": "secret"}, queue="q", priority=2)
+            failing = await agent.enqueue("A secret question.", queue="q", max_turns=0)
+            assert (await runs.result(run_id, timeout=20)).output == "A secret answer."
+            assert await client.get_workflow_handle(run_id).result() == "finished"
+            with pytest.raises(WorkflowFailureError) as raised:
+                await client.get_workflow_handle(failing).result()
+    failure: Any = raised.value.cause
+    assert f"`kantan-agents runs show {failing}` says why" in str(failure.cause)
+    for one in (run_id, failing):
+        history = await client.get_workflow_handle(one).fetch_history()
+        stored = b"".join(event.SerializeToString() for event in history.events)
+        assert one.encode() in stored
+        assert b"secret" not in stored
+
+
+async def test_a_run_that_is_cancelled_there_is_cancelled(database: str, temporal: str) -> None:
+    begun = asyncio.Event()
+
+    async def wait() -> str:
+        """Wait."""
+        begun.set()
+        await asyncio.sleep(60)
+        return ""
+
+    client = await _client(temporal)
+    with OfflineServer([[function_call("wait", {}, call_id="c1")], "Done."]) as server:
+        agent = _agent(server.bundle(), wait)
+        async with DurableRuns(database, agents=[agent], queues=["q"], engine=temporal) as runs:
+            run_id = await agent.enqueue("Go.", queue="q")
+            while not begun.is_set():  # noqa: ASYNC110 - it is set on another loop
+                await asyncio.sleep(0.02)
+            await client.get_workflow_handle(run_id).cancel()
+            with pytest.raises(DurableRunFailedError, match="been cancelled"):
+                await runs.result(run_id, timeout=30)
+            handle = client.get_workflow_handle(run_id)
+
+            async def is_cancelled() -> bool:
+                return (await handle.describe()).status == WorkflowExecutionStatus.CANCELED
+
+            await _until(is_cancelled)
+            await runs.resume(run_id)
+            assert (await runs.get(run_id)).status in ("queued", "running")
+
+
+async def test_a_run_that_is_ended_there_while_it_is_made_goes_on(database: str, temporal: str) -> None:
+    begun, may_end = asyncio.Event(), asyncio.Event()
+
+    async def wait() -> str:
+        """Wait."""
+        begun.set()
+        while not may_end.is_set():  # noqa: ASYNC110 - it is set on another loop
+            await asyncio.sleep(0.02)
+        return ""
+
+    client = await _client(temporal)
+    with OfflineServer([[function_call("wait", {}, call_id="c1")], "Done."]) as server:
+        agent = _agent(server.bundle(), wait)
+        async with DurableRuns(database, agents=[agent], queues=["q"], engine=temporal) as runs:
+            run_id = await agent.enqueue("Go.", queue="q")
+            while not begun.is_set():  # noqa: ASYNC110 - as above
+                await asyncio.sleep(0.02)
+            await client.get_workflow_handle(run_id).terminate()
+            await asyncio.sleep(4)  # until the worker knows it
+            may_end.set()
+            assert (await runs.result(run_id, timeout=30)).output == "Done."
+    assert len(server.requests) == 2
+
+
+def test_a_run_that_a_killed_process_was_given_is_given_to_another_one(
+    scene: Scene, temporal: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_engine(monkeypatch, temporal)
+    code = """
+    from kantan_agents.durable.engines.temporal_engine import TemporalEngine
+
+    agent = Agent("a", "Help.", model="gpt-6.1-terra", middleware=[Durable()], tool_providers=None)
+    OPTIONS = {"queues": ["q"]}
+
+    async def taken(*_):
+        die()
+
+    if FIRST:
+        TemporalEngine._make = taken
+
+    async def first(runs):
+        await agent.enqueue("Go.", queue="q")
+        await asyncio.sleep(60)
+    """
+    with OfflineServer(["Done."]) as server:
+        assert scene.killed(code, server)["output"] == "Done."
+
+
+async def test_what_is_ended_there_before_it_is_made_is_cancelled_and_what_it_forgets_is_made(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(temporal_engine, "_CHECK_SECONDS", 0.1)
+    server = OwnTemporal()
+    try:
+        with OfflineServer(["Done."]) as model:
+            agent = _agent(model.bundle())
+            async with DurableRuns(database, agents=[agent], engine=server.url, look_interval=0.05) as runs:
+                ended, forgotten = [await agent.enqueue("Go.", queue="q") for _ in range(2)]
+                client = await _client(server.url)
+
+                async def is_ended() -> bool:
+                    try:
+                        await client.get_workflow_handle(ended).terminate()
+                    except RPCError:  # as above
+                        return False
+                    return True
+
+                async def is_cancelled() -> bool:
+                    return (await runs.get(ended)).status == "cancelled"
+
+                await _until(is_ended)
+                await _until(is_cancelled)
+                assert (await runs.get(forgotten)).status == "queued"
+            server.stop()
+            server.start()
+            given: dict[str, Any] = {"engine": server.url, "look_interval": 0.05}
+            async with DurableRuns(database, agents=[agent], queues=["q"], **given) as runs:
+                assert (await runs.result(forgotten, timeout=60)).output == "Done."
+    finally:
+        server.stop()
+
+
+async def test_runs_are_queued_and_begun_while_it_is_away(
+    database: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = OwnTemporal()
+    try:
+        with OfflineServer(lambda request: "Done.") as model:
+            agent = _agent(model.bundle())
+            given: dict[str, Any] = {"engine": server.url, "queues": ["q"], "look_interval": 0.05}
+            async with DurableRuns(database, agents=[agent], **given) as runs:
+                server.stop()
+                assert (await agent.run_async("Go."))["result"].final_output == "Done."
+                run_id = await agent.enqueue("Go.", queue="q")
+                assert (await runs.get(run_id)).status == "queued"
+
+                async def is_logged() -> bool:
+                    return "not handed over, trying again" in caplog.text
+
+                with caplog.at_level("WARNING", logger="kantan_agents"):
+                    await _until(is_logged)
+                server.start()
+                assert (await runs.result(run_id, timeout=60)).output == "Done."
+    finally:
+        server.stop()
+
+
+@pytest.mark.parametrize(
+    ("engine", "reason"),
+    [
+        ("restate", "must be 'dbos' or temporal://HOST:PORT/NAMESPACE"),
+        (None, "must be 'dbos' or"),
+        ("temporal://user:key@host:7233", "TEMPORAL_API_KEY"),
+        ("temporal://host:7233/a/b", "must be temporal://HOST:PORT/NAMESPACE;"),
+        ("temporal://host?api_key=key", "must be temporal://HOST:PORT/NAMESPACE;"),
+    ],
+)
+def test_engines_are_checked(database: str, engine: Any, reason: str) -> None:
+    with pytest.raises(InvalidOptionError, match="Invalid option engine") as raised:
+        DurableRuns(database, engine=engine)
+    assert reason in str(raised.value)
+    assert "key@" not in str(raised.value)
+
+
+@pytest.mark.parametrize("limits", [Limits(total=3), Limits(per_tenant=1), Limits(tenant_rate=1)])
+def test_limits_that_it_does_not_have_are_refused(database: str, limits: Limits) -> None:
+    with pytest.raises(InvalidOptionError, match="which Temporal does not have"):
+        DurableRuns(database, queues={"q": limits}, engine="temporal://")
+
+
+async def test_a_server_that_is_not_there_is_a_clear_error(database: str) -> None:
+    runs = DurableRuns(database, agents=[_agent()], engine="temporal://127.0.0.1:1/default")
+    with pytest.raises(DurableDatabaseError, match=r"\[E156\] Cannot use temporal://127.0.0.1:1/default"):
+        await runs.start()
+    assert "not started" in repr(runs)
+
+
+async def test_a_database_has_one_engine(tmp_path: Path, temporal: str) -> None:
+    agent = _agent(ScriptedModel(["Done."]))
+    of_dbos, of_temporal = (f"sqlite:///{tmp_path / name}.sqlite3" for name in ("dbos", "temporal"))
+    async with DurableRuns(of_dbos, agents=[agent]):
+        await agent.run_async("Go.")
+    assert await DurableRuns(of_temporal, engine="temporal://").list_runs() == []
+    for database, engine, other in ((of_dbos, temporal, "'dbos'"), (of_temporal, "dbos", "'temporal'")):
+        runs = DurableRuns(database, agents=[agent], engine=engine)
+        for act in (runs.start, runs.list_runs):
+            with pytest.raises(DurableDatabaseError, match=f"another engine: give engine={other}"):
+                await act()
+        await runs.stop()
