@@ -178,7 +178,7 @@ class CountingProcessor(BatchSpanProcessor):
     def shutdown(self) -> None:
         """Send what waits; a collector that is away is tried once more."""
         self._counting.end()
-        super().shutdown()
+        super().shutdown()  # type: ignore[no-untyped-call]
 
     def stats(self) -> OtelStats:
         """Return the numbers of spans."""
