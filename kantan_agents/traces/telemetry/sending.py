@@ -175,6 +175,11 @@ class CountingProcessor(BatchSpanProcessor):
             reason = f"more than {self._max_queue} wait (OTEL_BSP_MAX_QUEUE_SIZE)"
             log_lost(counted.failed + counted.dropped, reason)
 
+    def shutdown(self) -> None:
+        """Send what waits; a collector that is away is tried once more."""
+        self._counting.end()
+        super().shutdown()  # type: ignore[no-untyped-call]
+
     def stats(self) -> OtelStats:
         """Return the numbers of spans."""
         counted = self._counting
