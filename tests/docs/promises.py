@@ -589,6 +589,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
         "an answer of Postgres, for 30 seconds: a cut cable, a proxy that stalls": (
             "durable/test_stalled.py::test_a_caller_gets_an_error_and_the_run_goes_on_when_the_database_answers",
+            "durable/test_stalled.py::test_a_start_that_stalls_ends",
         ),
         "a worker, silent for 30 seconds": (
             "durable/test_stalled.py::test_a_stalled_process_stops_and_another_one_goes_on_with_its_run",
