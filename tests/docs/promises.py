@@ -41,6 +41,9 @@ _DEPLOYED = {
     "`once`": (
         "test_deployed_changes.py::test_a_call_in_flight_of_a_tool_that_is_once_now_is_not_made_again"
     ),
+    "the tool of a slash command is removed, or takes other arguments": (
+        "test_deployed_changes.py::test_a_call_of_a_slash_command_is_made_once_or_as_often_as_said"
+    ),
     "a hand-off is removed, or its target is renamed": _PARKED,
     "a subagent or an agent as a tool is renamed": _PARKED,
     "the agent's name": "test_listing.py::test_runs_of_an_agent_that_no_process_has_are_named",
@@ -582,6 +585,8 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
         "a process is forked": (
             "durable/test_deploys.py::test_a_forked_child_does_not_keep_its_parent_alive",
+            "durable/test_deploys.py::test_a_child_of_a_started_one_can_start_its_own",
+            "durable/test_deploys.py::test_children_of_one_process_are_processes_of_their_own",
         ),
         "a run is cancelled": (
             "durable/test_ends.py::test_a_run_whose_caller_cancels_it_is_not_taken_up_again",
@@ -630,6 +635,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
         "an answer of Postgres, for 30 seconds: a cut cable, a proxy that stalls": (
             "durable/test_stalled.py::test_a_caller_gets_an_error_and_the_run_goes_on_when_the_database_answers",
+            "durable/test_stalled.py::test_a_start_that_stalls_ends",
         ),
         "a worker, silent for 30 seconds": (
             "durable/test_stalled.py::test_a_stalled_process_stops_and_another_one_goes_on_with_its_run",
@@ -671,6 +677,9 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
         "it is away for longer": (
             "traces/postgres/test_faults.py::test_beyond_the_queue_the_oldest_are_dropped_counted_and_logged",
+        ),
+        "it is silent for 30 seconds in the middle of a statement": (
+            "traces/postgres/test_faults.py::test_nothing_is_lost_when_a_connection_stalls_in_the_middle_of_a_statement",
         ),
         "another server takes over that lacks the last transactions": (
             "traces/postgres/test_faults.py::test_an_empty_replica_gets_the_tables_and_all_later_traces",
