@@ -106,8 +106,7 @@ def test_a_query_that_goes_on_does_not_keep_it_running(
         database.run("hello")
     with closing(sqlite3.connect(database.path, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode = DELETE")
-        command: list[str | Path] = ["-c", waits, "traces", "open", "--no-browser", "--db", database.path]
-        process = preloaded.popen(command)
+        process = preloaded.popen(["-c", waits, "traces", "open", "--no-browser", "--db", str(database.path)])
         assert process.stdout is not None
         address = process.stdout.readline().decode().strip()
         with visitor(address) as client:

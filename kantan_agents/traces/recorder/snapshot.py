@@ -231,24 +231,19 @@ def _has_only_texts(exported: dict[str, Any], data: dict[str, Any]) -> bool:
     get = data.get
     kind = get("type")
     if kind == "custom":
-        return _is_turn(get("data"))
+        inner = get("data")  # of a turn or task
+        return (
+            isinstance(inner, dict)
+            and "sdk_span_type" in inner
+            and _TEXT_ONLY_CUSTOM_KEYS.issuperset(inner)
+            and isinstance(usage := inner.get("usage") or {}, dict)
+            and _TEXTS.issuperset(map(type, {**usage, **inner, "usage": 0}.values()))
+        )
     if kind == "function":
         return get("mcp_data") is None and _TEXTS.issuperset((type(get("input")), type(get("output"))))
     if kind == "generation":  # the final span of a run, with its input and answer
         return type(get("input")) is str and type(get("output")) is str and _has_no_model(data)
     return kind in _TEXT_ONLY_TYPES
-
-
-def _is_turn(data: Any) -> bool:
-    """Return whether the data is that of a turn or task, with integers only in its usage."""
-    if (
-        not isinstance(data, dict)
-        or "sdk_span_type" not in data
-        or not _TEXT_ONLY_CUSTOM_KEYS.issuperset(data)
-    ):
-        return False
-    usage = data.get("usage") or {}
-    return isinstance(usage, dict) and _TEXTS.issuperset(map(type, {**usage, **data, "usage": 0}.values()))
 
 
 def _has_no_model(data: dict[str, Any]) -> bool:
