@@ -414,6 +414,8 @@ def test_a_call_of_a_slash_command_is_made_once_or_as_often_as_said(name: str) -
     assert (case.status, case.effects) == (status, effects), case.error
     assert len({*case.keys}) == 1
     assert ("[E153]" in (case.error or "")) == (status == "failed")
+
+
 def test_all_of_this_holds_with_temporal(temporal: str, tmp_path: Path) -> None:
     revive(tmp_path, CASES, engine=temporal)
     for name in FINISHED:

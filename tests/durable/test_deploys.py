@@ -14,7 +14,7 @@ import pytest
 
 from kantan_agents import Agent, Durable, DurableRuns
 from kantan_agents.testing import OfflineServer, RecordedRequest, function_call
-from tests.durable.conftest import Scene
+from tests.durable.conftest import Scene, use_engine
 
 _REPLIES = [[function_call("wait", {}, call_id="c1")], "Done."]
 
@@ -102,6 +102,7 @@ agent = Agent("a", "Help.", model="gpt-6.1-terra", tools=[wait], middleware=[Dur
 """
 
 
+@pytest.mark.usefixtures("each_engine")
 def test_a_forked_child_does_not_keep_its_parent_alive(scene: Scene) -> None:
     with OfflineServer(_REPLIES) as server:
         ended = scene.killed(_FORKED, server)
@@ -178,3 +179,20 @@ agent = Agent("a", "Help.", model="gpt-6.1-terra", middleware=[Durable()])
 def test_a_child_of_a_started_one_can_start_its_own(scene: Scene) -> None:
     with OfflineServer(["Fine."] * 3) as server:
         assert scene.run(_OF_A_STARTED_ONE, server, first=True, dies=False) == [{"child": 0, "runs": 3}]
+
+
+_WITH_TEMPORAL = _OF_A_STARTED_ONE.replace(
+    "    return asyncio.run(work())",
+    """    try:
+        asyncio.run(work())
+    except Exception as error:
+        return "[E156]" in str(error) and "Start DurableRuns in the children only" in str(error)""",
+)
+
+
+def test_a_child_of_one_that_has_started_temporal_is_told_to_start_before(
+    scene: Scene, temporal: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_engine(monkeypatch, temporal)
+    with OfflineServer(["Fine."] * 2) as server:
+        assert scene.run(_WITH_TEMPORAL, server, first=True, dies=False) == [{"child": 0, "runs": 2}]

@@ -31,7 +31,6 @@ from kantan_agents.durable.engines.dbos_runs import (
 from kantan_agents.durable.engines.engine import RESUMED, Body, Job, Limits, note_failure
 from kantan_agents.durable.engines.no_pickles import refuse_pickles
 from kantan_agents.durable.engines.old_sqlite import give_clock
-from kantan_agents.durable.step_bodies import message_of
 from kantan_agents.durable.storage.database import RunDatabase, close_engine, failures, leave_to_parent
 from kantan_agents.errors import DurableDatabaseError, DurableNotStartedError, DurableRunNotFoundError
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import uuid
 import weakref
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,7 +11,15 @@ from datetime import datetime, timezone
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from kantan_agents.durable.engines.engine import RESUMED, EngineRun, Job, agent_in, plain, resumed_queue
+from kantan_agents.durable.engines.engine import (
+    RESUMED,
+    EngineRun,
+    Job,
+    agent_in,
+    new_executor,
+    plain,
+    resumed_queue,
+)
 from kantan_agents.durable.engines.no_pickles import refuse_pickles
 from kantan_agents.durable.engines.old_sqlite import give_clock
 from kantan_agents.durable.storage.database import RunDatabase, close_engine, close_with, leave_to_parent
@@ -279,11 +286,6 @@ class DBOSRuns:
                 system.run_migrations()
         finally:
             system.destroy()
-
-
-def new_executor(application: str) -> str:
-    """Return an id for a process."""
-    return f"{application}-{uuid.uuid4().hex}"
 
 
 def _close(client: DBOSClient, pool: Engine | None) -> None:

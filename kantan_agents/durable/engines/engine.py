@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, Protocol
@@ -206,6 +207,11 @@ class Engine(Protocol):
 
 
 RESUMED: Final = "kantan_agents_resumed"
+
+
+def new_executor(application: str) -> str:
+    """Return an id for a process."""
+    return f"{application}-{uuid.uuid4().hex}"
 
 
 def resumed_queue(agent: str) -> str:

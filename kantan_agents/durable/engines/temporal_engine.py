@@ -26,12 +26,13 @@ from kantan_agents.durable.engines.engine import (
     Job,
     Limits,
     agent_in,
+    new_executor,
     note_failure,
     resumed_queue,
 )
 from kantan_agents.durable.engines.job_runs import JobRuns
 from kantan_agents.durable.engines.jobs import Schedule
-from kantan_agents.durable.storage.database import RunDatabase
+from kantan_agents.durable.storage.database import RunDatabase, leave_to_parent
 from kantan_agents.errors import DurableDatabaseError, InvalidOptionError
 from kantan_agents.support.log import get_logger
 
@@ -64,7 +65,7 @@ class TemporalEngine(JobRuns):
         self, database: RunDatabase, application: str, max_recoveries: int, interval: float, url: str
     ) -> None:
         super().__init__(database, application)
-        self.executor = f"{application}-{uuid.uuid4().hex}"
+        self.executor = new_executor(application)
         self._max_recoveries = max_recoveries
         self._interval = interval
         self._url = url
@@ -77,6 +78,12 @@ class TemporalEngine(JobRuns):
         self._fresh: Any = None
         self._ends: Any = None
         self._connection: Connection | None = None
+
+    def after_fork(self) -> None:
+        """In a forked child: be another process, without the thread and the connection of the parent."""
+        self.executor, self._active, self._takes = new_executor(self._application), set(), False
+        leave_to_parent((self._connection, self._loop, self._fresh, self._ends), None)
+        self._thread = self._connection = self._loop = self._fresh = self._ends = None
 
     def start(self, body: Body, queues: Mapping[str, Limits]) -> None:
         """Begin to make runs of these queues, and those that are recovered."""

@@ -7,6 +7,7 @@ later version gets another name.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 from functools import cache
@@ -24,6 +25,7 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from kantan_agents.durable.engines.engine import Limits
 from kantan_agents.durable.engines.jobs import Handing
+from kantan_agents.errors import DurableDatabaseError
 from kantan_agents.support.log import get_logger
 
 WORKFLOW: Final = "kantan_agents.durable_run"
@@ -91,12 +93,23 @@ class Connection:
             namespace: The namespace; empty means what these name.
             prefix: As for the class.
             identity: What Temporal shows of this process.
+
+        Raises:
+            DurableDatabaseError: E156, the process that this one was forked from has done so.
         """
+        runtime, process = _runtime()
+        if process != os.getpid():
+            # In a forked child, it ends the process by a signal now and then.
+            reason = (
+                "the process that this one was forked from has used the library of Temporal, which "
+                "does not work in a child then. Start DurableRuns in the children only, or start them by spawning"
+            )
+            raise DurableDatabaseError(database=f"temporal://{address}", reason=reason)
         config: dict[str, Any] = dict(ClientConfigProfile.load().to_client_connect_config())
         config.update({"target_host": address} if address else {})
         config.update({"namespace": namespace} if namespace else {})
         config.setdefault("target_host", "localhost:7233")
-        client = await Client.connect(**config, identity=identity, runtime=_runtime())
+        client = await Client.connect(**config, identity=identity, runtime=runtime)
         await client.workflow_service.describe_namespace(
             DescribeNamespaceRequest(namespace=client.namespace), timeout=_RPC
         )
@@ -189,9 +202,9 @@ class Connection:
 
 
 @cache
-def _runtime() -> Runtime:
+def _runtime() -> tuple[Runtime, int]:
     # Without the log that it writes to stderr by itself.
-    return Runtime(telemetry=TelemetryConfig(logging=None))
+    return Runtime(telemetry=TelemetryConfig(logging=None)), os.getpid()
 
 
 def _id(job: Handing) -> str:
