@@ -190,7 +190,7 @@ _WITH_TEMPORAL = _OF_A_STARTED_ONE.replace(
 )
 
 
-def test_a_child_of_one_that_has_started_temporal_is_told_to_start_before(
+def test_a_child_of_one_that_has_started_temporal_gets_an_error(
     scene: Scene, temporal: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use_engine(monkeypatch, temporal)

@@ -102,7 +102,7 @@ class Connection:
             # In a forked child, it ends the process by a signal now and then.
             reason = (
                 "the process that this one was forked from has used the library of Temporal, which "
-                "does not work in a child then. Start DurableRuns in the children only, or start them by spawning"
+                "does not work in a child then. Start DurableRuns in the children only, or spawn them"
             )
             raise DurableDatabaseError(database=f"temporal://{address}", reason=reason)
         config: dict[str, Any] = dict(ClientConfigProfile.load().to_client_connect_config())
