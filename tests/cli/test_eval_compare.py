@@ -38,7 +38,7 @@ def test_the_table_the_verdicts_and_the_flipped_cases_are_shown(
     assert "a v1 (orders) b v2 (orders) cases 12" in shown
     assert "kind 0.333 1 +0.67 +0.21 to +0.94" in shown
     assert "8/4/0 better" in shown
-    assert "Verdict v2 better on kind by 0.67 (0.21 to 0.94, p 0.0" in shown
+    assert "better on kind by 0.67 (0.21 to 0.94, p 0.0" in shown
     assert "Cases that flipped: kind better: o1, 0 (" in shown
     assert "and 3 more, see `eval report`" in shown
 

@@ -21,7 +21,7 @@ def test_the_page_has_the_verdicts_and_the_cases_with_their_inputs(
     assert (outcome.code, outcome.stdout) == (0, "")
     assert outcome.stderr == "12 cases written to report.html\n"
     page = Path("report.html").read_text(encoding="utf-8")
-    assert "v2 better on kind by 0.67" in page
+    assert "better on kind by 0.67" in page
     assert "order 1: please wait" in page
     assert page.count("<dt>input</dt>") == 8
     assert page.count("kantan-agents traces show trace_") == 16

@@ -40,7 +40,7 @@ def test_both_prompts_are_run_scored_and_compared(kantan_agents: Invoke, evaluat
     assert "evaluation first dataset orders runs 24 of 24" in shown
     assert "v1 0.333 (12) 0 180" in shown
     assert "v2 1 (12) 0 180" in shown
-    assert "Verdict v2 better on kind by 0.67" in shown
+    assert "better on kind by 0.67" in shown
     assert len(evaluated_shop.server.requests) == 24
 
 

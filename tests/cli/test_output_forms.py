@@ -45,7 +45,7 @@ def test_an_evaluation_is_written_for_continuous_integration(
 ) -> None:
     outcome = kantan_agents(*evaluated_shop.run("--markdown", "--junit", "junit.xml"))
     assert outcome.code == 0, outcome.stderr
-    assert outcome.stdout.startswith("**v2 against v1: better on kind")
+    assert "better on kind" in outcome.stdout.partition("\n")[0]  # and worse on latency, on a busy machine
     assert "**orders: v1, v2: 24 of 24 runs made, 0 failed**" in outcome.stdout
     suites = {one.get("name"): one for one in ET.parse("junit.xml").getroot()}
     assert [(name, one.get("tests"), one.get("failures")) for name, one in suites.items()] == [

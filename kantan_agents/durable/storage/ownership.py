@@ -28,6 +28,11 @@ _TABLES: Final = (
 
 _FOUND: Final = "SELECT value FROM kantan_agents_durable_secrets WHERE name = 'engine'"
 
+_TAKE: Final = (
+    "INSERT INTO kantan_agents_durable_secrets (name, value) SELECT 'engine', CAST(:value AS TEXT) "
+    "WHERE NOT EXISTS (SELECT 1 FROM kantan_agents_durable_runs) ON CONFLICT (name) DO NOTHING"
+)
+
 
 def belongs_to(connection: Connection, engine: str) -> str:
     """Return the engine that has the runs of a database; a database without runs belongs to the one given.
@@ -38,12 +43,10 @@ def belongs_to(connection: Connection, engine: str) -> str:
 
     found = connection.exec_driver_sql(_FOUND).scalar()
     if found is None and engine != "dbos":
-        used = "SELECT EXISTS (SELECT 1 FROM kantan_agents_durable_runs)"
-        if not connection.exec_driver_sql(used).scalar():
-            # With a number: one server may have the runs of many databases.
-            found = f"{engine}/{secrets.token_hex(4)}"
-            insert = "INSERT INTO kantan_agents_durable_secrets (name, value) VALUES ('engine', :value)"
-            connection.execute(text(insert), {"value": found})
+        # With a number: one server may have the runs of many databases. Others may do so at the same time.
+        connection.execute(text(_TAKE), {"value": f"{engine}/{secrets.token_hex(4)}"})
+        found = connection.exec_driver_sql(_FOUND).scalar()
+        if found is not None:
             for table in _TABLES:
                 connection.exec_driver_sql(table)
     return "dbos" if found is None else str(found).partition("/")[0]

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from agents import ModelResponse
+from agents import ModelBehaviorError, ModelResponse
 
 from kantan_agents.agent import Agent
 from kantan_agents.agent.bridge.model_answers import is_cut_off
@@ -53,18 +53,17 @@ class AnswerLimit(Middleware):
         """
         given = call.settings
         if self._is_refused or _has_limit(given):
-            return _complete(call, await call_next(call))
+            return await _complete(call, call_next)
         call.settings = dataclasses.replace(given, max_tokens=self._most)
         try:
-            answer = await call_next(call)
+            return await _complete(call, call_next)
         except REFUSALS as error:
             if not _ABOUT_LIMIT.search(described(error)):
                 raise
             self._is_refused = True
             _log.warning("answer_limit_refused", agent=call.agent, reason=described(error))
             call.settings = given
-            answer = await call_next(call)
-        return _complete(call, answer)
+            return await _complete(call, call_next)
 
 
 def limited(agent: Agent[Any]) -> Agent[Any]:
@@ -81,9 +80,17 @@ def _has_limit(settings: Any) -> bool:
     )
 
 
-def _complete(call: ModelCall, answer: ModelResponse) -> ModelResponse:
+async def _complete(call: ModelCall, call_next: ModelNext) -> ModelResponse:
     most = call.settings.max_tokens
-    if not is_cut_off(answer, most):
-        return answer
+    try:
+        answer = await call_next(call)
+    except ModelBehaviorError as error:  # the SDK 0.21 and newer raises it for answers of the Responses API
+        if "reason='max_output_tokens'" not in str(error):
+            raise
+        cause: Exception | None = error
+    else:
+        if not is_cut_off(answer, most):
+            return answer
+        cause = None
     limit = "the limit of its provider" if most is None else f"{most:,} tokens"
-    raise AnswerCutOffError(agent=call.agent, limit=limit)
+    raise AnswerCutOffError(agent=call.agent, limit=limit) from cause

@@ -84,14 +84,16 @@ async def test_parts_that_are_cut_off_are_no_share(api: Any) -> None:
         assert "[E206]" in await error_of(judge)
 
 
-async def test_a_tag_in_a_reply_that_is_cut_off_decides_nothing() -> None:
+@BOTH_APIS
+async def test_a_tag_in_a_reply_that_is_cut_off_decides_nothing(api: Any) -> None:
     replies = [Reply("Is it [MOVEMENT:1]", is_cut=True)] * 2 + [{"matched_index": 2, "reason": "r"}]
     with OfflineServer([*replies, *replies[:2], Reply("{", is_cut=True)]) as server:
-        judge = StatusJudge(["It is done.", "It is not."], model=server.bundle())
+        judge = StatusJudge(["It is done.", "It is not."], model=server.bundle(api=api))
         verdict = await judge.judge("x")
         assert (verdict.step, verdict.method) == (2, "ai_judge")
         assert [one.problem for one in verdict.attempts[:2]] == ["the reply was cut off at 8,192 tokens"] * 2
-        assert verdict.attempts[0].reply == "Is it [MOVEMENT:1]" and verdict.attempts[0].usage is not None
+        if api == "chat":  # the newest SDK raises an error for an answer of the Responses API
+            assert verdict.attempts[0].reply == "Is it [MOVEMENT:1]" and verdict.attempts[0].usage is not None
         with pytest.raises(JudgementError, match="cut off at 8,192 tokens"):
             await judge.judge("x")
 

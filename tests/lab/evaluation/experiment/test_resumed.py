@@ -28,7 +28,7 @@ CASES = tuple(map(str, range(4)))
 
 def comparable(result: CaseResult) -> CaseResult:
     """Return a result without what differs from run to run."""
-    return attrs.evolve(result, seconds=0.0, trace_id=None)
+    return attrs.evolve(result, seconds=0.0, trace_id=None, first_trace_id=None)
 
 
 def uninterrupted() -> list[CaseResult]:
