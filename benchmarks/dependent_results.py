@@ -179,7 +179,8 @@ def talks_difference_coverage(sizes: str, repeats: int, count: int) -> float:
 
     def share(random: Random, times: int, *given: float) -> float:
         drawn = (_judged_talks(random, sizes, count, *given) for _ in range(times))
-        return _covered([corrected_difference(*one, *by, clusters=of).interval for one, by, of in drawn], 0.0)
+        found = [corrected_difference(a, b, by_a, by_b, None, of) for (a, b), (by_a, by_b), of in drawn]
+        return _covered([one.interval for one in found], 0.0)
 
     return _worst(share, repeats, count, _CORRECTED, min)
 
