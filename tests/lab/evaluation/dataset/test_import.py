@@ -374,6 +374,28 @@ def test_a_configuration_of_promptfoo_is_read_and_what_is_not_taken_over_is_said
     assert "threshold" in str(vars(caplog.records[1]))
 
 
+DEFAULT = "defaultTest: {vars: {q: z}, assert: [{type: x}]}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "inputs", "assertions"),
+    [
+        ("scenarios: [config: [vars: {q: a}, vars: {q: b}]]", ["a", "b"], [None, None]),
+        (f"{DEFAULT}tests: [{{assert: }}]", ["z"], [[{"type": "x"}]]),
+        (f"{DEFAULT}tests: [{{vars: , assert: {{type: y}}}}]", ["z"], [[{"type": "x"}, {"type": "y"}]]),
+        (f"{DEFAULT}tests: [options: {{disableDefaultAsserts: true}}]", ["z"], [None]),
+        ("- {vars: {q: a}, assert: [file://a.yaml, 5]}", ["a"], [["file://a.yaml", 5]]),
+        ("- {vars: {q: -.INF}}", ["-inf"], [None]),
+    ],
+)
+def test_what_a_test_inherits_is_that_of_promptfoo_and_no_assertion_is_lost(
+    text: str, inputs: list[str], assertions: list[Any], tmp_path: Path
+) -> None:
+    cases = import_dataset(file(tmp_path, "c.yaml", text), format="promptfoo").cases
+    assert [case.input for case in cases] == inputs
+    assert [case.metadata.get("assert") for case in cases] == assertions
+
+
 def test_a_list_of_tests_is_expanded_in_every_form_and_the_number_is_that_of_its_place(
     tmp_path: Path,
 ) -> None:
@@ -406,6 +428,12 @@ def test_a_list_of_tests_is_expanded_in_every_form_and_the_number_is_that_of_its
             "- vars: {q: file://long.txt}",
             "row 1: the variable 'q' is in another file, 'file://long.txt'; write",
         ),
+        (
+            "- {vars: {q: a}, assert: [{type: equals, value: file://x.txt}]}",
+            "the value of equals is in another",
+        ),
+        ("- vars: [file://v.yaml]", "its vars are in another file, ['file://v.yaml']"),
+        ("- vars: {q: [-.INF]}\n  a: !!float x", "'x' is not a number that can be read"),
         ("defaultTest: file://d.yaml\ntests: []", "its defaultTest are in another file"),
         ("tests: [7]", "row 1: tests must be objects, not 7"),
         (f"tests: [vars: {{a: &a {list(range(101))}, b: *a}}]", "more than 10,000 combinations"),

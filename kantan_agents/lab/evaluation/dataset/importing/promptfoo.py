@@ -46,27 +46,40 @@ def promptfoo_values(
         DatasetFileError: E100, it is not a test, or it is not known which variable is the input.
     """
     test = {**row, **(row["testCase"] if isinstance(row.get("testCase"), Mapping) else {})}
-    if isinstance(place := test.get("vars"), str):
+    if isinstance(place := test.get("vars"), (str, list)):
         raise found.error(line, f"its vars are in another file, {place!r}; import that one")
     if not isinstance(test.get("vars"), Mapping):
         test = _of_table(row)
     if not test["vars"]:
         raise found.error(line, "it has no variables, so there is no input")
     for name, value in test["vars"].items():
-        if isinstance(value, str) and value.startswith(_FILE):
-            reason = f"the variable {name!r} is in another file, {value!r}; write its content here"
-            raise found.error(line, reason)
-    assertions = [one for one in test.get("assert") or () if isinstance(one, Mapping)]
-    equal = [one.get("value") for one in assertions if one.get("type") == _EQUALS]
+        _check_is_here(found, line, f"the variable {name!r}", value)
+    assertions = _listed(test.get("assert"))
+    equal = [one.get("value") for one in assertions if _is_equals(one)]
+    for value in equal:
+        _check_is_here(found, line, "the value of equals", value)
     values = split_input(found, line, test["vars"], columns)
     values["expected"] = as_text(equal[0]) if len(equal) == 1 else None
     given = test.get("metadata")
     metadata = dict(given) if isinstance(given, Mapping) else {"promptfoo": given} if given else {}
     if test.get("description"):
         metadata["description"] = test["description"]
-    if others := [one for one in assertions if len(equal) != 1 or one.get("type") != _EQUALS]:
+    if others := [one for one in assertions if len(equal) != 1 or not _is_equals(one)]:
         metadata["assert"] = others
     return {**values, "metadata": metadata}
+
+
+def _check_is_here(found: LocatedCases, line: int, what: str, value: Any) -> None:
+    if isinstance(value, str) and value.startswith(_FILE):
+        raise found.error(line, f"{what} is in another file, {value!r}; write its content here")
+
+
+def _is_equals(assertion: Any) -> bool:
+    return isinstance(assertion, Mapping) and assertion.get("type") == _EQUALS
+
+
+def _listed(value: Any) -> list[Any]:
+    return [] if value is None else value if isinstance(value, list) else [value]
 
 
 def tests_of(found: LocatedCases, value: Any) -> Any:
@@ -80,9 +93,11 @@ def tests_of(found: LocatedCases, value: Any) -> Any:
         tests: list[tuple[Any, ...]] = [(test,) for test in _tests(found, "tests", value.get("tests"))]
         for scenario in _tests(found, "scenarios", value.get("scenarios")):
             configs = _tests(found, "config", scenario.get("config"))
-            tests += product(configs, _tests(found, "tests", scenario.get("tests")))
+            # Without tests, each configuration is one.
+            given = [{}] if scenario.get("tests") is None else scenario["tests"]
+            tests += product(configs, _tests(found, "tests", given))
         _name_left_out({*value} - _OF_CONFIGURATION)
-        return [_merged(default[0], *parts) for parts in tests]
+        return [_inheriting(default[0], *parts) for parts in tests]
     return value
 
 
@@ -110,9 +125,7 @@ def _name_left_out(parts: set[str]) -> None:
 
 
 def _tests(found: LocatedCases, name: str, value: Any) -> list[Any]:
-    if value is None:
-        return []
-    listed = value if isinstance(value, list) else [value]
+    listed = _listed(value)
     for number, one in enumerate(listed, 1):
         if isinstance(one, str):
             raise found.error(number, f"its {name} are in another file, {one!r}; import that one")
@@ -121,16 +134,21 @@ def _tests(found: LocatedCases, name: str, value: Any) -> list[Any]:
     return listed
 
 
-def _merged(*tests: Mapping[str, Any]) -> dict[str, Any]:
+def _inheriting(default: Mapping[str, Any], *parts: Mapping[str, Any]) -> dict[str, Any]:
     """Return a test with what it inherits: variables, metadata and options by name, and all assertions."""
     merged: dict[str, Any] = {}
-    for test in tests:
+    options = [one for part in parts if isinstance(one := part.get("options"), Mapping)]
+    if any(one.get("disableDefaultAsserts") is True for one in options):
+        default = {key: value for key, value in default.items() if key != "assert"}
+    for test in (default, *parts):
         for key, value in test.items():
             before = merged.get(key)
+            if value is None and key in merged:  # as if it were not there
+                continue
             if isinstance(before, Mapping) and isinstance(value, Mapping):
                 merged[key] = {**before, **value}
-            elif isinstance(before, list) and isinstance(value, list):
-                merged[key] = [*before, *value]
+            elif key == "assert":
+                merged[key] = [*_listed(before), *_listed(value)]
             else:
                 merged[key] = value
     return merged

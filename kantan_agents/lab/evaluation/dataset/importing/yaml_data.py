@@ -87,7 +87,8 @@ class _Reader:
         for key, inner in node.value:
             if key.tag == f"{_TAG}merge":
                 for one in self._merged(inner, deeper):
-                    merged = {**one, **merged}
+                    for name, value in one.items():
+                        merged.setdefault(name, value)
                 continue
             if not isinstance(key, yaml.ScalarNode):
                 raise NotJSONDataError(f"{_line(key)}a key is not a text")
@@ -115,7 +116,7 @@ def _scalar(node: Any) -> Any:
         if node.tag == f"{_TAG}int":
             return int(text, 0) if text.startswith(("0o", "0x")) else int(text)
         if node.tag == f"{_TAG}float":
-            return float(text.replace(".inf", "inf").replace(".nan", "nan"))
+            return float(re.sub(r"\.(?=inf|nan)", "", text.lower()))
     except ValueError as error:
         raise NotJSONDataError(f"{_line(node)}{text[:40]!r} is not a number that can be read") from error
     raise _not_data(node)
