@@ -13,7 +13,7 @@ from kantan_agents.agent import Agent
 from kantan_agents.agent.bridge.model_answers import is_cut_off
 from kantan_agents.core.interception import Middleware, ModelCall, ModelNext
 from kantan_agents.errors import AnswerCutOffError
-from kantan_agents.models.structured.requests.refusals import REFUSALS, described
+from kantan_agents.models.structured.requests.refusals import REFUSALS, described, message_and_details
 from kantan_agents.support.log import get_logger
 
 MOST_TOKENS: Final = 8_192
@@ -26,7 +26,9 @@ _LIMITS: Final = (
     "num_predict",
     "generationConfig",
 )
-_ABOUT_LIMIT: Final = re.compile(r"max\w*tokens|context.{0,20}(length|window|size|limit)", re.IGNORECASE)
+_ABOUT_LIMIT: Final = re.compile(
+    r"max[\w -]{0,40}tokens|output.tokens|context.{0,20}(length|window|size|limit)", re.IGNORECASE
+)
 _log = get_logger("kantan_agents.judges")
 
 
@@ -58,12 +60,16 @@ class AnswerLimit(Middleware):
         try:
             return await _complete(call, call_next)
         except REFUSALS as error:
-            if not _ABOUT_LIMIT.search(described(error)):
+            if not _ABOUT_LIMIT.search(message_and_details(error)):
                 raise
-            self._is_refused = True
-            _log.warning("answer_limit_refused", agent=call.agent, reason=described(error))
-            call.settings = given
-            return await _complete(call, call_next)
+            refusal = described(error)
+        finally:
+            call.settings = given  # for another attempt, perhaps with another model
+        answer = await _complete(call, call_next)
+        # Only now it is certain that the limit was the reason, and not a conversation that is too long.
+        self._is_refused = True
+        _log.warning("answer_limit_refused", agent=call.agent, reason=refusal)
+        return answer
 
 
 def limited(agent: Agent[Any]) -> Agent[Any]:

@@ -12,12 +12,14 @@ from kantan_agents import RUBRIC, Agent, JudgementError, Prompt, StatusJudge
 from kantan_agents.lab import Evaluator
 from kantan_agents.lab.evaluation.evaluators import judged, judges, pairwise, status
 from kantan_agents.lab.judges.answer_limit import MOST_TOKENS
+from kantan_agents.middleware import Fallback
 from kantan_agents.testing import OfflineServer, RecordedRequest, Reply, ScriptedModel
 from tests.lab.evaluation.values import finished
 
 PROMPT = Prompt("support", "v1", "Answer.")
 EVERY = {"score": 1, "comments": ["good"], "reason": "r", "passes": True, "winner": "A"}
 RATED = {"score": 1, "comments": ["good"]}
+GATEWAY = {"message": "Provider returned error", "metadata": {"raw": "max_tokens: 8192 > 4096"}}
 BOTH_APIS = pytest.mark.parametrize("api", ["responses", "chat"])
 
 
@@ -114,6 +116,40 @@ async def test_a_provider_that_refuses_the_limit_is_asked_without_one_from_then_
 
     with OfflineServer(lambda _request: Reply("There is no such model.", status=400)) as server:
         assert "no such model" in await error_of(judged(PROMPT, model=server.bundle()))
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        Reply("The maximum tokens you requested exceeds the model limit of 4096.", status=400),
+        Reply("too many tokens: max tokens must be less than or equal to 4096", status=400),
+        Reply(status=400, body=json.dumps({"error": GATEWAY}).encode()),
+    ],
+)
+async def test_a_refusal_is_known_by_the_words_of_each_provider(refusal: Reply) -> None:
+    with OfflineServer(lambda one: RATED if limit_of(one.body) is None else refusal) as server:
+        assert (await judged(PROMPT, model=server.bundle()).score(finished("x")))["judge"].value == 1.0
+
+
+async def test_one_conversation_that_is_too_long_does_not_end_the_limit_of_the_others() -> None:
+    too_long = Reply("maximum context length is 10 tokens", status=400)
+
+    with OfflineServer(lambda one: too_long if "long" in str(one.body["input"]) else RATED) as server:
+        judge = judged(PROMPT, model=server.bundle())
+        assert (await judge.score(finished("long")))["judge"].value is None
+        assert (await judge.score(finished("x")))["judge"].value == 1.0
+        assert limit_of(server.requests[-1].body) == MOST_TOKENS
+
+
+async def test_a_limit_is_not_taken_for_that_of_the_user_when_another_model_is_asked() -> None:
+    refused = Reply("max_tokens is not supported", status=400)
+
+    with (
+        OfflineServer(lambda _one: Reply("down", status=503)) as down,
+        OfflineServer(lambda one: RATED if limit_of(one.body) is None else refused) as other,
+    ):
+        judge = judged(PROMPT, model=down.bundle(), middleware=[Fallback(other.bundle())])
+        assert (await judge.score(finished("x")))["judge"].value == 1.0
 
 
 async def test_the_limit_changes_no_version_and_the_copy_notifies_the_same_handlers() -> None:

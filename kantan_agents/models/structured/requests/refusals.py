@@ -75,7 +75,7 @@ def cause_of(error: RefusalError, form: Form) -> Cause:
     status = error.status_code if isinstance(error, APIStatusError) else error.status
     if status not in _BAD_REQUEST and status not in _SERVER_ERROR:
         return "other"
-    text = f"{message_of(error)} {_details(error)}"
+    text = message_and_details(error)
     if _SIZE.search(text):
         # A provider may count the tokens of a schema, too.
         return "unclear" if _SCHEMA.search(text) else "other"
@@ -96,6 +96,11 @@ def message_of(error: RefusalError) -> str:
     inner = _inner(error)
     message = inner.get("message") if isinstance(inner, dict) else inner
     return message if isinstance(message, str) and message else error.message
+
+
+def message_and_details(error: RefusalError) -> str:
+    """Return all that a provider says; a gateway may have the provider's own message among the details."""
+    return f"{message_of(error)} {_details(error)}"
 
 
 def described(error: RefusalError, longest: int = 500) -> str:
