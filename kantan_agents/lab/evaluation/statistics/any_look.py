@@ -112,6 +112,7 @@ def fewest_cases_at_any_look(*, bound: float | None, alpha: float = 0.05) -> int
 
     Source: as for `any_look`.
     """
+    threshold(alpha)  # half of it, below, may be a probability where it is not
     size, reached = 16, None
     while reached is None:
         size *= 2

@@ -137,3 +137,9 @@ def test_equal_sides_say_nothing() -> None:
 def test_misuse_is_a_value_error(differences: list[float], more: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=r"must be|there are"):
         any_look(differences, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0, 1.5])
+def test_the_fewest_cases_take_a_probability(alpha: float) -> None:
+    with pytest.raises(ValueError, match="alpha must be between 0 and 1"):
+        fewest_cases_at_any_look(bound=1.0, alpha=alpha)
