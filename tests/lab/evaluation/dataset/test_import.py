@@ -432,6 +432,10 @@ def test_a_list_of_tests_is_expanded_in_every_form_and_the_number_is_that_of_its
             "- {vars: {q: a}, assert: [{type: equals, value: file://x.txt}]}",
             "the value of equals is in another",
         ),
+        (
+            "tests: [{path: file://t.py, config: {a: 1}}]",
+            "row 1: its tests are in another file, 'file://t.py'",
+        ),
         ("- vars: [file://v.yaml]", "its vars are in another file, ['file://v.yaml']"),
         ("- vars: {q: [-.INF]}\n  a: !!float x", "'x' is not a number that can be read"),
         ("defaultTest: file://d.yaml\ntests: []", "its defaultTest are in another file"),

@@ -127,8 +127,10 @@ def _name_left_out(parts: set[str]) -> None:
 def _tests(found: LocatedCases, name: str, value: Any) -> list[Any]:
     listed = _listed(value)
     for number, one in enumerate(listed, 1):
-        if isinstance(one, str):
-            raise found.error(number, f"its {name} are in another file, {one!r}; import that one")
+        is_generated = isinstance(one, Mapping) and "vars" not in one
+        place = one.get("path") if is_generated else one
+        if isinstance(place, str):
+            raise found.error(number, f"its {name} are in another file, {place!r}; import that one")
         if not isinstance(one, Mapping):
             raise found.error(number, f"{name} must be objects, not {shown(one)}")
     return listed
