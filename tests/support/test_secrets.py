@@ -145,6 +145,7 @@ NAMED = [
     "proxy-authorization: {}",
     "Authorization: Bearer: {}",
     "Bearer: {}",
+    "bearer bearer {}",
     "bearer={}",
     '{{"bearer": "{}"}}',
     "curl --api-key {} -v",

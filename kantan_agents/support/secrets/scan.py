@@ -150,13 +150,16 @@ def _tokens(text: str, start: int, *, whole: bool) -> Iterator[Secret | int]:  #
 
 
 def _schemes(text: str, start: int, *, whole: bool) -> Iterator[Secret | int]:
-    for found in _BEARER.finditer(text, start):
+    place = start
+    while (found := _BEARER.search(text, place)) is not None:
         if found.end() == len(text) and not whole:
             yield found.start()
             return
         value = found["value"].rstrip(".=") if found["scheme"].lower() == "bearer" else found["value"]
+        place = found.start("value")  # the value may be the scheme again
         if _is_credential(found["scheme"], value):
-            yield Secret(found.start("value"), found.end(), found.start())
+            place = found.end()
+            yield Secret(found.start("value"), place, found.start())
     if not whole:
         yield from _cut_scheme(text, start)
 
