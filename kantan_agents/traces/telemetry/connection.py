@@ -6,6 +6,7 @@ from typing import Any
 
 import requests
 from requests.exceptions import ChunkedEncodingError
+from urllib3.exceptions import ProtocolError
 
 # OTLP: the answers after which the same request may be sent again. All others are refusals.
 _TRY_AGAIN = frozenset({429, 502, 503, 504})
@@ -13,26 +14,33 @@ _NO_ANSWER = 0
 
 
 class Connection(requests.Session):
-    """Sends requests, and remembers how the last one has ended."""
+    """Sends requests, and remembers how the last one has ended.
+
+    Attributes:
+        may_have_taken: Whether the collector has got the last request, but has not answered.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self._status: int | None = None
+        self.may_have_taken = False
 
     def request(self, *args: Any, **options: Any) -> requests.Response:
         """Send a request."""
-        self._status = None
+        # Of several requests, OpenTelemetry may send the last one so late that it has no time left: an error
+        # that says nothing of the collector, so that what was known before counts.
         try:
             response = super().request(*args, **options)
-        except (requests.ConnectionError, requests.Timeout, ChunkedEncodingError):
-            self._status = _NO_ANSWER
+        except (requests.ConnectionError, requests.Timeout, ChunkedEncodingError) as error:
+            self._status, self.may_have_taken = _NO_ANSWER, _is_sent(error)
             raise
-        self._status = response.status_code
+        self._status, self.may_have_taken = response.status_code, False
         return response
 
     def forget(self) -> None:
         """Forget how the last request has ended."""
         self._status = None
+        self.may_have_taken = False
 
     def connect_anew(self) -> None:
         """Leave the connections, which in a forked child are also the parent's."""
@@ -50,3 +58,11 @@ class Connection(requests.Session):
         if self._status is None:
             return "OpenTelemetry could not send them"
         return f"the collector answers {self._status}" if self._status else "the collector does not answer"
+
+
+def _is_sent(error: Exception) -> bool:
+    """Return whether a request without an answer has reached a server."""
+    reason = error.args[0] if error.args else None
+    return isinstance(error, (requests.ReadTimeout, ChunkedEncodingError)) or isinstance(
+        reason, ProtocolError
+    )

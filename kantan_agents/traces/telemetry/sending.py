@@ -23,6 +23,9 @@ _log = get_logger("kantan_agents.telemetry")
 PAUSE = 5.0
 """Seconds after which a collector that is away is tried again."""
 
+MOST_SENDS = 5
+"""How often spans are sent to a collector that gets them and does not answer: it may have them already."""
+
 
 @attrs.frozen
 class OtelStats:
@@ -45,7 +48,8 @@ class OtelStats:
 class CountingExporter(SpanExporter):
     """Sends spans until the collector takes or refuses them, counts them, and logs those that are lost.
 
-    While the collector is away, it keeps trying, and the processor's queue fills meanwhile.
+    While the collector is away, it keeps trying, and the processor's queue fills meanwhile. Spans that a
+    collector gets and does not answer are given up after ``MOST_SENDS``.
 
     Args:
         exporter: Sends the spans.
@@ -81,8 +85,11 @@ class CountingExporter(SpanExporter):
         """Send spans; return when the collector has taken or refused them."""
         self.taken += len(spans)
         self.waiting = len(spans)
-        problem = self._try(spans)
+        problem, sends = self._try(spans), 0
         while problem and self._connection.is_away and not self._is_ending:
+            sends += self._connection.may_have_taken
+            if sends >= MOST_SENDS:  # the others, too, would wait for spans that it may never answer
+                break
             self._note_absence(problem)
             self._again.wait(PAUSE)
             self._again.clear()
@@ -134,7 +141,7 @@ class CountingExporter(SpanExporter):
 
     def _give_up(self, count: int, problem: str) -> SpanExportResult:
         self.failed += count
-        if not self.is_failing or self._is_ending:
+        if not self.is_failing or self._is_ending or self._connection.is_away:
             log_lost(self.failed + self.dropped, problem)
         self.is_failing = True
         return SpanExportResult.FAILURE

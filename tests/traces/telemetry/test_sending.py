@@ -20,8 +20,9 @@ from agents import trace as sdk_trace
 
 from kantan_agents import OtelExporter, record_traces
 from kantan_agents.errors import InvalidOptionError, TelemetrySettingError
-from kantan_agents.traces.telemetry import OtelStats
+from kantan_agents.traces.telemetry import OtelStats, sending
 from kantan_agents.traces.telemetry import conventions as names
+from kantan_agents.traces.telemetry.connection import Connection
 from tests.programs import Preloaded
 from tests.traces.telemetry.ending import FLUSH, end_exporters
 from tests.traces.telemetry.receiver import Receiver
@@ -288,6 +289,43 @@ def test_what_is_lost_while_the_collector_is_away_is_counted_and_said(
         "more than 10 wait (OTEL_BSP_MAX_QUEUE_SIZE)",
         "40 were dropped while the collector was away",
     ]
+
+
+def test_spans_that_the_collector_gets_without_an_answer_hold_up_no_others(
+    receiver: Receiver, export: Export, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "0.2")  # no other try by the exporter of OpenTelemetry
+    monkeypatch.setattr(sending, "PAUSE", 0.001)
+    monkeypatch.setattr(receiver._server, "handle_error", lambda *_: None)
+    take = receiver.take
+
+    def hang_up(_path: str, _body: bytes) -> None:
+        raise ConnectionAbortedError
+
+    monkeypatch.setattr(receiver, "take", hang_up)
+    exporter = export()
+    spans("a")
+    exporter._later.do_now()
+    exporter.tracer_provider.force_flush()  # without a limit
+    assert exporter.stats() == OtelStats(failed=2)
+    assert lost(caplog) == [
+        "the collector does not answer; they wait for it",
+        "the collector does not answer",
+    ]
+    monkeypatch.setattr(receiver, "take", take)
+    spans("b")
+    assert exporter.force_flush(FLUSH)
+    assert exporter.stats() == OtelStats(failed=2, sent=2)
+
+
+def test_a_try_without_time_left_does_not_end_the_wait_for_a_collector_that_is_away(away: Receiver) -> None:
+    with Connection() as connection:
+        connection.post(away.url, data=b"", timeout=SECONDS)
+        with pytest.raises(ValueError, match="timeout"):  # OpenTelemetry gives what is left of its own
+            connection.post(away.url, data=b"", timeout=0.0)
+        assert connection.is_away
+        connection.forget()
+        assert not connection.is_away
 
 
 def test_what_waits_at_the_end_is_said(program: Any, nobody: str) -> None:
