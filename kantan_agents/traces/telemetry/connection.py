@@ -24,6 +24,7 @@ class Connection(requests.Session):
         super().__init__()
         self._status: int | None = None
         self.may_have_taken = False
+        self._has_bad_tls = False
 
     def request(self, *args: Any, **options: Any) -> requests.Response:
         """Send a request."""
@@ -33,6 +34,7 @@ class Connection(requests.Session):
             response = super().request(*args, **options)
         except (requests.ConnectionError, requests.Timeout, ChunkedEncodingError) as error:
             self._status, self.may_have_taken = _NO_ANSWER, _is_sent(error)
+            self._has_bad_tls = isinstance(error, requests.exceptions.SSLError)
             raise
         self._status, self.may_have_taken = response.status_code, False
         return response
@@ -57,7 +59,9 @@ class Connection(requests.Session):
         """Why the last request was of no use."""
         if self._status is None:
             return "OpenTelemetry could not send them"
-        return f"the collector answers {self._status}" if self._status else "the collector does not answer"
+        if self._status:
+            return f"the collector answers {self._status}"
+        return f"the collector {'has no TLS that is accepted' if self._has_bad_tls else 'does not answer'}"
 
 
 def _is_sent(error: Exception) -> bool:

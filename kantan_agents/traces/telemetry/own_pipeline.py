@@ -221,7 +221,8 @@ class _Flusher:
         changed = self._changed
         while self._last is None or self._asked > self._done:
             with changed:
-                changed.wait_for(lambda: self._asked > self._done)
+                # `release` may have come between the last request and this.
+                changed.wait_for(lambda: self._asked > self._done or self._last is not None)
                 wanted = self._asked
             try:
                 self._flush()

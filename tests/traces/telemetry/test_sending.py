@@ -23,6 +23,7 @@ from kantan_agents.errors import InvalidOptionError, TelemetrySettingError
 from kantan_agents.traces.telemetry import OtelStats, sending
 from kantan_agents.traces.telemetry import conventions as names
 from kantan_agents.traces.telemetry.connection import Connection
+from kantan_agents.traces.telemetry.own_pipeline import _Flusher
 from tests.programs import Preloaded
 from tests.traces.telemetry.ending import FLUSH, end_exporters
 from tests.traces.telemetry.receiver import Receiver
@@ -326,6 +327,23 @@ def test_a_try_without_time_left_does_not_end_the_wait_for_a_collector_that_is_a
         assert connection.is_away
         connection.forget()
         assert not connection.is_away
+
+
+def test_a_collector_without_tls_is_said_to_have_none(receiver: Receiver) -> None:
+    with Connection() as connection:
+        with pytest.raises(OSError, match="SSL"):
+            connection.post(receiver.url.replace("http:", "https:"), data=b"", timeout=SECONDS)
+        assert connection.is_away
+        assert connection.problem == "the collector has no TLS that is accepted"
+
+
+def test_the_last_flush_is_made_although_an_earlier_try_says_that_the_collector_is_away() -> None:
+    has_ended = threading.Event()
+    flusher = _Flusher(lambda: None)
+    with flusher._changed:  # both before its thread goes on
+        flusher.end_with(has_ended.set)
+        flusher.release()
+    assert has_ended.wait(SECONDS)
 
 
 def test_what_waits_at_the_end_is_said(program: Any, nobody: str) -> None:
