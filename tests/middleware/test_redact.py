@@ -11,7 +11,7 @@ import attrs
 import pytest
 from agents import ToolOutputText, TracingProcessor, function_tool, set_trace_processors
 from agents.models.interface import ModelTracing
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from openai.types.responses import ResponseTextDeltaEvent
 from pydantic import BaseModel
@@ -244,6 +244,7 @@ SECRET_TEXTS = st.lists(OF_SECRETS, max_size=24).map("".join)
     cuts=st.lists(st.integers(0, 200), max_size=20),
     rules=st.sampled_from((None, "secret")),
 )
+@example(text=f'Bearer": "api_key={MAIL}', cuts=[], rules=None)
 def test_a_text_with_secrets_split_anywhere_is_redacted_like_the_whole_text(
     text: str, cuts: list[int], rules: Any
 ) -> None:

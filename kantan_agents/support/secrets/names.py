@@ -54,7 +54,9 @@ _CODE = re.compile(
     r"(?:os|self|cls|settings|config|cfg|env|environ|process|args|options|request|ctx|secrets)\.\w.*"
 )
 
-_RANDOM = re.compile(r"(?=[^\s\d]*\d)(?=[\W\d_]*[^\W\d_])\S+")
+# The digits of a placeholder such as `[email_1]` are no sign of a random value.
+_PLACEHOLDER = r"\[[A-Za-z]\w{0,31}_[0-9a-f]{1,16}\]"
+_RANDOM = re.compile(rf"(?=(?:{_PLACEHOLDER}|(?!{_PLACEHOLDER})[^\s\d])*\d)(?=[\W\d_]*[^\W\d_])\S+")
 
 MASK = "***"
 
