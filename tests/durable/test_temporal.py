@@ -240,7 +240,8 @@ async def test_a_database_has_one_engine(tmp_path: Path, temporal: str) -> None:
     async with DurableRuns(of_dbos, agents=[agent]):
         await agent.run_async("Go.")
     assert await DurableRuns(of_temporal, engine="temporal://").list_runs() == []
-    for database, engine, other in ((of_dbos, temporal, "'dbos'"), (of_temporal, "dbos", "'temporal'")):
+    named = "'temporal://HOST:PORT/NAMESPACE'"
+    for database, engine, other in ((of_dbos, temporal, "'dbos'"), (of_temporal, "dbos", named)):
         runs = DurableRuns(database, agents=[agent], engine=engine)
         for act in (runs.start, runs.list_runs):
             with pytest.raises(DurableDatabaseError, match=f"another engine: give engine={other}"):

@@ -98,7 +98,8 @@ class RunDatabase:
             for table in _TABLES:
                 connection.exec_driver_sql(table)
             if (found := belongs_to(connection, self._engine_name)) != self._engine_name:
-                reason = f"its runs are those of another engine: give engine={found!r}, or another database"
+                option = "temporal://HOST:PORT/NAMESPACE" if found == "temporal" else found
+                reason = f"its runs are those of another engine: give engine={option!r}, or another database"
                 raise DurableDatabaseError(database=self.shown, reason=reason)
             path = connection.engine.url.database
         if self.is_sqlite and path:
