@@ -80,8 +80,10 @@ async def test_one_that_ends_just_before_it_is_sent_anything_leaves_no_error_beh
     write = asyncio.StreamWriter.write
 
     def late(self: asyncio.StreamWriter, data: bytes) -> None:
+        process = self._protocol._transport  # type: ignore[attr-defined]
         with suppress(ChildProcessError):  # its exit is known already
-            os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+            if process is not None:
+                os.waitid(os.P_PID, process.get_pid(), os.WEXITED | os.WNOWAIT)
         write(self, data)
 
     monkeypatch.setattr(asyncio.StreamWriter, "write", late)
