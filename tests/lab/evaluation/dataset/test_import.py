@@ -296,7 +296,7 @@ def test_results_and_tests_of_promptfoo_are_read(tmp_path: Path) -> None:
 def test_tests_of_promptfoo_in_another_file_are_not_cases_and_a_note_is_metadata(tmp_path: Path) -> None:
     for content in ('[{"vars": "file://v.json"}]', '{"prompts": ["p"], "tests": "file://v.json"}'):
         path = file(tmp_path, "t.json", content)
-        assert "are in another file, 'file://v.json'" in reason_for(path, format="promptfoo")
+        assert "names another file, 'file://v.json'; import that one" in reason_for(path, format="promptfoo")
     path = file(tmp_path, "t.json", '[{"vars": {"q": "Hi"}, "metadata": "note"}]')
     assert import_dataset(path, format="promptfoo").cases[0].metadata == {"promptfoo": "note"}
 
@@ -422,8 +422,8 @@ def test_a_list_of_tests_is_expanded_in_every_form_and_the_number_is_that_of_its
         ("tests: &a [vars: {q: *a}]", "nested more than 200 levels"),
         ("a: 1\n---\nb: 2", "it is not YAML: but found another document"),
         ("[" * 300, "nested more than 200 levels"),
-        ("tests: file://tests.csv", "its tests are in another file, 'file://tests.csv'; import that one"),
-        ("tests:\n- vars: {q: a}\n- file://t.yaml", "row 2: its tests are in another file"),
+        ("tests: file://tests.csv", "'tests' names another file, 'file://tests.csv'; import that one"),
+        ("tests:\n- vars: {q: a}\n- file://t.yaml", "row 2: 'tests' names another file"),
         (
             "- vars: {q: file://long.txt}",
             "row 1: the variable 'q' is in another file, 'file://long.txt'; write",
@@ -434,11 +434,14 @@ def test_a_list_of_tests_is_expanded_in_every_form_and_the_number_is_that_of_its
         ),
         (
             "tests: [{path: file://t.py, config: {a: 1}}]",
-            "row 1: its tests are in another file, 'file://t.py'",
+            "row 1: 'tests' names another file, 'file://t.py'; import that one",
         ),
-        ("- vars: [file://v.yaml]", "its vars are in another file, ['file://v.yaml']"),
+        ("- vars: [file://v.yaml]", "'vars' names another file, ['file://v.yaml']"),
         ("- vars: {q: [-.INF]}\n  a: !!float x", "'x' is not a number that can be read"),
-        ("defaultTest: file://d.yaml\ntests: []", "its defaultTest are in another file"),
+        (
+            "defaultTest: file://d.yaml\ntests: []",
+            "'defaultTest' names another file, 'file://d.yaml'; write its content",
+        ),
         ("tests: [7]", "row 1: tests must be objects, not 7"),
         (f"tests: [vars: {{a: &a {list(range(101))}, b: *a}}]", "more than 10,000 combinations"),
         (

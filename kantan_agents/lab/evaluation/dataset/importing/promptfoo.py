@@ -47,7 +47,7 @@ def promptfoo_values(
     """
     test = {**row, **(row["testCase"] if isinstance(row.get("testCase"), Mapping) else {})}
     if isinstance(place := test.get("vars"), (str, list)):
-        raise found.error(line, f"its vars are in another file, {place!r}; import that one")
+        raise found.error(line, f"'vars' names another file, {place!r}; import that one")
     if not isinstance(test.get("vars"), Mapping):
         test = _of_table(row)
     if not test["vars"]:
@@ -130,7 +130,8 @@ def _tests(found: LocatedCases, name: str, value: Any) -> list[Any]:
         is_generated = isinstance(one, Mapping) and "vars" not in one
         place = one.get("path") if is_generated else one
         if isinstance(place, str):
-            raise found.error(number, f"its {name} are in another file, {place!r}; import that one")
+            advice = "import that one" if name == "tests" else "write its content here"
+            raise found.error(number, f"{name!r} names another file, {place!r}; {advice}")
         if not isinstance(one, Mapping):
             raise found.error(number, f"{name} must be objects, not {shown(one)}")
     return listed
