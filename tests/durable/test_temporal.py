@@ -160,7 +160,7 @@ async def test_what_is_ended_there_before_it_is_made_is_cancelled_and_what_it_fo
                 async def is_ended() -> bool:
                     try:
                         await client.get_workflow_handle(ended).terminate()
-                    except RPCError:  # as above
+                    except RPCError:  # Temporal does not know it yet
                         return False
                     return True
 
