@@ -21,8 +21,7 @@ def checked_engine(engine: Any) -> str:
     """
     name = "temporal" if isinstance(engine, str) and engine.startswith("temporal://") else "dbos"
     if name == "temporal":
-        url = urlsplit(engine)
-        if "@" in url.netloc or url.query or url.fragment or "/" in url.path.strip("/"):
+        if not _is_readable(engine):
             # Without the value: it may have a key.
             reason = (
                 "must be temporal://HOST:PORT/NAMESPACE; keys and certificates are given by Temporal's own "
@@ -34,6 +33,15 @@ def checked_engine(engine: Any) -> str:
         raise InvalidOptionError(option="engine", reason=reason)
     require_extra(name)
     return name
+
+
+def _is_readable(engine: str) -> bool:
+    try:
+        url = urlsplit(engine)
+        _ = url.port  # raises if it is not a number
+    except ValueError:
+        return False
+    return not ("@" in url.netloc or url.query or url.fragment or "/" in url.path.strip("/"))
 
 
 def engine_of(

@@ -26,12 +26,9 @@ _TABLES: Final = (
         PRIMARY KEY (application, name))""",
 )
 
-_FOUND: Final = "SELECT value FROM kantan_agents_durable_secrets WHERE name = 'engine'"
+_OF_DBOS: Final = ("workflow_status", "workflow_schedules", "queues")
 
-_TAKE: Final = (
-    "INSERT INTO kantan_agents_durable_secrets (name, value) SELECT 'engine', CAST(:value AS TEXT) "
-    "WHERE NOT EXISTS (SELECT 1 FROM kantan_agents_durable_runs) ON CONFLICT (name) DO NOTHING"
-)
+_FOUND: Final = "SELECT value FROM kantan_agents_durable_secrets WHERE name = 'engine'"
 
 
 def belongs_to(connection: Connection, engine: str) -> str:
@@ -39,14 +36,20 @@ def belongs_to(connection: Connection, engine: str) -> str:
 
     For DBOS nothing is stored, as in earlier versions.
     """
-    from sqlalchemy import text
+    from sqlalchemy import inspect, text
 
     found = connection.exec_driver_sql(_FOUND).scalar()
     if found is None and engine != "dbos":
-        # With a number: one server may have the runs of many databases. Others may do so at the same time.
-        connection.execute(text(_TAKE), {"value": f"{engine}/{secrets.token_hex(4)}"})
-        found = connection.exec_driver_sql(_FOUND).scalar()
-        if found is not None:
+        # Runs of DBOS that only wait are in its own tables, and a process that was started has queues there.
+        schema = None if connection.dialect.name == "sqlite" else "dbos"
+        has = inspect(connection).has_table
+        names = [f"{schema}.{one}" if schema else one for one in _OF_DBOS if has(one, schema)]
+        used = [f"SELECT EXISTS (SELECT 1 FROM {one})" for one in ("kantan_agents_durable_runs", *names)]
+        if not any(connection.exec_driver_sql(one).scalar() for one in used):
+            # With a number: one server may have the runs of many databases.
+            found = f"{engine}/{secrets.token_hex(4)}"
+            insert = "INSERT INTO kantan_agents_durable_secrets (name, value) VALUES ('engine', :value)"
+            connection.execute(text(insert), {"value": found})
             for table in _TABLES:
                 connection.exec_driver_sql(table)
     return "dbos" if found is None else str(found).partition("/")[0]
