@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from temporalio.service import RPCError
 from kantan_agents import Agent, Durable, DurableRuns
 from kantan_agents.durable import Limits
 from kantan_agents.durable.engines import temporal_engine
+from kantan_agents.durable.engines.jobs import Schedule
 from kantan_agents.errors import DurableDatabaseError, DurableRunFailedError, InvalidOptionError
 from kantan_agents.testing import OfflineServer, ScriptedModel, function_call
 from tests.durable.conftest import Scene, use_engine
@@ -212,6 +215,8 @@ async def test_runs_are_queued_and_begun_while_it_is_away(
         ("temporal://user:key@host:7233", "TEMPORAL_API_KEY"),
         ("temporal://host:7233/a/b", "must be temporal://HOST:PORT/NAMESPACE;"),
         ("temporal://host?api_key=key", "must be temporal://HOST:PORT/NAMESPACE;"),
+        ("temporal://[::1", "must be temporal://HOST:PORT/NAMESPACE;"),
+        ("temporal://host:port", "must be temporal://HOST:PORT/NAMESPACE;"),
     ],
 )
 def test_engines_are_checked(database: str, engine: Any, reason: str) -> None:
@@ -247,3 +252,191 @@ async def test_a_database_has_one_engine(tmp_path: Path, temporal: str) -> None:
             with pytest.raises(DurableDatabaseError, match=f"another engine: give engine={other}"):
                 await act()
         await runs.stop()
+
+
+def _broken_once(runs: DurableRuns, method: str, *, before: bool) -> None:
+    """Let a statement fail once as if the database were away, before or after it is committed."""
+    engine: Any = runs._engine
+    usual, failures = getattr(engine, method), 1
+
+    def broken(*arguments: Any, **options: Any) -> Any:
+        nonlocal failures
+        failures -= 1
+        found = None if before and failures == 0 else usual(*arguments, **options)
+        if failures == 0:
+            error = DurableDatabaseError(database="x", reason="away")
+            error.is_away = True
+            raise error
+        return found
+
+    setattr(engine, method, broken)
+
+
+@pytest.mark.parametrize(("method", "before"), [("end", True), ("end", False), ("claim", False)])
+async def test_a_statement_that_fails_once_leaves_no_run_behind(
+    database: str, temporal: str, method: str, *, before: bool
+) -> None:
+    with OfflineServer(lambda request: "Done.") as server:
+        agent = _agent(server.bundle())
+        given: dict[str, Any] = {"engine": temporal, "queues": ["q"], "look_interval": 0.05}
+        async with DurableRuns(database, agents=[agent], **given) as runs:
+            _broken_once(runs, method, before=before)
+            run_id = await agent.enqueue("Go.", queue="q")
+            assert (await runs.result(run_id, timeout=30)).output == "Done."
+
+
+async def test_the_same_object_goes_on_with_what_its_stop_has_left(database: str, temporal: str) -> None:
+    begun = threading.Event()
+
+    async def slow() -> str:
+        """Wait the first time."""
+        if not begun.is_set():
+            begun.set()
+            await asyncio.sleep(60)
+        return "ready"
+
+    with OfflineServer([[function_call("slow", {}, call_id="c1")], "Done."]) as server:
+        agent = _agent(server.bundle(), slow)
+        runs = DurableRuns(database, agents=[agent], queues=["q"], engine=temporal, look_interval=0.05)
+        await runs.start()
+        run_id = await agent.enqueue("Go.", queue="q")
+
+        async def is_begun() -> bool:
+            return begun.is_set()
+
+        await _until(is_begun)
+        await runs.stop(timeout=0.1)
+        async with runs:
+            assert (await runs.result(run_id, timeout=30)).output == "Done."
+
+
+async def test_a_run_that_is_cancelled_while_it_is_stored_is_cancelled(database: str, temporal: str) -> None:
+    reached, goes_on = threading.Event(), threading.Event()
+    agent = _agent()
+    async with DurableRuns(database, agents=[agent], engine=temporal) as runs:
+        engine: Any = runs._engine
+        usual = engine.begin
+
+        def slow(*arguments: Any) -> None:
+            reached.set()
+            goes_on.wait(30)
+            usual(*arguments)
+
+        engine.begin = slow
+        task = asyncio.create_task(agent.run_async("Go."))
+
+        async def is_reached() -> bool:
+            return reached.is_set()
+
+        await _until(is_reached)
+        task.cancel()
+        await asyncio.sleep(0)
+        goes_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert [run.status for run in await runs.list_runs()] == ["cancelled"]
+
+
+async def test_as_many_calls_block_a_thread_as_the_queue_allows(database: str, temporal: str) -> None:
+    count = 40  # more threads than an event loop has
+    together = threading.Barrier(count)
+
+    def meet() -> str:
+        """Wait for all."""
+        together.wait(60)
+        return "met"
+
+    def answer(request: Any) -> Any:
+        is_first = "function_call_output" not in str(request)
+        return [function_call("meet", {}, call_id="c1")] if is_first else "Done."
+
+    with OfflineServer(answer) as server:
+        agent = _agent(server.bundle(), meet)
+        queues = {"q": Limits(concurrency=count)}
+        async with DurableRuns(database, agents=[agent], queues=queues, engine=temporal) as runs:
+            ids = [await agent.enqueue("Go.", queue="q") for _ in range(count)]
+            for run_id in ids:
+                assert (await runs.result(run_id, timeout=90)).output == "Done."
+
+
+async def test_databases_with_one_schedule_share_a_namespace(tmp_path: Path, temporal: str) -> None:
+    found = []
+    for name in ("one", "two"):
+        runs = DurableRuns(f"sqlite:///{tmp_path / name}.sqlite3", agents=[_agent()], engine=temporal)
+        async with runs:
+            engine: Any = runs._engine
+            now, _ = engine.due()
+            due = Schedule("s", "0 9 * * *", None, "q", "{}", float(int(now)))
+            await engine._fire_one(due, now)
+            found += [run.run_id for run in await runs.list_runs()]
+    assert len(set(found)) == 2
+
+
+async def test_a_schedule_that_cannot_be_read_here_keeps_no_other_one_waiting(
+    database: str, temporal: str
+) -> None:
+    agent = _agent()
+    async with DurableRuns(database, agents=[agent], engine=temporal, look_interval=100.0) as runs:
+        engine: Any = runs._engine
+        now, _ = engine.due()
+        for name, zone in (("bad", "Moon/Crater"), ("good", None)):
+            engine.keep_schedule(Schedule(name, "0 9 * * *", zone, name, "{}", now - 1.0))
+
+        async def is_queued() -> bool:
+            return bool(await runs.list_runs(queue="good"))
+
+        await _until(is_queued)  # also although this process looks rarely for what others have left
+
+
+async def test_a_database_in_which_runs_of_dbos_only_wait_is_refused(database: str, temporal: str) -> None:
+    agent = _agent()
+    async with DurableRuns(database, agents=[agent]):
+        pass
+    with pytest.raises(DurableDatabaseError, match="another engine: give engine='dbos'"):
+        await DurableRuns(database, agents=[agent], engine=temporal).list_runs()
+
+
+async def test_a_very_long_delay_keeps_no_other_run_waiting(database: str, temporal: str) -> None:
+    with OfflineServer(["Done."]) as server:
+        agent = _agent(server.bundle())
+        async with DurableRuns(database, agents=[agent], queues=["q"], engine=temporal) as runs:
+            await agent.enqueue("Go.", queue="q", delay=1e15)
+            run_id = await agent.enqueue("Go.", queue="q")
+            assert (await runs.result(run_id, timeout=30)).output == "Done."
+
+
+async def test_a_key_in_a_damaged_configuration_is_not_shown(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "temporal.toml"
+    file.write_text('[profile.default]\napi_key = "very-secret\n')
+    monkeypatch.setenv("TEMPORAL_CONFIG_FILE", str(file))
+    runs = DurableRuns(database, agents=[_agent()], engine="temporal://")
+    with pytest.raises(DurableDatabaseError, match=r"configuration cannot be read: .*line 2") as raised:
+        await runs.start()
+    assert "very-secret" not in str(raised.value)
+    assert raised.value.__context__ is None
+
+
+async def test_a_server_that_does_not_answer_is_named(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(temporal_engine, "_START_SECONDS", 0.5)
+    monkeypatch.setattr(temporal_engine, "_STOP_SECONDS", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"temporal://127.0.0.1:{silent.getsockname()[1]}"
+        runs = DurableRuns(database, agents=[_agent()], engine=url)
+        with pytest.raises(DurableDatabaseError, match=r"reached: it has not answered in 0\.5 seconds"):
+            await runs.start()
+
+
+async def test_the_usual_port_may_be_left_out(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    async def opened(address: str, *_: str) -> None:
+        asked.append(address)
+        raise OSError("not here")
+
+    monkeypatch.setattr("kantan_agents.durable.engines.temporal_work.Connection.open", opened)
+    for host in ("localhost", "[::1]", "localhost:1"):
+        with pytest.raises(DurableDatabaseError):
+            await DurableRuns(database, agents=[_agent()], engine=f"temporal://{host}/n").start()
+    assert asked == ["localhost:7233", "[::1]:7233", "localhost:1"]

@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from datetime import datetime, timezone
 from functools import partial
 from threading import Thread
@@ -35,6 +36,8 @@ from kantan_agents.durable.engines.jobs import Schedule
 from kantan_agents.durable.storage.database import RunDatabase, leave_to_parent
 from kantan_agents.errors import DurableDatabaseError, InvalidOptionError
 from kantan_agents.support.log import get_logger
+from kantan_agents.support.secrets import mask
+from kantan_agents.support.waiting import run_to_end
 
 if TYPE_CHECKING:
     from kantan_agents.durable.engines.temporal_work import Connection
@@ -43,9 +46,12 @@ SCHEME: Final = "temporal://"
 _BATCH: Final = 100
 _CHECKED: Final = 20
 _CHECK_SECONDS: Final = 60.0
+_LOOK_SECONDS: Final = 1.0
 _LATE_SECONDS: Final = 60.0
 _START_SECONDS: Final = 30.0
 _STOP_SECONDS: Final = 10.0
+_THREADS: Final = 10_000
+_PORT: Final = 7233
 
 _log = get_logger("kantan_agents.durable")
 
@@ -57,7 +63,7 @@ class TemporalEngine(JobRuns):
         database: The database.
         application: Name of the application. Processes of the same name make each other's runs.
         max_recoveries: How often a run is taken over before it is parked.
-        interval: Seconds between two looks for runs to be handed over.
+        interval: Seconds between two looks for runs to be handed over; at most one second.
         url: ``temporal://HOST:PORT/NAMESPACE``. What is left out, Temporal's own configuration says.
     """
 
@@ -67,11 +73,13 @@ class TemporalEngine(JobRuns):
         super().__init__(database, application)
         self.executor = new_executor(application)
         self._max_recoveries = max_recoveries
-        self._interval = interval
+        self._interval = min(interval, _LOOK_SECONDS)
         self._url = url
         self._own_queue = RESUMED
         self._active: set[str] = set()
         self._takes = False
+        self._has_left = False
+        self._prefix = ""
         self._body: Any = None
         self._thread: Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -89,6 +97,8 @@ class TemporalEngine(JobRuns):
         """Begin to make runs of these queues, and those that are recovered."""
         self._body, self._takes = body, True
         self._own_queue = next((name for name in queues if name.startswith(RESUMED)), RESUMED)
+        # Those of the start before, which were being made as it was stopped.
+        self.give([self.executor], self._queue_of)
         started: Future[None] = Future()
         serve = partial(asyncio.run, self._serve(queues, started))
         self._thread = Thread(target=serve, name="kantan-agents-temporal", daemon=True)
@@ -100,17 +110,21 @@ class TemporalEngine(JobRuns):
             raise
         except Exception as error:
             self.stop()
-            reason = " ".join(f"Temporal cannot be reached: {error}".split())
+            said = mask(str(error)) or f"it has not answered in {_START_SECONDS:g} seconds"
+            reason = " ".join(f"Temporal cannot be reached: {said}".split())
             raise DurableDatabaseError(database=self._url, reason=reason) from error
 
     async def _serve(self, queues: Mapping[str, Limits], started: Future[None]) -> None:
         from kantan_agents.durable.engines.temporal_work import Connection
 
         self._loop, self._fresh, self._ends = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
+        # The tools of runs are called in its threads: a queue may have more of them than the usual number.
+        self._loop.set_default_executor(ThreadPoolExecutor(_THREADS, "kantan-agents-temporal"))
         try:
-            prefix = f"{self._application}/{await asyncio.to_thread(self._database.identity)}"
+            self._prefix = f"{self._application}/{await asyncio.to_thread(self._database.identity)}"
             at = urlsplit(self._url)
-            self._connection = await Connection.open(at.netloc, at.path.strip("/"), prefix, self.executor)
+            named = f"{at.netloc.rstrip(':')}:{_PORT}" if at.netloc and at.port is None else at.netloc
+            self._connection = await Connection.open(named, at.path.strip("/"), self._prefix, self.executor)
             self._connection.work(self._make, self._cancel, queues)
         except BaseException as error:  # noqa: BLE001 - raised in the thread that waits
             started.set_exception(error)
@@ -138,15 +152,18 @@ class TemporalEngine(JobRuns):
             self._loop = self._connection = None
 
     def _call_soon(self, function: Callable[[], object]) -> None:
-        if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(function)
+        loop = self._loop
+        if loop is not None:
+            with suppress(RuntimeError):  # it is closed
+                loop.call_soon_threadsafe(function)
 
     async def run(self, run_id: str, stored: str) -> str:
         """Make a run here, in this task, and return its outcome. Temporal learns only of what others take."""
         claim = uuid.uuid4().hex
         self._active.add(run_id)
         try:
-            await asyncio.to_thread(self.begin, run_id, stored, self.executor, claim)
+            # To its end: a caller who cancels it meanwhile finds it stored, and so marks it as cancelled.
+            await run_to_end(partial(self.begin, run_id, stored, self.executor, claim))
             return await self._ended(run_id, stored, claim)
         finally:
             self._active.discard(run_id)
@@ -164,7 +181,7 @@ class TemporalEngine(JobRuns):
         try:
             take = partial(self.claim, run_id, number, self.executor, claim, self._max_recoveries)
             status, stored = await asyncio.to_thread(take)
-            if stored is None and status == "running":
+            if stored is None and status in ("running", "queued"):  # queued: it was just given back
                 raise CannotMakeNowError("another process makes it")
             if stored is None:
                 return status
@@ -172,14 +189,19 @@ class TemporalEngine(JobRuns):
                 await asyncio.to_thread(self.give_back, run_id, claim)
                 raise CannotMakeNowError("this process takes no more runs")
             await self._ended(run_id, stored, claim)
-        except DurableDatabaseError as error:  # what is left undone, `recover_unmade` gives to others
+        except DurableDatabaseError as error:  # it may be stored as being made here, which it is not
+            self._has_left = True
             raise CannotMakeNowError(error.reason) from error
         finally:
             self._active.discard(run_id)
         return "finished"
 
     async def _cancel(self, run_id: str, number: int) -> str:
-        await asyncio.to_thread(self.cancel, run_id, number)
+        try:
+            await asyncio.to_thread(self.cancel, run_id, number)
+        except DurableDatabaseError:
+            self._has_left = True
+            raise
         return "cancelled"
 
     async def _ended(self, run_id: str, stored: str, claim: str) -> str:
@@ -207,11 +229,22 @@ class TemporalEngine(JobRuns):
 
     async def _look_in_intervals(self, connection: Connection) -> None:
         while True:
-            for act in (self._fire, partial(self._hand_over, connection), partial(self._check, connection)):
+            hand_over, check = partial(self._hand_over, connection), partial(self._check, connection)
+            for act in (self._give_left, self._fire, hand_over, check):
                 await _tried(act)
             with anyio.move_on_after(self._interval):
                 await self._fresh.wait()
             self._fresh.clear()
+
+    async def _give_left(self) -> None:
+        """Let the runs go on that could not be stored any more, as soon as the database is back."""
+        if self._has_left:
+            self._has_left = False  # first: a run may be left meanwhile
+            try:
+                await asyncio.to_thread(self.recover_unmade)
+            except DurableDatabaseError:
+                self._has_left = True
+                raise
 
     async def _hand_over(self, connection: Connection) -> None:
         """Give Temporal the runs that it does not know: other processes may have stored them."""
@@ -233,12 +266,16 @@ class TemporalEngine(JobRuns):
         """Queue the runs of the schedules whose time has come. Each time has an id, so it counts once."""
         now, due = await asyncio.to_thread(self.due)
         for schedule in due:
-            if now - schedule.next_at < _LATE_SECONDS:  # otherwise no process was there
-                name = f"{self._application}/{schedule.name}/{schedule.next_at}"
-                job = Job(uuid.uuid5(uuid.NAMESPACE_URL, name).hex, schedule.stored, schedule.queue)
-                await asyncio.to_thread(self.add, job)
-            following = _next_time(schedule.cron, schedule.timezone, now)
-            await asyncio.to_thread(self.fired, schedule, following)
+            await _tried(partial(self._fire_one, schedule, now))  # it must not keep the others waiting
+
+    async def _fire_one(self, schedule: Schedule, now: float) -> None:
+        if now - schedule.next_at < _LATE_SECONDS:  # otherwise no process was there
+            # With the number of the database: at Temporal, that of another one must not have the same id.
+            name = f"{self._prefix}/{schedule.name}/{schedule.next_at}"
+            job = Job(uuid.uuid5(uuid.NAMESPACE_URL, name).hex, schedule.stored, schedule.queue)
+            await asyncio.to_thread(self.add, job)
+        following = _next_time(schedule.cron, schedule.timezone, now)
+        await asyncio.to_thread(self.fired, schedule, following)
 
     def schedule(self, name: str, cron: str, queue: str, stored: str, timezone: str | None) -> None:
         """Put a run into a queue whenever a cron expression says so. Replaces a schedule of the same name."""

@@ -95,7 +95,8 @@ class Connection:
             identity: What Temporal shows of this process.
 
         Raises:
-            DurableDatabaseError: E156, the process that this one was forked from has done so.
+            DurableDatabaseError: E156, the process that this one was forked from has done so, or the
+                configuration cannot be read.
         """
         runtime, process = _runtime()
         if process != os.getpid():
@@ -105,7 +106,7 @@ class Connection:
                 "does not work in a child then. Start DurableRuns in the children only, or spawn them"
             )
             raise DurableDatabaseError(database=f"temporal://{address}", reason=reason)
-        config: dict[str, Any] = dict(ClientConfigProfile.load().to_client_connect_config())
+        config = _configured(address)
         config.update({"target_host": address} if address else {})
         config.update({"namespace": namespace} if namespace else {})
         config.setdefault("target_host", "localhost:7233")
@@ -171,13 +172,14 @@ class Connection:
 
     async def hand_over(self, job: Handing) -> None:
         """Let Temporal give a job to a worker. A second time changes nothing."""
+        delay = min(job.delay, _LONGEST.total_seconds())
         try:
             await self._client.start_workflow(
                 WORKFLOW,
                 args=[job.run_id, job.number, self._named(job.queue)],
                 id=_id(job),
                 task_queue=self._prefix,
-                start_delay=timedelta(seconds=job.delay) if job.delay else None,
+                start_delay=timedelta(seconds=delay) if delay else None,
                 # Without one it is before all others; Temporal has five levels.
                 priority=Priority(priority_key=1 if job.priority is None else min(job.priority + 1, _LOWEST)),
                 id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
@@ -199,6 +201,16 @@ class Connection:
 
     def _named(self, queue: str) -> str:
         return f"{self._prefix}/{queue}"
+
+
+def _configured(address: str) -> dict[str, Any]:
+    """Return the options of a client that Temporal's own variables and configuration file name."""
+    try:
+        return dict(ClientConfigProfile.load().to_client_connect_config())
+    except Exception as error:  # noqa: BLE001 - of a library, which does not say which
+        # The further lines show those of the file, which may have a key.
+        reason = f"Temporal's configuration cannot be read: {str(error).strip().splitlines()[0]}"
+    raise DurableDatabaseError(database=f"temporal://{address}", reason=reason)
 
 
 @cache
