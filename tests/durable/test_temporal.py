@@ -6,6 +6,7 @@ import asyncio
 import socket
 import threading
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from kantan_agents import Agent, Durable, DurableRuns
 from kantan_agents.durable import Limits
 from kantan_agents.durable.engines import temporal_engine
 from kantan_agents.durable.engines.jobs import Schedule
+from kantan_agents.durable.storage.database import RunDatabase
 from kantan_agents.errors import DurableDatabaseError, DurableRunFailedError, InvalidOptionError
 from kantan_agents.testing import OfflineServer, ScriptedModel, function_call
 from tests.durable.conftest import Scene, use_engine
@@ -440,3 +442,13 @@ async def test_the_usual_port_may_be_left_out(database: str, monkeypatch: pytest
         with pytest.raises(DurableDatabaseError):
             await DurableRuns(database, agents=[_agent()], engine=f"temporal://{host}/n").start()
     assert asked == ["localhost:7233", "[::1]:7233", "localhost:1"]
+
+
+def test_two_processes_may_open_a_new_file_at_once(database: str) -> None:
+    opened = [RunDatabase(database, "temporal") for _ in range(8)]
+    with ThreadPoolExecutor(8) as threads:
+        for each in [threads.submit(one.open) for one in opened]:
+            each.result()
+    assert len({one.identity() for one in opened}) == 1
+    for one in opened:
+        one.close()

@@ -48,8 +48,13 @@ def belongs_to(connection: Connection, engine: str) -> str:
         if not any(connection.exec_driver_sql(one).scalar() for one in used):
             # With a number: one server may have the runs of many databases.
             found = f"{engine}/{secrets.token_hex(4)}"
-            insert = "INSERT INTO kantan_agents_durable_secrets (name, value) VALUES ('engine', :value)"
+            # Another process may do the same in this moment: in SQLite, reading keeps nobody from writing.
+            insert = (
+                "INSERT INTO kantan_agents_durable_secrets (name, value) VALUES ('engine', :value) "
+                "ON CONFLICT (name) DO NOTHING"
+            )
             connection.execute(text(insert), {"value": found})
+            found = connection.exec_driver_sql(_FOUND).scalar()
             for table in _TABLES:
                 connection.exec_driver_sql(table)
     return "dbos" if found is None else str(found).partition("/")[0]
