@@ -7,7 +7,6 @@ import os
 import signal
 import uuid
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -284,13 +283,3 @@ async def test_a_database_that_postgres_does_not_have_is_a_clear_error(postgres_
     runs = DurableRuns(url_of(postgres_server, "missing"), agents=[_agent()])
     with pytest.raises(DurableDatabaseError, match=r'\[E156\].*database "missing" does not exist'):
         await runs.start()
-
-
-def test_whoever_opens_a_new_database_at_the_same_time_takes_it_for_the_same_engine(tmp_path: Path) -> None:
-    with ThreadPoolExecutor(4) as threads:
-        for number in range(8):
-            databases = [RunDatabase(f"sqlite:///{tmp_path / str(number)}", "temporal") for _ in range(4)]
-            list(threads.map(RunDatabase.open, databases))
-            assert len({one.identity() for one in databases}) == 1
-            for one in databases:
-                one.close()
