@@ -40,7 +40,7 @@ from tests.recorders import end_recorder
 # ones.
 settings.register_profile("fast", max_examples=40, deadline=None, derandomize="CI" in os.environ)
 settings.register_profile(
-    "ci", max_examples=120, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    "ci", max_examples=80, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile(
     "hunt", max_examples=1_000, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck)

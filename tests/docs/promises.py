@@ -286,6 +286,9 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "traces/telemetry/test_sending.py::test_a_process_ends_when_nobody_listens",
             "traces/telemetry/test_sending.py::test_a_flush_waits_no_longer_than_it_may",
         ),
+        "the collector gets spans and does not answer, five times in a row": (
+            "traces/telemetry/test_sending.py::test_spans_that_the_collector_gets_without_an_answer_hold_up_no_others",
+        ),
         "more than `OTEL_BSP_MAX_QUEUE_SIZE` spans wait (2,048)": (
             "traces/telemetry/test_sending.py::test_what_does_not_fit_into_the_queue_is_dropped_counted_and_logged",
             "traces/telemetry/test_sending.py::test_what_is_lost_while_the_collector_is_away_is_counted_and_said",

@@ -78,7 +78,7 @@ def test_all_runs_end_although_a_worker_is_killed_every_second(
             answered.setdefault(name, [one for one, _ in _noted(log)].count(name))
         return said
 
-    async def queue_and_kill() -> tuple[Counter[str], int]:
+    async def queue_and_kill() -> tuple[int, int]:
         with OfflineServer(clerk) as server, ExitStack() as stack:
             agent = Agent(
                 "clerk", "Help.", model=server.bundle(), middleware=[Durable()], tool_providers=None
@@ -89,10 +89,12 @@ def test_all_runs_end_although_a_worker_is_killed_every_second(
             workers = [preloaded.popen(["-c", _WORKER], **streams) for _ in range(3)]
             try:
                 async with DurableRuns(postgres_url, agents=[agent]) as runs:
-                    for number in range(RUNS):
-                        await agent.enqueue(f"job-{number}", queue="jobs")
-                    ended, kills, last = Counter[str](), 0, time.monotonic()
-                    while ended["finished"] < RUNS:
+                    ended, kills, last, queued = Counter[str](), 0, time.monotonic(), 0
+                    while not kills or ended["finished"] < queued:
+                        if ended["finished"] == queued:  # again, if all have ended before the first kill
+                            for number in range(queued, queued + RUNS):
+                                await agent.enqueue(f"job-{number}", queue="jobs")
+                            queued += RUNS
                         await asyncio.sleep(0.2)
                         # A run is parked when too many processes have ended while they made it. So each
                         # makes at least as many calls as it may have taken over, however slow all is.
@@ -103,21 +105,19 @@ def test_all_runs_end_although_a_worker_is_killed_every_second(
                             workers[victim].kill()
                             workers[victim] = preloaded.popen(["-c", _WORKER], **streams)
                             kills += 1
-                        ended = Counter(run.status for run in await runs.list_runs(limit=RUNS))
+                        ended = Counter(run.status for run in await runs.list_runs(limit=queued))
                         assert ended.keys() <= {"queued", "running", "finished"}
-                    assert kills
             finally:
                 for worker in workers:
                     worker.kill()
-        return ended, kills
+        return queued, kills
 
-    ended, kills = asyncio.run(queue_and_kill())
-    assert ended == {"finished": RUNS}
+    queued, kills = asyncio.run(queue_and_kill())
     noted = Counter(name for name, _ in _noted(log))
     # A call in flight is made again; one whose result the model has seen is not.
-    assert len(noted) == RUNS
+    assert len(noted) == queued
     assert noted == answered
-    assert sum(noted.values()) <= RUNS + AT_ONCE * kills
+    assert sum(noted.values()) <= queued + AT_ONCE * kills
     assert max(noted.values()) <= 1 + kills
 
 

@@ -17,7 +17,9 @@ TIMES = int(os.environ.get("KANTAN_AGENTS_SIMULATIONS", "1"))
 USUAL = size(300, 100)
 REPEATS = {
     "paired difference, coverage": size(150, 50),
-    "corrected mean, coverage": size(400, 130),
+    "corrected mean, coverage": size(200, 100),
+    "corrected rate, coverage": size(150, 100),
+    "corrected difference, coverage": size(100, 60),
     "length, false alarms": size(120, 40),
     "any look, runs made again": size(60, 20),
     "power as stated": size(150, 40),
