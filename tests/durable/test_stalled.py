@@ -104,6 +104,9 @@ async def test_a_start_that_stalls_ends(
         (ended,) = await asyncio.gather(task, return_exceptions=True)
         assert isinstance(ended, asyncio.CancelledError if is_cancelled else DurableDatabaseError)
         proxy.flows.set()
+        runs._database._limit.seconds = 60.0  # a busy machine is slow, too
+        monkeypatch.setattr(patient_connection, "ANSWER_SECONDS", 60.0)
+        monkeypatch.setitem(patient_connection._OPTIONS, "connect_timeout", 60)
         async with runs:
             assert (await agent.run_async("Go."))["result"].final_output == "Done."
 
