@@ -24,8 +24,7 @@ def error_type(error: Any, noted: str | None = None) -> str | None:
     """
     raised = sys.exc_info()[0]
     if not error:
-        is_cancelled = raised is not None and not issubclass(raised, Exception)
-        return raised.__name__ if is_cancelled and raised is not None else None
+        return None if raised is None or issubclass(raised, Exception) else raised.__name__
     data = error.get("data") if isinstance(error, dict) else None
     if isinstance(data, dict):
         for key in ("code", "error_type"):
