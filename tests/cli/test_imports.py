@@ -137,3 +137,10 @@ def test_reading_imports_neither_the_sdk_nor_openai(
         each = {" ".join(line): executed(folder, [line])[1] & unwanted for line in lines}
         assert {line: found for line, found in each.items() if found} == {}
     assert unwanted == set()
+
+
+def test_stored_results_are_compared_without_what_runs_agents(project: Path) -> None:
+    reading = ("eval compare", "eval show")
+    codes, modules = executed(project, [[*words.split(), *commands(project)[words]] for words in reading])
+    assert codes == [0, 0]
+    assert not modules & {"asyncio", "ssl"}

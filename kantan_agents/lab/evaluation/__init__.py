@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from kantan_agents.lab.evaluation.report import write_report, write_report_of_all
     from kantan_agents.lab.evaluation.scores import Score
     from kantan_agents.lab.evaluation.simulation import SimulatedUser, goal_met, simulated
-    from kantan_agents.lab.experiment.watching import ToolUse
+    from kantan_agents.lab.experiment.tool_use import ToolUse
 
 __all__ = [
     "Case",
@@ -159,7 +159,7 @@ __getattr__, __dir__ = lazy_names(
         ),
         "kantan_agents.lab.evaluation.report": ("write_report", "write_report_of_all"),
         "kantan_agents.lab.evaluation.scores": ("Score",),
-        "kantan_agents.lab.experiment.watching": ("ToolUse",),
+        "kantan_agents.lab.experiment.tool_use": ("ToolUse",),
         "kantan_agents.lab.evaluation.simulation": ("SimulatedUser", "goal_met", "simulated"),
     },
 )

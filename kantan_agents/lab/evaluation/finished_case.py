@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from kantan_agents.lab.evaluation.dataset.case import Case
-from kantan_agents.lab.experiment.watching import ToolUse
+from kantan_agents.lab.experiment.tool_use import ToolUse
 
 
 @attrs.frozen

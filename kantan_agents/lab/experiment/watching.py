@@ -18,28 +18,9 @@ from kantan_agents.core.events import (
 )
 from kantan_agents.core.events.observers import OnlyKinds
 from kantan_agents.lab.experiment.prices import Figures, Prices
+from kantan_agents.lab.experiment.tool_use import ToolUse
 from kantan_agents.support.secrets import mask
 from kantan_agents.traces.capture.canonical import decode
-
-
-@attrs.frozen
-class ToolUse:
-    """A tool call of a run.
-
-    Attributes:
-        name: Name of the tool.
-        arguments: The arguments as JSON data; the text itself if it is not JSON.
-        output: What the tool returned, as text; None if it was refused or has failed.
-        agent: Name of the agent that called it.
-        is_refused: Whether the tool rules or a person refused the call.
-    """
-
-    name: str
-    arguments: Any
-    output: str | None
-    agent: str
-    is_refused: bool = False
-
 
 _current: ContextVar[Watch | None] = ContextVar("kantan_agents_current_watch", default=None)
 """The watch that the current task belongs to."""

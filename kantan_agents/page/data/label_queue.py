@@ -29,7 +29,7 @@ from kantan_agents.lab.evaluation.labels.rows import (
     take_label_back,
     write_label,
 )
-from kantan_agents.lab.experiment.watching import ToolUse
+from kantan_agents.lab.experiment.tool_use import ToolUse
 from kantan_agents.page.data.label_choices import check_evaluation
 from kantan_agents.page.data.signed_data import name_of, sign
 from kantan_agents.support.arguments import checked_int

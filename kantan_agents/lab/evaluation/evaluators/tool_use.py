@@ -13,7 +13,7 @@ from kantan_agents.lab.evaluation.evaluators.evaluator import Evaluator
 from kantan_agents.lab.evaluation.evaluators.versions import version_of_options
 from kantan_agents.lab.evaluation.finished_case import FinishedCase
 from kantan_agents.lab.evaluation.scores import Score
-from kantan_agents.lab.experiment.watching import ToolUse
+from kantan_agents.lab.experiment.tool_use import ToolUse
 from kantan_agents.support.arguments import checked_bool, shown
 
 

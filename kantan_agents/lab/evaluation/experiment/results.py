@@ -13,7 +13,7 @@ from kantan_agents.lab.evaluation.dataset.case import Case
 from kantan_agents.lab.evaluation.finished_case import FinishedCase
 from kantan_agents.lab.evaluation.scores import Score
 from kantan_agents.lab.experiment.flat_rows import Row, Tabular, flat
-from kantan_agents.lab.experiment.watching import ToolUse
+from kantan_agents.lab.experiment.tool_use import ToolUse
 
 Status = Literal["finished", "failed"]
 
