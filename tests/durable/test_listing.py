@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from pathlib import Path
@@ -201,10 +202,13 @@ def test_a_run_that_is_cancelled_while_its_last_answer_is_read_stays_cancelled(a
         queue = runs._engine.enqueue_now
         queued: list[str] = []
 
+        one_at_a_time = threading.Lock()  # the overseer may find the answer in the same moment
+
         def cancel_and_queue(job: Job) -> str:
-            if not queued:
-                queued.append(job.run_id)
-                assert runs._approvals.close(run.run_id)
+            with one_at_a_time:
+                if not queued:
+                    queued.append(job.run_id)
+                    assert runs._approvals.close(run.run_id)
             return queue(job)
 
         runs._engine.enqueue_now = cancel_and_queue  # type: ignore[method-assign]

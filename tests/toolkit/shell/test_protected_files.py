@@ -200,7 +200,8 @@ async def test_a_link_in_the_place_of_a_protected_file_is_put_back(root: Path, t
     files_of(tmp_path, "agents/a.md")
     (root / ".claude").symlink_to(tmp_path / "agents")
     result = await run(root, "rm .claude; mkdir .claude; echo evil > .claude/a.md")
-    assert ".claude is now .claude.set-aside" in result
+    # The second, if the command was ended before it made the folder.
+    assert ".claude is now .claude.set-aside" in result or ".claude is a link again" in result
     assert (root / ".claude").readlink() == tmp_path / "agents"
     assert (tmp_path / "agents" / "a.md").read_text() == "before\n"
 
