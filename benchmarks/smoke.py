@@ -38,7 +38,9 @@ COMMANDS = (
     ("toolkit.py", "--quick"),
     ("startup.py", "--quick", "--only", "kantan-agents", "traces list", "chat"),
 )
-COMPARED = ("--quick", "--repeats", "1", "--peers", "kantan_agents_published")
+# One workload of each kind: tests/benchmarks does the work of all of them, and of all growth curves.
+KINDS = ("one_turn", "at_once_50", "http_one_turn", "construct_0", "held_0", "traced_empty", "import")
+COMPARED = ("--quick", "--repeats", "1", "--peers", "kantan_agents_published", "--only", *KINDS)
 
 
 def main() -> int:
