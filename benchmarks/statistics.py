@@ -58,7 +58,7 @@ METRICS = 5
 """How many metrics are compared by default: one score, and failures, latency, tokens and cost."""
 RESAMPLES = 1_000
 SECONDS, MEGABYTES = 1.0, 300.0
-QUICK, WHOLE = 200, 10_000
+QUICK, WHOLE = 200, 4_000
 _RATE = 0.6
 _FEWEST_KNOWN = 0.01
 _WIDTHS = (28, 32, *(7 for _ in SIZES))
@@ -304,7 +304,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--repeats", type=int, help="data sets of each situation (10,000; quick: 200)")
+    parser.add_argument("--repeats", type=int, help="data sets of each situation (4,000; quick: 200)")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--only", default="", help="a part of 'statistic: situation', for some lines only")
     options = parser.parse_args(arguments)
