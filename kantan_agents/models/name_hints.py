@@ -9,6 +9,7 @@ from kantan_agents.models.configuration import LOCAL_URLS
 from kantan_agents.support.nearest import nearest
 
 _PROVIDERS: Final = ("openai", "google", "anthropic", "openrouter", "ollama", "lmstudio", "compat")
+_TYPING_ERROR: Final = 2
 _BEGINNINGS: Final = ("gpt", "chatgpt", "codex", "gemini", "claude")
 _SHORT: Final = {"sonnet": "claude-sonnet-...", "opus": "claude-opus-...", "haiku": "claude-haiku-..."}
 
@@ -19,7 +20,8 @@ def hint_for(name: str) -> str:
     provider, slash, model = name.partition("/")
     if slash and provider == "azure":
         return "Pass an AsyncAzureOpenAI client: agents.set_default_openai_client(client), or in a bundle."
-    if slash and (near := nearest(provider, _PROVIDERS)):
+    near = nearest(provider, _PROVIDERS) if slash else None
+    if near and abs(len(near) - len(provider)) <= _TYPING_ERROR:  # not "meta-llama", the maker of a model
         listed = ", ".join(f"{known}/" for known in _PROVIDERS)
         return f"The nearest name is {near}/{model}. The providers are {listed}."
     return f"{_nearest_name(name)}{_with_provider(name or 'NAME')}"
@@ -40,7 +42,7 @@ def _with_provider(name: str) -> str:
         written = " or ".join(f"{provider}/{name} for the server of {url}" for provider, url in found)
         return f"Write {written}, or openrouter/{name}."
     (provider, url), *others = LOCAL_URLS.items()
-    likewise = " or ".join(f"{other} with {variable}" for other, variable in others)
+    likewise = " or ".join(f"{other}/{name} with {variable}" for other, variable in others)
     return (
         f"For your own server, write {provider}/{name} and set {url} to its URL, or likewise {likewise}. "
         f"For OpenRouter, write openrouter/{name}. Or pass a client of the provider as model."

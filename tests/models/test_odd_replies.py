@@ -261,3 +261,59 @@ def test_what_was_received_is_in_the_database(server: OfflineServer, tmp_path: P
     spans = store.trace(trace.trace_id).spans
     output = next(span.raw["span_data"]["output"][0] for span in spans if "received" in str(span.raw))
     assert output["received"]["choices"][0]["message"]["content"] == TEXT_CALL
+
+
+def part(index: Any = 0, **given: Any) -> dict[str, Any]:
+    return {key: value for key, value in {"index": index, **given}.items() if value is not NOTHING}
+
+
+def begun(call_id: Any, arguments: str, index: Any = 0) -> dict[str, Any]:
+    return part(index, id=call_id, function={"name": "weather", "arguments": arguments})
+
+
+PARTS: dict[str, list[dict[str, Any]]] = {
+    "usual": [begun("a", ""), part(function={"arguments": OSLO}), begun("b", ROME, 1)],
+    "no index": [begun("a", OSLO, NOTHING), begun("b", ROME, NOTHING)],
+    "no index in parts": [
+        begun("a", '{"city":', NOTHING),
+        part(NOTHING, function={"arguments": '"Oslo"}'}),
+        begun("b", ROME, NOTHING),
+    ],
+    "one index": [begun("a", OSLO), begun("b", ROME)],
+    "one index without ids": [begun("", OSLO), begun("", ROME)],
+    "one index for parts": [
+        begun("a", '{"city":'),
+        part(function={"arguments": '"Oslo"}'}),
+        begun("b", ROME),
+    ],
+    "the name in every part": [begun("a", '{"city":'), begun("a", '"Oslo"}'), begun("b", ROME, 1)],
+    "the name in every part without ids": [begun("", '{"city":'), begun("", '"Oslo"}'), begun("", ROME, 1)],
+    "indexes from behind": [begun("a", OSLO, 1), begun("b", ROME, 0)],
+    "an index again": [
+        begun("a", OSLO, 0),
+        begun("b", '{"city":', 0),
+        part(0, function={"arguments": '"Rome"}'}),
+    ],
+}
+
+
+@pytest.mark.parametrize("parts", PARTS.values(), ids=PARTS)
+async def test_the_parts_of_streamed_calls_are_separated(parts: list[dict[str, Any]]) -> None:
+    cities = Cities()
+    deltas = [{"tool_calls": [one]} for one in parts]
+    with OfflineServer([streamed_reply([*deltas, {}], "tool_calls"), "done"]) as other:
+        agent = Agent("a", "x", model=model_at(other), tools=cities.tools())
+        assert (await result_of(agent, "q", streamed=True)).final_output == "done"
+    assert cities.ran == ["Oslo", "Rome"]
+
+
+@pytest.mark.parametrize("message", [{"content": "fine"}, {"content": None, "tool_calls": [call()]}])
+async def test_a_message_in_place_of_deltas_is_read(message: dict[str, Any]) -> None:
+    chunk = {"id": "c", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+    body = f"data: {json.dumps(chunk)}\n\ndata: [DONE]\n\n"
+    reply = Reply(body=body.encode(), headers={"content-type": "text/event-stream"})
+    cities = Cities()
+    with OfflineServer([reply, "fine"]) as other:
+        agent = Agent("a", "x", model=model_at(other), tools=cities.tools())
+        assert (await result_of(agent, "q", streamed=True)).final_output == "fine"
+    assert len(cities.ran) == len(message.get("tool_calls", ()))

@@ -117,7 +117,7 @@ def page() -> str:
 
 @pytest.fixture
 def server() -> Iterator[OfflineServer]:
-    """Return a server whose model answers every question with the call as text, and every result with "Done."."""
+    """Return a server whose model answers a question with the call as text, and a result with "Done."."""
 
     def reply(request: Any) -> str:
         return "Done." if request.body["messages"][-1]["role"] == "tool" else CALL
