@@ -49,7 +49,7 @@ def fit_answer(answer: Any, new_reader: Callable[[], TextReader]) -> None:
     """Change a complete answer to one that the SDK reads."""
     choice = next(iter(objects_in(answer.choices)), None)
     message: Any = getattr(choice, "message", None)
-    if not isinstance(message, BaseModel):
+    if not is_object(message):
         return
     received = data_of(answer)
     answer.usage = fitted_usage(answer.usage)
@@ -70,9 +70,14 @@ def fit_answer(answer: Any, new_reader: Callable[[], TextReader]) -> None:
     message.received = received
 
 
+def is_object(value: Any) -> bool:
+    """Return whether a value was an object of JSON where the API has one."""
+    return isinstance(value, BaseModel)
+
+
 def objects_in(value: Any) -> list[Any]:
     """Return the objects in a list; none if the value is not a list."""
-    return [one for one in value if isinstance(one, BaseModel)] if isinstance(value, list) else []
+    return [one for one in value if is_object(one)] if isinstance(value, list) else []
 
 
 def data_of(value: BaseModel) -> Any:
@@ -84,7 +89,7 @@ def fit_call(call: Any) -> None:
     """Change a call, or a part of one, to texts."""
     if call.type == "custom":
         return
-    if not isinstance(call.function, BaseModel):  # name and arguments beside the id
+    if not is_object(call.function):  # name and arguments beside the id
         given = {name: getattr(call, name, None) for name in ("name", "arguments")}
         call.function = Function.construct(**given)
     function = call.function
@@ -139,12 +144,12 @@ def fitted_usage(usage: Any) -> Any:
     """Return a usage with all three numbers; None if it has none."""
     given = [getattr(usage, name, None) for name in _NUMBERS]
     prompt, completion, total = (one if type(one) is int else None for one in given)
-    if not isinstance(usage, BaseModel) or prompt is completion is total is None:
+    if not is_object(usage) or prompt is completion is total is None:
         return None
     counted = (prompt or 0, completion or 0)
     for name, number in zip(_NUMBERS, (*counted, sum(counted) if total is None else total), strict=True):
         setattr(usage, name, number)
     for name in _DETAILS:
-        if not isinstance(getattr(usage, name, None), BaseModel):
+        if not is_object(getattr(usage, name, None)):
             setattr(usage, name, None)
     return usage

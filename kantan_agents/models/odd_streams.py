@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import Any, Final
 
-from openai import BaseModel
 from openai.types.chat.chat_completion_chunk import ChoiceDelta, ChoiceDeltaToolCall
 from openai.types.responses.response import IncompleteDetails
 
@@ -17,6 +16,7 @@ from kantan_agents.models.odd_replies import (
     fit_call,
     fit_content,
     fitted_usage,
+    is_object,
     objects_in,
 )
 from kantan_agents.models.text_forms import BEGINNINGS, Reading, TextReader
@@ -57,7 +57,9 @@ class FittedStream:
         indexes: set[int] = set()
         async for chunk in self._stream:
             # No function is called for a usual chunk: nearly all are, and a reader waits for each.
-            text, calls, usage = None, [], chunk.usage
+            text: Any = None
+            calls: Any = []
+            usage = chunk.usage
             try:
                 is_usual = usage is None or (
                     type(usage.prompt_tokens)
@@ -142,10 +144,10 @@ class _ChunkFitter:
             return
         self._last = chunk
         choice.index = choice.index or 0
-        if not isinstance(choice.delta, BaseModel):  # a whole message: the server does not stream
+        if not is_object(choice.delta):  # a whole message: the server does not stream
             message = getattr(choice, "message", None)
             choice.delta = ChoiceDelta.construct(**(message if isinstance(message, dict) else {}))
-        delta = choice.delta
+        delta: Any = choice.delta
         parts = objects_in(delta.tool_calls)
         for part in parts:
             fit_call(part)
@@ -179,7 +181,7 @@ class _ChunkFitter:
 
 def _received_in(chunk: Any) -> Any:
     """Return the text of a chunk with nothing else, or all of a chunk as data."""
-    delta = getattr(next(iter(objects_in(chunk.choices)), None), "delta", None)
+    delta: Any = getattr(next(iter(objects_in(chunk.choices)), None), "delta", None)
     is_only_text = (
         isinstance(delta, ChoiceDelta)
         and isinstance(delta.content, str)

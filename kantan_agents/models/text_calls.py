@@ -18,13 +18,15 @@ from agents import FunctionTool, Model, ModelSettings
 from kantan_agents.core.items import NAMED_CALLS, get
 from kantan_agents.models.call_ids import is_of_server
 from kantan_agents.models.origin import Origins, origin_of
-from kantan_agents.models.text_forms import CALL, TextReader
+from kantan_agents.models.structured.requests.families import ANTHROPIC, DEEPSEEK, GOOGLE, OPENAI, family_of
+from kantan_agents.models.text_forms import TextReader
 from kantan_agents.support.log import get_logger
 
 VARIABLE: Final = "KANTAN_AGENTS_TEXT_FORMS"
 """What is read in the text of answers: ``all``, the default, or ``reasoning``; any other value: nothing."""
 
-_READ_BY_SERVER: Final = ("openai", "google", "anthropic", "openrouter")
+_READS_CALLS: Final = (OPENAI, GOOGLE, ANTHROPIC, DEEPSEEK)
+_MARK: Final = "tool_call"  # without brackets, which a quote may have as an entity or an escape
 CALLERS = Origins()
 """The models that have made a tool call as the API has them."""
 _log = get_logger("kantan_agents.models")
@@ -64,10 +66,11 @@ def _callable_tools(
         names &= {str(choice)}
     origin = origin_of(model)
     request = [instructions, items, [[tool.description, tool.params_json_schema] for tool in functions]]
-    if origin in CALLERS or origin.provider in _READ_BY_SERVER or _has_calls(items):
+    family = family_of(origin.provider, origin.base_url)
+    if origin in CALLERS or family in _READS_CALLS or _has_calls(items):
         reason = "its server reads calls"
-    elif CALL in json.dumps(request, default=str):
-        reason = f"the request contains {CALL}, so that it may be a quote"
+    elif _MARK in json.dumps(request, default=str).lower():
+        reason = f"the request contains {_MARK}, so that it may be a quote"
     else:
         return names
     if names:
