@@ -237,7 +237,7 @@ async def test_an_odd_reply_is_read_as_the_usual_one(
     set_trace_processors([outputs])
     agent = Agent("a", "x", model=model_at(server, name), tools=cities.tools())
     result = await result_of(agent, "q", streamed=streamed)
-    assert (result.final_output or "", tuple(cities.ran)) == (row.output, row.ran)
+    assert (result.final_output or "", tuple(sorted(cities.ran))) == (row.output, row.ran)
     thoughts = [item.raw_item.summary[0].text for item in result.new_items if item.type == "reasoning_item"]
     assert "".join(thoughts) == row.thought
     assert result.raw_responses[0].usage.total_tokens == row.tokens
@@ -304,7 +304,7 @@ async def test_the_parts_of_streamed_calls_are_separated(parts: list[dict[str, A
     with OfflineServer([streamed_reply([*deltas, {}], "tool_calls"), "done"]) as other:
         agent = Agent("a", "x", model=model_at(other), tools=cities.tools())
         assert (await result_of(agent, "q", streamed=True)).final_output == "done"
-    assert cities.ran == ["Oslo", "Rome"]
+    assert sorted(cities.ran) == ["Oslo", "Rome"]
 
 
 @pytest.mark.parametrize("message", [{"content": "fine"}, {"content": None, "tool_calls": [call()]}])
