@@ -123,7 +123,8 @@ def _nothing_of_other_tests() -> Iterator[None]:
         del os.environ[name]
     # Servers of two tests may have the same port, and so the same URL.
     FORMS._known = {}
-    REFUSALS._origins = CALLERS._origins = {}
+    REFUSALS._origins = {}
+    CALLERS._origins = {}
     set_trace_processors([])
     yield
     for processor in get_trace_provider()._multi_processor._processors:
