@@ -104,29 +104,28 @@ class ChatModel(OpenAIChatCompletionsModel):
         """Call the model and stream its response."""
         return super().stream_response(system_instructions, results_as_text(input), *args, **kwargs)
 
-    _has_called = False
-
     async def _fetch_response(self, *args: Any, **kwargs: Any) -> Any:
         # Private, but nothing else comes before the SDK makes its items.
         answer = await super()._fetch_response(*args, **kwargs)
         new_reader = partial(reader_for, self, *args)
         if isinstance(answer, tuple):
             response, stream = answer
-            return response, FittedStream(stream, response, new_reader, self.note_call)
+            return response, FittedStream(stream, response, new_reader, self._note_call)
         for choice in getattr(answer, "choices", None) or ():
             if getattr(choice, "finish_reason", None) == CUT:
                 _cut_off.get([]).append(True)
             if getattr(getattr(choice, "message", None), "tool_calls", None):
-                self.note_call()
+                self._note_call()
         if not is_usual(answer):
             fit_answer(answer, new_reader)
         return answer
 
-    def note_call(self) -> None:
+    def _note_call(self) -> None:
         """Note that the server reads the calls of its model, so that none is read in a text."""
-        if not self._has_called:
-            self._has_called = True
-            CALLERS.add(origin_of(self))
+        # Not in the model: its attributes are a part of the keys of ``Cache``.
+        origin = origin_of(self)
+        if origin not in CALLERS:
+            CALLERS.add(origin)
 
 
 def show_results(model: object) -> None:
