@@ -54,6 +54,7 @@ _APIS: Final = {
 """By the end of a path."""
 _STREAMED = re.compile(rb'"stream"\s*:\s*true')
 _ERROR: Final = re.compile(rb'"error"\s*:\s*[{"]')
+_HALF: Final = re.compile(r'"(?:choices|output)"\s*:')
 _LONGEST_MARK = 64
 _JSON = "application/json"
 _READ: Final = 2_000
@@ -94,12 +95,14 @@ def _object_in(response: Any, api: _Api, read: Callable[..., Any], **options: An
         data = read(**options)
     except ValueError:
         data = None
-    problem = "the answer is not a whole JSON object"
+    problem, received = "the answer is not a whole JSON object", response.text
     if isinstance(data, dict):
         if api.has_answer(data):
             return data
         problem = "the answer is JSON without an answer of a model"
-    raise _error(response, problem, response.text)
+    elif _HALF.search(received):
+        received = None
+    raise _error(response, problem, received)
 
 
 def _error(response: Any, problem: str, received: str | None) -> APIConnectionError:
@@ -108,7 +111,7 @@ def _error(response: Any, problem: str, received: str | None) -> APIConnectionEr
     Args:
         response: The response of the HTTP library.
         problem: What is wrong with the answer.
-        received: Its beginning; None if it is the answer of a model.
+        received: Its beginning; None if it is half an answer of a model, which is not for logs.
     """
     kind = response.headers.get("content-type")
     url = shown_url(response.request.url)

@@ -180,3 +180,14 @@ async def test_an_error_that_a_server_streams_is_raised_as_such() -> None:
     body = 'data: {"error": {"message": "model crashed"}}\n\n' + DONE
     with OfflineServer([sent(body)]) as server, pytest.raises(APIError, match="model crashed"):
         await text_of(Agent("a", "x", model=server.bundle(api="chat")))
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_the_error_for_half_an_answer_does_not_show_its_text(streamed: bool) -> None:
+    half = chunk(content="hello") if streamed else WHOLE_ANSWER[:-9]
+    kind = "text/event-stream" if streamed else "application/json"
+    with OfflineServer([sent(half, kind)]) as server:
+        agent = Agent("a", "x", model=server.bundle(api="chat"))
+        with pytest.raises(APIConnectionError, match=r"from http://127\.0\.0\.1") as raised:
+            await (text_of(agent) if streamed else agent.run_async("Go"))
+    assert "hello" not in str(raised.value)
