@@ -256,3 +256,13 @@ async def test_a_conversation_with_read_calls_goes_on(server: OfflineServer) -> 
     assert await output_of(agent, again) == "Done."
     assert len(files.deleted) == 2
     assert CALL not in json.dumps(server.requests[-1].body)
+
+
+@pytest.mark.parametrize(("value", "output"), [("none", "<think>a</think>b"), ("reasoning", "b"), ("", "b")])
+async def test_reading_of_reasoning_can_be_switched_off(
+    value: str, output: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, value)
+    with OfflineServer(["<think>a</think>b"] * 2) as server:
+        agent = Agent("a", "x", model=bundle(server))
+        assert [await output_of(agent, streamed=streamed) for streamed in (False, True)] == [output] * 2
