@@ -31,6 +31,7 @@ from kantan_llm.tracing.search import SpanQuery, SpanRecord, TraceQuery, TraceRe
 from kantan_agents import SQLiteRecorder, refresh_tool_providers
 from kantan_agents.models.stream_usage import REFUSALS
 from kantan_agents.models.structured.requests.memory import FORMS
+from kantan_agents.models.text_calls import CALLERS
 from tests.distributions import Distribution, Installed, Use
 from tests.mcp_servers import RealServers
 from tests.programs import Preloaded
@@ -123,6 +124,7 @@ def _nothing_of_other_tests() -> Iterator[None]:
     # Servers of two tests may have the same port, and so the same URL.
     FORMS._known = {}
     REFUSALS._origins = {}
+    CALLERS._origins = {}
     set_trace_processors([])
     yield
     for processor in get_trace_provider()._multi_processor._processors:

@@ -22,6 +22,7 @@ from kantan_agents.support.storable_text import storable_text
 # The server's id; 4 digits that stand for the server; a number.
 _MADE: Final = re.compile(r"(.+)__k([0-9a-f]{4})_[0-9]+", re.DOTALL)
 _MARK: Final = "__k"
+_WITHOUT_ID: Final = re.compile(r"call_k[0-9a-f]{4}_[0-9]+")
 _SEEN: Final = object()
 
 
@@ -43,6 +44,11 @@ def ids_in(items: Any) -> set[str]:
 def is_made(call_id: Any) -> bool:
     """Return whether an id may have been made here, so that its server may have another one for the call."""
     return not isinstance(call_id, str) or _MARK in call_id
+
+
+def is_of_server(call_id: Any) -> bool:
+    """Return whether the server of a call may have given it an id."""
+    return not isinstance(call_id, str) or _WITHOUT_ID.fullmatch(call_id) is None
 
 
 def with_servers_ids(items: Any, ids: Collection[str], model: Model) -> Any:

@@ -8,18 +8,20 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from agents import ModelResponse, OpenAIChatCompletionsModel
-from openai.types.responses.response import IncompleteDetails
 
 from kantan_agents.core.items import is_result
+from kantan_agents.models.odd_replies import fit_answer, is_usual
+from kantan_agents.models.odd_streams import CUT, FittedStream
+from kantan_agents.models.origin import origin_of
 from kantan_agents.models.protocol.responses import mark_cut_off
+from kantan_agents.models.text_calls import CALLERS, reader_for
 
 _TEXT = "input_text"
 _NOT_TEXT = ("input_image", "input_file", "input_audio")
-_CUT = "length"
 _cut_off: ContextVar[list[bool]] = ContextVar("kantan_agents_chat_cut_off")
 
 
@@ -72,9 +74,9 @@ def _as_text(item: Mapping[str, Any], shown: list[dict[str, Any]]) -> dict[str, 
 class ChatModel(OpenAIChatCompletionsModel):
     """The SDK's model of the chat completions API, which shows images and files of results to the model.
 
-    It also reads tool calls without an id; ``call_ids.py`` gives them one. As in the Responses API, an answer
-    that was cut off at the limit of its tokens says so: in the ``status`` of its messages or, streamed, in
-    the ``incomplete_details`` of the response.
+    It also reads odd replies (``odd_replies.py``). As in the Responses API, an answer that was cut off at the
+    limit of its tokens says so: in the ``status`` of its messages or, streamed, in the ``incomplete_details``
+    of the response.
 
     It has the names of the SDK's class, because the SDK orders agents by them when it stores a paused run.
     """
@@ -103,35 +105,27 @@ class ChatModel(OpenAIChatCompletionsModel):
         return super().stream_response(system_instructions, results_as_text(input), *args, **kwargs)
 
     async def _fetch_response(self, *args: Any, **kwargs: Any) -> Any:
-        # Private, but nothing else comes before the SDK makes its items, which must have a text as id. In a
-        # stream, the SDK itself reads a missing id as an empty one.
+        # Private, but nothing else comes before the SDK makes its items.
         answer = await super()._fetch_response(*args, **kwargs)
+        new_reader = partial(reader_for, self, *args)
         if isinstance(answer, tuple):
             response, stream = answer
-            return response, _NotingCut(stream, response)
+            return response, FittedStream(stream, response, new_reader, self._note_call)
         for choice in getattr(answer, "choices", None) or ():
-            if getattr(choice, "finish_reason", None) == _CUT:
+            if getattr(choice, "finish_reason", None) == CUT:
                 _cut_off.get([]).append(True)
-            for call in getattr(choice.message, "tool_calls", None) or ():
-                call.id = call.id or ""
+            if getattr(getattr(choice, "message", None), "tool_calls", None):
+                self._note_call()
+        if not is_usual(answer):
+            fit_answer(answer, new_reader)
         return answer
 
-
-class _NotingCut:
-    """A stream of chunks that notes in the response that they fill if the answer is cut off."""
-
-    def __init__(self, stream: Any, response: Any) -> None:
-        self._stream = stream
-        self._response = response
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-    async def __aiter__(self) -> AsyncIterator[Any]:
-        async for chunk in self._stream:
-            if chunk.choices and chunk.choices[0].finish_reason == _CUT:
-                self._response.incomplete_details = IncompleteDetails(reason="max_output_tokens")
-            yield chunk
+    def _note_call(self) -> None:
+        """Note that the server reads the calls of its model, so that none is read in a text."""
+        # Not in the model: its attributes are a part of the keys of ``Cache``.
+        origin = origin_of(self)
+        if origin not in CALLERS:
+            CALLERS.add(origin)
 
 
 def show_results(model: object) -> None:

@@ -50,6 +50,11 @@ _BY_PROVIDER: Final = {
 }
 """The variables of each provider of kantan-llm."""
 
+LOCAL_URLS: Final = {
+    provider: _BY_PROVIDER[provider].url or "" for provider in ("ollama", "lmstudio", "compat")
+}
+"""The variable with the URL of each provider that has none of its own."""
+
 
 def not_configured(model: str, error: Exception) -> ModelNotConfiguredError:
     """Return the error for a name whose provider lacks its key or its URL.

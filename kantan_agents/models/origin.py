@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from itertools import count
+from threading import Lock
+from typing import Final
 from weakref import WeakKeyDictionary
 
 import attrs
 from agents import Model, OpenAIChatCompletionsModel
+
+_MOST_ORIGINS: Final = 1024
 
 
 @attrs.frozen(cache_hash=True)
@@ -26,6 +30,27 @@ class ModelOrigin:
     provider: str | None = None
     is_chat: bool = False
     is_instance: bool = False
+
+
+class Origins:
+    """A set of models; forgets the oldest ones.
+
+    Reading takes no lock: every streamed call reads it, from any thread.
+    """
+
+    def __init__(self) -> None:
+        self._origins: dict[ModelOrigin, None] = {}
+        self._lock = Lock()
+
+    def __contains__(self, origin: ModelOrigin) -> bool:
+        return origin in self._origins
+
+    def add(self, origin: ModelOrigin) -> None:
+        """Add a model."""
+        with self._lock:
+            while len(self._origins) >= _MOST_ORIGINS:
+                del self._origins[next(iter(self._origins))]
+            self._origins[origin] = None
 
 
 _origins: WeakKeyDictionary[Model, ModelOrigin] = WeakKeyDictionary()

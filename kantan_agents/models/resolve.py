@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable
 from threading import Lock
-from typing import Final
 
 import anyio.to_thread
 import attrs
@@ -35,6 +34,7 @@ from kantan_agents.models.configuration import (
     missing,
     not_configured,
 )
+from kantan_agents.models.name_hints import hint_for
 from kantan_agents.models.named_model import (
     AnthropicModels,
     DefaultProvider,
@@ -54,14 +54,10 @@ from kantan_agents.models.openai_defaults import (
     uses_responses,
 )
 from kantan_agents.models.protocol import AnthropicProvider, ProviderModel, is_provider
-from kantan_agents.support.nearest import nearest
 
 _pools = RecentPools(maxsize=128)
 _anthropic: LRUCache[Hashable, AnthropicModels] = LRUCache(maxsize=128)
 _pools_lock = Lock()
-_PROVIDERS: Final = ("openai", "google", "anthropic", "openrouter", "ollama", "lmstudio", "compat")
-_BEGINNINGS: Final = ("gpt", "chatgpt", "codex", "gemini", "claude")
-_SHORT: Final = {"sonnet": "claude-sonnet-...", "opus": "claude-opus-...", "haiku": "claude-haiku-..."}
 
 
 def pool_for(name: str) -> tuple[str, ClientPool]:
@@ -106,7 +102,7 @@ def pool_for(name: str) -> tuple[str, ClientPool]:
 def _not_found(name: str) -> ModelNotFoundError:
     error = ModelNotFoundError(model=name)
     if isinstance(name, str):
-        error.__notes__ = [_hint_for(name)]
+        error.__notes__ = [hint_for(name)]
     return error
 
 
@@ -244,28 +240,4 @@ def resolve_model(model: object, provider_factory: ProviderFactory | None = None
         option="model",
         reason="must be a name, an AsyncClientBundle, a KantanAsyncLLM, an SDK Model, a Provider or None, "
         f"not {type(model).__name__}",
-    )
-
-
-def _hint_for(name: str) -> str:
-    """Return a sentence about the nearest names that can be resolved."""
-    provider, slash, model = name.strip().partition("/")
-    listed = ", ".join(f"{known}/" for known in _PROVIDERS)
-    if slash and provider == "azure":
-        return "Pass an AsyncAzureOpenAI client: agents.set_default_openai_client(client), or in a bundle."
-    if slash:
-        near = nearest(provider, _PROVIDERS)
-        meant = f"{near}/{model}" if near else f"openrouter/{name.strip()}"
-        return f"The nearest name is {meant}. The providers are {listed}."
-    beginning, dash, rest = name.strip().partition("-")
-    near = nearest(beginning, _BEGINNINGS) if dash else None
-    if near is not None and near != beginning.lower():
-        return f"The nearest name is {near}-{rest}."
-    meant = _SHORT.get(name.strip().lower(), "")
-    if meant:
-        return f"The nearest name is {meant}, with the version."
-    shown = name.strip() or "NAME"
-    return (
-        f"Write the provider in front of the name, such as ollama/{shown}, openrouter/{shown} or "
-        f"compat/{shown}, or pass a client of the provider as model."
     )

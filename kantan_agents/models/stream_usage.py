@@ -7,46 +7,24 @@ from __future__ import annotations
 
 import copy
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from threading import Lock
 from typing import Any
 
 from agents import Model, OpenAIChatCompletionsModel, OpenAIResponsesModel
 from openai import APIStatusError
 
 from kantan_agents.models.chat_results import ChatModel
-from kantan_agents.models.origin import ModelOrigin, origin_of
+from kantan_agents.models.origin import ModelOrigin, Origins, origin_of
 from kantan_agents.models.protocol import ProviderModel
 from kantan_agents.support.log import get_logger
 
-_MOST_ORIGINS = 1024
 _REJECTED = (400, 422)
 _PARAMETERS = ("stream_options", "include_usage")
 _END: Any = object()
 _log = get_logger("kantan_agents.models")
 
 
-class UsageRefusals:
-    """The models whose servers have rejected the question for usage; forgets the oldest ones.
-
-    Reading takes no lock: every streamed call reads it, from any thread.
-    """
-
-    def __init__(self) -> None:
-        self._origins: dict[ModelOrigin, None] = {}
-        self._lock = Lock()
-
-    def __contains__(self, origin: ModelOrigin) -> bool:
-        return origin in self._origins
-
-    def add(self, origin: ModelOrigin) -> None:
-        """Remember that the server of a model does not send usage."""
-        with self._lock:
-            while len(self._origins) >= _MOST_ORIGINS:
-                del self._origins[next(iter(self._origins))]
-            self._origins[origin] = None
-
-
-REFUSALS = UsageRefusals()
+REFUSALS = Origins()
+"""The models whose servers have rejected the question for usage."""
 
 
 def stream_with_usage(

@@ -1,4 +1,4 @@
-"""Makes an answer that breaks off, streamed or not, an error of the connection.
+"""Makes an answer that no model gave, or that breaks off, an error of the connection.
 
 The OpenAI client takes the end of the body for the end of the answer, and skips lines that are no events. So
 half an answer would be a whole one, and a proxy's HTML page with status 200 an empty one. An answer that
@@ -11,17 +11,55 @@ import re
 from collections.abc import AsyncIterator, Callable
 from typing import Any, Final
 
+import attrs
 from openai import APIConnectionError
 
-_ENDS: Final = {
-    "/chat/completions": re.compile(rb'"finish_reason"\s*:\s*"[^"]|(?:^|[\r\n])data: ?\[DONE\]'),
-    "/responses": re.compile(rb'"type"\s*:\s*"(?:response\.(?:completed|failed|incomplete)|error)"'),
+from kantan_agents.support.secrets import mask, shown_url
+
+
+@attrs.frozen
+class _Api:
+    """What an answer contains.
+
+    Attributes:
+        begins: In the first event that has a part of the answer.
+        ends: In a stream that is whole.
+        has_answer: Returns whether the JSON of an answer that is not streamed has one.
+    """
+
+    begins: re.Pattern[bytes]
+    ends: re.Pattern[bytes]
+    has_answer: Callable[[dict[str, Any]], bool]
+
+
+def _has_message(data: dict[str, Any]) -> bool:
+    choices = data.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return isinstance(first, dict) and isinstance(first.get("message"), dict)
+
+
+_EVENT: Final = b"data:"
+_APIS: Final = {
+    "/chat/completions": _Api(
+        re.compile(rb'"(?:delta|message)"\s*:\s*\{'),
+        re.compile(rb'"finish_reason"\s*:\s*"[^"]|(?:^|[\r\n])data: ?\[DONE\]'),
+        _has_message,
+    ),
+    "/responses": _Api(
+        re.compile(_EVENT),
+        re.compile(rb'"type"\s*:\s*"(?:response\.(?:completed|failed|incomplete)|error)"'),
+        lambda data: isinstance(data.get("output"), list),
+    ),
 }
-"""By the end of a path: what a streamed answer contains when it is whole."""
-_EVENT = b"data:"
+"""By the end of a path."""
 _STREAMED = re.compile(rb'"stream"\s*:\s*true')
+_ERROR: Final = re.compile(rb'"error"\s*:\s*[{"]')
+_HALF: Final = re.compile(r'"(?:choices|output)"\s*:')
 _LONGEST_MARK = 64
 _JSON = "application/json"
+_READ: Final = 2_000
+_SHOWN: Final = 200
+_ADVICE: Final = "Check the base URL, which usually ends with /v1, and which server listens there"
 
 
 def check_streams(client: Any) -> None:
@@ -37,36 +75,52 @@ def check_streams(client: Any) -> None:
 
 async def _check(response: Any) -> None:
     request = response.request
-    end = next((end for path, end in _ENDS.items() if request.url.path.endswith(path)), None)
-    if end is None or not response.is_success:
+    api = next((api for path, api in _APIS.items() if request.url.path.endswith(path)), None)
+    if api is None or not response.is_success:
         return
     if _STREAMED.search(request.content):
         read = response.aiter_bytes
-        response.aiter_bytes = lambda *args: _WholeStream(response, read(*args), end)
+        response.aiter_bytes = lambda *args: _WholeStream(response, read(*args), api)
     elif response.headers.get("content-type", _JSON).partition(";")[0].endswith("json"):
         read_json = response.json
-        response.json = lambda **options: _object_in(response, read_json, **options)
+        response.json = lambda **options: _object_in(response, api, read_json, **options)
     else:  # the client would return the text
         await response.aread()
-        _object_in(response, response.json)
+        _object_in(response, api, response.json)
 
 
-def _object_in(response: Any, read: Callable[..., Any], **options: Any) -> Any:
+def _object_in(response: Any, api: _Api, read: Callable[..., Any], **options: Any) -> Any:
     """Return the JSON object of an answer that is not streamed."""
     try:
         data = read(**options)
     except ValueError:
         data = None
+    problem, received = "the answer is not a whole JSON object", response.text
     if isinstance(data, dict):
-        return data
-    raise _error(response, "the answer is not a whole JSON object")
+        if api.has_answer(data):
+            return data
+        problem = "the answer is JSON without an answer of a model"
+    elif _HALF.search(received):
+        received = None
+    raise _error(response, problem, received)
 
 
-def _error(response: Any, problem: str) -> APIConnectionError:
+def _error(response: Any, problem: str, received: str | None) -> APIConnectionError:
+    """Return the error for an answer that cannot be read; ``Retry`` and ``Fallback`` treat it as a lost one.
+
+    Args:
+        response: The response of the HTTP library.
+        problem: What is wrong with the answer.
+        received: Its beginning; None if it is half an answer of a model, which is not for logs.
+    """
     kind = response.headers.get("content-type")
-    return APIConnectionError(
-        message=f"Connection error: {problem} (content type {kind!r})", request=response.request
-    )
+    url = shown_url(response.request.url)
+    message = f"Connection error: {problem} (content type {kind!r}), from {url}"
+    if received is not None:
+        text = mask(" ".join(received[:_READ].split()))
+        shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+        message += f". It is {shown!r}. {_ADVICE}"
+    return APIConnectionError(message=message, request=response.request)
 
 
 class _WholeStream:
@@ -74,12 +128,14 @@ class _WholeStream:
 
     # Not a generator: the client leaves a stream after its end mark, and a generator would stay open.
 
-    def __init__(self, response: Any, parts: AsyncIterator[bytes], end: re.Pattern[bytes]) -> None:
+    def __init__(self, response: Any, parts: AsyncIterator[bytes], api: _Api) -> None:
         self._response = response
         self._parts = parts
-        self._end = end
+        self._api = api
         self._tail = b""
+        self._head = b""
         self._has_events = False
+        self._has_begun = False
         self._is_whole = False
 
     def __aiter__(self) -> AsyncIterator[bytes]:
@@ -92,15 +148,22 @@ class _WholeStream:
             if self._is_whole:
                 raise
             raise self._error() from None
-        if not self._is_whole:
-            seen = self._tail + part
+        seen = self._tail + part
+        if not self._has_begun:
+            self._head = (self._head + part)[:_READ]
             self._has_events = self._has_events or _EVENT in seen
-            self._is_whole = self._has_events and self._end.search(seen) is not None
-            self._tail = seen[-_LONGEST_MARK:]
+            self._has_begun = self._has_events and self._api.begins.search(seen) is not None
+        if not self._is_whole:
+            self._is_whole = self._has_events and self._api.ends.search(seen) is not None
+            # The client reads no further than an end mark. It raises an error that the server sends.
+            if self._is_whole and not self._has_begun and _ERROR.search(seen) is None:
+                raise self._error()
+        self._tail = seen[-_LONGEST_MARK:]
         return part
 
     def _error(self) -> APIConnectionError:
-        problem = (
-            "broke off: it has no finish reason and no end mark" if self._has_events else "has no events"
-        )
-        return _error(self._response, f"the stream of the answer {problem}")
+        if self._has_begun:
+            problem = "broke off: it has no finish reason and no end mark"
+            return _error(self._response, f"the stream of the answer {problem}", None)
+        received = self._head.decode(errors="replace")
+        return _error(self._response, "the stream of the answer has no part of an answer", received)

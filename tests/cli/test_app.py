@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from openai import APIConnectionError, APIStatusError, DefaultAsyncHttpxClient
 
 import kantan_agents as kantan_agents_package
 from kantan_agents.cli.terminal.failures import describe, exit_code
@@ -118,11 +119,30 @@ def test_without_standard_output_it_works_and_prints_nothing(
         assert "AttributeError" not in ended.stderr
 
 
+# openai 2 is built on httpx, openai 3 on httpx2.
+HTTPX = sys.modules[DefaultAsyncHttpxClient.__base__.__module__.partition(".")[0]]
+SENT_TO = "http://127.0.0.1:8080/chat/completions"
+REQUEST = HTTPX.Request("POST", "http://me:secret@127.0.0.1:8080/chat/completions?key=secret")
+
+
+def status_error(status: int) -> APIStatusError:
+    """Return the error of the OpenAI client for a response with this status."""
+    body = {"message": "File Not Found"}
+    return APIStatusError("Error", response=HTTPX.Response(status, request=REQUEST), body=body)
+
+
 @pytest.mark.parametrize(
     ("error", "line"),
     [
         (ContextTypeError(got="list"), "[kantan-agents][E5] Context must be a dict"),
         (ModelNotFoundError(model="x"), "[kantan-agents][E19] Model not found: x"),
+        (status_error(404), f"[openai][404] File Not Found ({SENT_TO})"),
+        (status_error(405), f"[openai][405] File Not Found ({SENT_TO})"),
+        (status_error(401), "[openai][401] File Not Found"),
+        (
+            APIConnectionError(message=f"No answer from {SENT_TO}.", request=REQUEST),
+            f"[openai][APIConnectionError] No answer from {SENT_TO}.",
+        ),
         (RuntimeError("[kantan-llm][E2] Missing KEY"), "[kantan-llm][E2] Missing KEY"),
         (RuntimeError("one\n\n  two\r\nthree"), "[python][RuntimeError] one two three"),
         (RuntimeError("\x1b[31mred\x07"), "[python][RuntimeError] [U+001B][31mred[U+0007]"),

@@ -289,7 +289,9 @@ class TestBadInput:
         assert outcome.stderr == f"error: [kantan-agents]{message}\n"
 
     def test_unknown_model(self, kantan_agents: Any) -> None:
-        self.check(kantan_agents("run", "hi", "--model", "foo"), "[E19] Model not found: foo")
+        outcome = kantan_agents("run", "hi", "--model", "foo")
+        assert outcome.code == 2
+        assert "[E19] Model not found: foo. For your own server, write ollama/foo and set" in outcome.stderr
 
     @pytest.mark.parametrize("model", ["gpt-6.1-terra", None])
     def test_a_model_without_its_key_names_the_variable_to_set(self, kantan_agents: Any, model: Any) -> None:

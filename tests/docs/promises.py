@@ -956,6 +956,26 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "agent/test_agent.py::test_the_history_and_other_keys_of_the_context_are_not_sent_to_the_model",
         ),
     },
+    ("docs/guides/odd-replies.md", "When the reply is not an answer", "When"): {
+        "the body is HTML, another text, or half of a JSON object": (
+            "models/test_whole_streams.py::test_an_answer_that_is_not_streamed_and_not_json_is_an_error_and_retried",
+        ),
+        "the JSON has no message (Responses API: no `output`)": (
+            "models/test_whole_streams.py::test_an_answer_that_is_not_streamed_and_not_json_is_an_error_and_retried",
+        ),
+        "a stream has no part of an answer": (
+            "models/test_whole_streams.py::test_a_stream_that_breaks_off_is_an_error",
+        ),
+        "a stream ends without a finish reason and an end mark": (
+            "models/test_whole_streams.py::test_a_stream_that_breaks_off_is_an_error",
+        ),
+        "a stream contains an error": (
+            "models/test_whole_streams.py::test_an_error_that_a_server_streams_is_raised_as_such",
+        ),
+        "the path does not exist (404, 405)": (
+            "cli/test_app.py::test_every_error_is_one_line_with_its_code",
+        ),
+    },
     ("docs/guides/custom-providers.md", "Return an answer", "`type`"): {
         "`text`": (
             "models/protocol/test_provider_model.py::test_responses_with_text_media_and_calls_are_processed_in_order",

@@ -178,7 +178,10 @@ def test_names_of_the_sdks_extensions_go_to_them_whatever_the_environment_holds(
         ("deepseek/deepseek-chat", "openrouter/deepseek/deepseek-chat"),
         ("azure/gpt-4o", "AsyncAzureOpenAI"),
         ("sonnet", "claude-sonnet-..."),
-        ("llama3.2", "ollama/llama3.2"),
+        ("llama3.2", "write ollama/llama3.2 and set OLLAMA_BASE_URL"),
+        ("llama3.2", "compat/llama3.2 with KANTAN_LLM_BASE_URL"),
+        ("gemma-3-4b", "ollama/gemma-3-4b"),
+        ("meta-llama/Llama-3.2-3B", "compat/meta-llama/Llama-3.2-3B"),
         ("", "ollama/NAME"),
     ],
 )
@@ -187,3 +190,15 @@ def test_an_unknown_name_comes_with_the_nearest_possibilities(name: str, hint: s
         Agent("a", "b", model=name)
     assert hint in caught.value.__notes__[0]
     assert str(caught.value) == f"[kantan-agents][E19] Model not found: {name}"
+
+
+@pytest.mark.parametrize("name", ["llama3.2", "gtp-4o", "meta-llama/Llama-3.2-3B"])
+def test_an_unknown_name_is_one_of_the_server_whose_url_is_set(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KANTAN_LLM_BASE_URL", "http://127.0.0.1:8080/v1")
+    with pytest.raises(ModelNotFoundError) as caught:
+        Agent("a", "b", model=name)
+    (note,) = caught.value.__notes__
+    assert f"Write compat/{name} for the server of KANTAN_LLM_BASE_URL, or openrouter/{name}." in note
+    assert "OLLAMA" not in note

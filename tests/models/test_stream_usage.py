@@ -19,8 +19,8 @@ from kantan_llm import KantanAsyncLLM
 
 from kantan_agents import Agent, Middleware
 from kantan_agents.middleware import Fallback
-from kantan_agents.models import stream_usage
-from kantan_agents.models.origin import ModelOrigin
+from kantan_agents.models import origin as origin_module
+from kantan_agents.models.origin import ModelOrigin, Origins
 from kantan_agents.testing import OfflineServer, Profile, Reply
 
 ASKED = {"include_usage": True}
@@ -247,8 +247,8 @@ async def test_an_error_after_a_rejected_question_is_the_error_of_the_run() -> N
 
 
 async def test_the_oldest_refusals_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream_usage, "_MOST_ORIGINS", 2)
-    refusals = stream_usage.UsageRefusals()
+    monkeypatch.setattr(origin_module, "_MOST_ORIGINS", 2)
+    refusals = Origins()
     origins = [ModelOrigin("http://127.0.0.1", name) for name in ("one", "two", "three")]
     for origin in origins:
         refusals.add(origin)

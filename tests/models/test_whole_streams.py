@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from agents import OpenAIChatCompletionsModel, OpenAIResponsesModel
-from openai import APIConnectionError
+from openai import APIConnectionError, APIError
 
 from kantan_agents import Agent, TraceStore, record_traces
 from kantan_agents.middleware import Retry
@@ -67,6 +67,8 @@ BROKEN = {
     "before the first event": ("chat", sent("")),
     "a page of a proxy": ("chat", sent("<html>502 bad gateway</html>", "text/html")),
     "an answer that is not streamed": ("chat", sent(WHOLE_ANSWER, "application/json")),
+    "without choices": ("chat", sent('data: {"choices": []}\n\n' + DONE)),
+    "without a delta": ("chat", sent('data: {"choices": [{"finish_reason": "stop"}]}\n\n' + DONE)),
     "Responses, after a part of the text": ("responses", sent(TEXT)),
     "Responses, a page of a proxy": ("responses", sent("<html>502</html>", "text/html")),
 }
@@ -104,6 +106,9 @@ async def test_a_stream_that_breaks_off_is_an_error(api: Any, reply: Reply, tmp_
         sent("", "application/json"),
         sent(WHOLE_ANSWER[:-9], "application/json; charset=utf-8"),
         sent("null", "application/json"),
+        sent('{"error": "Unexpected endpoint. Returning 200 anyway"}', "application/json"),
+        sent('{"choices": [], "output": null}', "application/json"),
+        sent('{"choices": [{"message": null}]}', "application/json"),
     ],
 )
 @pytest.mark.parametrize("api", ["chat", "responses"])
@@ -113,13 +118,13 @@ async def test_an_answer_that_is_not_streamed_and_not_json_is_an_error_and_retri
     recorder = record_traces(tmp_path / "traces.sqlite3")
     with OfflineServer([broken] * 2 + ["Done."]) as server:
         model = server.bundle(api=api)
-        with pytest.raises(APIConnectionError, match="the answer is not a whole JSON object"):
+        with pytest.raises(APIConnectionError, match=r"the answer is (not a whole )?JSON"):
             await Agent("a", "x", model=model).run_async("Go")
         agent = Agent("a", "x", model=model, middleware=[Retry(2, initial_delay=0.0, max_delay=0.0)])
         assert (await agent.run_async("Go"))["result"].final_output == "Done."
     recorder.shutdown()
     assert len(server.requests) == 3
-    assert "not a whole JSON" in (TraceStore(tmp_path / "traces.sqlite3").traces()[-1].error or "")
+    assert "the answer is" in (TraceStore(tmp_path / "traces.sqlite3").traces()[-1].error or "")
 
 
 @pytest.mark.parametrize("kind", [OpenAIChatCompletionsModel, OpenAIResponsesModel])
@@ -150,3 +155,39 @@ async def test_a_finish_reason_or_an_end_mark_makes_a_stream_whole(body: str) ->
     with OfflineServer([sent(body), packed]) as server:
         agent = Agent("a", "x", model=server.bundle(api="chat"))
         assert [await text_of(agent), await text_of(agent)] == ["hello", "hello"]
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_the_error_names_the_url_without_secrets_and_shows_what_came(streamed: bool) -> None:
+    page = "<html>\n<title>My NAS</title> api_key=sk-abcdefghij0123456789" + " x" * 5_000
+    with OfflineServer([sent(page, "text/html")]) as server:
+        client = server.bundle(api="chat").client
+        url = str(client.base_url)
+        with_password = url.replace("//", "//ann:pass-word@", 1)
+        client = client.copy(base_url=with_password, default_query={"token": "t0psecret"})
+        agent = Agent("a", "x", model=OpenAIChatCompletionsModel("m", client))
+        with pytest.raises(APIConnectionError) as raised:
+            await (text_of(agent) if streamed else agent.run_async("Go"))
+    message = str(raised.value)
+    assert f" from {url}chat/completions. It is" in message
+    assert "'<html> <title>My NAS</title>" in message
+    assert "Check the base URL, which usually ends with /v1" in message
+    assert len(message) < 700
+    assert not any(secret in message for secret in ("pass-word", "t0psecret", "abcdefghij"))
+
+
+async def test_an_error_that_a_server_streams_is_raised_as_such() -> None:
+    body = 'data: {"error": {"message": "model crashed"}}\n\n' + DONE
+    with OfflineServer([sent(body)]) as server, pytest.raises(APIError, match="model crashed"):
+        await text_of(Agent("a", "x", model=server.bundle(api="chat")))
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_the_error_for_half_an_answer_does_not_show_its_text(streamed: bool) -> None:
+    half = chunk(content="hello") if streamed else WHOLE_ANSWER[:-9]
+    kind = "text/event-stream" if streamed else "application/json"
+    with OfflineServer([sent(half, kind)]) as server:
+        agent = Agent("a", "x", model=server.bundle(api="chat"))
+        with pytest.raises(APIConnectionError, match=r"from http://127\.0\.0\.1") as raised:
+            await (text_of(agent) if streamed else agent.run_async("Go"))
+    assert "hello" not in str(raised.value)

@@ -13,6 +13,7 @@ EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
 
+_NO_SUCH_PATH = (404, 405)
 _CODED = re.compile(r"\[[\w.-]+\]\[\w+\] ")
 
 
@@ -26,9 +27,9 @@ def exit_code(error: BaseException) -> int:
 def describe(error: BaseException) -> str:
     """Return ``error`` as one line that begins with ``[package][code]``.
 
-    Errors of this library are unchanged: ``[kantan-agents][E19] Model not found: foo``. The code of an HTTP
-    error is its status, ``[openai][401] ...``; that of any other error is the name of its class,
-    ``[agents][MaxTurnsExceeded] ...``.
+    Errors of this library are unchanged, ``[kantan-agents][E5] Context must be a dict``, but E19 with its
+    note. The code of an HTTP error is its status, ``[openai][401] ...``; that of any other error is the name
+    of its class, ``[agents][MaxTurnsExceeded] ...``.
     """
     return one_line(_coded_message(error))
 
@@ -46,16 +47,16 @@ def _coded_message(error: BaseException) -> str:
 
 def _message(error: BaseException) -> str:
     if isinstance(error, ModelNotFoundError):
-        return _with_reason(error)
+        return ". ".join((_with_reason(error), *getattr(error, "__notes__", ())))
     body = getattr(error, "body", None)
     if isinstance(body, dict) and isinstance(body.get("message"), str) and body["message"]:
         # The message of the API; str() would give the whole JSON.
-        return str(body["message"])
-    message = str(error) or "no further details"
+        return f"{body['message']}{_missing_path(error)}"
+    message = f"{error}{_missing_path(error)}" or "no further details"
     if _is_about_a_reply(error):
         return f"the server's reply cannot be read: {message}"
     server = _unreachable_server(error)
-    return f"{message.rstrip('.')}: {server}" if server else message
+    return f"{message.rstrip('.')}: {server}" if server and server not in message else message
 
 
 def _with_reason(error: ModelNotFoundError) -> str:
@@ -78,6 +79,16 @@ def _is_about_a_reply(error: BaseException) -> bool:
         return False
     modules = (frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__))
     return any(module.startswith("agents.models.") for module in modules)
+
+
+def _missing_path(error: BaseException) -> str:
+    """Return the URL of a request for a path that its server does not have, the usual mistake in a URL."""
+    url = getattr(getattr(error, "request", None), "url", None)
+    if url is None or getattr(error, "status_code", None) not in _NO_SUCH_PATH:
+        return ""
+    from kantan_agents.support.secrets import shown_url
+
+    return f" ({shown_url(url)})"
 
 
 def _unreachable_server(error: BaseException) -> str | None:

@@ -1,6 +1,6 @@
 """Finds secrets in texts and data: keys and tokens by their format, other values by their name."""
 
-from kantan_agents.support.secrets.mask import mask
+from kantan_agents.support.secrets.mask import mask, shown_url
 from kantan_agents.support.secrets.names import MASK, is_named_secret, name_of_value, names_in_list
 from kantan_agents.support.secrets.scan import Secret, may_contain_secret, scan
 
@@ -13,4 +13,5 @@ __all__ = [
     "name_of_value",
     "names_in_list",
     "scan",
+    "shown_url",
 ]

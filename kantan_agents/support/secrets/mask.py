@@ -1,8 +1,9 @@
-"""``mask``: replaces the secrets in a text with ``***``."""
+"""``mask``: replaces the secrets in a text with ``***``; ``shown_url``: leaves them out of a URL."""
 
 from __future__ import annotations
 
 import re
+from urllib.parse import urlsplit, urlunsplit
 
 from kantan_agents.support.secrets.names import MASK
 from kantan_agents.support.secrets.scan import may_contain_secret, scan
@@ -29,3 +30,9 @@ def mask(text: str) -> str:
         parts += (text[place : secret.start], f"{secret.quote}{MASK}{secret.quote}")
         place = secret.end
     return "".join((*parts, text[place:])) if parts else text
+
+
+def shown_url(url: object) -> str:
+    """Return a URL without what may be secret: user, password, query, fragment, and tokens in the path."""
+    parts = urlsplit(str(url))
+    return mask(urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")))

@@ -1,0 +1,190 @@
+"""Makes the chunks of a streamed chat completion such as the SDK reads them (see ``odd_replies.py``)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from typing import Any, Final
+
+from openai.types.chat.chat_completion_chunk import ChoiceDelta, ChoiceDeltaToolCall
+from openai.types.responses.response import IncompleteDetails
+
+from kantan_agents.models.call_parts import CallParts
+from kantan_agents.models.odd_replies import (
+    add_reasoning,
+    call_data,
+    data_of,
+    fit_call,
+    fit_content,
+    fitted_usage,
+    is_object,
+    objects_in,
+)
+from kantan_agents.models.text_forms import BEGINNINGS, Reading, TextReader
+
+CUT: Final = "length"
+_TEXTS: Final = frozenset({str, type(None)})
+
+
+class FittedStream:
+    """The chunks of an answer such as the SDK reads them; notes in the response if the answer is cut off.
+
+    Args:
+        stream: The chunks.
+        response: The response that the SDK fills.
+        new_reader: Returns what reads the text of the answer.
+        note_call: Is called if the answer has tool calls.
+    """
+
+    def __init__(
+        self,
+        stream: Any,
+        response: Any,
+        new_reader: Callable[[], TextReader],
+        note_call: Callable[[], None],
+    ) -> None:
+        self._stream = stream
+        self._response = response
+        self._new_reader = new_reader
+        self._note_call = note_call
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    async def __aiter__(self) -> AsyncIterator[Any]:  # noqa: C901 - see the comment in the loop
+        fitter: _ChunkFitter | None = None
+        has_text = False
+        parts: list[Any] = []  # of calls
+        indexes: set[int] = set()
+        async for chunk in self._stream:
+            # No function is called for a usual chunk: nearly all are, and a reader waits for each.
+            text: Any = None
+            calls: Any = []
+            usage = chunk.usage
+            try:
+                is_usual = usage is None or (
+                    type(usage.prompt_tokens)
+                    is type(usage.completion_tokens)
+                    is type(usage.total_tokens)
+                    is int
+                )
+                if chunk.choices:
+                    choice = chunk.choices[0]
+                    if choice.finish_reason == CUT:
+                        self._response.incomplete_details = IncompleteDetails(reason="max_output_tokens")
+                    text, calls = choice.delta.content, choice.delta.tool_calls or []
+                    is_usual = is_usual and choice.index == 0 and type(text) in _TEXTS
+                for part in calls:
+                    given = part.function
+                    is_usual = (
+                        is_usual
+                        and type(part.index) is int
+                        and {type(part.id), type(given.name), type(given.arguments)} <= _TEXTS
+                        and not (given.name and part.index in indexes)
+                    )
+                    indexes |= {part.index}
+            except (AttributeError, LookupError, TypeError):
+                is_usual = False
+            if calls and not parts:
+                self._note_call()
+            if fitter is None and is_usual and (has_text or not text or text[0] not in BEGINNINGS):
+                has_text = has_text or bool(text)
+                parts += calls
+                yield chunk
+                continue
+            if fitter is None:
+                fitter = _ChunkFitter(None if has_text else self._new_reader(), parts)
+            fitter.fit(chunk, is_odd=not is_usual)
+            parts += calls if is_usual else []
+            yield chunk
+            if fitter.is_settled:
+                fitter, has_text = None, True
+        if fitter is not None:
+            for chunk in fitter.rest():
+                yield chunk
+            if fitter.is_odd:
+                self._response.received = fitter.received()
+
+
+class _ChunkFitter:
+    """Changes the chunks of an answer, from the first one on that may be odd.
+
+    Args:
+        reader: Reads the text; None if some of it has been passed on.
+        parts: The parts of calls that have been passed on.
+
+    Attributes:
+        is_odd: Whether something in the answer is not such as the SDK reads it.
+    """
+
+    def __init__(self, reader: TextReader | None, parts: Iterable[Any]) -> None:
+        self.is_odd = False
+        self._reader = reader
+        self._calls = CallParts()
+        self._received: list[Any] = []
+        self._last: Any = None
+        for part in parts:
+            self._calls.place(part)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing was odd, and all that follows is text."""
+        return not self.is_odd and self._reader is not None and self._reader.is_text
+
+    def fit(self, chunk: Any, *, is_odd: bool) -> None:
+        """Change a chunk to one that the SDK reads; ``is_odd`` is whether it is not such a one already."""
+        self.is_odd = self.is_odd or is_odd
+        received = _received_in(chunk)
+        if isinstance(received, str) and self._received and isinstance(self._received[-1], list):
+            self._received[-1].append(received)
+        else:
+            self._received.append([received] if isinstance(received, str) else received)
+        chunk.usage = fitted_usage(chunk.usage)
+        choice = next(iter(objects_in(chunk.choices)), None)
+        if choice is None:
+            return
+        self._last = chunk
+        choice.index = choice.index or 0
+        if not is_object(choice.delta):  # a whole message: the server does not stream
+            message = getattr(choice, "message", None)
+            choice.delta = ChoiceDelta.construct(**(message if isinstance(message, dict) else {}))
+        delta: Any = choice.delta
+        parts = objects_in(delta.tool_calls)
+        for part in parts:
+            fit_call(part)
+            self._calls.place(part)
+        delta.tool_calls = parts or None
+        fit_content(delta)
+        if self._reader is not None:
+            if parts:
+                self._reader.read_no_calls()
+            self._show(delta, self._reader.feed(delta.content or ""))
+
+    def rest(self) -> Iterator[Any]:
+        """Yield a last chunk with what was held until the end."""
+        if self._reader is not None and self._last is not None:
+            delta = self._last.choices[0].delta = ChoiceDelta.construct()
+            self._show(delta, self._reader.rest())
+            yield self._last
+
+    def received(self) -> list[Any]:
+        """Return what was received: the chunks, with one text for those in a row that have nothing else."""
+        return ["".join(one) if isinstance(one, list) else one for one in self._received]
+
+    def _show(self, delta: Any, reading: Reading) -> None:
+        delta.content = reading.text or None
+        add_reasoning(delta, reading.reasoning)
+        for call in reading.calls:
+            made = ChoiceDeltaToolCall.construct(**call_data(call))
+            delta.tool_calls = [*(delta.tool_calls or ()), self._calls.place(made)]
+        self.is_odd = self.is_odd or bool(reading.reasoning or reading.calls)
+
+
+def _received_in(chunk: Any) -> Any:
+    """Return the text of a chunk with nothing else, or all of a chunk as data."""
+    delta: Any = getattr(next(iter(objects_in(chunk.choices)), None), "delta", None)
+    is_only_text = (
+        isinstance(delta, ChoiceDelta)
+        and isinstance(delta.content, str)
+        and not (delta.tool_calls or delta.model_extra or chunk.usage)
+    )
+    return delta.content if is_only_text else data_of(chunk)

@@ -1,0 +1,85 @@
+"""Decides whether a call in the text of an answer is read as one, which must give no text more rights.
+
+Such a call is checked, approved and recorded like any other. But a model that would not call a tool may quote
+a text that asks for it. So nothing is read that could be a quote, and nothing from a model whose server reads
+its calls.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Collection, Sequence
+from functools import partial
+from typing import Any, Final
+
+from agents import FunctionTool, Model, ModelSettings
+
+from kantan_agents.core.items import NAMED_CALLS, get
+from kantan_agents.models.call_ids import is_of_server
+from kantan_agents.models.origin import Origins, origin_of
+from kantan_agents.models.structured.requests.families import ANTHROPIC, DEEPSEEK, GOOGLE, OPENAI, family_of
+from kantan_agents.models.text_forms import TextReader
+from kantan_agents.support.log import get_logger
+
+VARIABLE: Final = "KANTAN_AGENTS_TEXT_FORMS"
+"""What is read in the text of answers: ``all``, the default, or ``reasoning``; any other value: nothing."""
+
+_READS_CALLS: Final = (OPENAI, GOOGLE, ANTHROPIC, DEEPSEEK)
+_MARK: Final = "tool_call"  # without brackets, which a quote may have as an entity or an escape
+CALLERS = Origins()
+"""The models that have made a tool call as the API has them."""
+_log = get_logger("kantan_agents.models")
+
+
+def reader_for(
+    model: Model,
+    instructions: str | None,
+    items: Any,
+    settings: ModelSettings,
+    tools: Sequence[Any],
+    _schema: Any,
+    handoffs: Sequence[Any],
+    *_: Any,
+) -> TextReader:
+    """Return what reads the text of the answer to a request, whose arguments follow the model."""
+    read = os.environ.get(VARIABLE) or "all"
+    offered = partial(_callable_tools, model, instructions, items, settings, tools, handoffs)
+    return TextReader(offered if read == "all" else tuple, reads_reasoning=read in ("all", "reasoning"))
+
+
+def _callable_tools(
+    model: Model,
+    instructions: str | None,
+    items: Any,
+    settings: ModelSettings,
+    tools: Sequence[Any],
+    handoffs: Sequence[Any],
+) -> Collection[str]:
+    """Return the names of the tools that the text of the answer may call."""
+    functions = [tool for tool in tools if isinstance(tool, FunctionTool)]
+    names = {tool.name for tool in functions} | {handoff.tool_name for handoff in handoffs}
+    choice = settings.tool_choice
+    if choice == "none":
+        return ()
+    if choice not in (None, "auto", "required"):
+        names &= {str(choice)}
+    origin = origin_of(model)
+    request = [instructions, items, [[tool.description, tool.params_json_schema] for tool in functions]]
+    family = family_of(origin.provider, origin.base_url)
+    if origin in CALLERS or family in _READS_CALLS or _has_calls(items):
+        reason = "its server reads calls"
+    elif _MARK in json.dumps(request, default=str).lower():
+        reason = f"the request contains {_MARK}, so that it may be a quote"
+    else:
+        return names
+    if names:
+        _log.warning("text that looks like a tool call is left as text", model=origin.model, reason=reason)
+    return ()
+
+
+def _has_calls(items: Any) -> bool:
+    """Return whether the input has a call that was not made of a text."""
+    return isinstance(items, list) and any(
+        get(item, "type") in NAMED_CALLS and is_of_server(get(item, "call_id")) for item in items
+    )
