@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import attrs
-from agents import RunConfig
+from agents import ModelSettings, RunConfig
 
 from kantan_agents.agent import Agent
 from kantan_agents.core.prompt import Prompt
@@ -85,6 +85,7 @@ class ImproveArguments:
         cohort: The recorded runs; None to select them.
         selection: ImproveArguments of ``Cohort.select``, to select them.
         reflection_model: The model that proposes versions.
+        reflection_settings: Its settings; None for the SDK's.
         limits: The budget, as ``tokens`` and ``cost``.
         search: How long and where it looks.
         split: Fractions of the parts.
@@ -104,6 +105,7 @@ class ImproveArguments:
     cohort: Cohort | None
     selection: Mapping[str, Any]
     reflection_model: Any
+    reflection_settings: ModelSettings | None
     limits: Mapping[str, float]
     search: SearchOptions
     split: tuple[float, float, float]
@@ -142,21 +144,23 @@ def checked_arguments(agent: Any, store: Any, **options: Any) -> ImproveArgument
     seed = checked_seed(options["seed"])
     live = options["live"]
     model = options["reflection_model"]
+    judge, perfect = judge_of(options["judge"], agent, options["perfect"])
     return ImproveArguments(
         agent,
         store,
-        judge_of(options["judge"], agent),
+        judge,
         options["prompt"],
         options["version"],
         cohort,
         {**selection, "seed": seed},
         agent.given.model if model is None else model,
+        _checked_settings(options["reflection_settings"]),
         spending_limits(options["max_tokens"], options["max_cost"], prices),
         SearchOptions(
             checked_int("rounds", options["rounds"], 1),
             checked_int("minibatch", options["minibatch"], 1),
             seed,
-            checked_number("perfect", options["perfect"], above_zero=True),
+            perfect,
         ),
         options["split"],
         options["max_length"],
@@ -174,31 +178,69 @@ def checked_arguments(agent: Any, store: Any, **options: Any) -> ImproveArgument
     )
 
 
-def judge_of(given: Any, agent: Agent[Any]) -> Evaluator:
-    """Return the evaluator that gives the scores.
+def judge_of(given: Any, agent: Agent[Any], perfect: float | None) -> tuple[Evaluator, float]:
+    """Return the evaluator that gives the scores, with its scale, and the best score.
 
     Args:
         given: An evaluator, the agent of a judge, the prompt to judge by, or a function.
         agent: The agent, whose model judges by a prompt.
+        perfect: The best score; None for the highest of the judge's scale, or 1 if it has none.
 
     Raises:
-        InvalidOptionError: E75, it is something else, or a lower score is better.
+        InvalidOptionError: E75, it is something else, a lower score is better, or ``perfect`` is not a
+            number on its scale.
     """
     if given is None:
         reason = "say what gives the scores: an evaluator, a judge's agent, or a function of a FinishedCase"
         raise InvalidOptionError(option="judge", reason=reason)
+    wanted = None if perfect is None else checked_number("perfect", perfect, above_zero=True)
     if isinstance(given, Prompt):
-        judge = judged(given, model=agent.given.model)
+        judge = judged(given, model=agent.given.model, scale=None if wanted is None else (0.0, wanted))
     elif isinstance(given, Agent):
-        judge = judged(given)
+        judge = _judged_on_scale(given, 1.0 if wanted is None else wanted)
     else:
         judge = as_evaluator(given)
+    low, high = judge.scale or (0.0, 1.0 if wanted is None else wanted)
+    best = high if wanted is None else wanted
+    if low < 0 or not low < best <= high:
+        reason = (
+            f"must be on the scale of {judge.name!r}, {low:g} to {high:g}, which must begin at 0 or above, "
+            f"not {best:g}"
+        )
+        raise InvalidOptionError(option="perfect", reason=reason)
     if judge.better != "higher":
         reason = (
             f"of {judge.name!r} a lower score is better; the best version is the one with the highest score"
         )
         raise InvalidOptionError(option="judge", reason=reason)
-    return judge
+    return attrs.evolve(judge, scale=(low, high)), best
+
+
+def _judged_on_scale(agent: Agent[Any], best: float) -> Evaluator:
+    """Return a judge whose schema has the scale, if its type can have one; its version is that without."""
+    judge = judged(agent)
+    if judge.scale is not None:
+        return judge
+    try:
+        return judged(agent, version=judge.version, scale=(0.0, best))
+    except InvalidOptionError:
+        return judge
+
+
+def _checked_settings(given: Any) -> ModelSettings | None:
+    if given is None or isinstance(given, ModelSettings):
+        return given
+    reason = f"must be ModelSettings, not {type(given).__name__}"
+    raise InvalidOptionError(option="reflection_settings", reason=reason)
+
+
+def _described(settings: ModelSettings | None) -> dict[str, Any]:
+    """Return settings that change what a model answers; limits only decide whether it does."""
+    if settings is None:
+        return {}
+    extra = {name: value for name, value in (settings.extra_args or {}).items() if name != "timeout"}
+    found = {**vars(settings), "max_tokens": None, "extra_args": extra or None}
+    return {name: plain(value) for name, value in found.items() if value is not None}
 
 
 def _check_cohort(cohort: Any, store: TraceStore, selection: Mapping[str, Any]) -> None:
@@ -240,4 +282,6 @@ async def search_key(asked: ImproveArguments, target: ImproveTarget, limits: Can
         "selection": {name: str(value) for name, value in asked.selection.items()},
         "new_version": asked.new_version,
     }
+    if settings := _described(asked.reflection_settings):
+        described["reflection_settings"] = settings
     return content_hash(plain(described))

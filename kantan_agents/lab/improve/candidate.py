@@ -32,7 +32,7 @@ class Candidate:
             ``"rejected"``, it did no better than its parent on the cases that it was made from; ``"not
             eligible"``, it broke a limit, see ``reason``; ``"behind"``, another candidate is better;
             ``"tested"``, it was tested on the sealed cases and is not shown to be better; ``"winner"``.
-        reason: Why it cannot win; None if nothing is against it.
+        reason: Why it is not the new version; None for the old version and the winner.
         sample: Its mean score on the cases that it was made from; None if it was not run.
         parent_sample: The mean score of its parent on the same cases.
         score: Its mean score on the validation cases; None if it was not validated.
