@@ -68,13 +68,13 @@ SLOW: dict[str, Any] = {"model": Silent(), "model_settings": SOON}
 )
 async def test_a_judge_that_takes_too_long_is_a_failed_score(judge: Any) -> None:
     (score,) = (await judge.score(finished("x"))).values()
-    assert score.value is None and LATE in score.error
+    assert score.value is None and LATE in str(score.error)
 
 
 async def test_the_error_of_a_late_answer_names_the_setting() -> None:
     (score,) = (await judged(PROMPT, **SLOW).score(finished("x"))).values()
-    assert 'Raise extra_args={"timeout": seconds} in its model_settings' in score.error
-    assert "[E206]" in score.error
+    assert 'Raise extra_args={"timeout": seconds} in its model_settings' in str(score.error)
+    assert "[E206]" in str(score.error)
 
 
 async def test_late_answers_of_other_own_calls() -> None:

@@ -50,6 +50,12 @@ class Candidate:
     score: float | None = None
     tokens: float | None = None
 
+    @property
+    def remark(self) -> str:
+        """What a table shows beside its numbers: why it is not the new version, or else what has changed."""
+        is_shown_by_numbers = self.status in ("rejected", "behind")
+        return (not is_shown_by_numbers and self.reason) or self.changes
+
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON data."""
         return attrs.asdict(self)
