@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
 
 from kantan_agents.agent.bridge.captured.definitions import GENERATED_CACHE_KEY
 from kantan_agents.errors import InvalidOptionError, ReplayDifferenceError
+from kantan_agents.models.rubric import STANDARD_SCALE
 from kantan_agents.support.nearest import nearest
 from kantan_agents.support.own_calls import MOST_TOKENS
 from kantan_agents.support.secrets import mask
@@ -79,6 +80,7 @@ class Checks:
         before = without_generated(recorded.request)
         if is_internal and now.settings.get(_LIMIT) == MOST_TOKENS:
             before, now = _without_limit(before), _without_limit(now)
+        before, now = _without_standard_scale(before), _without_standard_scale(now)
         found = [] if recorded.model == model else [Difference("model", recorded.model, model)]
         found += differences(before, now)
         return [one for one in found if self.counts(one.part)]
@@ -119,6 +121,24 @@ def without_generated(request: ModelRequest) -> ModelRequest:
 def _without_limit(request: ModelRequest) -> ModelRequest:
     settings = {name: value for name, value in request.settings.items() if name != _LIMIT}
     return attrs.evolve(request, settings=settings)
+
+
+def _without_standard_scale(request: ModelRequest) -> ModelRequest:
+    """Return a request without the standard scale of judges, which earlier versions did not send."""
+    tools = [attrs.evolve(tool, parameters=_unscaled(tool.parameters)) for tool in request.tools]
+    output = request.output
+    if output is not None:
+        output = attrs.evolve(output, schema=_unscaled(output.schema))
+    return attrs.evolve(request, tools=tools, output=output)
+
+
+def _unscaled(schema: Any) -> Any:
+    properties = schema.get("properties") if isinstance(schema, Mapping) else None
+    score = properties.get("score") if isinstance(properties, Mapping) else None
+    if not isinstance(score, Mapping) or (score.get("minimum"), score.get("maximum")) != STANDARD_SCALE:
+        return schema
+    left = {name: value for name, value in score.items() if name not in ("minimum", "maximum")}
+    return {**schema, "properties": {**properties, "score": left}}
 
 
 def difference_error(place: str, found: Sequence[Difference]) -> ReplayDifferenceError:
