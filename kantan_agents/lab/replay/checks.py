@@ -135,7 +135,9 @@ def _without_standard_scale(request: ModelRequest) -> ModelRequest:
 def _unscaled(schema: Any) -> Any:
     properties = schema.get("properties") if isinstance(schema, Mapping) else None
     score = properties.get("score") if isinstance(properties, Mapping) else None
-    if not isinstance(score, Mapping) or (score.get("minimum"), score.get("maximum")) != STANDARD_SCALE:
+    if properties is None or not isinstance(score, Mapping):
+        return schema
+    if (score.get("minimum"), score.get("maximum")) != STANDARD_SCALE:
         return schema
     left = {name: value for name, value in score.items() if name not in ("minimum", "maximum")}
     return {**schema, "properties": {**properties, "score": left}}
