@@ -25,7 +25,10 @@ _MAX_RECORD: Final = 400_000
 
 def summarizer(agent: Agent[Any]) -> Agent[str]:
     """Return an agent that writes summaries with the model and settings of another one, and has no tools."""
-    settings = dataclasses.replace(agent.model_settings, tool_choice=None, parallel_tool_calls=None)
+    # The limit of the agent's answers is not one of summaries.
+    settings = dataclasses.replace(
+        agent.model_settings, tool_choice=None, parallel_tool_calls=None, max_tokens=None
+    )
     writer = Agent(
         agent.name,
         INSTRUCTIONS,
