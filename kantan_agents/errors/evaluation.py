@@ -143,13 +143,15 @@ class AnswerCutOffError(KantanAgentsError):
 
     Attributes:
         agent: Name of the judge, or of another agent.
-        limit: What the answer has reached: the number of tokens, or the limit of the provider.
+        limit: What the answer has reached: a number of tokens or seconds, or the limit of the provider.
+        setting: The model setting that raises the limit.
     """
 
     code = "E206"
     template = (
-        "The answer of {agent!r} was cut off at {limit}, so it is not used. Raise max_tokens in its "
+        "The answer of {agent!r} was cut off at {limit}, so it is not used. Raise {setting} in its "
         "model_settings, or choose another model if its answers have no end"
     )
     agent: str
     limit: str
+    setting: str

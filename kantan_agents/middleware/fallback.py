@@ -12,6 +12,7 @@ from agents.models import get_default_model_settings
 from kantan_agents.core.interception import Middleware, ModelCall, ModelNext
 from kantan_agents.errors import (
     AgentPainException,
+    AnswerCutOffError,
     InvalidOptionError,
     KantanAgentsError,
     ModelNotConfiguredError,
@@ -25,7 +26,13 @@ from kantan_agents.models.resolve import resolve_model
 from kantan_agents.support.log import get_logger
 
 FALLBACK_SPAN = "fallback"
-_MODEL_SPECIFIC = (StructuredOutputError, ProviderRequestError, AgentPainException, RequestTooLongError)
+_MODEL_SPECIFIC = (
+    StructuredOutputError,
+    ProviderRequestError,
+    AgentPainException,
+    AnswerCutOffError,
+    RequestTooLongError,
+)
 _PROVIDER_CONVERSATION = ("previous_response_id", "conversation_id")
 _log = get_logger("kantan_agents.middleware")
 

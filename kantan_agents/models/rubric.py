@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import lru_cache
+from typing import Annotated, Any, Final
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field, create_model
+from typing_extensions import Self
 
+from kantan_agents.errors import InvalidOptionError
 from kantan_agents.models.structured import as_dict
+from kantan_agents.support.arguments import checked_scale
 
 _FIELDS = frozenset({"score", "comments"})
+_BOUNDS: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
+_SCALED: Final = "__kantan_scaled__"
+STANDARD_SCALE: Final = (0.0, 1.0)
+"""The scale of judges whose instructions are the standard text."""
 
 
 class Rubric(BaseModel):
@@ -19,12 +27,76 @@ class Rubric(BaseModel):
         comments: The reasons, one per item.
     """
 
-    score: float
+    score: Annotated[float, Field(strict=True, allow_inf_nan=False)]
     comments: list[str]
+
+    @classmethod
+    def between(cls, low: float, high: float) -> type[Self]:
+        """Return this rubric with a score from ``low`` to ``high``.
+
+            critic = Agent("critic", "Score the answer from 0 to 10.", output_type=RUBRIC.between(0, 10))
+
+        The schema that the model gets has the bounds. A reply with another score does not fit: the model is
+        asked again, and then the run fails with E40, so that no such score is recorded.
+
+        Args:
+            low: The lowest score.
+            high: The highest score.
+
+        Raises:
+            InvalidOptionError: E75, these are not two finite numbers, the lowest first, or the score of a
+                subclass has bounds already or is not a number.
+        """
+        bounded: type[Self] = on_scale(cls, checked_scale("between", (low, high)))
+        return bounded
 
 
 RUBRIC = Rubric
 """``Agent(..., output_type=RUBRIC)`` makes a judge whose verdict is stored with the run (spec 5.2)."""
+
+
+def on_scale(output_type: Any, scale: tuple[float, float]) -> Any:
+    """Return an output type like this one, with a score on a scale.
+
+    Raises:
+        InvalidOptionError: E75, it is not a pydantic model whose score is a number without bounds.
+    """
+    is_model = isinstance(output_type, type) and issubclass(output_type, BaseModel)
+    score = output_type.model_json_schema().get("properties", {}).get("score", {}) if is_model else {}
+    is_number = score.get("type") == "number"
+    is_int = score.get("type") == "integer" and all(map(float.is_integer, scale))
+    if not (is_number or is_int) or any(bound in score for bound in _BOUNDS):
+        reason = (
+            "is for a pydantic model whose score is a number without bounds, or an int on a scale of whole "
+            "numbers; in other types, declare "
+            f"score: Annotated[float, Field(ge={scale[0]:g}, le={scale[1]:g})]"
+        )
+        raise InvalidOptionError(option="scale", reason=reason)
+    return _bounded(output_type, scale)
+
+
+@lru_cache(maxsize=256)
+def _bounded(rubric: type[BaseModel], scale: tuple[float, float]) -> type[BaseModel]:
+    field = rubric.model_fields["score"]
+    low, high = [int(end) if end.is_integer() else end for end in scale]
+    bounds = Field(strict=True, allow_inf_nan=False, ge=low, le=high)
+    kind: Any = Annotated[field.annotation, bounds]
+    made: type[BaseModel] = create_model(
+        rubric.__name__,
+        __base__=rubric,
+        __doc__=rubric.__doc__,
+        __module__=rubric.__module__,
+        score=(kind, field),
+    )
+    setattr(made, _SCALED, (rubric, scale))
+    return made
+
+
+def scale_of(output_type: Any) -> tuple[Any, tuple[float, float] | None]:
+    """Return an output type without the scale that ``on_scale`` has given it, and that scale; else None."""
+    # Not of a base class: a subclass may have another score.
+    own = vars(output_type).get(_SCALED) if isinstance(output_type, type) else None
+    return (output_type, None) if own is None else own
 
 
 def rubric_of(output: Any, output_type: Any = None) -> dict[str, Any] | None:

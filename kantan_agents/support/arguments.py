@@ -6,9 +6,11 @@ import os
 import reprlib
 import sys
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 from kantan_agents.errors import InvalidOptionError
+
+_HUGE: Final = 1e300  # so that the difference of two numbers is finite as well
 
 
 def checked_int(option: str, value: Any, least: int, most: int | None = None) -> int:
@@ -40,6 +42,16 @@ def checked_number(option: str, value: Any, *, above_zero: bool = False) -> floa
         return float(value)
     wanted = "greater than 0" if above_zero else "0 or more"
     raise InvalidOptionError(option=option, reason=f"must be a number, {wanted}, not {shown(value)}")
+
+
+def checked_scale(option: str, value: Any) -> tuple[float, float]:
+    """Return the lowest and the highest score; E75 unless they are two finite numbers, the lowest first."""
+    ends = value if isinstance(value, (tuple, list)) else ()
+    are_numbers = all(isinstance(end, (int, float)) and not isinstance(end, bool) for end in ends)
+    if are_numbers and len(ends) == 2 and -_HUGE < ends[0] < ends[1] < _HUGE:  # noqa: PLR2004 - both ends
+        return float(ends[0]), float(ends[1])
+    reason = f"must be the lowest and the highest score, such as (0, 1), not {shown(value)}"
+    raise InvalidOptionError(option=option, reason=reason)
 
 
 def checked_bool(option: str, value: Any) -> bool:

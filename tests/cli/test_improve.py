@@ -15,7 +15,7 @@ from kantan_agents.cli.improve.run_search import progress_text
 from kantan_agents.lab import ImproveProgress
 from tests.cli.conftest import Invoke
 from tests.lab.improve.commands import arguments, write_module
-from tests.lab.improve.shops import OLD, POLITE, Shop, scripted, shop
+from tests.lab.improve.shops import OLD, POLITE, REFLECTS, Shop, scripted, shop
 
 MARKUP = "[bold red]x[/] [/nope] \x1b[2J\x1b]0;owned\x07 </text><script>"
 
@@ -46,8 +46,10 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Command
 def test_prints_the_verdict_the_diff_and_last_the_command_that_rolls_it_out(
     kantan_agents: Invoke, command: Command
 ) -> None:
-    outcome = kantan_agents(*command())
+    outcome = kantan_agents(*command("--reflection-tokens", "77", "--reflection-timeout", "30"))
     assert (outcome.code, outcome.stderr) == (0, "")
+    asked = command.shop.requests_with(REFLECTS)
+    assert [one.body["max_output_tokens"] for one in asked] == [77] * len(asked)
     lines = outcome.stdout.splitlines()
     assert lines[-1] == f"kantan-agents rollout promote support --db {command.shop.path}"
     assert lines[-2].startswith(

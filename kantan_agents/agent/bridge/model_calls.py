@@ -126,6 +126,13 @@ async def _raced_stream(call: ModelCall, events: AsyncGenerator[Any, None]) -> A
 
 async def call_model(call: ModelCall) -> ModelResponse:
     """Call the model without streaming."""
+    limit = call._limit
+    if limit is not None:
+        call._limit = None
+        try:
+            return checked_response(await limit.model_call(call, call_model))
+        finally:
+            call._limit = limit
     track_call(call.run)
     model, fetch = target_of(call), _fetch(call)
     if fetch is None:

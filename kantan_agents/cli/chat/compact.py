@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterable
 from typing import Any, Final
 
 from kantan_agents.agent import Agent
+from kantan_agents.agent.own_calls import limited
 from kantan_agents.cli.chat.kept_conversation import Item
 from kantan_agents.core.items import is_call, is_message, is_reasoning, is_result
 
@@ -22,17 +24,23 @@ _MAX_RECORD: Final = 400_000
 
 
 def summarizer(agent: Agent[Any]) -> Agent[str]:
-    """Return an agent that writes summaries with the model of another one, and has no tools."""
-    return Agent(
+    """Return an agent that writes summaries with the model and settings of another one, and has no tools."""
+    # The limit of the agent's answers is not one of summaries.
+    settings = dataclasses.replace(
+        agent.model_settings, tool_choice=None, parallel_tool_calls=None, max_tokens=None
+    )
+    writer = Agent(
         agent.name,
         INSTRUCTIONS,
         model=agent.given.model,
         model_provider_factory=agent.given.model_provider_factory,
+        model_settings=settings,
         tool_providers=None,
         history=0,
         metadata={"chat": "compact"},
         renderer=_unchanged,
     )
+    return limited(writer)
 
 
 def _unchanged(text: str, _context: dict[str, Any]) -> str:

@@ -73,6 +73,26 @@ ReflectionOption = Annotated[
         show_default=False,
     ),
 ]
+ReflectionTokensOption = Annotated[
+    Optional[int],  # noqa: UP045
+    typer.Option(
+        "--reflection-tokens",
+        metavar="N",
+        min=1,
+        help="The most tokens of a reply of that model; by default 8,192 and those of a version.",
+        show_default=False,
+    ),
+]
+ReflectionTimeoutOption = Annotated[
+    Optional[float],  # noqa: UP045
+    typer.Option(
+        "--reflection-timeout",
+        metavar="SECONDS",
+        min=1,
+        help="How long a reply may take; by default 600 seconds.",
+        show_default=False,
+    ),
+]
 LengthOption = Annotated[
     Optional[int],  # noqa: UP045
     typer.Option(
@@ -114,6 +134,8 @@ def improve(
     cohort: CohortOption = None,
     version: VersionOption = None,
     reflection_model: ReflectionOption = None,
+    reflection_tokens: ReflectionTokensOption = None,
+    reflection_timeout: ReflectionTimeoutOption = None,
     rounds: Annotated[int, typer.Option("--rounds", metavar="N", min=1, help="The most rounds.")] = 10,
     minibatch: Annotated[
         int,
@@ -125,8 +147,14 @@ def improve(
         int, typer.Option("--seed", metavar="N", help="The same seed makes the same search.")
     ] = 0,
     perfect: Annotated[
-        float, typer.Option("--perfect", metavar="SCORE", help="The best score of the judge.")
-    ] = 1.0,
+        Optional[float],  # noqa: UP045
+        typer.Option(
+            "--perfect",
+            metavar="SCORE",
+            help="The best score of the judge; by default the highest of its scale, or 1.",
+            show_default=False,
+        ),
+    ] = None,
     max_length: LengthOption = None,
     max_cost_increase: Annotated[
         float,
@@ -164,7 +192,11 @@ def improve(
     Exit codes: 0 a new version was written, 1 nothing is shown to be better,
     or it failed, 2 bad arguments, files or database, 130 interrupted.
     """
-    from kantan_agents.cli.improve.read_arguments import read_budget, read_cohort
+    from kantan_agents.cli.improve.read_arguments import (
+        read_budget,
+        read_cohort,
+        read_reflection_settings,
+    )
     from kantan_agents.cli.terminal.inputs import read_context
     from kantan_agents.errors import InvalidOptionError
 
@@ -178,6 +210,7 @@ def improve(
         "version": version,
         **selection,
         "reflection_model": reflection_model,
+        "reflection_settings": read_reflection_settings(reflection_tokens, reflection_timeout),
         "max_tokens": None if budget is None else read_budget(budget),
         "max_cost": max_cost,
         "prices": read_prices(price),

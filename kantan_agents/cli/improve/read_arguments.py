@@ -1,4 +1,4 @@
-"""Reads ``--budget``, ``--cohort`` and ``--judge`` of ``kantan-agents improve``."""
+"""Reads ``--budget``, ``--cohort`` and ``--reflection-...`` of ``kantan-agents improve``."""
 
 from __future__ import annotations
 
@@ -53,6 +53,15 @@ def read_cohort(entries: Iterable[str]) -> tuple[tuple[str, ...], dict[str, Any]
     if traces and selection:
         raise _invalid(f"{next(iter(selection))} selects runs, and trace names them; use one of both")
     return tuple(traces), selection
+
+
+def read_reflection_settings(tokens: int | None, timeout: float | None) -> Any:
+    """Return the settings of the reflection model; None if nothing is given."""
+    if tokens is None and timeout is None:
+        return None
+    from agents import ModelSettings
+
+    return ModelSettings(max_tokens=tokens, extra_args=None if timeout is None else {"timeout": timeout})
 
 
 def _count(key: str, value: str) -> int:

@@ -206,7 +206,7 @@ def _row(one: Candidate) -> list[Text]:
         cell("" if one.score is None else f"{one.score:.3g}"),
         cell("" if one.tokens is None else count_text(one.tokens)),
         cell(one.status, _STYLES.get(one.status, LABEL)),
-        cell(one.reason or one.changes),
+        cell(one.remark),
     ]
 
 

@@ -69,6 +69,8 @@ class ModelCall:
     _structured: Any = None
     # Makes the call past all middleware.
     _send: Any = None
+    # Limits the answer, inside all middleware, of a call that the library makes by itself; else None.
+    _limit: Any = None
     # The answer that is given instead of asking the model; None if the model is asked.
     _stored: Any = None
     # Decides between two requests for this call; None if there is only one.

@@ -7,20 +7,19 @@ from pathlib import Path
 from typing import Any, Final
 
 import attrs
-from agents import RunConfig
+from agents import ModelSettings, RunConfig
 
 from kantan_agents.agent import Agent
-from kantan_agents.core.prompt import Prompt
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.lab.evaluation.dataset.assignment import checked_seed
-from kantan_agents.lab.evaluation.evaluators import judged
-from kantan_agents.lab.evaluation.evaluators.evaluator import Evaluator, as_evaluator
+from kantan_agents.lab.evaluation.evaluators.evaluator import Evaluator
 from kantan_agents.lab.experiment.identity import identity_of, plain, run_options
 from kantan_agents.lab.experiment.prices import Prices
 from kantan_agents.lab.experiment.run_config import checked_config
 from kantan_agents.lab.experiment.spending import spending_limits
 from kantan_agents.lab.improve.folder import Folder, default_folder
 from kantan_agents.lab.improve.improvement import ImproveProgress
+from kantan_agents.lab.improve.judge import judge_of
 from kantan_agents.lab.improve.limits import CandidateLimits
 from kantan_agents.lab.improve.target import ImproveTarget
 from kantan_agents.lab.replay.cohort import Cohort
@@ -85,6 +84,7 @@ class ImproveArguments:
         cohort: The recorded runs; None to select them.
         selection: ImproveArguments of ``Cohort.select``, to select them.
         reflection_model: The model that proposes versions.
+        reflection_settings: Its settings; None for the SDK's.
         limits: The budget, as ``tokens`` and ``cost``.
         search: How long and where it looks.
         split: Fractions of the parts.
@@ -104,6 +104,7 @@ class ImproveArguments:
     cohort: Cohort | None
     selection: Mapping[str, Any]
     reflection_model: Any
+    reflection_settings: ModelSettings | None
     limits: Mapping[str, float]
     search: SearchOptions
     split: tuple[float, float, float]
@@ -142,21 +143,23 @@ def checked_arguments(agent: Any, store: Any, **options: Any) -> ImproveArgument
     seed = checked_seed(options["seed"])
     live = options["live"]
     model = options["reflection_model"]
+    judge, perfect = judge_of(options["judge"], agent, options["perfect"])
     return ImproveArguments(
         agent,
         store,
-        judge_of(options["judge"], agent),
+        judge,
         options["prompt"],
         options["version"],
         cohort,
         {**selection, "seed": seed},
         agent.given.model if model is None else model,
+        _checked_settings(options["reflection_settings"]),
         spending_limits(options["max_tokens"], options["max_cost"], prices),
         SearchOptions(
             checked_int("rounds", options["rounds"], 1),
             checked_int("minibatch", options["minibatch"], 1),
             seed,
-            checked_number("perfect", options["perfect"], above_zero=True),
+            perfect,
         ),
         options["split"],
         options["max_length"],
@@ -174,31 +177,20 @@ def checked_arguments(agent: Any, store: Any, **options: Any) -> ImproveArgument
     )
 
 
-def judge_of(given: Any, agent: Agent[Any]) -> Evaluator:
-    """Return the evaluator that gives the scores.
+def _checked_settings(given: Any) -> ModelSettings | None:
+    if given is None or isinstance(given, ModelSettings):
+        return given
+    reason = f"must be ModelSettings, not {type(given).__name__}"
+    raise InvalidOptionError(option="reflection_settings", reason=reason)
 
-    Args:
-        given: An evaluator, the agent of a judge, the prompt to judge by, or a function.
-        agent: The agent, whose model judges by a prompt.
 
-    Raises:
-        InvalidOptionError: E75, it is something else, or a lower score is better.
-    """
-    if given is None:
-        reason = "say what gives the scores: an evaluator, a judge's agent, or a function of a FinishedCase"
-        raise InvalidOptionError(option="judge", reason=reason)
-    if isinstance(given, Prompt):
-        judge = judged(given, model=agent.given.model)
-    elif isinstance(given, Agent):
-        judge = judged(given)
-    else:
-        judge = as_evaluator(given)
-    if judge.better != "higher":
-        reason = (
-            f"of {judge.name!r} a lower score is better; the best version is the one with the highest score"
-        )
-        raise InvalidOptionError(option="judge", reason=reason)
-    return judge
+def _described(settings: ModelSettings | None) -> dict[str, Any]:
+    """Return settings that change what a model answers; limits only decide whether it does."""
+    if settings is None:
+        return {}
+    extra = {name: value for name, value in (settings.extra_args or {}).items() if name != "timeout"}
+    found = {**vars(settings), "max_tokens": None, "extra_args": extra or None}
+    return {name: plain(value) for name, value in found.items() if value is not None}
 
 
 def _check_cohort(cohort: Any, store: TraceStore, selection: Mapping[str, Any]) -> None:
@@ -240,4 +232,6 @@ async def search_key(asked: ImproveArguments, target: ImproveTarget, limits: Can
         "selection": {name: str(value) for name, value in asked.selection.items()},
         "new_version": asked.new_version,
     }
+    if settings := _described(asked.reflection_settings):
+        described["reflection_settings"] = settings
     return content_hash(plain(described))

@@ -32,7 +32,7 @@ class Candidate:
             ``"rejected"``, it did no better than its parent on the cases that it was made from; ``"not
             eligible"``, it broke a limit, see ``reason``; ``"behind"``, another candidate is better;
             ``"tested"``, it was tested on the sealed cases and is not shown to be better; ``"winner"``.
-        reason: Why it cannot win; None if nothing is against it.
+        reason: Why it is not the new version; None for the old version and the winner.
         sample: Its mean score on the cases that it was made from; None if it was not run.
         parent_sample: The mean score of its parent on the same cases.
         score: Its mean score on the validation cases; None if it was not validated.
@@ -49,6 +49,12 @@ class Candidate:
     parent_sample: float | None = None
     score: float | None = None
     tokens: float | None = None
+
+    @property
+    def remark(self) -> str:
+        """What a table shows beside its numbers: why it is not the new version, or else what has changed."""
+        is_shown_by_numbers = self.status in ("rejected", "behind")
+        return (not is_shown_by_numbers and self.reason) or self.changes
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON data."""

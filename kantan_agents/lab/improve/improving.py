@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from typing import Any
 
-from agents import RunConfig
+from agents import ModelSettings, RunConfig
 
 from kantan_agents.agent import Agent
 from kantan_agents.agent.running.sync_of import sync_of
@@ -36,6 +36,7 @@ async def improve_async(
     sample: int | None = None,
     limit: int | None = None,
     reflection_model: Any = None,
+    reflection_settings: ModelSettings | None = None,
     max_tokens: int | None = None,
     max_cost: float | None = None,
     prices: Mapping[str, tuple[float, float]] | None = None,
@@ -43,7 +44,7 @@ async def improve_async(
     minibatch: int = 3,
     split: tuple[float, float, float] = SPLIT,
     seed: int = 0,
-    perfect: float = 1.0,
+    perfect: float | None = None,
     max_length: int | None = None,
     max_cost_increase: float = 0.2,
     live: Iterable[str] = (),
@@ -76,7 +77,8 @@ def improve() -> None:
     Args:
         agent: The agent as it is now. Its instructions are a ``Prompt``.
         store: The trace database.
-        judge: Gives a score from 0 to ``perfect`` to each run.
+        judge: Gives a score from 0 to ``perfect`` to each run. A run that gets none, or one that is not on
+            the scale of the judge, counts as 0.
         prompt: Name of the prompt; by default that of the agent.
         version: The version that is improved; by default that of the agent.
         cohort: The recorded runs, such as ``Cohort.select`` finds; by default all of this agent, prompt and
@@ -86,6 +88,8 @@ def improve() -> None:
         limit: At most the newest so many runs.
         reflection_model: The model that proposes versions: a name, or anything else that ``Agent(model=...)``
             takes; by default that of the agent.
+        reflection_settings: Its settings. Without a ``max_tokens``, a reply has at most 8,192 tokens and
+            ``max_length``, and without ``extra_args={"timeout": seconds}``, it takes at most 600 seconds.
         max_tokens: The most input and output tokens of all runs, judges and reflections together, those of
             earlier starts included.
         max_cost: The most that they may cost, in the currency of ``prices``.
@@ -94,7 +98,7 @@ def improve() -> None:
         minibatch: On how many training runs a version is made and tried first.
         split: Fractions for training, validation and the sealed test, by conversation.
         seed: The same seed makes the same search. The sealed cases do not depend on it.
-        perfect: The best score of the judge.
+        perfect: The best score of the judge; by default the highest of its scale, or 1.
         max_length: The most characters of a version; by default twice those of the old one, at least 2,000.
         max_cost_increase: How much more a run may use than with the old version, as a share: cost with
             prices, otherwise tokens.

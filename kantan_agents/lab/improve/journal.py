@@ -32,6 +32,7 @@ _READ: Final = os.O_RDONLY | _NO_LINK
 _CHANGE: Final = os.O_RDWR | _NO_LINK
 _BEGINNING: Final = b'{"cases": {'
 """How the first line of a journal begins, as its keys are sorted."""
+_MANY: Final = 3
 _ANYTHING_ELSE: Final = "choose another folder with out=, or delete this one"
 
 _writing = threading.Lock()
@@ -62,6 +63,20 @@ class SearchJournal:
         self.lost: list[tuple[int, float | None]] = []
         self.files: set[tuple[str, str]] = set()
         self.names: dict[str, str] = {}
+
+    @property
+    def lacks_scores(self) -> bool:
+        """Whether the judge has given no score to three runs or more, and to more than half of the runs."""
+        judged = [one for one in self.rated.values() if one.error is None and not one.refused]
+        without = sum(one.unscored is not None for one in judged)
+        return without >= _MANY and 2 * without > len(judged)
+
+    def forget_failures(self) -> None:
+        """Forget what has ended the last start, so that models are asked again."""
+        if all(one.get("text") is None for one in self.proposals.values()):
+            self.proposals = {}
+        if self.lacks_scores:
+            self.rated = {key: one for key, one in self.rated.items() if one.unscored is None}
 
     async def add_rated(self, version: str, rated: Rated) -> None:
         """Keep a score."""
@@ -96,9 +111,15 @@ class SearchJournal:
     def _read(self, data: Mapping[str, Any]) -> None:
         if "rated" in data:
             rated = Rated.from_dict(data["rated"])
-            self.rated[str(data["version"]), rated.case_id] = rated
+            key = str(data["version"]), rated.case_id
+            if (before := self.rated.get(key)) is not None:  # asked again, and paid for twice
+                self.lost.append((before.judge_tokens, before.judge_cost))
+            self.rated[key] = rated
         elif "proposal" in data:
-            self.proposals[int(data["number"])] = dict(data["proposal"])
+            number = int(data["number"])
+            if (asked := self.proposals.get(number)) is not None:
+                self.lost.append((int(asked["tokens"]), asked["cost"]))
+            self.proposals[number] = dict(data["proposal"])
         elif "lost" in data:
             tokens, cost = data["lost"]
             self.lost.append((int(tokens), None if cost is None else float(cost)))

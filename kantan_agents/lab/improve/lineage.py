@@ -82,12 +82,11 @@ def _row(one: Candidate, depth: int, left: int) -> str:
     x, y = _place(one.number, {one.number: depth})
     color = _COLORS[one.status]
     fill = color if one.status in ("winner", "old") else "#ffffff"
-    below = one.reason or one.changes
     weight = ' font-weight="600"' if one.status == "winner" else ""
     return (
         f'<circle cx="{x}" cy="{y}" r="{_RADIUS}" fill="{fill}" stroke="{color}" stroke-width="2.5"/>'
         f'<text x="{left}" y="{y + 1}" fill="#1f2328"{weight}>{text(_said(one))}</text>'
-        f'<text x="{left}" y="{y + 18}" font-size="12" fill="#57606a">{text(_cut(below))}</text>'
+        f'<text x="{left}" y="{y + 18}" font-size="12" fill="#57606a">{text(_cut(one.remark))}</text>'
     )
 
 

@@ -31,7 +31,7 @@ class Rated:
 
     Attributes:
         case_id: Id of the recorded run.
-        value: The score; 0 for a run that failed, diverged or was not made.
+        value: The score; 0 for a run that failed, diverged or was not made, or got no score.
         status: As for ``RunOutcome``; ``"recorded"`` for the recorded run itself, and ``"not run"`` for a
             candidate that was refused.
         feedback: What was wrong, for the reflection model; one text for each remark.
@@ -48,6 +48,7 @@ class Rated:
         cost: Price of its tokens; None without prices.
         judge_tokens: Tokens of the judge.
         judge_cost: Their price; None without prices.
+        unscored: Why the judge has given no score; None if it has, or if it was not asked.
     """
 
     case_id: str
@@ -67,6 +68,7 @@ class Rated:
     cost: float | None = None
     judge_tokens: int = 0
     judge_cost: float | None = None
+    unscored: str | None = None
 
     @property
     def tokens(self) -> int:
@@ -80,8 +82,8 @@ class Rated:
 
     def withheld(self) -> Self:
         """Return it without the texts of the run: for a database that may not have them either."""
-        error = None if self.error is None else self.error.partition(":")[0]
-        return attrs.evolve(self, output=None, comment=None, error=error, feedback=())
+        error, unscored = [one and one.partition(":")[0] for one in (self.error, self.unscored)]
+        return attrs.evolve(self, output=None, comment=None, error=error, unscored=unscored, feedback=())
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON data; ``from_dict`` reads it back."""
@@ -121,6 +123,8 @@ def feedback_of(rated: Rated, perfect: float) -> tuple[str, ...]:
         )
     elif rated.error is not None:
         found.append(f"The run failed: {rated.error}")
+    elif rated.unscored is not None:
+        found.append("The judge gave no score for this run, which says nothing about it.")
     else:
         found.append(f"Score {rated.value:g} of {perfect:g}.")
     if rated.comment:

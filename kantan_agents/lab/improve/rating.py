@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -28,6 +29,11 @@ RECORDED: Final = "recorded"
 """What stands for the recorded runs themselves among the versions of a journal."""
 _JUDGE: Final = "judge"
 _ATTEMPTS: Final = 3
+_OF_ANSWERS: Final = re.compile(
+    r"(InvalidScore|ModelBehaviorError|ModelRefusalError|MaxTurnsExceeded):"
+    r"|\w+: \[kantan-agents\]\[E(40|205|206)\]"
+)
+"""Errors of a score that are about what the judge has said of one run; others would come for each run."""
 
 
 @attrs.frozen
@@ -157,6 +163,12 @@ class Rater:
             rated = await self._scored(source, version, rated, tool_calls)
         rated = attrs.evolve(rated, feedback=feedback_of(rated, self._asked.search.perfect))
         await self._journal.add_rated(version, rated)
+        if rated.unscored is not None and self._journal.lacks_scores:
+            reason = (
+                f"{rated.unscored}; more than half of the runs have no score. Choose another judge, or set "
+                "perfect (--perfect) to its best score"
+            )
+            raise JudgeFailedError(judge=self._asked.judge.name, run=source.case.id, reason=reason)
         self._done()
 
     async def _scored(
@@ -164,7 +176,7 @@ class Rater:
     ) -> Rated:
         finished = result_of(rated, source.case, version, tool_calls).finished(source.case)
         metadata = {EXPERIMENT_KEY: experiment_name(self._target.old)}
-        used, problem = Figures(cost=self._asked.runs.priced.nothing), ""
+        used, problem, error = Figures(cost=self._asked.runs.priced.nothing), "", None
         with traced_judges(metadata, records_contents=not self._journal.withholds):
             for _ in range(_ATTEMPTS):
                 with self._spending.reserved(_JUDGE), watched(self._asked.runs.priced) as watch:
@@ -172,22 +184,16 @@ class Rater:
                     self._spending.count(watch.used.tokens, watch.used.cost, _JUDGE)
                 used += watch.used
                 score = scores.get(self._asked.judge.name)
+                rated = attrs.evolve(rated, judge_tokens=used.tokens, judge_cost=used.cost)
                 if score is not None and score.value is not None:
-                    value = self._checked(source, score.value)
                     comment = None if score.comment is None else mask(score.comment)
-                    return attrs.evolve(
-                        rated, value=value, comment=comment, judge_tokens=used.tokens, judge_cost=used.cost
-                    )
+                    return attrs.evolve(rated, value=score.value, comment=comment)
+                error = None if score is None or score.error is None else mask(score.error)
                 problem = _why_no_score(scores, self._asked.judge.name)
+        if error is not None and _OF_ANSWERS.match(error):
+            return attrs.evolve(rated, unscored=error)
         await self._journal.add_lost(used.tokens, used.cost)
         raise JudgeFailedError(judge=self._asked.judge.name, run=source.case.id, reason=problem)
-
-    def _checked(self, source: RecordedSource, value: float) -> float:
-        best = self._asked.search.perfect
-        if 0 <= value <= best:
-            return value
-        reason = f"its score {value:g} is not between 0 and {best:g}, the best score; change perfect"
-        raise JudgeFailedError(judge=self._asked.judge.name, run=source.case.id, reason=reason)
 
 
 def experiment_name(prompt: Prompt) -> str:

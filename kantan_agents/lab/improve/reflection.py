@@ -10,9 +10,10 @@ import attrs
 from agents import RunConfig
 
 from kantan_agents.agent import Agent
+from kantan_agents.agent.own_calls import AnswerLimit
 from kantan_agents.core.pipeline import run_result
 from kantan_agents.core.prompt import Prompt, hash_text
-from kantan_agents.errors import ReflectionFailedError
+from kantan_agents.errors import AnswerCutOffError, ReflectionFailedError
 from kantan_agents.lab.evaluation.dataset import Case
 from kantan_agents.lab.experiment.prices import Figures
 from kantan_agents.lab.experiment.watching import watched
@@ -22,8 +23,8 @@ from kantan_agents.lab.improve.budget import SearchSpending
 from kantan_agents.lab.improve.journal import SearchJournal
 from kantan_agents.lab.improve.limits import CandidateLimits
 from kantan_agents.lab.improve.rated import Rated, masked
-from kantan_agents.lab.judges.answer_limit import MOST_TOKENS, AnswerLimit
 from kantan_agents.lab.judges.wording import fenced
+from kantan_agents.support.own_calls import MOST_TOKENS
 from kantan_agents.support.secrets import mask
 from kantan_agents.traces.store.experiment_keys import EXPERIMENT_KEY
 
@@ -67,10 +68,12 @@ class Proposal:
     Attributes:
         text: The text; None if it gave no valid reply.
         changes: What it has changed, or why there is none.
+        is_cut: Whether there is none because its reply has reached a limit.
     """
 
     text: str | None
     changes: str
+    is_cut: bool = False
 
 
 class Reflection:
@@ -96,6 +99,7 @@ class Reflection:
             "improve-reflection",
             Prompt("improve-reflection", "v1", _INSTRUCTIONS, literal=True),
             model=asked.reflection_model,
+            model_settings=asked.reflection_settings,
             output_type=NewPrompt,
             tool_providers=None,
             middleware=[AnswerLimit(MOST_TOKENS + limits.max_length)],
@@ -132,7 +136,7 @@ class Reflection:
             trace_metadata={EXPERIMENT_KEY: self._experiment},
             trace_include_sensitive_data=not self._journal.withholds,
         )
-        used, problem = Figures(cost=self._prices.nothing), ""
+        used, problem, is_cut = Figures(cost=self._prices.nothing), "", False
         for _ in range(_ATTEMPTS):
             proposal = None
             with self._spending.reserved(_CALL, self._estimate(question)), watched(self._prices) as watch:
@@ -144,12 +148,13 @@ class Reflection:
                     if is_fatal(error):
                         raise
                     problem = mask(f"{type(error).__name__}: {error}")
+                    is_cut = isinstance(error, AnswerCutOffError)
                 finally:
                     used += watch.used
                     self._spending.count(watch.used.tokens, watch.used.cost, _CALL)
             if proposal is not None:
                 return proposal, used
-        return Proposal(None, f"no valid reply: {problem}"), used
+        return Proposal(None, f"no valid reply: {problem}", is_cut), used
 
     def _estimate(self, question: str) -> int:
         characters = len(question) + len(_INSTRUCTIONS) + self._limits.max_length
@@ -185,15 +190,28 @@ def question_of(
     return "\n\n".join([*parts, "\n".join(rules)])
 
 
-def check_reflection(proposals: Sequence[Proposal]) -> None:
+def check_reflection(proposals: Sequence[Proposal], *, has_ended: bool) -> None:
     """Check that the reflection model gave at least one valid reply.
+
+    Args:
+        proposals: The proposals so far.
+        has_ended: Whether the search has ended. Before, it is too early for a verdict, unless replies have
+            no end: that takes long each time.
 
     Raises:
         ReflectionFailedError: E126, it gave none.
     """
-    if proposals and all(one.text is None for one in proposals):
-        reason = f"{proposals[-1].changes}; choose another reflection model"
-        raise ReflectionFailedError(reason=reason)
+    if not proposals or any(one.text is not None for one in proposals):
+        return
+    last = proposals[-1]
+    if last.is_cut:
+        advice = (
+            "set max_tokens or a timeout in reflection_settings (--reflection-tokens, --reflection-timeout), "
+            "or choose another reflection model"
+        )
+        raise ReflectionFailedError(reason=f"{last.changes}; {advice}")
+    if has_ended:
+        raise ReflectionFailedError(reason=f"{last.changes}; choose another reflection model")
 
 
 def _shown(value: Any) -> str:

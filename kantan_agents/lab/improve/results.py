@@ -64,7 +64,7 @@ def improvement_of(
         diff,
         None if tested is None else tested.comparison,
         None if tested is None else tested.opening,
-        tuple(_ended(one, best, tested) for one in search.candidates),
+        tuple(_ended(one, search.old, best, tested) for one in search.candidates),
         {"train": len(parts.train), "validation": len(parts.validation), "test": len(parts.test)},
         parts.skipped,
         search.round,
@@ -78,23 +78,44 @@ def improvement_of(
     )
 
 
-def _ended(one: Candidate, best: Candidate | None, tested: SealedResult | None) -> Candidate:
-    """Return a candidate with the result of the sealed test, if it was the one that was tested."""
-    if best is None or tested is None or one.number != best.number:
+def _ended(one: Candidate, old: Candidate, best: Candidate | None, tested: SealedResult | None) -> Candidate:
+    """Return a candidate with the result of the sealed test, or else why it was not the one to be tested."""
+    if best is not None and tested is not None and one.number == best.number:
+        return attrs.evolve(one, status="winner" if tested.reason is None else "tested", reason=tested.reason)
+    if one.status == "rejected":
+        return attrs.evolve(one, reason=_why_rejected(one))
+    if one.status != "behind":
         return one
-    return attrs.evolve(one, status="winner" if tested.reason is None else "tested", reason=tested.reason)
+    rival = "the old version" if best is None else f"candidate {best.number}"
+    score, its_own = [0.0 if each is None else each for each in (one.score, (best or old).score)]
+    reason = f"{rival} has {its_own:.3g} on the validation cases, and it has {score:.3g}"
+    return attrs.evolve(one, reason=reason)
+
+
+def _why_rejected(one: Candidate) -> str:
+    if one.sample is None:
+        return "the search ended before it was tried"
+    before = 0.0 if one.parent_sample is None else one.parent_sample
+    if one.sample > before:
+        return "the search ended before it was validated"
+    return (
+        f"it has {one.sample:.3g} on the cases that it was made from, no more than version {one.parent} with "
+        f"{before:.3g}"
+    )
 
 
 def _why_none(search: PromptSearch, perfect: float) -> str:
     """Return why no candidate was tested in a search that has ended."""
     old = search.old.score
-    tried = len(search.candidates) - 1
+    tried, asked = len(search.candidates) - 1, len(search.proposals)
     if old is None:
         reason = "the budget does not suffice for the old version on the validation cases"
     elif old >= perfect:
         reason = "the old version has the best score on every validation case already"
     else:
         reason = f"none of {tried} candidates may win and does better than the old version ({old:.3g})"
+    if tried < asked:
+        reason += f"; {asked - tried} of {asked} replies of the reflection model were not a new version"
     against = [one for one in search.candidates[1:] if one.status == "not eligible"]
     if against:
         reason += f"; candidate {against[-1].number} is not eligible, because {against[-1].reason}"

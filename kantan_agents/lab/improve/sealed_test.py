@@ -97,9 +97,14 @@ def _results(variant: str, cases: Sequence[Case], rated: Sequence[Rated], judge:
         attrs.evolve(
             result_of(one, case, variant),
             conversation=units[case.id],
-            scores={judge.name: Score(one.value, comment=one.comment, source=judge.source)},
+            scores={judge.name: _score(one, judge)},
             evaluators={judge.name: (judge.name, judge.version)},
         )
         for case, one in zip(cases, rated, strict=True)
     ]
     return VariantResults("improve", variant, tuple(results), {judge.name: judge.better})
+
+
+def _score(rated: Rated, judge: Evaluator) -> Score:
+    value = rated.value if rated.unscored is None else None
+    return Score(value, comment=rated.comment, source=judge.source, error=rated.unscored)

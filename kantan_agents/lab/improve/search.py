@@ -21,7 +21,7 @@ from kantan_agents.lab.improve.optimiser import SearchEnded, optimise
 from kantan_agents.lab.improve.parts import Parts
 from kantan_agents.lab.improve.rated import Rated, mean
 from kantan_agents.lab.improve.rating import Rater
-from kantan_agents.lab.improve.reflection import Proposal, Reflection, question_of
+from kantan_agents.lab.improve.reflection import Proposal, Reflection, check_reflection, question_of
 from kantan_agents.support.waiting import wait_for_end
 
 _T = TypeVar("_T")
@@ -206,6 +206,7 @@ class PromptSearch:
         key = question_of(text, known, self._limits, self._refused)
         proposal = await self._reflection.propose(len(self.proposals) + 1, question, key)
         self.proposals.append(proposal)
+        check_reflection(self.proposals, has_ended=False)
         if proposal.text is None:
             return None
         earlier = self._by_text.get(proposal.text)

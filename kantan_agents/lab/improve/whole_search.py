@@ -63,6 +63,7 @@ class WholeSearch:
             parts, journal = await self._begun(target, limits, folder)
             await run_sync(folder.check_files, journal.files)
             self._count_journal(journal)
+            journal.forget_failures()
             journal.withholds = await _withholds(asked)
             async with _recorded_alone(asked):
                 return await self._searched(target, limits, folder, parts, journal)
@@ -132,7 +133,7 @@ class WholeSearch:
         )
         self._search = search
         await search.run()
-        check_reflection(search.proposals)
+        check_reflection(search.proposals, has_ended=True)
         best, tested, new = search.best, None, None
         if best is not None:
             name = asked.new_version or journal.names.get(hash_text(best.text))

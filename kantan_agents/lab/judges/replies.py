@@ -14,9 +14,9 @@ from agents import ItemHelpers, MaxTurnsExceeded, ModelBehaviorError, ModelRespo
 from agents.exceptions import ModelRefusalError
 
 from kantan_agents.agent.bridge.model_answers import text_of, usage_of_call
+from kantan_agents.agent.own_calls import AnswerLimit
 from kantan_agents.core.interception import Middleware, ModelCall, ModelNext
 from kantan_agents.errors import AnswerCutOffError, code_of
-from kantan_agents.lab.judges.answer_limit import AnswerLimit
 from kantan_agents.models.structured import json_data
 from kantan_agents.models.structured.parsing.reasoning import reply_in
 from kantan_agents.models.structured.requests.forms import Mode

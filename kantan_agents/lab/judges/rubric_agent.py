@@ -17,8 +17,9 @@ from kantan_agents.core.prompt import Prompt, hash_text
 from kantan_agents.errors import InvalidOptionError, KantanAgentsError
 from kantan_agents.lab.judges.instructions import checked_language
 from kantan_agents.lab.judges.wording import Data, Wording, fenced
-from kantan_agents.models.rubric import RUBRIC, Rubric
+from kantan_agents.models.rubric import RUBRIC, STANDARD_SCALE, Rubric, on_scale, scale_of
 from kantan_agents.models.structured import OutputType, output_schema
+from kantan_agents.support.arguments import checked_scale
 from kantan_agents.traces.metadata import JUDGE_PROMPT_ID
 
 _REQUIRED_FIELDS = ("score", "comments")
@@ -31,6 +32,7 @@ class _Texts:
     prompt: str
     fields: str
     scale: str
+    own_scale: str
 
 
 _TEXTS = {
@@ -41,6 +43,8 @@ _TEXTS = {
         fields="Answer with these fields:",
         scale="Unless stated otherwise above, the score is from 0 (useless) to 1 (nothing to improve), and "
         "each comment begins with one keyword.",
+        own_scale="The score is from {low:g} to {high:g}. Unless stated otherwise above, each comment begins "
+        "with one keyword.",
     ),
     "ja": _Texts(
         task="あなたは回答を評価します。渡された回答が、そのプロンプトの求めることをどれだけ満たしているかを答えてください。",
@@ -48,6 +52,8 @@ _TEXTS = {
         fields="次の項目で答えてください:",
         scale="上に指定がなければ、score は 0(役に立たない)から 1(改善点なし)までとし、"
         "各コメントはキーワード1語で始めてください。",
+        own_scale="score は {low:g} から {high:g} までとします。"
+        "上に指定がなければ、各コメントはキーワード1語で始めてください。",
     ),
 }
 
@@ -58,6 +64,7 @@ def judge_agent(
     *,
     model: object = None,
     instructions: str | None = None,
+    scale: tuple[float, float] | None = None,
     name: str | None = None,
     language: Literal["en", "ja"] = "en",
     **agent_options: Any,
@@ -76,6 +83,9 @@ def judge_agent(
         model: As for ``Agent``.
         instructions: What to judge, and on which scale; replaces the standard text. ``{{ $ctx.path }}`` is
             filled in each run. The prompt and the fields are appended.
+        scale: The lowest and the highest score. The schema of the rubric has them, so a verdict outside does
+            not fit: the judge is asked again, and then its run fails. By default that of the rubric, or
+            (0, 1) for ``RUBRIC`` with the standard text; with other texts and types, any number is a score.
         name: Name of the agent; ``"<prompt name>-judge"`` if None.
         language: ``"en"`` or ``"ja"``: the language of the standard text.
         **agent_options: Further options of ``Agent``. Installed tool providers are not used unless
@@ -83,17 +93,18 @@ def judge_agent(
 
     Raises:
         InvalidOptionError: E75, ``prompt`` is not a ``Prompt``, ``rubric`` lacks ``score`` or ``comments``,
-            or another option has an invalid value.
+            the score of ``rubric`` cannot have a ``scale``, or another option has an invalid value.
 
     Returns:
-        An agent whose ``output_type`` is ``rubric``.
+        An agent whose ``output_type`` is ``rubric``, on the scale.
     """
     if not isinstance(prompt, Prompt):
         raise InvalidOptionError(option="prompt", reason=f"must be a Prompt, not {type(prompt).__name__}")
     if "output_type" in agent_options:
         raise InvalidOptionError(option="output_type", reason="is the rubric; give it as rubric")
     fields = _fields_of(rubric)
-    wording = _wording(prompt, fields, instructions, _TEXTS[checked_language(language)])
+    output_type, scale = _on_scale(rubric, scale, is_standard=instructions is None)
+    wording = _wording(prompt, fields, instructions, scale, _TEXTS[checked_language(language)])
     renderer = agent_options.pop("renderer", None)
     metadata = _with_own_id(agent_options.pop("metadata", None), hash_text(wording.text))
     return Agent(
@@ -102,7 +113,7 @@ def judge_agent(
         model=model,
         renderer=wording.renderer(renderer),
         metadata=metadata,
-        output_type=rubric,
+        output_type=output_type,
         **{"tool_providers": None, **agent_options},
     )
 
@@ -123,6 +134,16 @@ def _fields_of(rubric: Any) -> Mapping[str, Any]:
     return found
 
 
+def _on_scale(rubric: Any, scale: Any, *, is_standard: bool) -> tuple[Any, tuple[float, float] | None]:
+    """Return the output type of a judge, and its scale if it is known."""
+    if scale is not None:
+        checked = checked_scale("scale", scale)
+        return on_scale(rubric, checked), checked
+    if rubric is RUBRIC and is_standard:
+        return on_scale(rubric, STANDARD_SCALE), STANDARD_SCALE
+    return rubric, scale_of(rubric)[1]
+
+
 def _properties(schema: AgentOutputSchemaBase) -> Mapping[str, Any]:
     if getattr(schema, "output_type", None) in (dict, object):
         return {}  # no type distinguishes a rubric from any other dict
@@ -135,11 +156,20 @@ def _properties(schema: AgentOutputSchemaBase) -> Mapping[str, Any]:
     return found
 
 
-def _wording(prompt: Prompt, fields: Mapping[str, Any], task: object, texts: _Texts) -> Wording:
+def _wording(
+    prompt: Prompt,
+    fields: Mapping[str, Any],
+    task: object,
+    scale: tuple[float, float] | None,
+    texts: _Texts,
+) -> Wording:
     if task is not None and (not isinstance(task, str) or not task.strip()):
         raise InvalidOptionError(option="instructions", reason=f"must be a text or None, not {task!r}")
     listed = "\n".join(_line(name, field) for name, field in fields.items())
-    shown = f"\n\n{texts.prompt}\n\n{fenced(prompt.text)}\n\n{texts.fields}\n\n{listed}\n\n{texts.scale}\n"
+    about_scale = texts.scale
+    if scale not in (None, STANDARD_SCALE):
+        about_scale = texts.own_scale.format(low=scale[0], high=scale[1])
+    shown = f"\n\n{texts.prompt}\n\n{fenced(prompt.text)}\n\n{texts.fields}\n\n{listed}\n\n{about_scale}\n"
     return Wording((task if isinstance(task, str) else texts.task, Data(shown)))
 
 

@@ -63,7 +63,10 @@ class StrictTape:
             return False
         now, name = request_now(plain_request_data(call, request, model)), origin_of(model).model
         equal = (one for _, one in self._model_calls if _is_of(one, call))
-        found = next((one for one in equal if not self._checks.of_call(one, name, now)), None)
+        found = next(
+            (one for one in equal if not self._checks.of_call(one, name, now, is_internal=call.internal)),
+            None,
+        )
         return found is not None and found.from_cache
 
     async def answer(self, call: ModelCall, model: Any, request: Request) -> ModelResponse:
@@ -92,7 +95,7 @@ class StrictTape:
         candidates = [(at, one) for at, one in self._model_calls if _is_of(one, call)]
         nearest: tuple[int, list[Difference]] | None = None
         for at, recorded in candidates:
-            found = self._checks.of_call(recorded, name, now)
+            found = self._checks.of_call(recorded, name, now, is_internal=call.internal)
             if not found:
                 self._check_tools(recorded, now)
                 self._model_calls.remove((at, recorded))

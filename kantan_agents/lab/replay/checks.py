@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
 
 from kantan_agents.agent.bridge.captured.definitions import GENERATED_CACHE_KEY
 from kantan_agents.errors import InvalidOptionError, ReplayDifferenceError
+from kantan_agents.models.rubric import STANDARD_SCALE
 from kantan_agents.support.nearest import nearest
+from kantan_agents.support.own_calls import MOST_TOKENS
 from kantan_agents.support.secrets import mask
 from kantan_agents.traces.capture import ModelCallRecord, ModelRequest
 from kantan_agents.traces.capture.compare import Difference, differences
@@ -33,6 +35,7 @@ PARTS: Final = (
 """The parts of a run that are compared; ``answer`` is the final output, ``calls`` which calls are made."""
 
 _KEY: Final = "prompt_cache_key"
+_LIMIT: Final = "max_tokens"
 
 
 @attrs.frozen
@@ -62,15 +65,22 @@ class Checks:
             return False
         return self.matched is None or any(_covers(name, part) for name in self.matched)
 
-    def of_call(self, recorded: ModelCallRecord, model: str, now: ModelRequest) -> list[Difference]:
+    def of_call(
+        self, recorded: ModelCallRecord, model: str, now: ModelRequest, *, is_internal: bool
+    ) -> list[Difference]:
         """Return the differences that count between a recorded model call and a request.
 
         Args:
             recorded: The recorded call.
             model: Name of the model that the request goes to.
             now: The request.
+            is_internal: Whether a middleware makes it for its own purposes. The library's limit on such a
+                request is not compared, as requests of earlier versions had none.
         """
         before = without_generated(recorded.request)
+        if is_internal and now.settings.get(_LIMIT) == MOST_TOKENS:
+            before, now = _without_limit(before), _without_limit(now)
+        before, now = _without_standard_scale(before), _without_standard_scale(now)
         found = [] if recorded.model == model else [Difference("model", recorded.model, model)]
         found += differences(before, now)
         return [one for one in found if self.counts(one.part)]
@@ -106,6 +116,31 @@ def without_generated(request: ModelRequest) -> ModelRequest:
     left = {name: value for name, value in arguments.items() if name != _KEY}
     settings = {name: value for name, value in request.settings.items() if name != "extra_args"}
     return attrs.evolve(request, settings={**settings, "extra_args": left} if left else settings)
+
+
+def _without_limit(request: ModelRequest) -> ModelRequest:
+    settings = {name: value for name, value in request.settings.items() if name != _LIMIT}
+    return attrs.evolve(request, settings=settings)
+
+
+def _without_standard_scale(request: ModelRequest) -> ModelRequest:
+    """Return a request without the standard scale of judges, which earlier versions did not send."""
+    tools = [attrs.evolve(tool, parameters=_unscaled(tool.parameters)) for tool in request.tools]
+    output = request.output
+    if output is not None:
+        output = attrs.evolve(output, schema=_unscaled(output.schema))
+    return attrs.evolve(request, tools=tools, output=output)
+
+
+def _unscaled(schema: Any) -> Any:
+    properties = schema.get("properties") if isinstance(schema, Mapping) else None
+    score = properties.get("score") if isinstance(properties, Mapping) else None
+    if properties is None or not isinstance(score, Mapping):
+        return schema
+    if (score.get("minimum"), score.get("maximum")) != STANDARD_SCALE:
+        return schema
+    left = {name: value for name, value in score.items() if name not in ("minimum", "maximum")}
+    return {**schema, "properties": {**properties, "score": left}}
 
 
 def difference_error(place: str, found: Sequence[Difference]) -> ReplayDifferenceError:

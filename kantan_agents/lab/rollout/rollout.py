@@ -55,7 +55,7 @@ class Rollout(PerRun):
             It must be a str, an int or a UUID.
         metric: What should improve: ``"rubric"``, the scores that judges give the runs, or the name of
             a metric that ``record_score`` records. Higher is better. None: only the guards are watched.
-        metric_range: The lowest and the highest score. One outside counts as the nearest end.
+        metric_range: The lowest and the highest score. One outside does not count.
         score_within: In how many seconds after a unit's first run with a share its score must come; a later
             one does not count. A unit without a score holds up the verdict on the metric for so long.
         guards: What must not get worse: ``"error"`` with the number by which the share of failed or cancelled

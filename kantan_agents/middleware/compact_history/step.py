@@ -12,6 +12,7 @@ from kantan_agents.core.interception import ModelCall, ModelNext
 from kantan_agents.core.pipeline import loggable
 from kantan_agents.errors import (
     AgentPainException,
+    AnswerCutOffError,
     KantanAgentsError,
     ModelNotConfiguredError,
     ProviderRequestError,
@@ -28,7 +29,13 @@ from kantan_agents.support.log import get_logger
 
 SPAN = "compact_history"
 
-_MODEL_SPECIFIC = (StructuredOutputError, ProviderRequestError, AgentPainException, ModelNotConfiguredError)
+_MODEL_SPECIFIC = (
+    StructuredOutputError,
+    ProviderRequestError,
+    AgentPainException,
+    AnswerCutOffError,
+    ModelNotConfiguredError,
+)
 _log = get_logger("kantan_agents.middleware")
 
 

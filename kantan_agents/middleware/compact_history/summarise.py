@@ -13,6 +13,7 @@ from agents.models import get_default_model_settings
 
 from kantan_agents.agent import Agent
 from kantan_agents.agent.bridge.model_answers import text_of
+from kantan_agents.agent.own_calls import AnswerLimit, limited
 from kantan_agents.core.interception import ModelCall, ModelNext
 from kantan_agents.errors import InvalidOptionError, ModelNotConfiguredError
 from kantan_agents.middleware.compact_history.tokens import tokens_of_text
@@ -67,6 +68,7 @@ class Summariser:
     model: Model | None = None
     settings: ModelSettings | None = None
     agent: Agent[Any] | None = None
+    _limit: AnswerLimit = attrs.field(factory=AnswerLimit)
 
     @classmethod
     def of(cls, given: object) -> Summariser:
@@ -79,7 +81,7 @@ class Summariser:
         if given is None:
             return cls()
         if isinstance(given, Agent):
-            return cls(agent=given)
+            return cls(agent=limited(given))
         try:
             resolved = resolve_model(given)
         except InvalidOptionError:
@@ -102,8 +104,9 @@ class Summariser:
         """Return how to ask for a summary during a call."""
         if self.agent is not None:
             return self._run
+        # The limit of the agent's answers is not one of summaries.
         settings = self.settings or dataclasses.replace(
-            call.settings, tool_choice=None, parallel_tool_calls=None
+            call.settings, tool_choice=None, parallel_tool_calls=None, max_tokens=None
         )
         model = call.model if self.model is None else self.model
         options = {**call.options, "output_schema": None, "handoffs": [], "prompt": None}
@@ -117,6 +120,7 @@ class Summariser:
                     input=[{"role": "user", "content": text}],
                     tools=[],
                     options=options,
+                    limit=self._limit,
                 )
             )
             return text_of(answer)

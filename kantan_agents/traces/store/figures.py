@@ -206,12 +206,13 @@ def _verdicts(
 ) -> Iterator[Verdict]:
     for span_id, rubric in rubrics:
         score = mapping_of(rubric).get("score")
-        if isinstance(score, (int, float)) and _is_finite(score):
+        if isinstance(score, (int, float)) and is_finite(score):
             named, run = named_by(runs, metadata, span_id)
             yield Verdict(float(score), named, run.prompt if run else None)
 
 
-def _is_finite(score: float) -> bool:
+def is_finite(score: float) -> bool:
+    """Return whether a score is a finite number."""
     try:
         return math.isfinite(score)
     except OverflowError:  # an int beyond the floats

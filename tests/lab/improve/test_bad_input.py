@@ -210,9 +210,9 @@ def always(value: Any) -> Callable[[Any], Any]:
 @pytest.mark.parametrize(
     ("judge", "reason"),
     [
-        (always(7), "its score 7 is not between 0 and 1"),
-        (always(-1), "its score -1 is not between 0 and 1"),
-        (always("good"), "the same command goes on with this run"),
+        (always(7), "7 is not on the scale from 0 to 1; more than half of the runs have no score"),
+        (always(-1), "-1 is not on the scale from 0 to 1"),
+        (always("good"), "a label needs a value"),
         (always(None), "it does not apply to it"),
         (always({"a": 1.0, "b": 0.5}), "it gives judge.a, judge.b and not judge"),
     ],

@@ -11,8 +11,8 @@ from agents import ModelSettings
 from kantan_agents import RUBRIC, Agent, JudgementError, Prompt, StatusJudge
 from kantan_agents.lab import Evaluator
 from kantan_agents.lab.evaluation.evaluators import judged, judges, pairwise, status
-from kantan_agents.lab.judges.answer_limit import MOST_TOKENS
 from kantan_agents.middleware import Fallback
+from kantan_agents.support.own_calls import MOST_TOKENS
 from kantan_agents.testing import OfflineServer, RecordedRequest, Reply, ScriptedModel
 from tests.lab.evaluation.values import finished
 

@@ -192,13 +192,14 @@ async def test_a_metric_that_nobody_writes_is_a_warning(path: Path) -> None:
     assert "units with a score are not counted yet: an earlier unit has none" in held_up
 
 
-async def test_scores_outside_of_the_range_count_as_its_end_and_are_counted(path: Path) -> None:
+async def test_scores_outside_of_the_range_do_not_count_and_are_counted(path: Path) -> None:
     agent = support(rollout(metric="stars", metric_range=(1, 5)))
     for context in await runs(agent, range(20)):
-        record_score(context, "stars", 9)
+        for stars in (9, 4):
+            record_score(context, "stars", stars)
     found = status("support")
-    assert {arm.mean_score for arm in found.arms} == {5.0}
-    assert found.warnings == ("20 scores are outside of 1 to 5 and count as the nearest end",)
+    assert {arm.mean_score for arm in found.arms} == {4.0}
+    assert found.warnings == ("20 scores are outside of metric_range, 1 to 5, and do not count",)
 
 
 async def test_lost_runs_of_one_arm_break_the_check_of_the_shares(path: Path) -> None:

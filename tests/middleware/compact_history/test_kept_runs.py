@@ -11,7 +11,9 @@ import pytest
 from agents import Usage
 
 from kantan_agents import Agent
+from kantan_agents.agent.own_calls import AnswerLimit
 from kantan_agents.core.events import HistoryCompacted
+from kantan_agents.lab.replay import replay_async
 from kantan_agents.middleware import CompactHistory
 from kantan_agents.testing import OfflineServer, RecordedRequest, Reply, ScriptedModel, ScriptedToolCall
 from tests.durable.revival import Case as DurableCase
@@ -45,6 +47,19 @@ async def test_a_replay_makes_no_summary_and_the_same_requests(tapes: Tapes, str
     taped = await tapes.record(Case(agent("The summary.", *finds, "Done."), GIVEN), streamed=streamed)
     assert [one["type"] for one in taped.events].count("history_compacted") >= 2
     assert (await tapes.replays(taped, agent())).output == "Done."
+
+
+async def test_a_run_whose_summary_had_no_limit_is_replayed(
+    tapes: Tapes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def unlimited(_self: Any, call: Any, call_next: Any) -> Any:
+        return await call_next(call)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(AnswerLimit, "model_call", unlimited)
+        taped = await tapes.record(Case(agent("The summary.", "Done."), GIVEN))
+    assert "max_tokens" not in taped.recording.root.model_calls[0].request.settings
+    assert (await replay_async(taped.recording, agent())).output == "Done."
 
 
 async def test_a_replay_does_not_use_what_the_object_remembers(tapes: Tapes) -> None:

@@ -135,7 +135,7 @@ async def test_model_settings_are_translated(choice: str, to_claude: Any, to_gem
         top_p=0.9,
         max_tokens=7,
         verbosity="low",
-        extra_args={"stop": "END"},
+        extra_args={"stop": "END", "timeout": 30},
     )
     with WireServer([recorded("anthropic_citations"), recorded("gemini_image")]) as server:
         async with claude(server.url) as one, gemini(server.url) as other:
@@ -144,7 +144,7 @@ async def test_model_settings_are_translated(choice: str, to_claude: Any, to_gem
     body = server.requests[0][1]
     assert body["tool_choice"] == to_claude
     assert (body["temperature"], body["top_p"], body["max_tokens"]) == (0.5, 0.9, 7)
-    assert body["stop_sequences"] == ["END"]
+    assert body["stop_sequences"] == ["END"] and "timeout" not in body
     assert body["system"] == "Be brief."
     assert [tool["name"] for tool in body["tools"]] == ["look", "go"]
     body = server.requests[1][1]
@@ -155,6 +155,7 @@ async def test_model_settings_are_translated(choice: str, to_claude: Any, to_gem
         "maxOutputTokens": 7,
         "stopSequences": ["END"],
     }
+    assert "timeout" not in body
     assert body["systemInstruction"] == {"parts": [{"text": "Be brief."}]}
 
 

@@ -15,25 +15,29 @@ from kantan_agents.support.arguments import shown
 _WANTED: Final = "return a bool, a number, a Score, None, or a dict of these"
 _A_LABEL: Final = "a label needs a value: return Score(value, label=...)"
 
+Scale = tuple[float, float] | None
+"""The lowest and the highest score; None if any finite number is one."""
 
-def scores_from(name: str, returned: Any, source: Source) -> dict[str, Score]:
+
+def scores_from(name: str, returned: Any, source: Source, scale: Scale = None) -> dict[str, Score]:
     """Return the scores by metric; each value that is not valid is a failed score.
 
     Args:
         name: Name of the evaluator.
         returned: What its function has returned.
         source: Who gave the values that are not a ``Score``.
+        scale: The scale; a value outside is not valid.
     """
     if returned is None:
         return {}
     if not isinstance(returned, Mapping):
-        return {name: _score(returned, source)}
+        return {name: _score(returned, source, scale)}
     scores: dict[str, Score] = {}
     for key, value in returned.items():
         if not isinstance(key, str) or not key.strip():
             scores[name] = _failed(f"a metric must have a name that is a text, not {shown(key)}", source)
         elif value is not None:
-            scores[f"{name}.{key}"] = _score(value, source)
+            scores[f"{name}.{key}"] = _score(value, source, scale)
     return scores
 
 
@@ -47,20 +51,20 @@ def failed_score(error: Exception, source: Source) -> Score:
     return Score(None, error=f"{kind}: {message}" if message else kind, source=source)
 
 
-def _score(value: Any, source: Source) -> Score:
+def _score(value: Any, source: Source, scale: Scale) -> Score:
     if isinstance(value, Score):
-        return _checked(value)
+        return _checked(value, scale)
     if isinstance(value, str):
         return _failed(_A_LABEL, source, value)
     if isinstance(value, Mapping):
         return _failed("a dict in a dict has no meaning: give each metric one value", source)
-    number = _number(value)
+    number = _number(value, scale)
     if isinstance(number, str):
         return _failed(number, source)
     return Score(number, source=source)
 
 
-def _checked(score: Score) -> Score:
+def _checked(score: Score, scale: Scale) -> Score:
     """Return a score that was made by hand, failed if a part of it is not valid."""
     if score.source not in ("code", "model", "person"):
         return _failed(
@@ -74,13 +78,13 @@ def _checked(score: Score) -> Score:
         return attrs.evolve(score, value=None)
     if score.value is None:
         return _failed(_A_LABEL, score.source, score.label)
-    number = _number(score.value)
+    number = _number(score.value, scale)
     if isinstance(number, str):
         return _failed(number, score.source, score.label)
     return attrs.evolve(score, value=number)
 
 
-def _number(value: Any) -> float | str:
+def _number(value: Any, scale: Scale) -> float | str:
     """Return a value as a float, or why it is not a score."""
     plain = value.item() if isinstance(value, np.generic) else value
     if not isinstance(plain, (bool, int, float)):
@@ -89,7 +93,10 @@ def _number(value: Any) -> float | str:
         number = float(plain)
     except OverflowError:
         number = math.inf
-    return number if math.isfinite(number) else f"{shown(value)} is not a finite number"
+    if not math.isfinite(number):
+        return f"{shown(value)} is not a finite number"
+    low, high = scale or (number, number)
+    return number if low <= number <= high else f"{number:g} is not on the scale from {low:g} to {high:g}"
 
 
 def _failed(reason: str, source: Source, label: str | None = None) -> Score:

@@ -12,11 +12,11 @@ from anyio.to_thread import run_sync
 
 from kantan_agents.core.events.emitter import Stopwatch
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.lab.evaluation.evaluators.coerce import failed_score, scores_from
+from kantan_agents.lab.evaluation.evaluators.coerce import Scale, failed_score, scores_from
 from kantan_agents.lab.evaluation.evaluators.versions import version_of_function
 from kantan_agents.lab.evaluation.finished_case import FinishedCase
 from kantan_agents.lab.evaluation.scores import Score, Source
-from kantan_agents.support.arguments import checked_bool, shown
+from kantan_agents.support.arguments import checked_bool, checked_scale, shown
 from kantan_agents.support.log import get_logger
 
 Better = Literal["higher", "lower"]
@@ -27,6 +27,10 @@ _warned: set[str] = set()
 
 _SLOW: Final = 0.1
 _ONE_OF: Final = {"better": ("higher", "lower"), "source": ("code", "model", "person")}
+
+
+def _scale(given: Any) -> Scale:
+    return None if given is None else checked_scale("scale", given)
 
 
 @attrs.frozen
@@ -41,6 +45,7 @@ class Evaluator:
         source: Who gives the scores: code or a model.
         on_failure: Whether it is asked about runs that have failed too.
         in_thread: Whether a sync function runs in a worker thread.
+        scale: The lowest and the highest score; a score outside has failed. None if any finite number is one.
 
     Raises:
         InvalidOptionError: E75, an option has an invalid value.
@@ -53,6 +58,7 @@ class Evaluator:
     source: Source = "code"
     on_failure: bool = False
     in_thread: bool = False
+    scale: Scale = attrs.field(default=None, converter=_scale)
 
     def __attrs_post_init__(self) -> None:
         for option, text in (("name", self.name), ("version", self.version)):
@@ -80,7 +86,7 @@ class Evaluator:
             returned = await self._call(finished)
         except Exception as error:  # noqa: BLE001 - any error of the function is its result
             return {self.name: failed_score(error, self.source)}
-        return scores_from(self.name, returned, self.source)
+        return scores_from(self.name, returned, self.source, self.scale)
 
     async def _call(self, finished: FinishedCase) -> Any:
         if self.in_thread:
@@ -109,6 +115,7 @@ def evaluator(
     source: Source = "code",
     on_failure: bool = False,
     in_thread: bool = False,
+    scale: tuple[float, float] | None = None,
 ) -> Evaluator: ...
 @overload
 def evaluator(
@@ -120,6 +127,7 @@ def evaluator(
     source: Source = "code",
     on_failure: bool = False,
     in_thread: bool = False,
+    scale: tuple[float, float] | None = None,
 ) -> Callable[[EvaluatorFunction], Evaluator]: ...
 def evaluator(
     function: EvaluatorFunction | None = None,
@@ -130,6 +138,7 @@ def evaluator(
     source: Source = "code",
     on_failure: bool = False,
     in_thread: bool = False,
+    scale: tuple[float, float] | None = None,
 ) -> Evaluator | Callable[[EvaluatorFunction], Evaluator]:
     """Return an evaluator for a function; also a decorator, with and without arguments.
 
@@ -139,7 +148,8 @@ def evaluator(
 
     The function gets a ``FinishedCase`` and returns a bool (1.0 or 0.0), a number, a ``Score``, None if it
     does not apply, or a dict of these for several metrics, which are named ``"<name>.<key>"``. Everything
-    else, a number that is not finite, and an error are a failed score, which has no value.
+    else, a number that is not finite or not on the ``scale``, and an error are a failed score, which has no
+    value.
 
     Functions run on the event loop, because a comparison takes microseconds, and a thread takes hundreds of
     them. A sync function that waits or computes for long would hold up all other runs: use ``in_thread``, or
@@ -154,6 +164,7 @@ def evaluator(
         source: ``"model"`` if the function asks a model.
         on_failure: Whether it is asked about runs that have failed too.
         in_thread: Whether a sync function runs in a worker thread. A cancellation does not wait for it.
+        scale: The lowest and the highest score, such as ``(0, 10)``.
 
     Raises:
         InvalidOptionError: E75, the function cannot be called with one argument, its source is not available
@@ -164,7 +175,7 @@ def evaluator(
         _check_function(given)
         named = _name_of(given) if name is None else name
         versioned = version_of_function(given, named) if version is None else version
-        return Evaluator(named, versioned, given, better, source, on_failure, in_thread)
+        return Evaluator(named, versioned, given, better, source, on_failure, in_thread, scale)
 
     return decorated if function is None else decorated(function)
 

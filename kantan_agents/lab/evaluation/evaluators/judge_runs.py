@@ -19,8 +19,10 @@ from kantan_agents.core.prompt import Prompt
 from kantan_agents.lab.evaluation.dataset.case import Case
 from kantan_agents.lab.evaluation.finished_case import FinishedCase
 from kantan_agents.lab.evaluation.judge_keys import JUDGE_KEY
+from kantan_agents.lab.evaluation.scores import Score
 from kantan_agents.lab.experiment.identity import plain
 from kantan_agents.lab.judges.wording import fenced
+from kantan_agents.models.rubric import STANDARD_SCALE, scale_of
 from kantan_agents.models.structured import output_schema
 from kantan_agents.traces.capture.canonical import copied, decode
 from kantan_agents.traces.store.verdicts import JUDGED
@@ -114,7 +116,13 @@ def judged_metadata(finished: FinishedCase) -> dict[str, Any]:
 
 
 def judge_options(judge: Agent[Any]) -> Mapping[str, Any]:
-    """Return what identifies a judge in another process: its instructions, model, settings and output."""
+    """Return what identifies a judge in another process: its instructions, model, settings and output.
+
+    The standard scale is not a part of it, as earlier versions of this library did not declare it.
+    """
+    without_scale, scale = scale_of(judge.given.output_type)
+    if scale == STANDARD_SCALE:
+        judge = judge.clone(output_type=without_scale)
     instructions, model = judge.instructions, judge.given.model
     schema = None if judge.output_type is None else output_schema(judge.output_type)
     described = {
@@ -134,6 +142,13 @@ def _settings(settings: ModelSettings) -> Any:
     values = [(field.name, getattr(settings, field.name)) for field in dataclasses.fields(settings)]
     shown = [f"{name}={value!r}" for name, value in values if name in _OLDEST_SETTINGS or value is not None]
     return f"QuickSettings({', '.join(shown)})"
+
+
+def score_of(rubric: Mapping[str, Any]) -> Score:
+    """Return the score in a verdict of a judge; a verdict without a finite number is a failed one."""
+    value = rubric.get("score")
+    error = "InvalidScore: the verdict has no finite number as its score" if value is None else None
+    return Score(value, comment=joined(rubric.get("comments")), source="model", error=error)
 
 
 def joined(comments: Any) -> str | None:

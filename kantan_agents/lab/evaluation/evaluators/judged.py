@@ -5,24 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 from kantan_agents.agent import Agent
+from kantan_agents.agent.own_calls import limited
 from kantan_agents.core.prompt import Prompt
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.lab.evaluation.evaluators.evaluator import Evaluator
 from kantan_agents.lab.evaluation.evaluators.judge_runs import (
     ask_judge,
-    joined,
     judge_options,
     judged_metadata,
     parts_of,
+    score_of,
     shown_to_judge,
 )
 from kantan_agents.lab.evaluation.evaluators.versions import version_of_options
 from kantan_agents.lab.evaluation.finished_case import FinishedCase
 from kantan_agents.lab.evaluation.scores import Score
 from kantan_agents.lab.judges import judge_agent
-from kantan_agents.lab.judges.answer_limit import limited
-from kantan_agents.models.rubric import rubric_of
-from kantan_agents.support.arguments import shown
+from kantan_agents.models.rubric import on_scale, rubric_of, scale_of
+from kantan_agents.support.arguments import checked_scale, shown
 
 
 def judged(
@@ -30,6 +30,7 @@ def judged(
     *,
     name: str = "judge",
     version: str | None = None,
+    scale: tuple[float, float] | None = None,
     **judge_options_given: Any,
 ) -> Evaluator:
     """Return an evaluator that asks a judge for a score and comments.
@@ -48,28 +49,29 @@ def judged(
             ``judge_agent(prompt, ...)``.
         name: Name of the metric.
         version: By default a hash of the judge's instructions, model, settings and output type.
+        scale: The lowest and the highest score: as for ``judge_agent``, also for an agent. A score outside
+            has failed.
         **judge_options_given: For ``judge_agent``, if ``judge`` is a prompt: ``model``, ``rubric``,
             ``instructions``, ...
 
     Raises:
         InvalidOptionError: E75, ``judge`` is neither, its output has no score, or an option is invalid.
     """
-    given = _checked_judge(judge, judge_options_given)
+    given = _checked_judge(judge, scale, judge_options_given)
     agent = limited(given)
 
     async def score(finished: FinishedCase) -> Score:
         text = shown_to_judge(*parts_of(finished.case), ("The output to judge", finished.text))
         output = await ask_judge(agent, text, finished.case, "judged", judged_metadata(finished))
-        rubric = rubric_of(output, agent.output_type) or {}
-        return Score(rubric.get("score"), comment=joined(rubric.get("comments")), source="model")
+        return score_of(rubric_of(output, agent.output_type) or {})
 
     versioned = version_of_options("judged", judge_options(given)) if version is None else version
-    return Evaluator(name, versioned, score, source="model")
+    return Evaluator(name, versioned, score, source="model", scale=scale_of(given.given.output_type)[1])
 
 
-def _checked_judge(judge: Any, options: dict[str, Any]) -> Agent[Any]:
+def _checked_judge(judge: Any, scale: Any, options: dict[str, Any]) -> Agent[Any]:
     if isinstance(judge, Prompt):
-        return judge_agent(judge, **options)
+        return judge_agent(judge, scale=scale, **options)
     if not isinstance(judge, Agent):
         raise InvalidOptionError(option="judge", reason=f"must be an Agent or a Prompt, not {shown(judge)}")
     if options:
@@ -78,4 +80,10 @@ def _checked_judge(judge: Any, options: dict[str, Any]) -> Agent[Any]:
     if judge.output_type is None:
         reason = f"{judge.name!r} answers with a text; create it with output_type=RUBRIC, or with judge_agent"
         raise InvalidOptionError(option="judge", reason=reason)
-    return judge
+    if scale is None:
+        return judge
+    scaled: Agent[Any] = judge.clone(
+        output_type=on_scale(judge.given.output_type, checked_scale("scale", scale))
+    )
+    scaled.observers = judge.observers
+    return scaled

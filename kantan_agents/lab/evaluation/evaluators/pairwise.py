@@ -8,6 +8,7 @@ import attrs
 from pydantic import BaseModel
 
 from kantan_agents.agent import Agent
+from kantan_agents.agent.own_calls import limited
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.lab.evaluation.dataset.case import Case
 from kantan_agents.lab.evaluation.dataset.json_data import same_data
@@ -21,7 +22,6 @@ from kantan_agents.lab.evaluation.evaluators.judge_runs import (
 from kantan_agents.lab.evaluation.evaluators.versions import version_of_options
 from kantan_agents.lab.evaluation.finished_case import FinishedCase
 from kantan_agents.lab.evaluation.judge_keys import COMPARED_A, COMPARED_B
-from kantan_agents.lab.judges.answer_limit import limited
 from kantan_agents.models.structured import as_dict
 from kantan_agents.support.arguments import checked_text, shown
 

@@ -96,7 +96,8 @@ async def evaluate_async(
         "planned": total,
         "cases": [(case.id, case.hash) for case in cases],
     }
-    row, stored, spent = await run_sync(_opened, path, title, body)
+    scales = {(one.name, one.version): one.scale for one in asked if one.scale is not None}
+    row, stored, spent = await run_sync(_opened, path, title, body, scales)
     units = await run_sync(lambda: list(find_missing_runs(cases, compared, times, asked, stored)))
     agents = [one.agent for one in compared]
     runner = CaseRunner(
@@ -203,7 +204,12 @@ def _default_name(dataset: Dataset, variants: Iterable[Variant]) -> str:
     return f"{dataset.name}: {', '.join(one.name for one in variants)}"
 
 
-def _opened(path: Path, name: str, body: Mapping[str, Any]) -> tuple[EvaluationRow, Stored, SpentBy]:
+def _opened(
+    path: Path,
+    name: str,
+    body: Mapping[str, Any],
+    scales: Mapping[tuple[str, str], tuple[float, float]],
+) -> tuple[EvaluationRow, Stored, SpentBy]:
     prepare_database(path)
     row = open_evaluation(path, name, body)
-    return row, read_stored(path, row), open_spent(path, row)
+    return row, read_stored(path, row, scales), open_spent(path, row)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -103,8 +104,15 @@ def read_evaluations(path: Path, name: str | None = None) -> list[EvaluationRow]
         return [row_of(path, row) for row in connection.execute(query, (name, name))]
 
 
-def read_stored(path: Path, evaluation: EvaluationRow) -> Stored:
+def read_stored(
+    path: Path, evaluation: EvaluationRow, scales: Mapping[tuple[str, str], tuple[float, float]]
+) -> Stored:
     """Return which results are finished and scored; those that failed are to be made again.
+
+    Args:
+        path: The file.
+        evaluation: The evaluation.
+        scales: The scales of evaluators, by name and version; a score outside is to be given again.
 
     Raises:
         TraceDatabaseError: E60, the file cannot be read.
@@ -121,12 +129,17 @@ def read_stored(path: Path, evaluation: EvaluationRow) -> Stored:
             rows[case_id, case_hash, variant, repeat] = number
             if is_withheld:
                 withheld.add(number)
-        query = f"""SELECT s.evaluator, s.version, s.result
+        query = f"""SELECT s.evaluator, s.version, s.result, s.value
         FROM {RESULTS} r JOIN {SCORES} s ON s.result = r.id
         WHERE r.evaluation = ? AND s.evaluator IS NOT NULL AND s.error IS NULL"""  # noqa: S608
         scored: dict[tuple[str, str], set[int]] = defaultdict(set)
-        for evaluator, version, number in _plain(connection, query, evaluation.id):
-            scored[evaluator, version].add(number)
+        outside: dict[tuple[str, str], set[int]] = defaultdict(set)
+        for evaluator, version, number, value in _plain(connection, query, evaluation.id):
+            low, high = scales.get((evaluator, version), (-math.inf, math.inf))
+            is_outside = value is not None and not low <= value <= high
+            (outside if is_outside else scored)[evaluator, version].add(number)
+        for key, numbers in outside.items():
+            scored[key] -= numbers
     return Stored(rows, withheld, scored)
 
 

@@ -13,6 +13,7 @@ from typing_extensions import Self
 
 from kantan_agents.agent import Agent
 from kantan_agents.agent.bridge.run_config import config_for_delegated
+from kantan_agents.agent.own_calls import limited
 from kantan_agents.core.context import RESERVED_KEYS
 from kantan_agents.core.interception import Middleware
 from kantan_agents.core.pipeline import Next, Run, run_result
@@ -23,7 +24,6 @@ from kantan_agents.lab.evaluation.evaluators.judge_runs import shown_to_judge
 from kantan_agents.lab.evaluation.evaluators.versions import version_of_options
 from kantan_agents.lab.evaluation.finished_case import FinishedCase
 from kantan_agents.lab.evaluation.scores import Score
-from kantan_agents.lab.judges.answer_limit import limited
 from kantan_agents.lab.replay.run_again import RecordedSession
 from kantan_agents.models.structured import json_data
 from kantan_agents.support.arguments import checked_int, checked_text, shown

@@ -32,7 +32,7 @@ from kantan_agents.lab.replay.experiment.one_run import Runner, check_effect
 from kantan_agents.lab.replay.experiment.outcome import RunOutcome
 from kantan_agents.lab.replay.experiment.plan import ExperimentPlan, PlannedRun, WantedExperiment, plan_of
 from kantan_agents.lab.replay.experiment.rows import ExperimentRow, open_experiment, read_runs, write_run
-from kantan_agents.lab.replay.experiment.tool_answers import check_simulator
+from kantan_agents.lab.replay.experiment.tool_answers import checked_simulator
 from kantan_agents.lab.replay.recording import Recording
 from kantan_agents.support.arguments import checked_int
 
@@ -61,7 +61,7 @@ async def replay_cohort_async(
     if not isinstance(agent, Agent):
         raise InvalidOptionError(option="agent", reason=f"must be an Agent, not {type(agent).__name__}")
     listed = changes_of(changes)
-    check_simulator(simulate)
+    simulate = checked_simulator(simulate)
     names = frozenset((live,) if isinstance(live, str) else live)
     priced = Prices.of(prices)
     limits = spending_limits(max_tokens, max_cost, priced)

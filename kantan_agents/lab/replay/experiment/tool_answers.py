@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from kantan_agents.agent import Agent
+from kantan_agents.agent.own_calls import limited
 from kantan_agents.core.interception import ToolCall
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.lab.replay.answers_from_recording import plain_arguments, was_made
@@ -82,18 +83,19 @@ def _has_result(call: ToolCallRecord) -> bool:
     return call.error is None
 
 
-def check_simulator(agent: Any) -> None:
-    """Check that an agent can play tools: it must not be able to do anything itself.
+def checked_simulator(agent: Any) -> Agent[Any] | None:
+    """Return the agent that plays tools, with limits: it must not be able to do anything itself.
 
     Raises:
         InvalidOptionError: E75, it is not an agent, or has tools.
     """
     if agent is None:
-        return
+        return None
     if not isinstance(agent, Agent):
         raise InvalidOptionError(option="simulate", reason=f"must be an Agent, not {type(agent).__name__}")
     if agent.tools or agent.handoffs or agent.sdk_agent.mcp_servers:
         raise InvalidOptionError(option="simulate", reason="must be an agent without tools and hand-offs")
+    return limited(agent)
 
 
 async def result_of_simulation(agent: Agent[Any], call: ToolCall, examples: Sequence[ToolCallRecord]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sqlite3
 from collections.abc import Iterator
 from typing import Final
@@ -11,6 +10,7 @@ import attrs
 
 from kantan_agents.lab.rollout.state.tables import RUN_SCORES, has_tables
 from kantan_agents.traces.metadata import JUDGE_SPAN
+from kantan_agents.traces.store.figures import is_finite
 from kantan_agents.traces.store.span_records import mapping_of, parse_time
 from kantan_agents.traces.store.verdicts import Answers
 
@@ -69,7 +69,7 @@ def _rubrics(connection: sqlite3.Connection, since: int) -> Iterator[RecordedSco
     answers = Answers(connection) if rows else None
     for row in rows:
         score = mapping_of(row["rubric_json"]).get("score")
-        if answers is None or not isinstance(score, (int, float)) or not math.isfinite(score):
+        if answers is None or not isinstance(score, (int, float)) or not is_finite(score):
             continue
         run = answers.judged_by(row["trace_id"], row["id"])
         run_id = None if run is None else run.metadata.get("agent_run_id")

@@ -197,7 +197,7 @@ class Samples:
 
     @property
     def outside(self) -> int:
-        """How many scores are outside of the range of the metric; they count as its nearest end."""
+        """How many scores are outside of the range of the metric; they do not count."""
         return self._scores.outside
 
 

@@ -38,7 +38,7 @@ class Scores:
 
     Attributes:
         count: How many scores of runs that have ended are known.
-        outside: How many of them are outside of the range of the metric.
+        outside: How many of them are outside of the range of the metric, so that they do not count.
     """
 
     def __init__(self, plan: RolloutPlan, runs: Runs) -> None:
@@ -61,10 +61,12 @@ class Scores:
         if score.run_id not in self._runs.ended:
             self._early.setdefault(score.run_id, []).append(score)
             return
-        low, high = self._plan.metric_range
         self.count += 1
-        self.outside += not low <= score.value <= high
-        self._of_run.setdefault(score.run_id, []).append(score)
+        low, high = self._plan.metric_range
+        if low <= score.value <= high:
+            self._of_run.setdefault(score.run_id, []).append(score)
+        else:
+            self.outside += 1
 
     def known(self) -> list[Scored]:
         """Return all draws with a score, in order."""
@@ -91,15 +93,13 @@ class Scores:
         return waiting, self._due.get(first.run_id, first.began + self._plan.score_within)
 
     def _scored(self, draw: Draw) -> Scored | None:
-        low, high = self._plan.metric_range
         known = (score for run in draw.runs for score in self._of_run.get(run, ()))
         scores = sorted(known, key=lambda one: one.place)
         last = draw.first.began + self._plan.score_within
         first = next((one for one in scores if one.at <= last), None)
         if first is None:
             return None
-        later = [(one.place, min(high, max(low, one.value))) for one in scores if one is not first]
-        return Scored(draw, min(high, max(low, first.value)), later)
+        return Scored(draw, first.value, [(one.place, one.value) for one in scores if one is not first])
 
     def _first_open(self, draws: list[Draw]) -> int:
         now, open_runs = self._runs.clock, self._runs.under_way()

@@ -173,7 +173,7 @@ def _not_counted(plan: RolloutPlan, samples: Samples) -> Iterator[str]:
         )
     if samples.outside:
         low, high = plan.metric_range
-        yield f"{samples.outside:,} scores are outside of {low:g} to {high:g} and count as the nearest end"
+        yield f"{samples.outside:,} scores are outside of metric_range, {low:g} to {high:g}, and do not count"
 
 
 def _limit(guard: GuardEvidence) -> str:

@@ -39,6 +39,8 @@ class HttpRequest:
 
 
 _CONNECTED: Final = ("_api", "_cache")
+_NOT_OF_BODY: Final = ("stop", "timeout")
+"""Extra arguments that the API has under another name, or that are for the client."""
 _log = get_logger("kantan_agents.protocol")
 
 
@@ -164,7 +166,8 @@ class HttpProvider:
         def write() -> dict[str, Any]:
             messages = fit_conversation(prompt, context, self._owner)
             body = self._body(messages, context, is_stream=is_stream)
-            args = {k: v for k, v in (context.settings.get("extra_args") or {}).items() if k != "stop"}
+            args = context.settings.get("extra_args") or {}
+            args = {name: value for name, value in args.items() if name not in _NOT_OF_BODY}
             for more in (args, context.settings.get("extra_body") or {}):
                 body = _merged(body, more)
             return self._finished(body)

@@ -8,12 +8,14 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import anyio
 import anyio.to_thread
 import attrs
 
 from kantan_agents.errors import InvalidOptionError, RetrievalError
 from kantan_agents.models.resolve import embedding_clients
 from kantan_agents.support.arguments import checked_int
+from kantan_agents.support.own_calls import MOST_SECONDS
 from kantan_agents.support.storable_text import whole_text
 from kantan_agents.tools.retrieval.retrievers.retriever import (
     StaleIndexError,
@@ -104,7 +106,10 @@ class EmbeddingRetriever:
         made: list[bytes] = []
         for start in range(0, len(texts), self.batch):
             part = texts[start : start + self.batch]
-            vectors = await self._ask(part)
+            with anyio.move_on_after(MOST_SECONDS) as scope:
+                vectors = await self._ask(part)
+            if scope.cancelled_caught:
+                raise _error(f"embed() has returned no vectors in {MOST_SECONDS:g} seconds")
             made += await anyio.to_thread.run_sync(_as_bytes, vectors, len(part))
         return made
 

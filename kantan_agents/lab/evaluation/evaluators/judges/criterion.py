@@ -7,14 +7,15 @@ from typing import Any
 import attrs
 
 from kantan_agents.agent import Agent
+from kantan_agents.agent.own_calls import limited
 from kantan_agents.core.prompt import Prompt
 from kantan_agents.errors import CriterionError, InvalidOptionError
 from kantan_agents.lab.evaluation.evaluators.evaluator import Evaluator
 from kantan_agents.lab.evaluation.evaluators.judge_runs import (
     ask_judge,
-    joined,
     judge_options,
     judged_metadata,
+    score_of,
     shown_to_judge,
 )
 from kantan_agents.lab.evaluation.evaluators.judges.shown import (
@@ -30,7 +31,6 @@ from kantan_agents.lab.evaluation.evaluators.judges.verdicts import Decision
 from kantan_agents.lab.evaluation.evaluators.versions import version_of_options
 from kantan_agents.lab.evaluation.finished_case import FinishedCase
 from kantan_agents.lab.evaluation.scores import Score
-from kantan_agents.lab.judges.answer_limit import limited
 from kantan_agents.models.rubric import rubric_of
 
 
@@ -115,10 +115,9 @@ class Criterion:
             )
             rubric = rubric_of(output, self.verdict) or {}
             self._check_parts(finished, rubric, texts)
-            value = rubric.get("score")
-            if value is None and rubric.get("parts") == []:
+            if rubric.get("score") is None and rubric.get("parts") == []:
                 return None  # the answer claims nothing
-            return Score(value, comment=joined(rubric.get("comments")), source="model")
+            return score_of(rubric)
 
         if version is None:
             options = {**judge_options(judge), "shows": list(self.shows), "given": given.version()}

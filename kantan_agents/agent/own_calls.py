@@ -1,4 +1,4 @@
-"""``AnswerLimit``: a limit on the answers of models that the library asks by itself, such as judges."""
+"""``AnswerLimit``: limits on the answers of models that the library asks by itself, such as judges."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+import anyio
 from agents import ModelBehaviorError, ModelResponse
+from openai import APITimeoutError
 
-from kantan_agents.agent import Agent
+from kantan_agents.agent.agent import Agent
 from kantan_agents.agent.bridge.model_answers import is_cut_off
 from kantan_agents.core.interception import Middleware, ModelCall, ModelNext
 from kantan_agents.errors import AnswerCutOffError
 from kantan_agents.models.structured.requests.refusals import REFUSALS, described, message_and_details
 from kantan_agents.support.log import get_logger
-
-MOST_TOKENS: Final = 8_192
-"""The most tokens of an answer, with its reasoning, where the settings set none: room for long thoughts."""
+from kantan_agents.support.own_calls import MOST_SECONDS, MOST_TOKENS
 
 _LIMITS: Final = (
     "max_tokens",
@@ -33,18 +33,21 @@ _log = get_logger("kantan_agents.judges")
 
 
 class AnswerLimit(Middleware):
-    """Sets ``max_tokens`` where the settings have no limit, and refuses an answer that was cut off.
+    """Limits the tokens and the time of answers, and refuses one that was cut off.
 
     A verdict that was cut off can be wrong, because JSON without its end is still read. It is the innermost
-    middleware, so that a ``Budget`` and a ``Cache`` see the settings that were given. A provider that refuses
-    the limit is asked without one.
+    middleware, so that a ``Budget`` and a ``Cache`` see the settings that were given. Settings with
+    ``max_tokens`` or with ``extra_args={"timeout": seconds}`` have limits of their own. A provider that
+    refuses the limit of tokens is asked without one.
 
     Args:
-        most: The limit.
+        tokens: The most tokens, where the settings have no limit.
+        seconds: The most seconds of a request, where the settings have no limit.
     """
 
-    def __init__(self, most: int = MOST_TOKENS) -> None:
-        self._most = most
+    def __init__(self, tokens: int = MOST_TOKENS, seconds: float = MOST_SECONDS) -> None:
+        self._tokens = tokens
+        self._seconds = seconds
         self._is_refused = False
 
     async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
@@ -55,21 +58,34 @@ class AnswerLimit(Middleware):
         """
         given = call.settings
         if self._is_refused or _has_limit(given):
-            return await _complete(call, call_next)
-        call.settings = dataclasses.replace(given, max_tokens=self._most)
+            return await self._complete(call, call_next)
+        call.settings = dataclasses.replace(given, max_tokens=self._tokens)
         try:
-            return await _complete(call, call_next)
+            return await self._complete(call, call_next)
         except REFUSALS as error:
             if not _ABOUT_LIMIT.search(message_and_details(error)):
                 raise
             refusal = described(error)
         finally:
             call.settings = given  # for another attempt, perhaps with another model
-        answer = await _complete(call, call_next)
+        answer = await self._complete(call, call_next)
         # Only now it is certain that the limit was the reason, and not a conversation that is too long.
         self._is_refused = True
         _log.warning("answer_limit_refused", agent=call.agent, reason=refusal)
         return answer
+
+    async def _complete(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
+        given, cause = _timeout_of(call.settings), None
+        seconds = self._seconds if given is None else given
+        try:
+            with anyio.move_on_after(seconds):
+                return await _whole_answer(call, call_next)
+        except APITimeoutError as error:
+            if given is None:
+                raise
+            cause = error  # the client has the same limit
+        limit, setting = f"{seconds:,g} seconds", 'extra_args={"timeout": seconds}'
+        raise AnswerCutOffError(agent=call.agent, limit=limit, setting=setting) from cause
 
 
 def limited(agent: Agent[Any]) -> Agent[Any]:
@@ -86,7 +102,13 @@ def _has_limit(settings: Any) -> bool:
     )
 
 
-async def _complete(call: ModelCall, call_next: ModelNext) -> ModelResponse:
+def _timeout_of(settings: Any) -> float | None:
+    """Return the seconds that a request may take; a timeout of httpx limits the wait for bytes alone."""
+    given = (settings.extra_args or {}).get("timeout")
+    return float(given) if isinstance(given, (int, float)) and given > 0 else None
+
+
+async def _whole_answer(call: ModelCall, call_next: ModelNext) -> ModelResponse:
     most = call.settings.max_tokens
     try:
         answer = await call_next(call)
@@ -99,4 +121,4 @@ async def _complete(call: ModelCall, call_next: ModelNext) -> ModelResponse:
             return answer
         cause = None
     limit = "the limit of its provider" if most is None else f"{most:,} tokens"
-    raise AnswerCutOffError(agent=call.agent, limit=limit) from cause
+    raise AnswerCutOffError(agent=call.agent, limit=limit, setting="max_tokens") from cause
