@@ -135,7 +135,7 @@ class _Forms:
         self._fetch.refused(described(error))
         self._errors.append(error)
         self._passed.append(form)
-        if self._decides or form == PROMPT:
+        if self._decides or bareness(form) == bareness(PROMPT):
             raise self._errors[0] if self._decides or is_repeated else error
         if isinstance(error, UntranslatableError):  # found without a request
             return

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import attrs
+
+from kantan_agents.models.structured.requests.encoding import EXAMPLE
 from kantan_agents.models.structured.requests.forms import (
     FORCED_TOOL,
     JSON_OBJECT,
     NATIVE,
-    PROMPT,
     TOOL,
     Form,
 )
@@ -20,8 +22,9 @@ from kantan_agents.traces.capture import ModelCallRecord
 class RecordedForms(FormMemory):
     """Puts the recorded forms first.
 
-    Which form a run tries first depends on what its process had learned from earlier runs. A replay must not
-    depend on what this process knows, and its recorded answers teach nothing about a provider.
+    Which form a run tries first depends on what its process had learned from earlier runs, and on what its
+    version knew. A replay must not depend on what this process knows, and its recorded answers teach nothing
+    about a provider.
 
     Args:
         calls: The recorded model calls that are left for an agent.
@@ -34,13 +37,16 @@ class RecordedForms(FormMemory):
     def in_order(self, target: FormTarget, forms: tuple[Form, ...]) -> tuple[Form, ...]:
         """Return forms in the order in which the recorded run tries them, then the others."""
         calls = [one for one in self._calls if one.model == target.model] or self._calls
-        recorded = dict.fromkeys(form for form in map(_form_of, calls) if form in forms)
+        recorded = dict.fromkeys(form for form in map(_form_of, calls) if _now(form) in map(_now, forms))
         first = next(iter(recorded), None)
         if first is None:
             return super().in_order(target, forms)
-        for form in forms[: forms.index(first)]:
-            self.refused(target, form)  # otherwise the recorded run had begun with it
-        return super().in_order(target, (*recorded, *(form for form in forms if form not in recorded)))
+        known = {_now(form) for form in recorded}
+        others = tuple(form for form in forms if form not in known)
+        for form in forms[: forms.index(_now(first))]:
+            if form in others:
+                self.refused(target, form)  # otherwise the recorded run had begun with it
+        return super().in_order(target, (*recorded, *others))
 
 
 def _form_of(call: ModelCallRecord) -> Form | None:
@@ -50,13 +56,26 @@ def _form_of(call: ModelCallRecord) -> Form | None:
     if output.mode == "tool":
         return FORCED_TOOL if settings.get("tool_choice") == "required" else TOOL
     if output.mode == "prompt":
-        return JSON_OBJECT if _asks_for_object(settings.get("extra_body")) else PROMPT
+        wanted = _format_in(settings.get("extra_body"))
+        return attrs.evolve(
+            JSON_OBJECT,
+            json_object=wanted is not None,
+            sends_schema="schema" in (wanted or ()),
+            has_example=EXAMPLE in str(call.request.input[-1:]),
+        )
     return NATIVE
 
 
-def _asks_for_object(body: Any) -> bool:
+def _now(form: Form | None) -> Form | None:
+    """Return a form as this version sends it."""
+    return form and attrs.evolve(form, has_example=True)
+
+
+def _format_in(body: Any) -> Mapping[str, Any] | None:
     if not isinstance(body, Mapping):
-        return False
+        return None
     text = body.get("text")
     formats = (body.get("response_format"), text.get("format") if isinstance(text, Mapping) else None)
-    return any(isinstance(one, Mapping) and one.get("type") == "json_object" for one in formats)
+    return next(
+        (one for one in formats if isinstance(one, Mapping) and one.get("type") == "json_object"), None
+    )

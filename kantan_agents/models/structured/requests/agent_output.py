@@ -13,6 +13,7 @@ from typing_extensions import Self
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.models.structured.requests.failure import failure_for
 from kantan_agents.models.structured.requests.forms import Delivery
+from kantan_agents.models.structured.schemas.example import example_of
 from kantan_agents.models.structured.schemas.json_schema import validator_of
 from kantan_agents.models.structured.schemas.schema import OutputSchema, output_schema
 
@@ -37,6 +38,11 @@ class AgentOutput(OutputSchema):
     def key(self) -> str:
         """The key under which successful forms are stored: the schema as JSON text, unless one is given."""
         return self.delivery.memory_key or json.dumps(self.plain, ensure_ascii=False)
+
+    @cached_property
+    def example(self) -> str:
+        """An example of the values that the schema describes, as JSON text."""
+        return json.dumps(example_of(self.plain), ensure_ascii=False)
 
     @cached_property
     def _on_wire(self) -> Any:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 import attrs
 
@@ -12,6 +13,9 @@ from kantan_agents.models.structured.requests.agent_output import AgentOutput
 from kantan_agents.models.structured.requests.final_tool import final_tool, final_tool_name
 from kantan_agents.models.structured.requests.forms import Form
 from kantan_agents.models.structured.requests.request import Request
+
+EXAMPLE: Final = "with ONLY a JSON object in this form, with your own values:"
+"""The words before the example of the prompt form."""
 
 
 @attrs.frozen
@@ -40,9 +44,7 @@ def encoded(request: Request, schema: AgentOutput, form: Form, *, is_chat: bool)
         return Encoded(request)
     bare = request.with_options(output_schema=None)
     if form.mode == "prompt":
-        instructions = _appended(bare.instructions, _prompt_suffix(schema, bare))
-        settings = _json_object(bare.settings, is_chat=is_chat) if form.json_object else bare.settings
-        return Encoded(attrs.evolve(bare, instructions=instructions, settings=settings))
+        return Encoded(_as_prompt(bare, schema, form, is_chat=is_chat))
     name = final_tool_name(bare.tools, bare.handoffs)
     changed = attrs.evolve(
         bare,
@@ -63,14 +65,51 @@ def _tool_suffix(name: str) -> str:
     return f"Give the final answer by calling the tool `{name}`."
 
 
-def _prompt_suffix(schema: AgentOutput, request: Request) -> str:
-    when = "When you do not call a tool, you" if request.tools or request.handoffs else "You"
+def _as_prompt(request: Request, schema: AgentOutput, form: Form, *, is_chat: bool) -> Request:
+    beside_tools = bool(request.tools or request.handoffs)
+    changed = attrs.evolve(
+        request, instructions=_appended(request.instructions, schema_text(schema, beside_tools=beside_tools))
+    )
+    if form.has_example:
+        changed.input = _with_text(request.input, example_text(schema, beside_tools=beside_tools))
+    if form.json_object:
+        wanted = {"type": "json_object", **({"schema": schema.plain} if form.sends_schema else {})}
+        changed.settings = _with_format(request.settings, wanted, is_chat=is_chat)
+    return changed
+
+
+def schema_text(schema: AgentOutput, *, beside_tools: bool) -> str:
+    """Return what the prompt form adds to the instructions (spec structured output)."""
+    when = "When you do not call a tool, you" if beside_tools else "You"
     text = json.dumps(schema.plain, ensure_ascii=False, indent=2)
     return (
         f"---\nIMPORTANT: {when} MUST respond with ONLY a valid JSON object matching this schema. "
         "No other text, no markdown code blocks, no explanation.\n"
         f"```json\n{text}\n```"
     )
+
+
+def example_text(schema: AgentOutput, *, beside_tools: bool) -> str:
+    """Return what the prompt form adds to the user's message.
+
+    Small models follow an example at the end where they ignore a schema in the instructions
+    (``benchmarks/valid_shares.py``).
+    """
+    reply = "When you do not call a tool, reply" if beside_tools else "Reply"
+    return f"{reply} {EXAMPLE}\n{schema.example}"
+
+
+def _with_text(given: Any, text: str) -> Any:
+    """Return an input with a text at the end of its last message, if that is the user's."""
+    if isinstance(given, str):
+        return f"{given}\n\n{text}"
+    last = given[-1] if given else None
+    if not isinstance(last, Mapping) or last.get("role") != "user":
+        return given  # the result of a tool: not every server takes a message of the user after it
+    content = last.get("content")
+    if isinstance(content, str):
+        return [*given[:-1], {**last, "content": f"{content}\n\n{text}"}]
+    return [*given[:-1], {**last, "content": [*(content or ()), {"type": "input_text", "text": text}]}]
 
 
 def _with_tool_choice(request: Request, name: str, *, forced: bool) -> Any:
@@ -84,7 +123,6 @@ def _with_tool_choice(request: Request, name: str, *, forced: bool) -> Any:
     return dataclasses.replace(request.settings, tool_choice=choice)
 
 
-def _json_object(settings: Any, *, is_chat: bool) -> Any:
-    wanted = {"type": "json_object"}
+def _with_format(settings: Any, wanted: dict[str, Any], *, is_chat: bool) -> Any:
     body = {"response_format": wanted} if is_chat else {"text": {"format": wanted}}
     return dataclasses.replace(settings, extra_body={**body, **(settings.extra_body or {})})

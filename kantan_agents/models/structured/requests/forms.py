@@ -24,18 +24,26 @@ class Form:
             schema; ``"prompt"``, the schema at the end of the instructions.
         forces_tool: In tool mode, whether the model must call a tool.
         json_object: In prompt mode, whether the provider's JSON mode is used, which accepts any object.
+        sends_schema: In JSON mode, whether the schema is sent as well: some servers turn it into a grammar.
+        has_example: In prompt mode, whether an example follows the user's message. Versions before sent none,
+            and their recordings are replayed without.
     """
 
     mode: Mode
     forces_tool: bool = False
     json_object: bool = False
+    sends_schema: bool = False
+    has_example: bool = True
 
 
 NATIVE = Form("native")
 FORCED_TOOL = Form("tool", forces_tool=True)
 TOOL = Form("tool")
 JSON_OBJECT = Form("prompt", json_object=True)
+JSON_OBJECT_OF_SCHEMA = Form("prompt", json_object=True, sends_schema=True)
 PROMPT = Form("prompt")
+PROMPT_WITHOUT_EXAMPLE = Form("prompt", has_example=False)
+TOOL_FORMS = (FORCED_TOOL, TOOL)
 
 
 @attrs.frozen

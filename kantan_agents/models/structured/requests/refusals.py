@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 from typing import Any, Literal, TypeAlias
 
+import attrs
 from openai import APIStatusError
 
 from kantan_agents.errors import ProviderRequestError, UntranslatableError
 from kantan_agents.models.structured.requests.forms import (
     FORCED_TOOL,
     JSON_OBJECT,
+    JSON_OBJECT_OF_SCHEMA,
     NATIVE,
     PROMPT,
     TOOL,
@@ -54,12 +56,12 @@ _OTHER = re.compile(
     re.IGNORECASE,
 )
 _CONVERSATION = ("messages", "input[")
-_BARENESS = {NATIVE: 0, FORCED_TOOL: 1, TOOL: 2, JSON_OBJECT: 3, PROMPT: 4}
+_BARENESS = {NATIVE: 0, FORCED_TOOL: 1, TOOL: 2, JSON_OBJECT_OF_SCHEMA: 3, JSON_OBJECT: 4, PROMPT: 5}
 
 
 def bareness(form: Form) -> int:
     """Return how little a form adds to a request: the highest for the prompt, which is only text."""
-    return _BARENESS[form]
+    return _BARENESS[attrs.evolve(form, has_example=True)]
 
 
 def cause_of(error: RefusalError, form: Form) -> Cause:
