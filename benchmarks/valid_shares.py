@@ -18,7 +18,7 @@ from contextlib import suppress
 from importlib.metadata import version
 from itertools import cycle, islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import attrs
 from agents import ModelSettings, set_trace_processors
@@ -85,8 +85,8 @@ class Task:
     @property
     def schema(self) -> AgentOutput:
         """The schema of the answer."""
-        made: Any = agent_output(self.output, Delivery())
-        return made
+        made = agent_output(self.output, Delivery())
+        return cast("AgentOutput", made)
 
 
 TASKS = (
@@ -96,31 +96,26 @@ TASKS = (
 )
 
 
-def _of_schema(schema: AgentOutput) -> str:
+def fields_text(schema: AgentOutput) -> str:
+    """Return the properties as a list."""
+    properties = schema.plain["properties"].items()
+    lines = "\n".join(f"- {name} ({node.get('type', 'value')})" for name, node in properties)
+    return f"Reply with ONLY a JSON object with these fields:\n{lines}"
+
+
+def _schema(schema: AgentOutput) -> str:
     return schema_text(schema, beside_tools=False)
 
 
-def _of_example(schema: AgentOutput) -> str:
-    return example_text(schema, beside_tools=False)
-
-
-def _nothing(_schema: AgentOutput) -> str:
-    return ""
-
-
-Wording = tuple[Callable[[AgentOutput], str], Callable[[AgentOutput], str]]
-"""What is added to the instructions, and what to the question."""
-
-WORDINGS: dict[str, Wording] = {
-    "schema in the instructions (before)": (_of_schema, _nothing),
-    "schema and example in the instructions": (
-        lambda one: f"{_of_schema(one)}\n{_of_example(one)}",
-        _nothing,
-    ),
-    "example in the instructions": (_of_example, _nothing),
-    "schema in the instructions, example after the question (now)": (_of_schema, _of_example),
-    "example after the question": (_nothing, _of_example),
+Make = Callable[[AgentOutput], str]
+WORDINGS: dict[str, tuple[Make | None, Make | None]] = {
+    "the schema in the instructions": (_schema, None),
+    "the schema in the instructions, an example after the question": (_schema, example_text),
+    "the fields in the instructions, an example after the question": (fields_text, example_text),
+    "an example in the instructions": (example_text, None),
+    "an example after the question": (None, example_text),
 }
+"""What is added to the instructions, and what to the question."""
 
 
 @attrs.define
@@ -182,7 +177,7 @@ async def of_wording(model: Any, name: str, answers: int) -> Share:
     share = Share(name)
     for task in tasks_of(answers):
         schema = task.schema
-        before, after = (make(schema) for make in WORDINGS[name])
+        before, after = ("" if make is None else make(schema) for make in WORDINGS[name])
         agent = new_agent(model, f"{INSTRUCTIONS}\n\n{before}".rstrip())
         try:
             text = str(run_result(await agent.run_async(f"{task.question}\n\n{after}".rstrip())).final_output)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import attrs
-
-from kantan_agents.models.structured.requests.encoding import EXAMPLE
+from kantan_agents.models.structured.requests.encoding import EXAMPLE_WORDS
 from kantan_agents.models.structured.requests.forms import (
+    EXAMPLE,
     FORCED_TOOL,
     JSON_OBJECT,
+    JSON_OBJECT_OF_SCHEMA,
     NATIVE,
+    PROMPT,
     TOOL,
     Form,
 )
@@ -22,9 +23,9 @@ from kantan_agents.traces.capture import ModelCallRecord
 class RecordedForms(FormMemory):
     """Puts the recorded forms first.
 
-    Which form a run tries first depends on what its process had learned from earlier runs, and on what its
-    version knew. A replay must not depend on what this process knows, and its recorded answers teach nothing
-    about a provider.
+    Which form a run tries first depends on its version and on what its process had learned from earlier runs.
+    A replay must not depend on what this process knows, and its recorded answers teach nothing about a
+    provider.
 
     Args:
         calls: The recorded model calls that are left for an agent.
@@ -37,16 +38,14 @@ class RecordedForms(FormMemory):
     def in_order(self, target: FormTarget, forms: tuple[Form, ...]) -> tuple[Form, ...]:
         """Return forms in the order in which the recorded run tries them, then the others."""
         calls = [one for one in self._calls if one.model == target.model] or self._calls
-        recorded = dict.fromkeys(form for form in map(_form_of, calls) if _now(form) in map(_now, forms))
+        recorded = dict.fromkeys(form for form in map(_form_of, calls) if form in forms)
         first = next(iter(recorded), None)
         if first is None:
             return super().in_order(target, forms)
-        known = {_now(form) for form in recorded}
-        others = tuple(form for form in forms if form not in known)
-        for form in forms[: forms.index(_now(first))]:
-            if form in others:
+        for form in forms[: forms.index(first)]:
+            if form not in recorded:
                 self.refused(target, form)  # otherwise the recorded run had begun with it
-        return super().in_order(target, (*recorded, *others))
+        return super().in_order(target, (*recorded, *(form for form in forms if form not in recorded)))
 
 
 def _form_of(call: ModelCallRecord) -> Form | None:
@@ -57,18 +56,10 @@ def _form_of(call: ModelCallRecord) -> Form | None:
         return FORCED_TOOL if settings.get("tool_choice") == "required" else TOOL
     if output.mode == "prompt":
         wanted = _format_in(settings.get("extra_body"))
-        return attrs.evolve(
-            JSON_OBJECT,
-            json_object=wanted is not None,
-            sends_schema="schema" in (wanted or ()),
-            has_example=EXAMPLE in str(call.request.input[-1:]),
-        )
+        if wanted is not None:
+            return JSON_OBJECT_OF_SCHEMA if "schema" in wanted else JSON_OBJECT
+        return EXAMPLE if EXAMPLE_WORDS in str(call.request.input[-1:]) else PROMPT
     return NATIVE
-
-
-def _now(form: Form | None) -> Form | None:
-    """Return a form as this version sends it."""
-    return form and attrs.evolve(form, has_example=True)
 
 
 def _format_in(body: Any) -> Mapping[str, Any] | None:

@@ -114,19 +114,33 @@ async def test_the_prompt_mode_sends_nothing_but_text() -> None:
         await invoice_agent(bundle, output_mode="prompt").run_async("Read it")
     (request,) = server.requests
     assert (format_of(request), tools_of(request)) == ({}, [])
-    instructions, question = (message["content"] for message in request.body["messages"])
     # The words of the specification.
-    assert instructions.startswith(
+    assert request.body["messages"][0]["content"].startswith(
         "Read the invoice.\n\n---\nIMPORTANT: You MUST respond with ONLY a valid JSON object matching "
         "this schema. No other text, no markdown code blocks, no explanation.\n```json\n{"
     )
-    asked, _, example = question.rpartition("\n")
-    assert asked == "Read it\n\nReply with ONLY a JSON object in this form, with your own values:"
-    assert json.loads(example) == {
-        "number": "...",
-        "items": [{"name": "...", "price": 1.5}],
-        "paid": False,
-    }
+    assert request.body["messages"][1]["content"] == "Read it"
+
+
+EXAMPLE = """Read it
+
+Reply with ONLY a JSON object in this form, with your own values:
+{"number": "...", "items": [{"name": "...", "price": 1.5}], "paid": false}"""
+
+
+@pytest.mark.parametrize("said", ["It is a lamp.", '```json\n{"title": "Invoice", "properties": {}}\n```'])
+async def test_a_model_that_ignores_or_copies_the_schema_gets_an_example_instead(said: str) -> None:
+    def reply(request: RecordedRequest) -> Any:
+        return json.dumps(DATA) if "in this form" in str(request.input[-1]) else said
+
+    with OfflineServer(reply) as server:
+        bundle = server.bundle(api="chat", provider="compat")
+        for _ in range(2):
+            agent = invoice_agent(bundle, output_mode="prompt", output_repairs=0)
+            assert (await agent.run_async("Read it"))["invoice"] == DATA
+    instructions, question = (message["content"] for message in server.requests[-1].body["messages"])
+    assert (instructions, question) == ("Read the invoice.", EXAMPLE)
+    assert len(server.requests) == 3  # the second run begins with what worked
 
 
 IMAGE = {"type": "input_image", "image_url": "data:image/png;base64,AA==", "detail": "auto"}
@@ -136,26 +150,13 @@ IMAGE = {"type": "input_image", "image_url": "data:image/png;base64,AA==", "deta
 async def test_the_example_follows_the_last_message_of_the_user(content: Any) -> None:
     given = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]
     given.append({"role": "user", "content": content})
-    with OfflineServer([DATA]) as server:
-        agent = invoice_agent(server.bundle(), output_mode="prompt")
-        context = await agent.run_async(copy.deepcopy(given))
-    sent = server.requests[0].input
-    assert sent[:2] == given[:2]
-    assert "in this form" in json.dumps(sent[2]["content"])
-    assert len(sent) == 3
+    with OfflineServer(["a lamp", DATA]) as server:
+        bundle = server.bundle(provider="compat", api="chat")
+        context = await invoice_agent(bundle, output_mode="prompt").run_async(copy.deepcopy(given))
+    first, second = (request.body["messages"] for request in server.requests)
+    assert second[1:-1] == first[1:-1]
+    assert "in this form" in json.dumps(second[-1]["content"])
     assert context["result"].to_input_list()[:3] == given  # neither the history nor a session has it
-
-
-async def test_no_example_follows_the_result_of_a_tool() -> None:
-    script = [ScriptedToolCall("look", {"word": "lamp"}), "a lamp", DATA]
-    with OfflineServer(script) as server:
-        agent = invoice_agent(server.bundle(), tools=[look], output_mode="prompt")
-        assert (await agent.run_async("Read it"))["invoice"] == DATA
-    first, second, repair = (request.input for request in server.requests)
-    assert first[-1]["content"].splitlines()[-2].startswith("When you do not call a tool, reply with ONLY")
-    assert second[-1]["type"] == "function_call_output"
-    assert repair[-1]["content"].startswith("Your reply contains no JSON object")
-    assert "in this form" in repair[-1]["content"]
 
 
 async def test_a_model_that_can_do_nothing_is_asked_in_every_form_once() -> None:
@@ -163,4 +164,4 @@ async def test_a_model_that_can_do_nothing_is_asked_in_every_form_once() -> None
         await invoice_agent(server.bundle(api="chat", provider="compat"), output_repairs=0).run_async(
             "Read it"
         )
-    assert [attempt.mode for attempt in caught.value.attempts] == ["native", "tool", "prompt", "prompt"]
+    assert [attempt.mode for attempt in caught.value.attempts] == ["native", "tool", *3 * ["prompt"]]

@@ -16,6 +16,7 @@ from kantan_agents.models.structured.requests.forms import Delivery
 from kantan_agents.models.structured.schemas.example import example_of
 from kantan_agents.models.structured.schemas.json_schema import validator_of
 from kantan_agents.models.structured.schemas.schema import OutputSchema, output_schema
+from kantan_agents.models.structured.schemas.schema_nodes import Nodes, properties_of
 
 
 class AgentOutput(OutputSchema):
@@ -59,6 +60,11 @@ class AgentOutput(OutputSchema):
             return not self._on_wire.is_valid(value)
         except ValueError:  # the value is not JSON, such as NaN
             return True
+
+    def is_foreign(self, value: Any) -> bool:
+        """Return whether an object has no property of the schema, such as a copy of the schema itself."""
+        known = properties_of(Nodes(self.plain).applying(self.plain) or {})
+        return isinstance(value, dict) and bool(known) and known.keys().isdisjoint(value)
 
     def validate_json(self, json_str: str) -> Any:
         """Return the value in the output type.

@@ -14,8 +14,8 @@ from kantan_agents.models.structured.requests.final_tool import final_tool, fina
 from kantan_agents.models.structured.requests.forms import Form
 from kantan_agents.models.structured.requests.request import Request
 
-EXAMPLE: Final = "with ONLY a JSON object in this form, with your own values:"
-"""The words before the example of the prompt form."""
+EXAMPLE_WORDS: Final = "Reply with ONLY a JSON object in this form, with your own values:"
+"""The words before the example."""
 
 
 @attrs.frozen
@@ -43,8 +43,15 @@ def encoded(request: Request, schema: AgentOutput, form: Form, *, is_chat: bool)
     if form.mode == "native":
         return Encoded(request)
     bare = request.with_options(output_schema=None)
+    if form.is_example:
+        return Encoded(_with_example(bare, example_text(schema)))
     if form.mode == "prompt":
-        return Encoded(_as_prompt(bare, schema, form, is_chat=is_chat))
+        settings = bare.settings
+        if form.json_object:
+            wanted = {"type": "json_object", **({"schema": schema.plain} if form.sends_schema else {})}
+            settings = _with_format(settings, wanted, is_chat=is_chat)
+        text = schema_text(schema, beside_tools=bool(bare.tools or bare.handoffs))
+        return Encoded(attrs.evolve(bare, instructions=_appended(bare.instructions, text), settings=settings))
     name = final_tool_name(bare.tools, bare.handoffs)
     changed = attrs.evolve(
         bare,
@@ -65,21 +72,8 @@ def _tool_suffix(name: str) -> str:
     return f"Give the final answer by calling the tool `{name}`."
 
 
-def _as_prompt(request: Request, schema: AgentOutput, form: Form, *, is_chat: bool) -> Request:
-    beside_tools = bool(request.tools or request.handoffs)
-    changed = attrs.evolve(
-        request, instructions=_appended(request.instructions, schema_text(schema, beside_tools=beside_tools))
-    )
-    if form.has_example:
-        changed.input = _with_text(request.input, example_text(schema, beside_tools=beside_tools))
-    if form.json_object:
-        wanted = {"type": "json_object", **({"schema": schema.plain} if form.sends_schema else {})}
-        changed.settings = _with_format(request.settings, wanted, is_chat=is_chat)
-    return changed
-
-
 def schema_text(schema: AgentOutput, *, beside_tools: bool) -> str:
-    """Return what the prompt form adds to the instructions (spec structured output)."""
+    """Return what the prompt form adds to the instructions, in the words of spec structured output."""
     when = "When you do not call a tool, you" if beside_tools else "You"
     text = json.dumps(schema.plain, ensure_ascii=False, indent=2)
     return (
@@ -89,27 +83,29 @@ def schema_text(schema: AgentOutput, *, beside_tools: bool) -> str:
     )
 
 
-def example_text(schema: AgentOutput, *, beside_tools: bool) -> str:
-    """Return what the prompt form adds to the user's message.
+def example_text(schema: AgentOutput) -> str:
+    """Return what the example form adds to the user's message.
 
-    Small models follow an example at the end where they ignore a schema in the instructions
+    Small models write a schema again, or ignore it; many follow an example if it is the last that they read
     (``benchmarks/valid_shares.py``).
     """
-    reply = "When you do not call a tool, reply" if beside_tools else "Reply"
-    return f"{reply} {EXAMPLE}\n{schema.example}"
+    return f"{EXAMPLE_WORDS}\n{schema.example}"
 
 
-def _with_text(given: Any, text: str) -> Any:
-    """Return an input with a text at the end of its last message, if that is the user's."""
+def _with_example(request: Request, text: str) -> Request:
+    """Return a request with a text after the user's last message, or else after the instructions."""
+    given = request.input
     if isinstance(given, str):
-        return f"{given}\n\n{text}"
+        return attrs.evolve(request, input=f"{given}\n\n{text}")
     last = given[-1] if given else None
-    if not isinstance(last, Mapping) or last.get("role") != "user":
-        return given  # the result of a tool: not every server takes a message of the user after it
-    content = last.get("content")
+    content = last.get("content") if isinstance(last, Mapping) and last.get("role") == "user" else None
     if isinstance(content, str):
-        return [*given[:-1], {**last, "content": f"{content}\n\n{text}"}]
-    return [*given[:-1], {**last, "content": [*(content or ()), {"type": "input_text", "text": text}]}]
+        content = f"{content}\n\n{text}"
+    elif isinstance(content, list):
+        content = [*content, {"type": "input_text", "text": text}]
+    else:  # the result of a tool: not every server takes a message of the user after it
+        return attrs.evolve(request, instructions=_appended(request.instructions, text))
+    return attrs.evolve(request, input=[*given[:-1], {**last, "content": content}])
 
 
 def _with_tool_choice(request: Request, name: str, *, forced: bool) -> Any:

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import attrs
 
 from kantan_agents.models.structured.requests.forms import (
+    EXAMPLE,
     FORCED_TOOL,
     JSON_OBJECT,
     JSON_OBJECT_OF_SCHEMA,
@@ -95,11 +96,11 @@ DEEPSEEK = Family(
 # after the tool forms, for an answer that came as a text. A schema that a grammar cannot express is a server
 # error or, with some engines, not enforced. Ollama ignores `tool_choice`, and fails with HTTP 400, "does not
 # support tools", if the model has no template for them. llama-cpp-python ignores `json_schema`, but takes a
-# schema in its JSON mode, as llama.cpp did first.
+# schema in its JSON mode, as llama.cpp did first. Small models need the example.
 LOCAL = Family(
     "local",
     providers=("ollama", "lmstudio", "compat"),
-    forms=(NATIVE, FORCED_TOOL, TOOL, JSON_OBJECT_OF_SCHEMA, PROMPT),
+    forms=(NATIVE, FORCED_TOOL, TOOL, JSON_OBJECT_OF_SCHEMA, PROMPT, EXAMPLE),
     forms_beside_tools=(FORCED_TOOL, TOOL, NATIVE, PROMPT),
 )
 

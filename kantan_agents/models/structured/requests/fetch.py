@@ -10,7 +10,7 @@ import attrs
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.models.structured.requests.agent_output import AgentOutput
 from kantan_agents.models.structured.requests.families import Family
-from kantan_agents.models.structured.requests.forms import NATIVE, TOOL_FORMS, Form, OutputMode
+from kantan_agents.models.structured.requests.forms import NATIVE, PROMPT, TOOL_FORMS, Form, OutputMode
 from kantan_agents.models.structured.requests.memory import FORMS, FormMemory, FormTarget
 from kantan_agents.models.structured.requests.reading import OutputReading
 
@@ -184,7 +184,11 @@ class Fetch:
     def _breaks_mode(self, form: Form, reading: OutputReading) -> bool:
         if self._repeated is not None or reading.is_partial:
             return False
-        return not reading.problems or (form.mode == "native" and self.schema.is_violated_by(reading.value))
+        if not reading.problems:
+            return True
+        if form.mode == "native":
+            return self.schema.is_violated_by(reading.value)
+        return form == PROMPT and self.schema.is_foreign(reading.value)
 
     def _is_unsupported(self, sent: _Sent, text: str) -> bool:
         # An empty reply, or one bad reply in a form that has worked, must not demote the form permanently.

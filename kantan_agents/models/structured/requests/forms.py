@@ -25,15 +25,14 @@ class Form:
         forces_tool: In tool mode, whether the model must call a tool.
         json_object: In prompt mode, whether the provider's JSON mode is used, which accepts any object.
         sends_schema: In JSON mode, whether the schema is sent as well: some servers turn it into a grammar.
-        has_example: In prompt mode, whether an example follows the user's message. Versions before sent none,
-            and their recordings are replayed without.
+        is_example: In prompt mode, whether an example after the user's message takes the place of the schema.
     """
 
     mode: Mode
     forces_tool: bool = False
     json_object: bool = False
     sends_schema: bool = False
-    has_example: bool = True
+    is_example: bool = False
 
 
 NATIVE = Form("native")
@@ -42,8 +41,10 @@ TOOL = Form("tool")
 JSON_OBJECT = Form("prompt", json_object=True)
 JSON_OBJECT_OF_SCHEMA = Form("prompt", json_object=True, sends_schema=True)
 PROMPT = Form("prompt")
-PROMPT_WITHOUT_EXAMPLE = Form("prompt", has_example=False)
+EXAMPLE = Form("prompt", is_example=True)
 TOOL_FORMS = (FORCED_TOOL, TOOL)
+TEXT_FORMS = (PROMPT, EXAMPLE)
+"""The forms that add nothing but text to a request."""
 
 
 @attrs.frozen

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from typing import Any, Literal, TypeAlias
 
-import attrs
 from openai import APIStatusError
 
 from kantan_agents.errors import ProviderRequestError, UntranslatableError
 from kantan_agents.models.structured.requests.forms import (
+    EXAMPLE,
     FORCED_TOOL,
     JSON_OBJECT,
     JSON_OBJECT_OF_SCHEMA,
@@ -56,12 +56,20 @@ _OTHER = re.compile(
     re.IGNORECASE,
 )
 _CONVERSATION = ("messages", "input[")
-_BARENESS = {NATIVE: 0, FORCED_TOOL: 1, TOOL: 2, JSON_OBJECT_OF_SCHEMA: 3, JSON_OBJECT: 4, PROMPT: 5}
+_BARENESS = {
+    NATIVE: 0,
+    FORCED_TOOL: 1,
+    TOOL: 2,
+    JSON_OBJECT_OF_SCHEMA: 3,
+    JSON_OBJECT: 4,
+    EXAMPLE: 5,
+    PROMPT: 6,
+}
 
 
 def bareness(form: Form) -> int:
     """Return how little a form adds to a request: the highest for the prompt, which is only text."""
-    return _BARENESS[attrs.evolve(form, has_example=True)]
+    return _BARENESS[form]
 
 
 def cause_of(error: RefusalError, form: Form) -> Cause:
