@@ -151,7 +151,7 @@ class _Models(BaseHTTPRequestHandler):
 @contextmanager
 def listing(**changes: Any) -> Iterator[tuple[str, list[Any]]]:
     """Serve a list of models; yield the URL and the requests."""
-    seen: ClassVar[list[Any]] = []
+    seen: list[Any] = []
     server = HTTPServer(("127.0.0.1", 0), type("Models", (_Models,), {"seen": seen, **changes}))
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()

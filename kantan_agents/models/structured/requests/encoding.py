@@ -97,7 +97,7 @@ def _with_example(request: Request, text: str) -> Request:
     given = request.input
     if isinstance(given, str):
         return attrs.evolve(request, input=f"{given}\n\n{text}")
-    last = given[-1] if given else None
+    last: Any = given[-1] if given else None
     content = last.get("content") if isinstance(last, Mapping) and last.get("role") == "user" else None
     if isinstance(content, str):
         content = f"{content}\n\n{text}"
