@@ -231,7 +231,8 @@ MODES: tuple[tuple[str, bool, dict[str, Any]], ...] = (
 
 async def main(model: Any, answers: int, only: Sequence[str]) -> None:
     """Print the tables."""
-    print(f"{model}, {answers} answers, {platform.machine()}, Python {platform.python_version()}, "
+    name = getattr(model, "model", model)
+    print(f"{name}, {answers} answers, {platform.machine()}, Python {platform.python_version()}, "
           f"openai-agents {version('openai-agents')}, openai {version('openai')}")  # fmt: skip
     if not only or "wordings" in only:
         print(f"\n| In prompt mode {HEADING} | Copied |\n| --- | --- | --- | --- |")

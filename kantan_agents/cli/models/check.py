@@ -87,7 +87,7 @@ async def _checked(questions: Questions, seconds: float) -> _Checked:
     origin = origin_of(questions.agent().sdk_agent.model)
     text, row = await _asked("text", questions.text, seconds)
     rows = [row]
-    if row.seconds is None or (text is None and not row.works):
+    if text is None:
         rows += [_Row(name, None, "") for name in ("stream", "tool call", "JSON", "usage")]
         return _Checked(questions.model, origin, rows, questions)
     stream, row = await _asked("stream", questions.stream, seconds)
