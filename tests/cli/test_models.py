@@ -124,6 +124,7 @@ def test_mistakes_are_one_line_and_exit_code_2(
         "[E47] Model openrouter/x is not configured"
     )
     kantan_agents("models", "check", "ollama/x").is_one_error("[E47] Model ollama/x is not configured")
+    kantan_agents("models", "check", " ").is_one_error("[E75]")
     kantan_agents("models", "check", "a", "b").is_one_error("[usage]")
     kantan_agents("models", "check", "a", "--timeout", "no").is_one_error("[usage]")
     monkeypatch.setenv("OPENAI_API_KEY", f'"{KEY}"')

@@ -18,6 +18,7 @@ from kantan_agents.cli.terminal.console import ACCENT, BAD, GOOD, LABEL, wide_te
 from kantan_agents.cli.terminal.failures import EXIT_FAILED, describe
 from kantan_agents.cli.terminal.plain import json_text
 from kantan_agents.cli.terminal.rows import Column, cell, line_width, print_lines, row_lines
+from kantan_agents.errors import InvalidOptionError
 from kantan_agents.models.origin import ModelOrigin, origin_of
 from kantan_agents.models.structured.requests.families import Family, family_of
 from kantan_agents.support.secrets import mask
@@ -67,9 +68,12 @@ def check_model(name: str, *, seconds: float, max_tokens: int, as_json: bool) ->
         as_json: Whether to print JSON.
 
     Raises:
+        InvalidOptionError: E75, the name is empty.
         ModelNotFoundError: E19, the model is unknown, or E47, its key or URL is missing.
         Exit: With code 1, something does not work.
     """
+    if not name.strip():  # such as "$MODEL" without the variable, which would be any model
+        raise InvalidOptionError(option="NAME", reason="must not be empty")
     questions = Questions(name, max_tokens)
     questions.agent().check_model()
     with working(wide_terminal(stderr=True), "Asking the model ..."):
