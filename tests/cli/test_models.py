@@ -85,9 +85,7 @@ def test_a_server_that_reports_no_tokens_and_streams_nothing(kantan_agents: Invo
     assert "no text in 20 tokens" in found["stream"]["detail"]
 
 
-def test_after_a_text_that_fails_nothing_else_is_asked(
-    kantan_agents: Invoke, serve: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_after_a_text_that_fails_nothing_else_is_asked(kantan_agents: Invoke, serve: Any) -> None:
     message = f"Incorrect API key provided: {KEY}"
     with serve(lambda request: Reply(message, status=401)) as server:
         outcome = kantan_agents("models", "check", "compat/local")
@@ -96,6 +94,9 @@ def test_after_a_text_that_fails_nothing_else_is_asked(
     assert "[openai][401] Incorrect API key provided" in outcome.stdout
     assert KEY not in outcome.stdout + outcome.stderr
     assert outcome.stdout.count("not asked") == 4
+
+
+def test_a_server_that_is_away_is_named(kantan_agents: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KANTAN_LLM_BASE_URL", "http://127.0.0.1:9/v1")
     away = kantan_agents("models", "check", "compat/local")
     assert (away.code, away.stderr) == (1, "")
