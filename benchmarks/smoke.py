@@ -27,6 +27,7 @@ COMMANDS = (
     ("tracing.py", "--quick"),
     ("middleware.py", "--quick"),
     ("structured.py", "--quick"),
+    ("valid_shares.py", "--quick"),
     ("agent_files.py", "--quick"),
     ("retrieval.py", "--quick"),
     ("evaluation.py", "--quick"),

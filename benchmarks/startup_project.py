@@ -38,6 +38,7 @@ NEED_THE_SDK = {
     "eval judge": "runs a judge",
     "replay cohort": "runs an agent",
     "replay recordings": "runs an agent on recordings",
+    "models check": "runs agents that ask the model",
     "mcp check": "connects to MCP servers with the SDK's clients",
     "tools list": "asks tool providers, which make tools of the SDK",
     **{

@@ -61,6 +61,10 @@ _COMMANDS: Final = {
         "kantan_agents.cli.eval.commands:app",
         "Evaluate agents on datasets, compare prompts and models, and check judges with people's labels.",
     ),
+    "models": CommandHome(
+        "kantan_agents.cli.models.commands:app",
+        "Ask a model what it can do, or list the providers that can be used on this machine.",
+    ),
     "mcp": CommandHome(
         "kantan_agents.cli.mcp.commands:app",
         "List, check and trust the MCP servers of .mcp.json and kantan-agents.toml.",

@@ -8,6 +8,8 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 import attrs
+from kantan_llm.errors import MissingConfigError
+from kantan_llm.providers import resolve_provider_config
 from kantan_llm.resolver import ResolvedLLM
 
 from kantan_agents.errors import ModelNotConfiguredError
@@ -32,6 +34,11 @@ class Variables:
     url: str | None = None
     needs_url: bool = False
 
+    @property
+    def deciding(self) -> str:
+        """The variable without which the provider cannot be used."""
+        return self.url if self.needs_url and self.url is not None else self.key
+
 
 ANTHROPIC: Final = Variables("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL")
 """The variables of ``AnthropicProvider``."""
@@ -55,6 +62,17 @@ LOCAL_URLS: Final = {
 }
 """The variable with the URL of each provider that has none of its own."""
 
+PROVIDERS: Final = (("anthropic", ANTHROPIC), *_BY_PROVIDER.items())
+"""The providers by the beginning of their models' names; Anthropic can be used in two ways."""
+
+
+def url_of(provider: str) -> str | None:
+    """Return the URL of a provider of kantan-llm, from its variable or its own; None without one."""
+    try:
+        return resolve_provider_config(provider=provider, api_key=None, base_url=None).base_url
+    except MissingConfigError:
+        return None
+
 
 def not_configured(model: str, error: Exception) -> ModelNotConfiguredError:
     """Return the error for a name whose provider lacks its key or its URL.
@@ -73,7 +91,7 @@ def not_configured(model: str, error: Exception) -> ModelNotConfiguredError:
 
 def missing(model: str, variables: Variables) -> ModelNotConfiguredError:
     """Return the error for a missing key or, for a provider on a machine of the user, a missing URL."""
-    variable = variables.url if variables.needs_url and variables.url is not None else variables.key
+    variable = variables.deciding
     state = "is empty" if variable in os.environ else "is not set"
     if variables.needs_url:
         example = f"Set it to the URL of the server, such as http://127.0.0.1:8000/v1. {_DOTENV}"

@@ -21,8 +21,8 @@ from kantan_agents.cli.app import app
 from tests.programs import Preloaded
 
 COMMANDS = {
-    *("agents", "approvals", "chat", "completion", "demo", "eval", "improve", "mcp", "replay", "rollout"),
-    *("run", "runs", "skills", "tools", "traces", "worker"),
+    *("agents", "approvals", "chat", "completion", "demo", "eval", "improve", "mcp", "models"),
+    *("replay", "rollout", "run", "runs", "skills", "tools", "traces", "worker"),
 }
 
 _COMPLETE = """\

@@ -138,7 +138,8 @@ def _accept_native_answer(answer: ModelResponse, schema: AgentOutput, target: Fo
         return True
     if not schema.accepts(text):
         return False
-    FORMS.worked(target, NATIVE)
+    if schema.delivery.mode == "auto":
+        FORMS.worked(target, NATIVE)
     run = current_run.get()
     if run is not None:
         set_output_mode(run, NATIVE.mode, 1)

@@ -19,7 +19,7 @@ from kantan_agents.models.structured.requests.failure import unfit_output
 from kantan_agents.models.structured.requests.families import Family, family_of
 from kantan_agents.models.structured.requests.fetch import Fetch, known_forms
 from kantan_agents.models.structured.requests.final_tool import final_calls_as_messages, without_final_calls
-from kantan_agents.models.structured.requests.forms import PROMPT, Form
+from kantan_agents.models.structured.requests.forms import TEXT_FORMS, Form
 from kantan_agents.models.structured.requests.memory import FORMS, FormTarget
 from kantan_agents.models.structured.requests.refusals import (
     REFUSALS,
@@ -135,7 +135,7 @@ class _Forms:
         self._fetch.refused(described(error))
         self._errors.append(error)
         self._passed.append(form)
-        if self._decides or form == PROMPT:
+        if self._decides or form in TEXT_FORMS:
             raise self._errors[0] if self._decides or is_repeated else error
         if isinstance(error, UntranslatableError):  # found without a request
             return
@@ -153,7 +153,7 @@ class _Forms:
         if not barer:
             raise self._errors[0]
         deciding = max(barer, key=bareness)
-        self._skip([left for left in self._forms if left != deciding])
+        self._skip([left for left in self._forms if left not in (deciding, *TEXT_FORMS)])
         self._decides = True
         # One unclear error in a form that has worked must not demote that form for all later runs.
         self._is_doubtful = self._fetch.memory.has_worked(self._target, self._form)

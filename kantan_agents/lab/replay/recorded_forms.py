@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kantan_agents.models.structured.requests.encoding import EXAMPLE_WORDS
 from kantan_agents.models.structured.requests.forms import (
+    EXAMPLE,
     FORCED_TOOL,
     JSON_OBJECT,
+    JSON_OBJECT_OF_SCHEMA,
     NATIVE,
     PROMPT,
     TOOL,
@@ -20,8 +23,9 @@ from kantan_agents.traces.capture import ModelCallRecord
 class RecordedForms(FormMemory):
     """Puts the recorded forms first.
 
-    Which form a run tries first depends on what its process had learned from earlier runs. A replay must not
-    depend on what this process knows, and its recorded answers teach nothing about a provider.
+    Which form a run tries first depends on its version and on what its process had learned from earlier runs.
+    A replay must not depend on what this process knows, and its recorded answers teach nothing about a
+    provider.
 
     Args:
         calls: The recorded model calls that are left for an agent.
@@ -39,7 +43,8 @@ class RecordedForms(FormMemory):
         if first is None:
             return super().in_order(target, forms)
         for form in forms[: forms.index(first)]:
-            self.refused(target, form)  # otherwise the recorded run had begun with it
+            if form not in recorded:
+                self.refused(target, form)  # otherwise the recorded run had begun with it
         return super().in_order(target, (*recorded, *(form for form in forms if form not in recorded)))
 
 
@@ -50,13 +55,18 @@ def _form_of(call: ModelCallRecord) -> Form | None:
     if output.mode == "tool":
         return FORCED_TOOL if settings.get("tool_choice") == "required" else TOOL
     if output.mode == "prompt":
-        return JSON_OBJECT if _asks_for_object(settings.get("extra_body")) else PROMPT
+        wanted = _format_in(settings.get("extra_body"))
+        if wanted is not None:
+            return JSON_OBJECT_OF_SCHEMA if "schema" in wanted else JSON_OBJECT
+        return EXAMPLE if EXAMPLE_WORDS in str(call.request.input[-1:]) else PROMPT
     return NATIVE
 
 
-def _asks_for_object(body: Any) -> bool:
+def _format_in(body: Any) -> Mapping[str, Any] | None:
     if not isinstance(body, Mapping):
-        return False
+        return None
     text = body.get("text")
     formats = (body.get("response_format"), text.get("format") if isinstance(text, Mapping) else None)
-    return any(isinstance(one, Mapping) and one.get("type") == "json_object" for one in formats)
+    return next(
+        (one for one in formats if isinstance(one, Mapping) and one.get("type") == "json_object"), None
+    )

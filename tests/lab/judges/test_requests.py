@@ -42,8 +42,8 @@ async def test_an_undecided_judgement_sends_three_requests(profile: str | None) 
 async def test_a_provider_refuses_a_form_only_in_the_first_judgement() -> None:
     with OfflineServer(lambda _request: "I cannot say.", profile="plain") as server:
         judge = judge_on(server)
-        # It refuses the schema and the tool once: both stages share what is known.
-        assert await undecided(judge, server) == 5
+        # It refuses the schema, the tool and the JSON mode once: both stages share what is known.
+        assert await undecided(judge, server) == 6
         assert await undecided(judge, server) == 3
 
 

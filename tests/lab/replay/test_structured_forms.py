@@ -9,6 +9,9 @@ import pytest
 from kantan_llm import AsyncClientBundle
 
 from kantan_agents import Agent, Recording, replay_async
+from kantan_agents.agent.bridge import structured_requests
+from kantan_agents.models.structured.requests import fetch
+from kantan_agents.models.structured.requests.forms import FORCED_TOOL, NATIVE, PROMPT, TOOL, Form
 from kantan_agents.models.structured.requests.memory import FORMS
 from kantan_agents.testing import OfflineServer
 from tests.lab.replay.kinds_of_runs import Out, tool
@@ -42,7 +45,8 @@ async def test_a_form_that_the_process_has_learned_is_the_recorded_one(
     recordings: list[Recording] = []
     # The first run learns that the native form is ignored, the second one knows it.
     with OfflineServer(["nonsense", OUT, OUT]) as server:
-        model = server.bundle(api=api)
+        # A local server beside tools learns nothing.
+        model = server.bundle(api=api, provider="openrouter" if api == "chat" else None)
         for _ in range(2):
             await tapes.run(Case(agent(model, **options)), streamed=streamed)
             recordings.append(tapes.newest())
@@ -65,3 +69,33 @@ async def test_a_replay_teaches_the_process_nothing(tapes: Tapes) -> None:
         await replay_async(recording, agent(model))
         await agent(model).run_async("q")
         assert "format" in str(server.requests[-1].body.get("text"))  # native, as in any new process
+
+
+async def test_every_form_of_a_local_server_is_replayed(tapes: Tapes) -> None:
+    forget()
+    with OfflineServer([*4 * ["nonsense"], OUT]) as server:
+        model = server.bundle(api="chat")
+        await tapes.run(Case(agent(model)))
+        assert len(server.requests) == 5
+    recording = tapes.newest()
+    forget()
+    assert (await replay_async(recording, agent(model))).output == Out(1, "x")
+
+
+async def test_a_run_of_a_version_that_began_with_another_form_is_replayed(
+    tapes: Tapes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def known_before(*_: Any) -> tuple[Form, ...]:
+        return NATIVE, FORCED_TOOL, TOOL, PROMPT
+
+    forget()
+    with OfflineServer(["nonsense", OUT]) as server, monkeypatch.context() as before:
+        before.setattr(structured_requests, "known_forms", known_before)
+        before.setattr(fetch, "known_forms", known_before)
+        model = server.bundle(api="chat")
+        await tapes.run(Case(agent(model, tools=[tool("t1")])))
+    recording = tapes.newest()
+    modes = [one.request.output and one.request.output.mode for one in recording.root.model_calls]
+    assert modes == ["native", "tool"]
+    forget()
+    assert (await replay_async(recording, agent(model, tools=[tool("t1")]))).output == Out(1, "x")

@@ -33,7 +33,7 @@ NAMES = {
     "ollama": "local",
     "lmstudio": "local",
     "openrouter": "unknown",
-    "compat": "unknown",
+    "compat": "local",
     None: "unknown",
 }
 # Real answers of these providers; gateways may wrap them differently.

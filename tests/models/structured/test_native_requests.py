@@ -75,7 +75,9 @@ async def run_twice(
         return next(script, TEXT)
 
     with OfflineServer(reply) as server:
-        agent = invoice_agent(server.bundle(api=api), tools=tools)
+        # Only servers that are not local begin with the native form beside tools.
+        provider = "openrouter" if api == "chat" else None
+        agent = invoice_agent(server.bundle(api=api, provider=provider), tools=tools)
         await agent.run_async("Read it")
         assert mode_of(server.requests[0]) == "native"
         spans = Spans()

@@ -324,8 +324,8 @@ async def test_the_trace_contains_the_mode_and_the_attempts(traces: Any) -> None
     configs = [
         span.raw["span_data"].get("model_config") or {} for span in traces.spans(span_type="generation")
     ]
-    assert sorted(one["output_attempts"] for one in configs if one.get("output_mode") == "prompt") == [1, 3]
+    assert sorted(one["output_attempts"] for one in configs if one.get("output_mode") == "prompt") == [1, 4]
     (span,) = [span for span in traces.spans(span_type="custom") if span.name == "structured_output"]
     attempts = span.raw["span_data"]["data"]["attempts"]
-    assert [attempt["mode"] for attempt in attempts] == ["native", "tool", "prompt"]
+    assert [attempt["mode"] for attempt in attempts] == ["native", "tool", "prompt", "prompt"]
     assert "Unrecognized" in attempts[0]["refusal"]

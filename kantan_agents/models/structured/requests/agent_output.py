@@ -13,8 +13,10 @@ from typing_extensions import Self
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.models.structured.requests.failure import failure_for
 from kantan_agents.models.structured.requests.forms import Delivery
+from kantan_agents.models.structured.schemas.example import example_of
 from kantan_agents.models.structured.schemas.json_schema import validator_of
 from kantan_agents.models.structured.schemas.schema import OutputSchema, output_schema
+from kantan_agents.models.structured.schemas.schema_nodes import Nodes, properties_of
 
 
 class AgentOutput(OutputSchema):
@@ -39,6 +41,11 @@ class AgentOutput(OutputSchema):
         return self.delivery.memory_key or json.dumps(self.plain, ensure_ascii=False)
 
     @cached_property
+    def example(self) -> str:
+        """An example of the values that the schema describes, as JSON text."""
+        return json.dumps(example_of(self.plain), ensure_ascii=False)
+
+    @cached_property
     def _on_wire(self) -> Any:
         return validator_of(self.json_schema())
 
@@ -53,6 +60,11 @@ class AgentOutput(OutputSchema):
             return not self._on_wire.is_valid(value)
         except ValueError:  # the value is not JSON, such as NaN
             return True
+
+    def is_foreign(self, value: Any) -> bool:
+        """Return whether an object has no property of the schema, such as a copy of the schema itself."""
+        known = properties_of(Nodes(self.plain).applying(self.plain) or {})
+        return isinstance(value, dict) and bool(known) and known.keys().isdisjoint(value)
 
     def validate_json(self, json_str: str) -> Any:
         """Return the value in the output type.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 import attrs
 
@@ -12,6 +13,9 @@ from kantan_agents.models.structured.requests.agent_output import AgentOutput
 from kantan_agents.models.structured.requests.final_tool import final_tool, final_tool_name
 from kantan_agents.models.structured.requests.forms import Form
 from kantan_agents.models.structured.requests.request import Request
+
+EXAMPLE_WORDS: Final = "Reply with ONLY a JSON object in this form, with your own values:"
+"""The words before the example."""
 
 
 @attrs.frozen
@@ -39,10 +43,15 @@ def encoded(request: Request, schema: AgentOutput, form: Form, *, is_chat: bool)
     if form.mode == "native":
         return Encoded(request)
     bare = request.with_options(output_schema=None)
+    if form.is_example:
+        return Encoded(_with_example(bare, example_text(schema)))
     if form.mode == "prompt":
-        instructions = _appended(bare.instructions, _prompt_suffix(schema, bare))
-        settings = _json_object(bare.settings, is_chat=is_chat) if form.json_object else bare.settings
-        return Encoded(attrs.evolve(bare, instructions=instructions, settings=settings))
+        settings = bare.settings
+        if form.json_object:
+            wanted = {"type": "json_object", **({"schema": schema.plain} if form.sends_schema else {})}
+            settings = _with_format(settings, wanted, is_chat=is_chat)
+        text = schema_text(schema, beside_tools=bool(bare.tools or bare.handoffs))
+        return Encoded(attrs.evolve(bare, instructions=_appended(bare.instructions, text), settings=settings))
     name = final_tool_name(bare.tools, bare.handoffs)
     changed = attrs.evolve(
         bare,
@@ -63,14 +72,40 @@ def _tool_suffix(name: str) -> str:
     return f"Give the final answer by calling the tool `{name}`."
 
 
-def _prompt_suffix(schema: AgentOutput, request: Request) -> str:
-    when = "When you do not call a tool, you" if request.tools or request.handoffs else "You"
+def schema_text(schema: AgentOutput, *, beside_tools: bool) -> str:
+    """Return what the prompt form adds to the instructions, in the words of spec structured output."""
+    when = "When you do not call a tool, you" if beside_tools else "You"
     text = json.dumps(schema.plain, ensure_ascii=False, indent=2)
     return (
         f"---\nIMPORTANT: {when} MUST respond with ONLY a valid JSON object matching this schema. "
         "No other text, no markdown code blocks, no explanation.\n"
         f"```json\n{text}\n```"
     )
+
+
+def example_text(schema: AgentOutput) -> str:
+    """Return what the example form adds to the user's message.
+
+    Small models write a schema again, or ignore it; many follow an example if it is the last that they read
+    (``benchmarks/valid_shares.py``).
+    """
+    return f"{EXAMPLE_WORDS}\n{schema.example}"
+
+
+def _with_example(request: Request, text: str) -> Request:
+    """Return a request with a text after the user's last message, or else after the instructions."""
+    given = request.input
+    if isinstance(given, str):
+        return attrs.evolve(request, input=f"{given}\n\n{text}")
+    last: Any = given[-1] if given else None
+    content = last.get("content") if isinstance(last, Mapping) and last.get("role") == "user" else None
+    if isinstance(content, str):
+        content = f"{content}\n\n{text}"
+    elif isinstance(content, list):
+        content = [*content, {"type": "input_text", "text": text}]
+    else:  # the result of a tool: not every server takes a message of the user after it
+        return attrs.evolve(request, instructions=_appended(request.instructions, text))
+    return attrs.evolve(request, input=[*given[:-1], {**last, "content": content}])
 
 
 def _with_tool_choice(request: Request, name: str, *, forced: bool) -> Any:
@@ -84,7 +119,6 @@ def _with_tool_choice(request: Request, name: str, *, forced: bool) -> Any:
     return dataclasses.replace(request.settings, tool_choice=choice)
 
 
-def _json_object(settings: Any, *, is_chat: bool) -> Any:
-    wanted = {"type": "json_object"}
+def _with_format(settings: Any, wanted: dict[str, Any], *, is_chat: bool) -> Any:
     body = {"response_format": wanted} if is_chat else {"text": {"format": wanted}}
     return dataclasses.replace(settings, extra_body={**body, **(settings.extra_body or {})})

@@ -12,8 +12,10 @@ from urllib.parse import urlsplit
 import attrs
 
 from kantan_agents.models.structured.requests.forms import (
+    EXAMPLE,
     FORCED_TOOL,
     JSON_OBJECT,
+    JSON_OBJECT_OF_SCHEMA,
     NATIVE,
     PROMPT,
     TOOL,
@@ -89,18 +91,26 @@ DEEPSEEK = Family(
     forms_beside_tools=(FORCED_TOOL, TOOL, PROMPT),
 )
 
-# Ollama and LM Studio turn a JSON schema into a grammar. A schema that the grammar cannot express is a server
-# error or, with some engines, not enforced. Models without a tool template fail with HTTP 400, "does not
-# support tools".
-LOCAL = Family("local", providers=("ollama", "lmstudio"))
+# Servers that people run themselves: Ollama, LM Studio, llama.cpp, vLLM. They turn a JSON schema into a
+# grammar for the whole reply, so no tool can be called beside one. With tools, the schema therefore comes
+# after the tool forms, for an answer that came as a text. A schema that a grammar cannot express is a server
+# error or, with some engines, not enforced. Ollama ignores `tool_choice`, and fails with HTTP 400, "does not
+# support tools", if the model has no template for them. llama-cpp-python ignores `json_schema`, but takes a
+# schema in its JSON mode, as llama.cpp did first. Small models need the example.
+LOCAL = Family(
+    "local",
+    providers=("ollama", "lmstudio", "compat"),
+    forms=(NATIVE, FORCED_TOOL, TOOL, JSON_OBJECT_OF_SCHEMA, PROMPT, EXAMPLE),
+    forms_beside_tools=(FORCED_TOOL, TOOL, NATIVE, PROMPT),
+)
 
 # Custom providers of the OpenStarry protocol. One that supports schemas declares it; any other would silently
 # ignore the schema.
 PROVIDER = Family("provider", providers=("provider",), forms=(FORCED_TOOL, TOOL, PROMPT))
 SCHEMA_PROVIDER = Family("schema provider", providers=("schema provider",))
 
-# Every other OpenAI-compatible API: vLLM, llama.cpp, OpenRouter, gateways, ... What they support depends on
-# the server's version and on the model, so all forms are tried, the most reliable first.
+# Every other OpenAI-compatible API: OpenRouter, gateways, your own SDK models, ... What they support depends
+# on the server and the model, so all forms are tried, the most reliable first.
 UNKNOWN = Family("unknown")
 
 FAMILIES = (OPENAI, GOOGLE, ANTHROPIC, DEEPSEEK, LOCAL, PROVIDER, SCHEMA_PROVIDER, UNKNOWN)

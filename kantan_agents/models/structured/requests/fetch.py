@@ -10,7 +10,7 @@ import attrs
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.models.structured.requests.agent_output import AgentOutput
 from kantan_agents.models.structured.requests.families import Family
-from kantan_agents.models.structured.requests.forms import FORCED_TOOL, TOOL, Form, OutputMode
+from kantan_agents.models.structured.requests.forms import NATIVE, PROMPT, TOOL_FORMS, Form, OutputMode
 from kantan_agents.models.structured.requests.memory import FORMS, FormMemory, FormTarget
 from kantan_agents.models.structured.requests.reading import OutputReading
 
@@ -56,7 +56,6 @@ _NO_TOOL_MODE = (
     "cannot be 'tool' in a conversation that the provider stores (previous_response_id, conversation_id): "
     "the call of the final tool would never get a result, and the provider would refuse the next request"
 )
-_TOOL_FORMS = (FORCED_TOOL, TOOL)
 
 
 @lru_cache(maxsize=64)
@@ -72,7 +71,7 @@ def known_forms(family: Family, wanted: OutputMode, has_tools: bool) -> tuple[Fo
     if wanted == "auto":
         return known
     # A mode that the user has chosen is tried even if it is known to fail.
-    return tuple(form for form in known if form.mode == wanted) or (Form(wanted),)
+    return tuple(form for form in known if form.mode == wanted and not form.sends_schema) or (Form(wanted),)
 
 
 @attrs.frozen
@@ -153,7 +152,7 @@ class Fetch:
     def accepted(self, text: str) -> None:
         """Record that the reply fits."""
         self._record(text, (), fits=True)
-        if self._sent is not None and not self._slipped:
+        if self._sent is not None and not self._slipped and self.schema.delivery.mode != "native":
             self.memory.worked(self._sent.target, self._sent.form)
 
     def rejected(self, text: str, reading: OutputReading) -> Literal["other mode", "repair", "end"]:
@@ -165,11 +164,10 @@ class Fetch:
         self._record(text, reading.problems, fits=False)
         sent, self._sent = self._sent, None
         if sent is not None and self._breaks_mode(sent.form, reading):
-            spent = _TOOL_FORMS if sent.form in _TOOL_FORMS else (sent.form,)
+            spent = TOOL_FORMS if sent.form in TOOL_FORMS else (sent.form,)
             self._spent.update((sent.target, form) for form in spent)
             is_single = self.schema.delivery.is_single
-            # A form that is known to be refused is no better than this one.
-            if any(form not in spent and not self.memory.is_refused(sent.target, form) for form in sent.left):
+            if any(form not in spent and self._may_send(form, sent) for form in sent.left):
                 if self._is_unsupported(sent, text):
                     for form in spent if is_single else (sent.form,):
                         self.memory.refused(sent.target, form)
@@ -186,13 +184,24 @@ class Fetch:
     def _breaks_mode(self, form: Form, reading: OutputReading) -> bool:
         if self._repeated is not None or reading.is_partial:
             return False
-        return not reading.problems or (form.mode == "native" and self.schema.is_violated_by(reading.value))
+        if not reading.problems:
+            return True
+        if form.mode == "native":
+            return self.schema.is_violated_by(reading.value)
+        return form == PROMPT and self.schema.is_foreign(reading.value)
 
     def _is_unsupported(self, sent: _Sent, text: str) -> bool:
         # An empty reply, or one bad reply in a form that has worked, must not demote the form permanently.
         if self._slipped or not text.strip():
             return False
+        # The schema that follows would hide the tools of the next requests: it is for this answer only.
+        if sent.form in TOOL_FORMS and sent.target.has_tools and self._may_send(NATIVE, sent):
+            return False
         return not self.memory.has_worked(sent.target, sent.form)
+
+    def _may_send(self, form: Form, sent: _Sent) -> bool:
+        # A form that is known to be refused is no better than this one.
+        return form in sent.left and not self.memory.is_refused(sent.target, form)
 
     def _record(self, text: str, problems: tuple[str, ...], *, fits: bool) -> None:
         mode, model = "none", "none"  # a middleware answered instead of the model

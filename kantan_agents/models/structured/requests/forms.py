@@ -24,18 +24,27 @@ class Form:
             schema; ``"prompt"``, the schema at the end of the instructions.
         forces_tool: In tool mode, whether the model must call a tool.
         json_object: In prompt mode, whether the provider's JSON mode is used, which accepts any object.
+        sends_schema: In JSON mode, whether the schema is sent as well: some servers turn it into a grammar.
+        is_example: In prompt mode, whether an example after the user's message takes the place of the schema.
     """
 
     mode: Mode
     forces_tool: bool = False
     json_object: bool = False
+    sends_schema: bool = False
+    is_example: bool = False
 
 
 NATIVE = Form("native")
 FORCED_TOOL = Form("tool", forces_tool=True)
 TOOL = Form("tool")
 JSON_OBJECT = Form("prompt", json_object=True)
+JSON_OBJECT_OF_SCHEMA = Form("prompt", json_object=True, sends_schema=True)
 PROMPT = Form("prompt")
+EXAMPLE = Form("prompt", is_example=True)
+TOOL_FORMS = (FORCED_TOOL, TOOL)
+TEXT_FORMS = (PROMPT, EXAMPLE)
+"""The forms that add nothing but text to a request."""
 
 
 @attrs.frozen

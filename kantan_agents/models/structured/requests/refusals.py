@@ -13,8 +13,10 @@ from openai import APIStatusError
 
 from kantan_agents.errors import ProviderRequestError, UntranslatableError
 from kantan_agents.models.structured.requests.forms import (
+    EXAMPLE,
     FORCED_TOOL,
     JSON_OBJECT,
+    JSON_OBJECT_OF_SCHEMA,
     NATIVE,
     PROMPT,
     TOOL,
@@ -54,7 +56,15 @@ _OTHER = re.compile(
     re.IGNORECASE,
 )
 _CONVERSATION = ("messages", "input[")
-_BARENESS = {NATIVE: 0, FORCED_TOOL: 1, TOOL: 2, JSON_OBJECT: 3, PROMPT: 4}
+_BARENESS = {
+    NATIVE: 0,
+    FORCED_TOOL: 1,
+    TOOL: 2,
+    JSON_OBJECT_OF_SCHEMA: 3,
+    JSON_OBJECT: 4,
+    EXAMPLE: 5,
+    PROMPT: 6,
+}
 
 
 def bareness(form: Form) -> int:

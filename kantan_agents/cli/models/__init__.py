@@ -1,0 +1,1 @@
+"""``kantan-agents models``: what a model can do, and which providers can be used on this machine."""

@@ -1,0 +1,86 @@
+"""An example of what a JSON Schema describes, for models that follow examples better than schemas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kantan_agents.models.structured.schemas.schema_nodes import Nodes, fixed_values, properties_of
+
+_DEEPEST: Final = 8
+_MOST: Final = 200
+_OF_TYPE: Final[Mapping[str, Any]] = {
+    "string": "...",
+    "integer": 1,
+    "number": 1.5,
+    "boolean": True,
+    "null": None,
+}
+_OF_FORMAT: Final[Mapping[str, str]] = {
+    "date": "2024-12-31",
+    "date-time": "2024-12-31T12:00:00Z",
+    "time": "12:00:00Z",
+    "duration": "P1D",
+    "email": "name@example.com",
+    "uri": "https://example.com/",
+    "uuid": "123e4567-e89b-12d3-a456-426614174000",
+}
+
+
+def example_of(schema: Mapping[str, Any]) -> Any:
+    """Return a JSON value of the form that a schema describes.
+
+    Texts are ``"..."``, and the author's own ``examples`` and ``default`` go before made-up values. Keywords
+    such as ``pattern`` are not followed, so the example shows the form and need not fit.
+
+    Args:
+        schema: The schema.
+
+    Returns:
+        The value. Where the schema contains itself, or is very large, parts that are not required are
+        missing and lists are empty.
+    """
+    return _Example(schema).of(schema, 0)
+
+
+class _Example:
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        self._nodes = Nodes(schema)
+        self._left = _MOST
+
+    def of(self, node: Any, depth: int) -> Any:
+        self._left -= 1
+        node = next((one for one in self._nodes.branches(node) if one and one.get("type") != "null"), {})
+        for values in (node.get("examples"), fixed_values(node)):
+            if isinstance(values, list) and values:
+                return values[0]
+        if node.get("default") is not None:
+            return node["default"]
+        kind = node.get("type", "object" if properties_of(node) else "string")
+        if isinstance(kind, list):
+            kind = next((one for one in kind if one != "null"), "null")
+        if kind == "object":
+            return self._object(node, depth)
+        if kind == "array":
+            return self._array(node, depth)
+        if kind == "string":
+            return _OF_FORMAT.get(str(node.get("format")), _OF_TYPE["string"])
+        return _OF_TYPE.get(kind)
+
+    def _object(self, node: Mapping[str, Any], depth: int) -> dict[str, Any]:
+        required = node.get("required", ())
+        names = [name for name in properties_of(node) if self._has_space(depth) or name in required]
+        if depth >= 2 * _DEEPEST:  # required properties that lead back to themselves
+            return {}
+        return {name: self.of(node["properties"][name], depth + 1) for name in names}
+
+    def _array(self, node: Mapping[str, Any], depth: int) -> list[Any]:
+        if not self._has_space(depth):
+            return []
+        items = [*node.get("prefixItems", ())]
+        if not items and isinstance(node.get("items"), dict):
+            items = [node["items"]]
+        return [self.of(item, depth + 1) for item in items]
+
+    def _has_space(self, depth: int) -> bool:
+        return depth < _DEEPEST and self._left > 0
