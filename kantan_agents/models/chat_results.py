@@ -6,21 +6,18 @@ The SDK omits them there. They are sent in a message of the user after the resul
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from contextlib import suppress
-from contextvars import ContextVar
-from functools import lru_cache
 from typing import Any
 
 from agents import ModelResponse, OpenAIChatCompletionsModel
-from openai.types.responses.response import IncompleteDetails
 
+from kantan_agents.core.answers import FinishReason
 from kantan_agents.core.items import is_result
-from kantan_agents.models.protocol.responses import mark_cut_off
+from kantan_agents.models.finish_reasons import mark_cut_off, note_end, with_end
 
 _TEXT = "input_text"
 _NOT_TEXT = ("input_image", "input_file", "input_audio")
-_CUT = "length"
-_cut_off: ContextVar[list[bool]] = ContextVar("kantan_agents_chat_cut_off")
+_SETTINGS = 2
+"""Place of the model settings among the arguments of ``_fetch_response``."""
 
 
 def results_as_text(items: Any) -> Any:
@@ -72,9 +69,8 @@ def _as_text(item: Mapping[str, Any], shown: list[dict[str, Any]]) -> dict[str, 
 class ChatModel(OpenAIChatCompletionsModel):
     """The SDK's model of the chat completions API, which shows images and files of results to the model.
 
-    It also reads tool calls without an id; ``call_ids.py`` gives them one. As in the Responses API, an answer
-    that was cut off at the limit of its tokens says so: in the ``status`` of its messages or, streamed, in
-    the ``incomplete_details`` of the response.
+    It also reads tool calls without an id; ``call_ids.py`` gives them one. An answer that was cut off says so
+    (``finish_reasons.py``), and in its span, the message has the ``finish_reason``.
 
     It has the names of the SDK's class, because the SDK orders agents by them when it stores a paused run.
     """
@@ -86,15 +82,9 @@ class ChatModel(OpenAIChatCompletionsModel):
         self, system_instructions: str | None, input: Any, *args: Any, **kwargs: Any
     ) -> ModelResponse:
         """Call the model."""
-        cut: list[bool] = []
-        token = _cut_off.set(cut)
-        try:
-            answer = await super().get_response(system_instructions, results_as_text(input), *args, **kwargs)
-        finally:
-            _cut_off.reset(token)
-        if cut:
-            mark_cut_off(answer.output)
-        return answer
+        return await with_end(
+            super().get_response(system_instructions, results_as_text(input), *args, **kwargs)
+        )
 
     def stream_response(
         self, system_instructions: str | None, input: Any, *args: Any, **kwargs: Any
@@ -106,43 +96,42 @@ class ChatModel(OpenAIChatCompletionsModel):
         # Private, but nothing else comes before the SDK makes its items, which must have a text as id. In a
         # stream, the SDK itself reads a missing id as an empty one.
         answer = await super()._fetch_response(*args, **kwargs)
+        most = getattr(args[_SETTINGS], "max_tokens", None) if len(args) > _SETTINGS else None
         if isinstance(answer, tuple):
             response, stream = answer
-            return response, _NotingCut(stream, response)
-        for choice in getattr(answer, "choices", None) or ():
-            if getattr(choice, "finish_reason", None) == _CUT:
-                _cut_off.get([]).append(True)
+            return response, _NotingEnd(stream, response, most)
+        choices: Any = getattr(answer, "choices", None) or ()
+        reason = _note_end(choices[0], self.model, most) if choices else None
+        if reason is not None:
+            choices[0].message.finish_reason = reason
+        for choice in choices:
             for call in getattr(choice.message, "tool_calls", None) or ():
                 call.id = call.id or ""
         return answer
 
 
-class _NotingCut:
+class _NotingEnd:
     """A stream of chunks that notes in the response that they fill if the answer is cut off."""
 
-    def __init__(self, stream: Any, response: Any) -> None:
+    def __init__(self, stream: Any, response: Any, most: object) -> None:
         self._stream = stream
         self._response = response
+        self._most = most
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
     async def __aiter__(self) -> AsyncIterator[Any]:
         async for chunk in self._stream:
-            if chunk.choices and chunk.choices[0].finish_reason == _CUT:
-                self._response.incomplete_details = IncompleteDetails(reason="max_output_tokens")
+            if chunk.choices and chunk.choices[0].finish_reason is not None:
+                reason = _note_end(chunk.choices[0], self._response.model, self._most)
+                if reason is not None:
+                    mark_cut_off(self._response, reason)
             yield chunk
 
 
-def show_results(model: object) -> None:
-    """Make a model of the chat completions API show the images and files of results; no other is changed."""
-    kind = type(model)
-    if issubclass(kind, OpenAIChatCompletionsModel) and not issubclass(kind, ChatModel):
-        with suppress(TypeError):  # a subclass whose instances have another layout
-            model.__class__ = _showing(kind)
-
-
-@lru_cache(maxsize=256)
-def _showing(kind: type[OpenAIChatCompletionsModel]) -> Any:
-    names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
-    return type(kind.__name__, (ChatModel, kind), names)
+def _note_end(choice: Any, model: object, most: object) -> FinishReason | None:
+    reason = note_end(choice.finish_reason, model, most)
+    if reason == "length":
+        choice.finish_reason = "stop"  # newer SDKs raise an error if there is no text
+    return reason
