@@ -58,6 +58,7 @@ if TYPE_CHECKING:
         what_if,
     )
     from kantan_agents.middleware import SlashCommands, UserRules
+    from kantan_agents.models.finish_reasons import answer_cut_off, finish_reason
     from kantan_agents.models.http_pools import ConnectionStats, connection_stats
     from kantan_agents.models.protocol import (
         AnthropicProvider,
@@ -190,12 +191,14 @@ __all__ = [
     "WhatIf",
     "add_trace_processor",
     "agent_of",
+    "answer_cut_off",
     "configured_servers",
     "connection_stats",
     "copy_traces",
     "detect_matched_rule",
     "explain",
     "find_tag",
+    "finish_reason",
     "get_context_with_tool_rules",
     "get_effective_tool_rules",
     "get_provider_tool_rules",
@@ -291,6 +294,7 @@ _loaded, __dir__ = lazy_names(
         "kantan_agents.models.rubric": ("RUBRIC", "judge"),
         "kantan_agents.models.structured": ("OutputAttempt", "OutputMode", "parse_structured_output"),
         "kantan_agents.subagent_files": ("AgentCatalog", "AgentDefinition", "AgentLoader"),
+        "kantan_agents.models.finish_reasons": ("answer_cut_off", "finish_reason"),
         "kantan_agents.models.http_pools": ("ConnectionStats", "connection_stats"),
         "kantan_agents.tools.providers.choice": ("use_tool_providers",),
         "kantan_agents.tool_rules": ("ToolRulesMode", "get_context_with_tool_rules"),

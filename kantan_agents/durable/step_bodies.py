@@ -13,6 +13,7 @@ from agents import ModelResponse, ToolOutputFileContent, ToolOutputImage, ToolOu
 from kantan_agents.core.usage import NO_USAGE, usage_numbers
 from kantan_agents.errors import KantanAgentsError, StoredStepError, code_of
 from kantan_agents.lab.replay.recorded_results import error_of, result_of
+from kantan_agents.models.finish_reasons import answer_cut_off, finish_reason
 from kantan_agents.support.storable_text import storable_text, whole_text
 from kantan_agents.traces.capture import ModelAnswer, RecordedError
 
@@ -68,12 +69,13 @@ def answer_body(answer: ModelResponse, form: str) -> dict[str, Any]:
         "output": [_item(item) for item in answer.output],
         "response_id": answer.response_id,
         "usage": {**NO_USAGE, **usage_numbers(answer.usage)},
+        "cut_off": finish_reason(answer) if answer_cut_off(answer) else None,
     }
 
 
 def answer_of(body: Mapping[str, Any]) -> ModelAnswer:
     """Return a stored answer."""
-    return ModelAnswer(body["output"], body["usage"], body.get("response_id"))
+    return ModelAnswer(body["output"], body["usage"], body.get("response_id"), body.get("cut_off"))
 
 
 def _item(item: Any) -> Any:

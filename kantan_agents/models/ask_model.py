@@ -15,6 +15,7 @@ from agents import Model, ModelResponse
 
 from kantan_agents.core.items import NAMED_CALLS, get
 from kantan_agents.models.call_ids import UniqueIds, ids_in, is_made, with_servers_ids
+from kantan_agents.models.finish_reasons import mark_streamed
 from kantan_agents.models.model_wrapper import ModelWrapper
 from kantan_agents.models.tool_names import SentNames, are_accepted, is_accepted_call
 from kantan_agents.models.whole_text import (
@@ -164,6 +165,7 @@ class _Exchange:
             return event if item is event.item else event.model_copy(update={"item": item})
         if kind in _ENDS:
             response = event.response
+            mark_streamed(response)
             output = self.output(response.output)
             if all(one is other for one, other in zip(output, response.output, strict=True)):
                 return event

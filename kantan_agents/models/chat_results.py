@@ -6,23 +6,22 @@ The SDK omits them there. They are sent in a message of the user after the resul
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from contextlib import suppress
-from contextvars import ContextVar
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 from agents import ModelResponse, OpenAIChatCompletionsModel
 
 from kantan_agents.core.items import is_result
+from kantan_agents.models.finish_reasons import note_choice, with_end
 from kantan_agents.models.odd_replies import fit_answer, is_usual
-from kantan_agents.models.odd_streams import CUT, FittedStream
+from kantan_agents.models.odd_streams import FittedStream
 from kantan_agents.models.origin import origin_of
-from kantan_agents.models.protocol.responses import mark_cut_off
 from kantan_agents.models.text_calls import CALLERS, reader_for
 
 _TEXT = "input_text"
 _NOT_TEXT = ("input_image", "input_file", "input_audio")
-_cut_off: ContextVar[list[bool]] = ContextVar("kantan_agents_chat_cut_off")
+_SETTINGS = 2
+"""Place of the model settings among the arguments of ``_fetch_response``."""
 
 
 def results_as_text(items: Any) -> Any:
@@ -74,9 +73,8 @@ def _as_text(item: Mapping[str, Any], shown: list[dict[str, Any]]) -> dict[str, 
 class ChatModel(OpenAIChatCompletionsModel):
     """The SDK's model of the chat completions API, which shows images and files of results to the model.
 
-    It also reads odd replies (``odd_replies.py``). As in the Responses API, an answer that was cut off at the
-    limit of its tokens says so: in the ``status`` of its messages or, streamed, in the ``incomplete_details``
-    of the response.
+    It also reads odd replies (``odd_replies.py``). An answer that was cut off says so
+    (``finish_reasons.py``), and in its span, the message has the ``finish_reason``.
 
     It has the names of the SDK's class, because the SDK orders agents by them when it stores a paused run.
     """
@@ -88,15 +86,9 @@ class ChatModel(OpenAIChatCompletionsModel):
         self, system_instructions: str | None, input: Any, *args: Any, **kwargs: Any
     ) -> ModelResponse:
         """Call the model."""
-        cut: list[bool] = []
-        token = _cut_off.set(cut)
-        try:
-            answer = await super().get_response(system_instructions, results_as_text(input), *args, **kwargs)
-        finally:
-            _cut_off.reset(token)
-        if cut:
-            mark_cut_off(answer.output)
-        return answer
+        return await with_end(
+            super().get_response(system_instructions, results_as_text(input), *args, **kwargs)
+        )
 
     def stream_response(
         self, system_instructions: str | None, input: Any, *args: Any, **kwargs: Any
@@ -108,12 +100,15 @@ class ChatModel(OpenAIChatCompletionsModel):
         # Private, but nothing else comes before the SDK makes its items.
         answer = await super()._fetch_response(*args, **kwargs)
         new_reader = partial(reader_for, self, *args)
+        most = getattr(args[_SETTINGS], "max_tokens", None) if len(args) > _SETTINGS else None
         if isinstance(answer, tuple):
             response, stream = answer
-            return response, FittedStream(stream, response, new_reader, self._note_call)
-        for choice in getattr(answer, "choices", None) or ():
-            if getattr(choice, "finish_reason", None) == CUT:
-                _cut_off.get([]).append(True)
+            return response, FittedStream(stream, response, new_reader, self._note_call, most)
+        choices: Any = getattr(answer, "choices", None) or ()
+        reason = note_choice(choices[0], self.model, most) if choices else None
+        if reason is not None and getattr(choices[0], "message", None) is not None:
+            choices[0].message.finish_reason = reason
+        for choice in choices:
             if getattr(getattr(choice, "message", None), "tool_calls", None):
                 self._note_call()
         if not is_usual(answer):
@@ -126,17 +121,3 @@ class ChatModel(OpenAIChatCompletionsModel):
         origin = origin_of(self)
         if origin not in CALLERS:
             CALLERS.add(origin)
-
-
-def show_results(model: object) -> None:
-    """Make a model of the chat completions API show the images and files of results; no other is changed."""
-    kind = type(model)
-    if issubclass(kind, OpenAIChatCompletionsModel) and not issubclass(kind, ChatModel):
-        with suppress(TypeError):  # a subclass whose instances have another layout
-            model.__class__ = _showing(kind)
-
-
-@lru_cache(maxsize=256)
-def _showing(kind: type[OpenAIChatCompletionsModel]) -> Any:
-    names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
-    return type(kind.__name__, (ChatModel, kind), names)

@@ -21,7 +21,6 @@ from openai import AsyncOpenAI, DefaultAsyncHttpxClient, OpenAIError
 
 from kantan_agents.errors import ClientLoopError
 from kantan_agents.models.answer_headers import report_answer_headers
-from kantan_agents.models.chat_results import show_results
 from kantan_agents.models.client_retries import report_client_retries
 from kantan_agents.models.connections import PerLoop
 from kantan_agents.models.http_pools import (
@@ -30,6 +29,7 @@ from kantan_agents.models.http_pools import (
     transports_of_one_loop,
 )
 from kantan_agents.models.origin import register_origin
+from kantan_agents.models.own_classes import adopt
 from kantan_agents.models.stream_usage import AskingChatModel
 from kantan_agents.models.tls import tls_settings, trusted_certificates
 from kantan_agents.models.whole_streams import check_streams
@@ -85,10 +85,10 @@ def sdk_model(bundle: AsyncClientBundle) -> Model:
 def own_connections(model: object) -> None:
     """Make the client of an SDK model usable on each event loop and after cancelled requests; count it.
 
-    A model of the chat completions API also shows the images of results. The client of a model that another
+    A model of one of OpenAI's APIs becomes one of this library. The client of a model that another
     one wraps is treated alike. A model without an OpenAI client is left unchanged.
     """
-    show_results(model)
+    adopt(model)
     client = getattr(model, "_client", None)  # by the attribute: a stand-in for a model has it as well
     if isinstance(client, AsyncOpenAI):
         _own_client(client)
@@ -113,7 +113,7 @@ def _own_wrapped(model: object, depth: int = _WRAPPED) -> None:
         if isinstance(value, AsyncOpenAI):
             _own_client(value)
         elif isinstance(value, Model) and depth:
-            show_results(value)
+            adopt(value)
             _own_wrapped(value, depth - 1)
 
 

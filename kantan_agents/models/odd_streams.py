@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import Any, Final
 
 from openai.types.chat.chat_completion_chunk import ChoiceDelta, ChoiceDeltaToolCall
-from openai.types.responses.response import IncompleteDetails
 
 from kantan_agents.models.call_parts import CallParts
+from kantan_agents.models.finish_reasons import mark_cut_off, note_choice
 from kantan_agents.models.odd_replies import (
     add_reasoning,
     call_data,
@@ -21,7 +21,6 @@ from kantan_agents.models.odd_replies import (
 )
 from kantan_agents.models.text_forms import BEGINNINGS, Reading, TextReader
 
-CUT: Final = "length"
 _TEXTS: Final = frozenset({str, type(None)})
 
 
@@ -33,6 +32,7 @@ class FittedStream:
         response: The response that the SDK fills.
         new_reader: Returns what reads the text of the answer.
         note_call: Is called if the answer has tool calls.
+        most: The ``max_tokens`` of the request.
     """
 
     def __init__(
@@ -41,16 +41,18 @@ class FittedStream:
         response: Any,
         new_reader: Callable[[], TextReader],
         note_call: Callable[[], None],
+        most: object = None,
     ) -> None:
         self._stream = stream
         self._response = response
         self._new_reader = new_reader
         self._note_call = note_call
+        self._most = most
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
-    async def __aiter__(self) -> AsyncIterator[Any]:  # noqa: C901 - see the comment in the loop
+    async def __aiter__(self) -> AsyncIterator[Any]:  # noqa: C901, PLR0912 - see the comment in the loop
         fitter: _ChunkFitter | None = None
         has_text = False
         parts: list[Any] = []  # of calls
@@ -69,8 +71,10 @@ class FittedStream:
                 )
                 if chunk.choices:
                     choice = chunk.choices[0]
-                    if choice.finish_reason == CUT:
-                        self._response.incomplete_details = IncompleteDetails(reason="max_output_tokens")
+                    if choice.finish_reason is not None:
+                        reason = note_choice(choice, self._response.model, self._most)
+                        if reason is not None:
+                            mark_cut_off(self._response, reason)
                     text, calls = choice.delta.content, choice.delta.tool_calls or []
                     is_usual = is_usual and choice.index == 0 and type(text) in _TEXTS
                 for part in calls:

@@ -40,7 +40,9 @@ def item_text(item: Mapping[str, Any]) -> str:
     if "role" in item and (content := text_of(item.get("content"), " ")):
         return f"{item['role']}: {content}"
     if is_call(item):
-        return f"{item.get('name')}({item.get('arguments')})"
+        arguments = item.get("arguments")
+        text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+        return f"{item.get('name')}({'' if arguments is None else text})"
     if isinstance(output := item.get("output"), str):
         return output
     return json.dumps(item, ensure_ascii=False)

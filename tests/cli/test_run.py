@@ -130,6 +130,7 @@ class TestJson:
                 "total_tokens": 15,
                 "requests_without_usage": 0,
             },
+            "finish_reason": "stop",
         }
 
     def test_a_run_that_is_not_recorded_has_no_trace_id(self, kantan_agents: Any, serve: Any) -> None:

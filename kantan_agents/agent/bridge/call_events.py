@@ -24,6 +24,7 @@ from kantan_agents.core.events.emitter import Stopwatch, outcome_of
 from kantan_agents.core.interception import ModelCall, error_message
 from kantan_agents.core.pipeline import Run
 from kantan_agents.models.client_retries import client_retry_listener
+from kantan_agents.models.finish_reasons import finish_reason
 from kantan_agents.models.origin import name_of
 from kantan_agents.models.structured.requests.request import Request
 
@@ -167,6 +168,7 @@ class CallEvents:
                 message=None if error is None else error_message(self._run, error),
                 from_cache=call._stored is not None,
                 superseded=is_superseded,
+                finish_reason=finish_reason(answer),
             )
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
 from agents import ItemHelpers, ModelBehaviorError, ModelResponse, Usage
 from openai.types.responses import Response, ResponseCompletedEvent, ResponseUsage
 
+from kantan_agents.core.answers import CUT_OFF
 from kantan_agents.core.interception import ModelCall
 from kantan_agents.core.usage import TOKENS
+from kantan_agents.models.finish_reasons import answer_cut_off, finish_reason, mark_cut_off, replaced
 from kantan_agents.models.protocol.responses import response_usage
 
 _REQUESTS = "_agents_sdk_request_count"
@@ -35,12 +36,16 @@ def answer_of(response: Response, *, is_request: bool = False) -> ModelResponse:
             input_tokens_details=found.input_tokens_details,
             output_tokens_details=found.output_tokens_details,
         )
-    return ModelResponse(
+    answer = ModelResponse(
         output=list(response.output),
         usage=usage,
         response_id=response.id,
         request_id=getattr(response, "_request_id", None),
     )
+    reason = finish_reason(response)
+    if reason in CUT_OFF:
+        mark_cut_off(answer, reason)
+    return answer
 
 
 def with_output(response: Response, items: list[Any]) -> Response:
@@ -129,7 +134,7 @@ def with_other_usage(call: ModelCall, answer: ModelResponse) -> ModelResponse:
     total = Usage()
     for usage in (answer.usage, *(other for other, _ in call._other_usage)):
         total.add(usage)
-    return dataclasses.replace(answer, usage=total)
+    return replaced(answer, usage=total)
 
 
 def text_of(answer: ModelResponse) -> str:
@@ -166,10 +171,10 @@ def is_cut_off(answer: ModelResponse, most: Any) -> bool:
     """Return whether an answer has reached the limit of its tokens.
 
     Args:
-        answer: The answer. Of an API that does not say so, only the usage does.
+        answer: The answer. Of a model that does not say so, only the usage does.
         most: The ``max_tokens`` of its request.
     """
-    if any(getattr(item, "status", None) == "incomplete" for item in answer.output):
+    if answer_cut_off(answer):
         return True
     written = answer.usage.output_tokens
     return isinstance(most, int) and isinstance(written, int) and written >= most

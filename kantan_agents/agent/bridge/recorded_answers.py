@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 from functools import cache
 from typing import Any
 
-from agents import ModelResponse, Usage
+from agents import ModelResponse
 from openai.types.responses import (
     Response,
     ResponseCompletedEvent,
@@ -21,6 +21,8 @@ from openai.types.responses import (
 from pydantic import TypeAdapter, ValidationError
 
 from kantan_agents.agent.bridge.model_answers import answer_of
+from kantan_agents.core.answers import CUT_OFF
+from kantan_agents.models.finish_reasons import mark_cut_off, note_end, replaced
 from kantan_agents.models.protocol.responses import response_usage, sdk_usage
 from kantan_agents.models.protocol.usage import usage_of
 from kantan_agents.traces.capture import ModelAnswer
@@ -35,7 +37,7 @@ def response_of(answer: ModelAnswer, model: str) -> Response:
     """Return a recorded answer as the final response of a stream."""
     metadata = {"usage": answer.usage}
     counted = None if usage_of(metadata) is None else response_usage(sdk_usage(metadata))
-    return Response.model_construct(
+    response = Response.model_construct(
         id=answer.response_id or "",
         created_at=0,
         model=model,
@@ -47,6 +49,10 @@ def response_of(answer: ModelAnswer, model: str) -> Response:
         status="completed",
         usage=counted,
     )
+    if answer.finish_reason in CUT_OFF:
+        note_end(answer.finish_reason, model, None)
+        mark_cut_off(response, answer.finish_reason)
+    return response
 
 
 def _item(data: Any) -> Any:
@@ -59,9 +65,8 @@ def _item(data: Any) -> Any:
 def model_response(answer: ModelAnswer, model: str) -> ModelResponse:
     """Return a recorded answer as the answer of a model."""
     found = answer_of(response_of(answer, model), is_request=True)
-    usage: Usage = found.usage
-    usage.requests = int(answer.usage.get("requests") or 0)  # type: ignore[arg-type]
-    return ModelResponse(found.output, usage, answer.response_id)
+    found.usage.requests = int(answer.usage.get("requests") or 0)  # type: ignore[arg-type]
+    return replaced(found, response_id=answer.response_id)
 
 
 async def stream_events(answer: ModelAnswer, model: str) -> AsyncIterator[Any]:

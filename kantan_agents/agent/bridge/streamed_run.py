@@ -6,8 +6,10 @@ import asyncio
 from typing import Any
 
 from kantan_agents.agent.cancelling import cancellations_of
+from kantan_agents.core.answers import CUT_OFF
 from kantan_agents.core.events.buffer import EventBuffer
 from kantan_agents.core.pipeline import Run
+from kantan_agents.models.finish_reasons import finish_reason, mark_cut_off
 from kantan_agents.support.waiting import wait_for_end
 
 _RUN_LOOP = object()
@@ -82,10 +84,7 @@ async def drain_streamed_run(run: Run, streamed: Any, *, only_reader: bool) -> A
     cancellations = cancellations_of(asyncio.current_task())
     events = streamed.stream_events()
     try:
-        async for event in events:
-            if stop is not None and getattr(event, "type", None) != "raw_response_event":
-                # Before the next turn, the SDK waits until its events are handled.
-                await stop.wait_before_turn()
+        last = await _read(events, stop)
     except BaseException:
         await _cancelled(streamed)
         if hasattr(events, "aclose"):
@@ -98,8 +97,25 @@ async def drain_streamed_run(run: Run, streamed: Any, *, only_reader: bool) -> A
         await task
     if cancellations_of(asyncio.current_task()) > cancellations:
         raise asyncio.CancelledError
+    reason = finish_reason(last)
+    if reason in CUT_OFF and streamed.raw_responses:
+        # The SDK makes the answer of the response, and it may have no item that could say so.
+        mark_cut_off(streamed.raw_responses[-1], reason)
     run.is_stopped = stop is not None and stop.has_stopped(streamed)
     return streamed
+
+
+async def _read(events: Any, stop: StopAfterTurn | None) -> Any:
+    """Read a stream to its end, and return the last response of a model; None if there was none."""
+    last = None
+    async for event in events:
+        if getattr(event, "type", None) != "raw_response_event":
+            if stop is not None:
+                # Before the next turn, the SDK waits until its events are handled.
+                await stop.wait_before_turn()
+        elif getattr(event.data, "type", None) == "response.completed":
+            last = event.data.response
+    return last
 
 
 def are_deltas_discarded(run: Run) -> bool:

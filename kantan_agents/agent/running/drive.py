@@ -20,6 +20,7 @@ from kantan_agents.core.interception import current_tool_call, error_message
 from kantan_agents.core.pipeline import Next, Pipeline, Run, RunContext, Stage, current_run, loggable
 from kantan_agents.errors import code_of
 from kantan_agents.models.client_pool import import_for_requests, unimported
+from kantan_agents.models.finish_reasons import finish_reason
 from kantan_agents.models.structured import json_data
 from kantan_agents.support.log import get_logger
 from kantan_agents.support.waiting import wait_for_end
@@ -161,6 +162,7 @@ async def _run_with_events(events: Emitter, run: Run, pipeline: Pipeline) -> Bas
                 usage=run_usage(run),
                 waits_for_approval=bool(getattr(run.result, "interruptions", None)),
                 stopped=run.is_stopped,
+                finish_reason=finish_reason(run.result),
             )
             if is_about_to_be_cancelled():
                 await asyncio.sleep(0)

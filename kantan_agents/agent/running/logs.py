@@ -12,6 +12,7 @@ from kantan_agents.core.events.emitter import outcome_of
 from kantan_agents.core.interception import current_tool_call
 from kantan_agents.core.pipeline import Run, current_run
 from kantan_agents.errors import code_of
+from kantan_agents.models.finish_reasons import answer_cut_off, finish_reason
 from kantan_agents.support.log import get_logger
 
 _NAME = "kantan_agents.run"
@@ -31,6 +32,8 @@ def log_end(run: Run, seconds: float, error: BaseException | None) -> None:
     values: dict[str, Any] = {"seconds": round(seconds, 6), "trace_id": run.trace_id, **usage}
     if error is not None:
         values |= {"error_type": type(error).__name__, "code": code_of(error)}
+    elif answer_cut_off(run.result):
+        values["finish_reason"] = finish_reason(run.result)
     _log.log(level, f"run {outcome}", **values)
 
 

@@ -88,7 +88,6 @@ class AnswerRunner:
                     agent.stream(
                         given,
                         context,
-                        raw_events=True,  # only they say that an answer was cut off
                         run_config=RunConfig(group_id=kept.id),
                         **self._options.turns_of(agent),
                     ) as run,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from time import monotonic
-from typing import Any, Final
+from typing import Final
 
 import attrs
 from rich.text import Text
@@ -93,8 +93,11 @@ class AnswerView:
                 self._screen.line(f"* {event.to_agent} goes on", LABEL)
             case "mcp_server_left_out":
                 self._screen.line(f"! without the server {event.server}: {event.message}", NOTICE)
-            case "raw_response_event" if is_own and _is_cut_off(event.data):
-                self._screen.line("! cut off: the answer has reached the limit of its tokens", NOTICE)
+            case "model_call_finished" if is_own and event.answer_cut_off:
+                why = "has reached the limit of its tokens"
+                if event.finish_reason == "content_filter":
+                    why = "was ended by the content filter of the provider"
+                self._screen.line(f"! cut off: the answer {why}", NOTICE)
 
     def _show_text(self, call_id: str, text: str) -> None:
         if self._writing not in (None, call_id):
@@ -137,11 +140,6 @@ class AnswerView:
     def _show_activity(self, activity: Activity) -> None:
         self._activity = activity
         self.show_status()
-
-
-def _is_cut_off(data: Any) -> bool:
-    is_end = getattr(data, "type", None) == "response.completed"  # a model may stream anything
-    return is_end and getattr(data.response, "incomplete_details", None) is not None
 
 
 def call_line(tool: str, state: str, arguments: str, style: str, agent: str | None = None) -> Text:

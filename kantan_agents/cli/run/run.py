@@ -30,6 +30,7 @@ from kantan_agents.core.interception import Middleware
 from kantan_agents.core.pipeline import Run, Stage, run_result
 from kantan_agents.middleware import Approve, SlashCommands, UserRules
 from kantan_agents.middleware.slash_commands.user_rules import USER_RULES
+from kantan_agents.models.finish_reasons import answer_cut_off, finish_reason
 from kantan_agents.models.structured import json_data
 from kantan_agents.tool_rules import rules_of
 from kantan_agents.tools.commands import PREFIX, kind_of, name_in
@@ -111,6 +112,8 @@ def answer(
             text = output_text(run.result)
             # A pipe gets every byte of the answer; a terminal gets no control characters.
             typer.echo(printable(text) if sys.stdout.isatty() else text, color=True)
+        if answer_cut_off(run.result):
+            typer.echo("note: the answer was cut off, so that its end is missing", err=True)
     background_loop.run(lambda: hooks.stop(output_text(run.result)))
     _report_changes(pinned)
 
@@ -196,4 +199,5 @@ def result_data(run: Run, *, recorded: bool) -> dict[str, Any]:
         "run_id": run.id,
         "trace_id": run.trace_id if recorded else None,
         "usage": usage_of_run(result.context_wrapper.usage, result.raw_responses),
+        "finish_reason": finish_reason(result),
     }

@@ -31,6 +31,7 @@ def read_filters(options: FilterOptions) -> dict[str, Any]:
         "has_failed": options.errors,
         "has_error": options.failed_spans or None,
         "has_refusal": options.refused or None,
+        "has_cut_answer": options.cut or None,
         "rubric_below": options.rubric_below,
         "started_from": None if options.since is None else read_moment(options.since, "--since"),
         "started_to": None if options.until is None else read_moment(options.until, "--until"),

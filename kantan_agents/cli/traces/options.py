@@ -60,6 +60,7 @@ FailedSpansOption = Annotated[
 RefusedOption = Annotated[
     bool, typer.Option("--refused", help="Runs in which the tool rules refused a call.")
 ]
+CutOption = Annotated[bool, typer.Option("--cut", help="Runs in which an answer of a model was cut off.")]
 RubricOption = Annotated[
     Optional[float],  # noqa: UP045
     typer.Option("--rubric-below", metavar="SCORE", help="Runs with a lower score.", show_default=False),
@@ -92,6 +93,7 @@ class FilterOptions:
     errors: ErrorsOption = None
     failed_spans: FailedSpansOption = False
     refused: RefusedOption = False
+    cut: CutOption = False
     rubric_below: RubricOption = None
     since: SinceOption = None
     until: UntilOption = None

@@ -77,12 +77,15 @@ def _cells(trace: TraceSummary) -> list[Text]:
 
 
 def status(trace: TraceSummary) -> Text:
-    """Return how a run ended: ``ok``, ``recovered``, its error, or ``unfinished``.
+    """Return how a run ended: ``ok``, ``cut off``, ``recovered``, its error, or ``unfinished``.
 
-    A run that recovered ended well, although something inside it has failed, such as a tool.
+    A run that recovered ended well, although something inside it has failed, such as a tool. With
+    ``cut off``, an answer of a model was cut off.
     """
     if trace.status == "failed":
         return cell(trace.error or "failed", BAD)
+    if trace.status == "ok" and trace.cut_answers:
+        return cell("cut off", NOTICE)
     return cell(trace.status, GOOD if trace.status == "ok" else NOTICE)
 
 

@@ -17,6 +17,7 @@ from kantan_agents.cli.terminal.rows import Column, cell, line_width, print_line
 from kantan_agents.cli.traces.open_store import open_store
 from kantan_agents.cli.traces.records import COLUMNS, EMPTY, rows_of, summary_data
 from kantan_agents.traces.input_items import question_in
+from kantan_agents.traces.span_answers import read_answer
 
 if TYPE_CHECKING:
     from kantan_agents.traces.store import TraceStore, TraceSummary
@@ -105,4 +106,5 @@ def _texts(store: TraceStore, trace: TraceSummary) -> Iterator[tuple[str, str]]:
     for span in store.get_spans_by_trace(trace.trace_id):
         name = one_line(str(span.name or span.span_type or "span"))
         yield name, str(span.input or "")
+        yield name, str(read_answer(span) or "")
         yield name, str(span.output or "")

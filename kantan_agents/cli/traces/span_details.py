@@ -15,6 +15,7 @@ from kantan_agents.cli.traces.span_tree import Block
 from kantan_agents.cli.traces.view import span_head
 from kantan_agents.traces.input_items import newest_item
 from kantan_agents.traces.sdk_spans import is_sdk_span
+from kantan_agents.traces.span_answers import read_answer
 
 if TYPE_CHECKING:
     from kantan_llm.tracing import SpanRecord
@@ -84,14 +85,15 @@ def _blocks(span: SpanRecord, *, full: bool) -> Iterator[Block]:
     if span.input:
         text = str(span.input) if full else newest_item(str(span.input))
         yield _block("in", readable(text, full=full))
-    calls = span.tool_calls if isinstance(span.tool_calls, list) else []
-    for call in calls:
-        yield _block("calls", readable(_call_text(call), full=full))
+    answer = read_answer(span)
+    for call in answer.calls if answer is not None else ():
+        yield _block("calls", readable(call, full=full))
+    output = span.output if answer is None else answer.text
     # A verdict is also the output of its run, so `out` would repeat it.
     if span.rubric and isinstance(span.rubric, Mapping):
         yield _block("rubric", rubric_view(span.rubric, full=full))
-    elif span.output and not (span.output_kind == "tool_calls" and calls and not full):
-        yield _block("out", readable(str(span.output), full=full))
+    elif output:
+        yield _block("out", readable(str(output), full=full))
     data = _span_data(span)
     own = data.get("data")
     # The data of the SDK's own spans repeats what the line shows.
@@ -117,15 +119,6 @@ def _name(span: SpanRecord, data: Mapping[str, Any]) -> str | None:
 def _arrow(data: Mapping[str, Any]) -> str:
     source, target = data.get("from_agent"), data.get("to_agent")
     return f"{source} -> {target}" if source and target else ""
-
-
-def _call_text(call: Any) -> str:
-    if not isinstance(call, Mapping):
-        return text_of(call)
-    function = call.get("function")
-    named = function if isinstance(function, Mapping) else call
-    arguments = named.get("arguments")
-    return f"{named.get('name')}({'' if arguments is None else text_of(arguments)})"
 
 
 def text_of(value: Any) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import attrs
 
+from kantan_agents.core.answers import CUT_OFF, FinishReason
 from kantan_agents.core.events.base import EventBase, Outcome
 
 if TYPE_CHECKING:
@@ -111,6 +112,8 @@ class ModelCallFinished(EventBase):
         outcome: How it ended.
         usage: ``requests``, ``input_tokens``, ``output_tokens``, ``total_tokens`` and
             ``requests_without_usage``, whose tokens are unknown; None without an answer.
+        finish_reason: Why the answer has ended: ``"stop"``, ``"tool_call"``, or if it was cut off
+            ``"length"`` or ``"content_filter"``; None without an answer.
         error_type: Name of the exception's class; None unless the call failed.
         message: Text of the exception; None unless the call failed.
         from_cache: Whether ``Cache`` has given the answer. No model was asked, so its usage is zero.
@@ -129,6 +132,12 @@ class ModelCallFinished(EventBase):
     message: str | None = None
     from_cache: bool = False
     superseded: bool = False
+    finish_reason: FinishReason | None = None
+
+    @property
+    def answer_cut_off(self) -> bool:
+        """Whether the answer was cut off, so that its end is missing."""
+        return self.finish_reason in CUT_OFF
 
 
 @attrs.frozen(kw_only=True)

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 
 import attrs
 
+from kantan_agents.core.answers import CUT_OFF, FinishReason
 from kantan_agents.core.events.base import EventBase, Outcome
 
 
@@ -33,6 +34,8 @@ class RunFinished(EventBase):
             ``requests_without_usage``, whose tokens are unknown.
         waits_for_approval: Whether the run waits for an approval and has to be resumed.
         stopped: Whether ``RunStream.cancel(mode="after_turn")`` has ended it before the answer.
+        finish_reason: Why the last answer of the model has ended, as in ``ModelCallFinished``; None if no
+            model has answered.
     """
 
     type: ClassVar[Literal["run_finished"]] = "run_finished"
@@ -42,6 +45,12 @@ class RunFinished(EventBase):
     usage: dict[str, int]
     waits_for_approval: bool
     stopped: bool = False
+    finish_reason: FinishReason | None = None
+
+    @property
+    def answer_cut_off(self) -> bool:
+        """Whether the last answer of the model was cut off, so that its end is missing."""
+        return self.finish_reason in CUT_OFF
 
 
 @attrs.frozen(kw_only=True)

@@ -16,6 +16,7 @@ from agents import Handoff, Model, ModelResponse, ModelSettings, ModelTracing
 from anyio import to_thread
 
 from kantan_agents.errors import AgentPainException, InvalidOptionError
+from kantan_agents.models.finish_reasons import mark_cut_off, note_end
 from kantan_agents.models.protocol.context import (
     ToolSpecs,
     is_large,
@@ -29,8 +30,6 @@ from kantan_agents.models.protocol.model_span import ModelSpan, model_span
 from kantan_agents.models.protocol.pieces import ArgumentsPiece, Piece, ReasoningPiece
 from kantan_agents.models.protocol.provider import Provider, ProviderContext
 from kantan_agents.models.protocol.responses import (
-    incomplete_details,
-    mark_cut_off,
     parse_piece,
     parse_response,
     sdk_items,
@@ -124,10 +123,10 @@ class ProviderModel(Model):
             span.record_input(system_instructions, input)
             response = await self._generate(request)
             items, usage = sdk_items(response.segments, request.call_ids), sdk_usage(response.metadata)
-            if incomplete_details(response.metadata) is not None:
-                mark_cut_off(items)
-            span.record_output(items, usage, response.metadata)
-        return ModelResponse(output=list(items), usage=usage, response_id=None)
+            answer = ModelResponse(output=list(items), usage=usage, response_id=None)
+            self._note_end(answer, response.metadata, model_settings)
+            span.record_output(answer, usage, response.metadata)
+        return answer
 
     async def stream_response(
         self,
@@ -157,11 +156,13 @@ class ProviderModel(Model):
         )
         with model_span(self.model, model_settings, tracing) as span:
             span.record_input(system_instructions, input)
-            async with aclosing(self._events(request, span)) as events:
+            async with aclosing(self._events(request, span, model_settings)) as events:
                 async for event in events:
                     yield event
 
-    async def _events(self, request: _Request, span: ModelSpan) -> AsyncGenerator[Any, None]:
+    async def _events(
+        self, request: _Request, span: ModelSpan, settings: ModelSettings
+    ) -> AsyncGenerator[Any, None]:
         writer = EventWriter(self.model, request.call_ids)
         metadata: Any = None
         yield writer.begin()
@@ -181,9 +182,15 @@ class ProviderModel(Model):
         usage = sdk_usage(metadata)
         for event in writer.end(usage):
             if event.type == "response.completed":  # the consumer stops reading here
-                event.response.incomplete_details = incomplete_details(metadata)
-                span.record_output(writer.items, usage, metadata)
+                self._note_end(event.response, metadata, settings)
+                span.record_output(event.response, usage, metadata)
             yield event
+
+    def _note_end(self, answer: Any, metadata: Any, settings: ModelSettings) -> None:
+        said = metadata.get("finish_reason") if isinstance(metadata, Mapping) else None
+        reason = note_end(said, self.model, settings.max_tokens)
+        if reason is not None:
+            mark_cut_off(answer, reason)
 
     async def _pieces(
         self, request: _Request

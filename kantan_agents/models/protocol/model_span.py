@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from agents import ModelSettings, ModelTracing, SpanError, Usage
+from agents import ModelResponse, ModelSettings, ModelTracing, SpanError, Usage
 from agents.tracing import generation_span
+from openai.types.responses import Response
 
-from kantan_agents.models.protocol.responses import Item
 from kantan_agents.models.protocol.translate.openai_responses.provider_data import without_media
 from kantan_agents.models.protocol.usage import usage_of
 
@@ -33,11 +33,11 @@ class ModelSpan:
             items = [{"role": "user", "content": input}] if isinstance(input, str) else input
             self._span.span_data.input = [*system, *map(without_media, items)]
 
-    def record_output(self, items: Iterable[Item], usage: Usage, metadata: Any) -> None:
-        """Record the output items, and the usage and the model's name if the metadata has them."""
+    def record_output(self, answer: ModelResponse | Response, usage: Usage, metadata: Any) -> None:
+        """Record the items of an answer, and the usage and the model's name if the metadata has them."""
         data = self._span.span_data
         if self._has_data:
-            data.output = [without_media(item.model_dump(exclude_unset=True)) for item in items]
+            data.output = [without_media(item.model_dump(exclude_unset=True)) for item in answer.output]
         if usage_of(metadata) is not None:  # otherwise the provider sent none, which is not 0 tokens
             data.usage = {
                 "requests": usage.requests,

@@ -8,14 +8,13 @@ from typing import Any
 import attrs
 from agents import Usage
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseUsage
-from openai.types.responses.response import IncompleteDetails
 
 from kantan_agents.errors import AgentPainException, InvalidProtocolValueError
 from kantan_agents.models.protocol.json_data import is_text
 from kantan_agents.models.protocol.pieces import ArgumentsPiece, Piece, ReasoningPiece
 from kantan_agents.models.protocol.translate.openai_responses.items import output_items
 from kantan_agents.models.protocol.types import ContentSegment, ProviderResponse
-from kantan_agents.models.protocol.usage import CUT_OFF, usage_of
+from kantan_agents.models.protocol.usage import usage_of
 
 _MOST_REQUESTS = 1_000
 Item = ResponseOutputMessage | ResponseFunctionToolCall
@@ -72,19 +71,6 @@ def sdk_item(item: Mapping[str, Any]) -> Item:
     if item["type"] == "function_call":
         return ResponseFunctionToolCall.model_validate(item)
     return ResponseOutputMessage.model_validate(item)
-
-
-def incomplete_details(metadata: Any) -> IncompleteDetails | None:
-    """Return what the SDK's response says of an answer that was cut off; None for any other answer."""
-    reason = metadata.get("finish_reason") if isinstance(metadata, Mapping) else None
-    return IncompleteDetails(reason="max_output_tokens") if reason in CUT_OFF else None
-
-
-def mark_cut_off(items: Iterable[Any]) -> None:
-    """Mark the messages of an answer that was cut off as incomplete, as the Responses API does."""
-    for item in items:
-        if isinstance(item, ResponseOutputMessage):
-            item.status = "incomplete"
 
 
 def sdk_usage(metadata: Any) -> Usage:

@@ -11,6 +11,7 @@ from agents.result import RunResultBase
 from kantan_agents.core.items import is_call
 from kantan_agents.core.usage import NO_USAGE, usage_numbers
 from kantan_agents.errors import InvalidOptionError
+from kantan_agents.models.finish_reasons import finish_reason
 from kantan_agents.models.protocol.json_data import find_problem
 from kantan_agents.models.protocol.translate.openai_responses.items import arguments_of
 from kantan_agents.models.protocol.translate.openai_responses.messages import read_messages
@@ -49,8 +50,8 @@ def to_provider_response(run_result: RunResultBase | Mapping[str, Any]) -> Provi
     Returns:
         The response. Its metadata is ``{"usage": {"requests", "input_tokens", "output_tokens",
         "total_tokens", "cached_tokens", "reasoning_tokens"}, "agent": name of the last agent, "model": name
-        of its model, "run_id": id of the run, "tool_calls": [{"id", "name", "args"}, ...]}``; ``model`` and
-        ``run_id`` are missing if they are not known.
+        of its model, "run_id": id of the run, "finish_reason": why its answer has ended,
+        "tool_calls": [{"id", "name", "args"}, ...]}``; what is not known is missing.
     """
     result = run_result.get("result") if isinstance(run_result, Mapping) else run_result
     if not isinstance(result, RunResultBase):
@@ -88,6 +89,7 @@ def _metadata(result: RunResultBase) -> dict[str, Any]:
         "agent": result.last_agent.name,
         "model": _model_name(getattr(result.last_agent, "model", None)),
         "run_id": getattr(result, _RUN_ID, None),
+        "finish_reason": finish_reason(result),
         "tool_calls": _calls(result),
     }
     return {name: value for name, value in metadata.items() if value is not None}

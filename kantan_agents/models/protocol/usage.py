@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, TypeGuard
+from typing import Any, TypeGuard
 
 import attrs
 
@@ -31,9 +31,6 @@ _OUTPUT_DETAILS = ("output_tokens_details", "outputTokensDetails", "completion_t
 
 MOST_TOKENS = 2**63 - 1
 """The largest count: databases and other programs cannot hold a larger one."""
-
-CUT_OFF: Final = ("length", "max_tokens", "model_context_window_exceeded", "MAX_TOKENS")
-"""What providers call the end of an answer that has reached the limit of its tokens."""
 
 
 @attrs.frozen

@@ -43,6 +43,8 @@ def filters_of(query: QueryParams) -> dict[str, Any]:
         found |= _ERRORS[errors]
     if flag_of(query, "refused"):
         found["has_refusal"] = True
+    if flag_of(query, "cut"):
+        found["has_cut_answer"] = True
     found["rubric_below"] = number_of(query, "score_below")
     found["started_from"], found["started_to"] = time_of(query, "from"), time_of(query, "to")
     return found

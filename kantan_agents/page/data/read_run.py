@@ -169,6 +169,7 @@ def model_call_data(call: ModelCallRecord, pools: Pools, prices: Prices) -> dict
         "is_streamed": call.is_streamed,
         "is_internal": call.is_internal,
         "broke_off": call.broke_off,
+        "cut_off": answer.finish_reason if answer is not None and answer.answer_cut_off else None,
         "from_cache": call.from_cache,
         "is_superseded": call.is_superseded,
         "error": _error(call.error),

@@ -38,6 +38,7 @@ def run_row(trace: TraceSummary) -> dict[str, Any]:
         "tokens": trace.total_tokens,
         "spans": trace.spans,
         "status": trace.status,
+        "cut_answers": trace.cut_answers,
         "error": trace.error and trace.error[:_MOST],
         "input": trace.input and question_in(trace.input)[:_MOST],
         "output": trace.output and trace.output[:_MOST],

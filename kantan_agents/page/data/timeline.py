@@ -8,16 +8,19 @@ from typing import Any, Final
 
 from kantan_llm.tracing import SpanRecord
 
+from kantan_agents.core.answers import CUT_SPAN
 from kantan_agents.page.data.cut_texts import cut
+from kantan_agents.page.data.messages import messages_of
 from kantan_agents.traces.capture import ModelCallRecord, ToolCallRecord
 from kantan_agents.traces.metadata import JUDGE_SPAN, REFUSAL_SPAN, RUN_SPAN
 from kantan_agents.traces.sdk_spans import without_sdk_spans, without_spans
+from kantan_agents.traces.span_answers import MODEL_SPANS, read_answer
 from kantan_agents.traces.store.records import StoredTrace
 
-_MODEL: Final = frozenset({"response", "generation"})
 # A span and the record of its call begin a moment apart; a busy machine makes it long.
 _APART: Final = 1.0
 _KINDS: Final = {"response": "model", "generation": "model", "function": "tool"}
+_OWN_KINDS: Final = {REFUSAL_SPAN: "refusal", JUDGE_SPAN: "verdict", CUT_SPAN: "cut"}
 
 
 def timeline(trace: StoredTrace) -> list[dict[str, Any]]:
@@ -59,7 +62,7 @@ def _is_mark(span: SpanRecord, runs: set[str]) -> bool:
 
 
 def _is_model_call(span: SpanRecord) -> bool:
-    return span.span_type in _MODEL
+    return span.span_type in MODEL_SPANS
 
 
 def _line(
@@ -69,7 +72,9 @@ def _line(
     models: Mapping[str, int],
     tools: Mapping[str, int],
 ) -> dict[str, Any]:
-    own = {REFUSAL_SPAN: "refusal", JUDGE_SPAN: "verdict"} if span.span_type == "custom" else {}
+    own = _OWN_KINDS if span.span_type == "custom" else {}
+    call = models.get(span.span_id)
+    answer = None if call is not None else read_answer(span)
     return {
         "id": span.span_id,
         "parent": span.parent_id if span.parent_id in known else None,
@@ -80,10 +85,11 @@ def _line(
         "error": _message(span.error),
         "input": cut(span.input),
         "output": cut(span.output),
+        "answer": messages_of(answer.items) if answer is not None else None,
         "data": cut(_own_data(span)),
         "rubric": span.rubric,
         "usage": span.usage if isinstance(span.usage, dict) else None,
-        "call": models.get(span.span_id),
+        "call": call,
         "tool": tools.get(span.span_id),
     }
 
@@ -134,6 +140,7 @@ def _recorded_only(
                 "error": None if call.error is None else call.error.message,
                 "input": None,
                 "output": None,
+                "answer": None,
                 "data": None,
                 "rubric": None,
                 "usage": None,
@@ -167,7 +174,7 @@ def _break_cycles(lines: list[dict[str, Any]]) -> None:
 
 
 def _name(span: SpanRecord) -> str:
-    if span.span_type in _MODEL:
+    if span.span_type in MODEL_SPANS:
         raw = span.raw if isinstance(span.raw, dict) else {}
         data = raw.get("span_data")
         model = data.get("model") if isinstance(data, dict) else None
@@ -180,7 +187,7 @@ def _name(span: SpanRecord) -> str:
 
 def _own_data(span: SpanRecord) -> dict[str, Any] | None:
     """Return the data of a span that is neither a model call nor a tool call."""
-    if span.span_type in _MODEL or span.span_type == "function":
+    if span.span_type in MODEL_SPANS or span.span_type == "function":
         return None
     raw = span.raw if isinstance(span.raw, dict) else {}
     data = raw.get("span_data")

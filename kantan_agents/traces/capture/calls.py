@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
 
+from kantan_agents.core.answers import CUT_OFF, FinishReason, finish_reason_of
 from kantan_agents.traces.capture.canonical import content_hash
 
 if TYPE_CHECKING:
@@ -203,11 +204,24 @@ class ModelAnswer:
         output: The output items, as the SDK has them.
         usage: Tokens and requests by kind.
         response_id: The provider's id of the response.
+        cut_off: Why it was cut off, ``"length"`` or ``"content_filter"``; None if it is complete, or if only
+            its items say so.
     """
 
     output: Sequence[Mapping[str, JSONValue]]
     usage: Mapping[str, JSONValue] = attrs.field(factory=dict)
     response_id: str | None = None
+    cut_off: FinishReason | None = None
+
+    @property
+    def finish_reason(self) -> FinishReason:
+        """Why it has ended: ``"stop"``, ``"tool_call"``, ``"length"`` or ``"content_filter"``."""
+        return self.cut_off or finish_reason_of(self.output)
+
+    @property
+    def answer_cut_off(self) -> bool:
+        """Whether it was cut off, so that its end is missing."""
+        return self.finish_reason in CUT_OFF
 
 
 @attrs.frozen

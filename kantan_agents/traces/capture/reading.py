@@ -236,11 +236,7 @@ class _Reader:
             url=model.get("url", ""),
             api=model.get("api", "other"),
             request=request,
-            answer=None
-            if answer is None
-            else ModelAnswer(
-                self._items(answer["output"]), answer.get("usage", {}), answer.get("response_id")
-            ),
+            answer=None if answer is None else ModelAnswer(self._items(answer["output"]), **_kept(answer)),
             error=_error(data.get("error")),
             started_at=self._time(data),
             seconds=data.get("seconds", 0.0),
@@ -296,6 +292,10 @@ def _decision(data: Mapping[str, Any] | None) -> RecordedDecision | None:
 
 def _rule_set(data: Mapping[str, Any]) -> RuleSet:
     return RuleSet(*(tuple((name, rules) for name, rules in data[kind]) for kind in ("layers", "limits")))
+
+
+def _kept(answer: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: answer[name] for name in ("usage", "response_id", "cut_off") if name in answer}
 
 
 def _error(data: Mapping[str, Any] | None) -> RecordedError | None:

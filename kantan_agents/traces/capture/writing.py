@@ -7,7 +7,12 @@ from typing import Any, Final
 
 import attrs
 
-from kantan_agents.traces.capture.calls import ModelCallRecord, ToolCallRecord, ToolDefinition
+from kantan_agents.traces.capture.calls import (
+    ModelAnswer,
+    ModelCallRecord,
+    ToolCallRecord,
+    ToolDefinition,
+)
 from kantan_agents.traces.capture.canonical import canonical, ordered
 from kantan_agents.traces.capture.encoding import encoder
 from kantan_agents.traces.capture.reading import VERSION
@@ -96,7 +101,7 @@ def _model_call(call: ModelCallRecord, run: RunRecord) -> dict[str, Any]:
             "output": None if request.output is None else attrs.asdict(request.output),
             "options": request.options,
             "input" if isinstance(request.input, str) else "items": request.input,
-            "answer": None if call.answer is None else attrs.asdict(call.answer),
+            "answer": None if call.answer is None else _answer(call.answer),
             "error": None if call.error is None else attrs.asdict(call.error),
             "is_streamed": call.is_streamed,
             "is_internal": call.is_internal,
@@ -108,6 +113,13 @@ def _model_call(call: ModelCallRecord, run: RunRecord) -> dict[str, Any]:
         },
         "context",
     )
+
+
+def _answer(answer: ModelAnswer) -> dict[str, Any]:
+    data = attrs.asdict(answer)
+    if answer.cut_off is None:
+        del data["cut_off"]  # as in most answers
+    return data
 
 
 def _tool_call(call: ToolCallRecord, run: RunRecord) -> dict[str, Any]:

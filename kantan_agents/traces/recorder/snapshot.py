@@ -18,6 +18,7 @@ import msgspec
 from agents.tracing.traces import TraceImpl
 from kantan_llm.tracing.processors import _extract_output_parts, _normalize_usage, _to_text
 
+from kantan_agents.core.answers import answer_text
 from kantan_agents.traces.final_span import recorded_export
 from kantan_agents.traces.recorder.plain_json import (
     encode,
@@ -265,20 +266,11 @@ def response_data(span_data: Any) -> dict[str, Any]:
         return data
     items = list(getattr(response, "output", None) or ())
     if all(getattr(item, "type", None) in _TEXT_ITEMS for item in items):
-        data["output"] = "".join(_texts(items))
+        data["output"] = answer_text(items)
     else:
         data["output"] = [_as_data(item) for item in items]
     data["model"] = getattr(response, "model", None)
     return data
-
-
-def _texts(items: list[Any]) -> list[str]:
-    return [
-        str(getattr(part, "text", None) or getattr(part, "refusal", None) or "")
-        for item in items
-        if item.type == "message"
-        for part in item.content
-    ]
 
 
 def _as_data(item: Any) -> Any:

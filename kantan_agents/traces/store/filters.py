@@ -32,6 +32,7 @@ class TraceFilters(TypedDict, total=False):
     has_error: bool | None
     has_failed: bool | None
     has_refusal: bool | None
+    has_cut_answer: bool | None
     rubric_below: float | None
     started_from: datetime | None
     started_to: datetime | None
@@ -48,6 +49,7 @@ class Filters:
         has_error: Whether a span has an error.
         has_failed: Whether an error ended the run, or it ended without one.
         has_refusal: Whether the tool rules refused a call.
+        has_cut_answer: Whether an answer of a model was cut off.
         rubric_below: A verdict has a score below this.
         started_from: Earliest start of a span.
         started_to: Latest start of a span.
@@ -59,6 +61,7 @@ class Filters:
     has_error: bool | None = None
     has_failed: bool | None = None
     has_refusal: bool | None = None
+    has_cut_answer: bool | None = None
     rubric_below: float | None = None
     started_from: datetime | None = None
     started_to: datetime | None = None
@@ -102,6 +105,7 @@ def checked_filters(
     has_error: bool | None = None,
     has_failed: bool | None = None,
     has_refusal: bool | None = None,
+    has_cut_answer: bool | None = None,
     rubric_below: float | None = None,
     started_from: datetime | None = None,
     started_to: datetime | None = None,
@@ -117,7 +121,13 @@ def checked_filters(
         check_text("keywords", keyword)
     if tool is not None:
         check_text("tool", tool)
-    for name, flag in (("has_error", has_error), ("has_failed", has_failed), ("has_refusal", has_refusal)):
+    flags = {
+        "has_error": has_error,
+        "has_failed": has_failed,
+        "has_refusal": has_refusal,
+        "has_cut_answer": has_cut_answer,
+    }
+    for name, flag in flags.items():
         if flag is not None and not isinstance(flag, bool):
             _reject(name, f"must be True, False or None, not {type(flag).__name__}")
     if rubric_below is not None:
@@ -131,6 +141,7 @@ def checked_filters(
         has_error=has_error,
         has_failed=has_failed,
         has_refusal=has_refusal,
+        has_cut_answer=has_cut_answer,
         rubric_below=rubric_below,
         started_from=started_from,
         started_to=started_to,

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from kantan_llm.tracing import TraceQuery
 
+from kantan_agents.core.answers import CUT_SPAN
 from kantan_agents.traces.metadata import JUDGE_SPAN, REFUSAL_SPAN, RUN_SPAN
 from kantan_agents.traces.store.candidates import newest_first
 from kantan_agents.traces.store.filters import Filters
@@ -41,6 +42,16 @@ _CALL = f"""EXISTS (
   AND (c.key = 'name' AND c.atom = :tool OR c.key = 'type' AND c.atom = :tool || '_call')
   AND c.path IN ({_ITEM}', {_ITEM}.function'))"""  # noqa: S608
 
+# A streamed chat completion is a whole response, as the only item.
+_STREAMED = f"""EXISTS (
+  SELECT 1 FROM spans s, json_tree({valid_json("s.structured_json")}) c
+  WHERE s.trace_id = t.id AND s.span_type = 'generation'
+  AND c.key = 'name' AND c.atom = :tool
+  AND c.path = '$[0].output[' || CAST(substr(c.path, 13) AS INTEGER) || ']'
+  AND EXISTS (
+    SELECT 1 FROM json_each({valid_json("s.structured_json")}, '$[0]') o
+    WHERE o.key = 'object' AND o.atom = 'response'))"""  # noqa: S608
+
 _CALLED = f"""(
 EXISTS (SELECT 1 FROM spans s WHERE s.trace_id = t.id AND s.span_type = 'function' AND s.name = :tool)
 OR EXISTS (
@@ -48,16 +59,19 @@ OR EXISTS (
   WHERE s.trace_id = t.id AND s.span_type = 'custom' AND s.name = '{REFUSAL_SPAN}'
   AND json_extract({valid_json("s.raw_json")}, '$.span_data.data.tool') = :tool)
 OR {_CALL.format(calls=valid_json("s.tool_calls_json"), types="'response', 'generation'")}
-OR {_CALL.format(calls=valid_json("s.structured_json"), types="'response'")})"""  # noqa: S608
+OR {_CALL.format(calls=valid_json("s.structured_json"), types="'response'")}
+OR {_STREAMED})"""  # noqa: S608
 
 _JUDGED_BELOW = f"""EXISTS (
   SELECT 1 FROM spans s
   WHERE s.trace_id = t.id AND s.span_type = 'custom' AND s.name = '{JUDGE_SPAN}'
   AND json_extract({valid_json("s.rubric_json")}, '$.score') < :score)"""  # noqa: S608
 
-_REFUSED = f"""EXISTS (
+_NAMED = """EXISTS (
   SELECT 1 FROM spans s
-  WHERE s.trace_id = t.id AND s.span_type = 'custom' AND s.name = '{REFUSAL_SPAN}')"""  # noqa: S608
+  WHERE s.trace_id = t.id AND s.span_type = 'custom' AND s.name = '{}')"""
+_REFUSED = _NAMED.format(REFUSAL_SPAN)
+_CUT = _NAMED.format(CUT_SPAN)
 
 # Not LIKE, which has wildcards, a limit on the length of the word, and no case outside ASCII. A text with
 # more bytes than characters is not ASCII. Only that is folded in Python, which takes longer than lower().
@@ -143,6 +157,8 @@ def _candidates(
         conditions.append(_CALLED)
     if filters.has_refusal is not None:
         conditions.append(_REFUSED if filters.has_refusal else f"NOT {_REFUSED}")
+    if filters.has_cut_answer is not None:
+        conditions.append(_CUT if filters.has_cut_answer else f"NOT {_CUT}")
     if filters.rubric_below is not None:
         conditions.append(_JUDGED_BELOW)
     for number, keyword in enumerate(filters.keywords):

@@ -13,6 +13,7 @@ from datetime import datetime, timezone, tzinfo
 from itertools import islice
 from typing import Any, Final
 
+from kantan_agents.core.answers import CUT_SPAN
 from kantan_agents.support.storable_text import storable_text
 from kantan_agents.traces.metadata import JUDGE_SPAN, REFUSAL_SPAN, RUN_SPAN
 from kantan_agents.traces.postgres.connection import ServerConnection, server_of
@@ -37,6 +38,7 @@ _OF_TRACE: Final = "EXISTS (SELECT 1 FROM spans s WHERE s.trace_id = t.id AND {}
 _CUSTOM: Final = "s.span_type = 'custom' AND s.name = '{}'"
 _ERROR: Final = _OF_TRACE.format("s.error_json IS NOT NULL AND s.error_json != 'null'")
 _REFUSED: Final = _OF_TRACE.format(_CUSTOM.format(REFUSAL_SPAN))
+_CUT: Final = _OF_TRACE.format(_CUSTOM.format(CUT_SPAN))
 
 # The name of a call is in an item of the list itself, or in its "function"; not in the arguments of a call.
 _ITEM: Final = (
@@ -47,13 +49,19 @@ _CALL: Final = (
     f"COALESCE(jsonb_path_exists({_JSON}({{calls}}), {_ITEM}, jsonb_build_object('tool', %(tool)s::text, "
     "'call', %(tool)s::text || '_call'), true), false)"
 )
+_STREAMED: Final = (
+    f"COALESCE(jsonb_path_exists({_JSON}(s.structured_json), "
+    "'strict $[0] ? (@.object == \"response\").output[*] ? (@.name == $tool)', "
+    "jsonb_build_object('tool', %(tool)s::text), true), false)"
+)
 _CALLED: Final = (
     _OF_TRACE.format(
         "(s.span_type = 'function' AND s.name = %(tool)s"
         f" OR {_CUSTOM.format(REFUSAL_SPAN)}"
         f" AND {_JSON}(s.raw_json) #>> '{{{{span_data,data,tool}}}}' = %(tool)s"
         f" OR s.span_type IN ('response', 'generation') AND {_CALL.format(calls='s.tool_calls_json')}"
-        f" OR s.span_type = 'response' AND {_CALL.format(calls='s.structured_json')})"
+        f" OR s.span_type = 'response' AND {_CALL.format(calls='s.structured_json')}"
+        f" OR s.span_type = 'generation' AND {_STREAMED})"
     )
     .replace("{{", "{")
     .replace("}}", "}")
@@ -161,6 +169,8 @@ def _conditions(filters: Filters, tz: tzinfo) -> tuple[list[str], dict[str, Any]
         conditions.append(_CALLED)
     if filters.has_refusal is not None:
         conditions.append(_REFUSED if filters.has_refusal else f"NOT {_REFUSED}")
+    if filters.has_cut_answer is not None:
+        conditions.append(_CUT if filters.has_cut_answer else f"NOT {_CUT}")
     if filters.rubric_below is not None:
         conditions.append(_JUDGED_BELOW)
     for number, keyword in enumerate(filters.keywords):

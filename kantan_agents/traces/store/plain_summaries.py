@@ -1,7 +1,8 @@
 """Reads the summaries of plain traces with one statement: most traces are plain.
 
 A trace is plain if it was opened for a run of an agent that has ended with an answer, and no span in it has
-an error or a verdict. ``summarise`` gives the same summary for such a trace, but has to read each span.
+an error or a verdict, or says that an answer was cut off. ``summarise`` gives the same summary for such a
+trace, but has to read each span.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from kantan_agents.core.answers import CUT_SPAN
 from kantan_agents.traces.metadata import JUDGE_SPAN
 from kantan_agents.traces.store.records import TraceSummary
 from kantan_agents.traces.store.runs import is_run
@@ -20,7 +22,8 @@ from kantan_agents.traces.store.span_records import parse_time
 from kantan_agents.traces.tables import valid_json
 
 _ENDING = "s.span_type = 'generation' AND s.name IS NULL AND s.parent_id IS NULL"
-_IS_SPECIAL = f"""s.error_json != 'null' OR s.span_type = 'custom' AND s.name = '{JUDGE_SPAN}'
+_IS_SPECIAL = f"""s.error_json != 'null'
+OR s.span_type = 'custom' AND s.name IN ('{JUDGE_SPAN}', '{CUT_SPAN}')
 OR s.usage_json IS NOT NULL AND NOT json_valid(s.usage_json)"""
 
 # One object with the metadata and the usages, as decoding two texts takes longer.
@@ -104,4 +107,5 @@ def _summary(
         input_tokens=input_tokens,
         output_tokens=output_tokens,
         total_tokens=total_tokens,
+        cut_answers=0,
     )

@@ -62,6 +62,7 @@ class TraceReader(PromptReader):
         has_error: bool | None = None,
         has_failed: bool | None = None,
         has_refusal: bool | None = None,
+        has_cut_answer: bool | None = None,
         rubric_below: float | None = None,
         started_from: datetime | None = None,
         started_to: datetime | None = None,
@@ -84,6 +85,7 @@ class TraceReader(PromptReader):
             has_failed: Whether an error ended the run, or it ended without one. A run that has not ended is
                 neither.
             has_refusal: Whether the tool rules refused a call in the trace.
+            has_cut_answer: Whether an answer of a model in the trace was cut off.
             rubric_below: A verdict in the trace has a score below this.
             started_from: A span of the trace started then or later.
             started_to: The same span started then or earlier.
@@ -109,6 +111,7 @@ class TraceReader(PromptReader):
             has_error=has_error,
             has_failed=has_failed,
             has_refusal=has_refusal,
+            has_cut_answer=has_cut_answer,
             rubric_below=rubric_below,
             started_from=started_from,
             started_to=started_to,

@@ -87,6 +87,7 @@ class TraceSummary:
         input_tokens: Sum over the model calls.
         output_tokens: Sum over the model calls.
         total_tokens: Sum over the model calls.
+        cut_answers: Number of answers of models that were cut off.
     """
 
     trace_id: str
@@ -104,6 +105,7 @@ class TraceSummary:
     input_tokens: int
     output_tokens: int
     total_tokens: int
+    cut_answers: int = 0
 
     @property
     def status(self) -> Literal["ok", "recovered", "failed", "unfinished"]:

@@ -8,8 +8,10 @@ from typing import Any
 
 from kantan_llm.tracing import SpanRecord, TraceRecord
 
+from kantan_agents.core.answers import CUT_SPAN
 from kantan_agents.core.usage import used_tokens
 from kantan_agents.traces.metadata import JUDGE_SPAN
+from kantan_agents.traces.span_answers import read_answer
 from kantan_agents.traces.store.plain_summaries import read_plain
 from kantan_agents.traces.store.records import StoredTrace, TraceSummary
 from kantan_agents.traces.store.run_records import INSIDE_OPEN, missing_of, read_runs
@@ -129,6 +131,7 @@ def summarise(trace: TraceRecord, spans: Sequence[SpanRecord]) -> TraceSummary:
         input_tokens=tokens["input_tokens"],
         output_tokens=tokens["output_tokens"],
         total_tokens=tokens["total_tokens"],
+        cut_answers=sum(span.span_type == "custom" and span.name == CUT_SPAN for span in spans),
     )
 
 
@@ -154,8 +157,9 @@ def _input_output_error(
     given = next((span.input for span in by_start if span.input is not None), None)
     if not runs.has_ended:  # the last output is a step, and the run may recover from an error
         return given, None, None
-    outputs = [span.output for span in spans if span.output is not None]
-    return given, next(reversed(outputs), None), _first_error(spans)
+    last = next((span for span in reversed(spans) if span.output is not None), None)
+    answer = None if last is None else str(read_answer(last) or last.output)
+    return given, answer, _first_error(spans)
 
 
 def _with_single_run(metadata: Mapping[str, Any], runs: TraceRuns) -> Mapping[str, Any]:

@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from kantan_agents.core.items import is_call, is_result, parsed
+from kantan_agents.core.answers import answer_items, finish_reason_of
+from kantan_agents.core.items import is_answer, is_call, is_result, parsed
 from kantan_agents.traces.telemetry import conventions as names
 
 # A text without a space in so many characters is encoded data.
@@ -56,8 +57,11 @@ def input_messages(given: Any) -> list[dict[str, Any]]:
     """Return an input, a str or a list of items, as messages. Items of the assistant in a row become one."""
     if given is None:
         return []
-    items: Iterable[Any] = [given] if isinstance(given, (str, dict)) else given
-    return _joined(_message(_data(item), "user") for item in items)
+    listed: Iterable[Any] = [given] if isinstance(given, (str, dict)) else given
+    items = (_data(item) for item in listed)
+    return _joined(
+        _message(one, "user") for item in items for one in (answer_items(item) if is_answer(item) else [item])
+    )
 
 
 def output_messages(answer: Any, finish_reason: str | None = None) -> list[dict[str, Any]]:
@@ -65,17 +69,10 @@ def output_messages(answer: Any, finish_reason: str | None = None) -> list[dict[
 
     The conventions require the reason in each message, and backends show none without it.
     """
-    if answer is None:
-        return []
-    items: Iterable[Any] = [answer] if isinstance(answer, (str, dict)) else answer
-    return [
-        {**message, "finish_reason": finish_reason or _finish_reason(message)}
-        for message in _joined(_message(_data(item), "assistant") for item in items)
-    ]
-
-
-def _finish_reason(message: dict[str, Any]) -> str:
-    return "tool_call" if any(part["type"] == "tool_call" for part in message["parts"]) else "stop"
+    items = [_data(item) for item in answer_items(answer)]
+    reason = finish_reason or finish_reason_of(items)
+    messages = _joined(_message(item, "assistant") for item in items)
+    return [{**message, "finish_reason": reason} for message in messages]
 
 
 def _joined(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -104,18 +101,8 @@ def _message(item: Any, role: str) -> dict[str, Any]:
     if item.get("role") == "tool":
         return _tool_response(item.get("tool_call_id"), item.get("content"))
     if "role" in item:
-        return {"role": str(item["role"]), "parts": [*_parts(item.get("content")), *_tool_calls(item)]}
+        return {"role": str(item["role"]), "parts": _parts(item.get("content"))}
     return {"role": role, "parts": [_part(item)]}
-
-
-def _tool_calls(item: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the tool calls of a message of a chat completion."""
-    found = []
-    for call in item.get("tool_calls") or ():
-        function = call.get("function") or {} if isinstance(call, dict) else {}
-        known = {"type": "tool_call", "id": call.get("id") if isinstance(call, dict) else None}
-        found.append({**known, "name": function.get("name"), "arguments": parsed(function.get("arguments"))})
-    return found
 
 
 def _tool_response(call_id: Any, output: Any) -> dict[str, Any]:

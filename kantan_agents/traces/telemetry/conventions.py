@@ -165,6 +165,7 @@ APPROVAL_NEEDED: Final = "kantan_agents.approval_needed"
 APPROVAL_GIVEN: Final = "kantan_agents.approval_given"
 HANDED_OFF: Final = "kantan_agents.handed_off"
 STOPPED: Final = "kantan_agents.stopped_after_turn"
+CUT_OFF: Final = "kantan_agents.answer_cut_off"
 
 OTEL_TRACE_ID: Final = "otel_trace_id"
 """Key of the trace metadata in the trace database: the trace id of OpenTelemetry, 32 hexadecimal digits."""

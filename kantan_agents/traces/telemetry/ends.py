@@ -6,6 +6,7 @@ from typing import Any
 
 from opentelemetry.trace import Status, StatusCode
 
+from kantan_agents.core.answers import CUT_SPAN, answer_items, finish_reason_of
 from kantan_agents.traces.final_span import GenerationSpanData
 from kantan_agents.traces.metadata import JUDGE_SPAN, REFUSAL_SPAN, RUN_SPAN, STOP_SPAN
 from kantan_agents.traces.replayed import REPLAYED
@@ -96,7 +97,10 @@ class Ends:
             _fail(opened, seen)
             return
         known = opened.attributes if is_own and not opened.folded else {}
-        self._model_call(of_generation(seen.data, known), seen, opened, is_own=is_own)
+        found = of_generation(seen.data, known)
+        if items := answer_items(data.output):
+            found[names.FINISH_REASONS] = [finish_reason_of(items)]
+        self._model_call(found, seen, opened, is_own=is_own)
 
     def _response(self, data: Any, seen: SentSpan, opened: Open, is_own: bool) -> None:
         found = of_response(getattr(data, "response", None))
@@ -161,6 +165,8 @@ class Ends:
         elif name == STOP_SPAN:
             turns = said.get("turns")
             opened.span.add_event(names.STOPPED, {names.TURNS: turns} if isinstance(turns, int) else None)
+        elif name == CUT_SPAN:
+            _note_cut(data.data["finish_reason"], opened)
         elif seen.has_content and said:
             opened.attributes[names.DATA] = json_text(said)
         if is_own:
@@ -189,6 +195,14 @@ def _note_run(metadata: dict[str, Any], opened: Open, *, is_own: bool) -> None:
     opened.metadata = metadata
     if is_own:
         opened.agent = text_value(str(metadata.get("agent_name") or opened.agent or ""))
+
+
+def _note_cut(reason: str, opened: Open) -> None:
+    """Note that an answer was cut off; on the span of a model call also as its end, which it may not know."""
+    said = {names.FINISH_REASONS: [reason]}
+    opened.span.add_event(names.CUT_OFF, said)
+    if opened.operation == names.CHAT:
+        opened.attributes |= said
 
 
 def _contents(seen: SentSpan) -> dict[str, str]:

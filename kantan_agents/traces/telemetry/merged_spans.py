@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kantan_agents.core.answers import CUT_SPAN
 from kantan_agents.core.interception import active_sdk_agent
 from kantan_agents.core.pipeline import current_run
 from kantan_agents.traces.final_span import GenerationSpanData
@@ -12,7 +13,7 @@ from kantan_agents.traces.telemetry import conventions as names
 from kantan_agents.traces.telemetry.open_spans import Open
 
 _PARTS = frozenset({"task", "turn", "handoff"})
-_NOTES = frozenset({REFUSAL_SPAN, JUDGE_SPAN, STOP_SPAN})
+_NOTES = frozenset({REFUSAL_SPAN, JUDGE_SPAN, STOP_SPAN, CUT_SPAN})
 
 
 def part_of(span: Any, parent: Open | None) -> Open | None:

@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 from agents import Model
 
 from kantan_agents.core.interception import active_sdk_agent
-from kantan_agents.core.items import is_call
 from kantan_agents.core.pipeline import current_run
+from kantan_agents.models.finish_reasons import finish_reason
 from kantan_agents.models.model_wrapper import unwrapped
 from kantan_agents.models.origin import ModelOrigin, origin_of
 from kantan_agents.traces.telemetry import conventions as names
@@ -92,16 +92,6 @@ def _settings(given: dict[str, Any]) -> dict[str, Any]:
         for name, attribute in names.REQUEST_SETTINGS.items()
         if isinstance(given.get(name), (int, float))
     }
-
-
-def finish_reason(response: Any) -> str:
-    """Return why an answer of the Responses API ended, in the words of the conventions."""
-    if any(map(is_call, response.output or ())):
-        return "tool_call"
-    details = getattr(response, "incomplete_details", None)
-    if getattr(details, "reason", None) == "max_output_tokens":
-        return "length"
-    return "content_filter" if details is not None and details.reason else "stop"
 
 
 @lru_cache(maxsize=256)

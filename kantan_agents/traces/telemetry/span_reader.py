@@ -12,6 +12,7 @@ from kantan_agents.core.interception import active_sdk_agent
 from kantan_agents.core.items import parsed
 from kantan_agents.core.pipeline import current_run
 from kantan_agents.errors import RedactionError
+from kantan_agents.models.finish_reasons import finish_reason
 from kantan_agents.traces.final_span import recorded_export, with_tool_output
 from kantan_agents.traces.recorder.private_errors import WITHHELD, private_error, records_sensitive_data
 from kantan_agents.traces.recorder.redaction import Redact, call_redact
@@ -19,7 +20,6 @@ from kantan_agents.traces.recorder.snapshot import response_data
 from kantan_agents.traces.telemetry import conventions as names
 from kantan_agents.traces.telemetry.content import messages_of
 from kantan_agents.traces.telemetry.error_types import error_type
-from kantan_agents.traces.telemetry.model_calls import finish_reason
 
 _CONTENTS = ("input", "output")
 

@@ -684,26 +684,6 @@ async def test_null_counts_do_not_replace_earlier_counts() -> None:
     assert last.metadata["usage"]["output_tokens"] == 5
 
 
-@BOTH
-@pytest.mark.parametrize("is_streamed", [False, True])
-async def test_a_truncated_response_is_logged(
-    make: Make, is_streamed: bool, caplog: pytest.LogCaptureFixture
-) -> None:
-    name = STREAMS[make] if is_streamed else ANSWERS[make]
-    body = recorded(name)
-    if make is gemini:
-        (body[-1] if is_streamed else body)["candidates"][0]["finishReason"] = "MAX_TOKENS"
-    elif is_streamed:
-        body[-2]["delta"]["stop_reason"] = "max_tokens"
-    else:
-        body["stop_reason"] = "max_tokens"
-    with WireServer([Body(events=body) if is_streamed else body]) as server:
-        async with make(server.url) as provider:
-            with caplog.at_level("WARNING", "kantan_agents.protocol"):
-                await (streamed(provider) if is_streamed else provider.generate("hi", NOTHING))
-    assert [record.message for record in caplog.records] == ["answer_cut_off"]
-
-
 def conversation(*messages: Message) -> ProviderContext:
     question = Message("user", (ContentSegment.of_text("hi"),))
     return ProviderContext(messages=(question, *messages))

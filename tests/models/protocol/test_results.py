@@ -53,6 +53,7 @@ async def test_the_response_has_the_segments_of_the_last_answer_and_metadata_of_
         "agent": "reader",
         "model": "scripted",
         "run_id": provider.contexts[0].run_id,
+        "finish_reason": "stop",
         "tool_calls": [{"id": "c1", "name": "read", "args": {"path": "a"}}],
     }
 

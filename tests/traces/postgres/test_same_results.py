@@ -43,7 +43,7 @@ texts = st.one_of(words, st.lists(words, max_size=4).map(" ".join), st.none())
 values = st.one_of(st.none(), st.booleans(), st.integers(-3, 3), st.sampled_from([0.5, 1.0, -2.0]), words)
 KEYS = ["agent_name", "prompt_name", "prompt_version", "k", "a.b", "é", "x y"]
 metadata = st.dictionaries(st.sampled_from(KEYS), values, max_size=3)
-runs = st.lists(st.tuples(texts, texts, metadata, st.integers(0, 6)), min_size=1, max_size=6)
+runs = st.lists(st.tuples(texts, texts, metadata, st.integers(0, 8)), min_size=1, max_size=6)
 filters = st.fixed_dictionaries(
     {},
     optional={
@@ -53,6 +53,7 @@ filters = st.fixed_dictionaries(
         "has_error": st.booleans(),
         "has_failed": st.booleans(),
         "has_refusal": st.booleans(),
+        "has_cut_answer": st.booleans(),
         "rubric_below": st.sampled_from([0.0, 0.5, 1.0]),
         "started_from": st.just(NOON),
         "started_to": st.just(NOON),
@@ -108,6 +109,12 @@ def fill(sample: SampleDatabase, drawn: Any) -> None:
         elif kind == 6:
             calls = [{"type": "web_call", "id": "1"}, {"name": "search", "arguments": '{"name": "refund"}'}]
             sample.span(trace_id, "response", input="q", output=calls, start=-5)
+        elif kind == 7:
+            sample.span(trace_id, "custom", name="answer_cut_off", data={"finish_reason": "length"})
+        elif kind == 8:
+            call = {"type": "function_call", "name": "search", "arguments": '{"name": "refund"}'}
+            streamed = [{"object": "response", "output": [call]}]
+            sample.span(trace_id, "generation", input="q", output=streamed, start=-5)
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])

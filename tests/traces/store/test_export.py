@@ -48,6 +48,7 @@ async def test_a_trace_is_one_flat_dict_with_its_spans(traces: Any) -> None:
         "input_tokens": 0,
         "output_tokens": 0,
         "total_tokens": 0,
+        "cut_answers": 0,
         "agent_name": "judge",
         "prompt_name": "quality",
         "prompt_version": "v1",

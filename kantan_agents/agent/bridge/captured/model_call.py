@@ -9,8 +9,10 @@ from agents import ModelResponse
 
 from kantan_agents.agent.bridge.captured.collector import Collector, error_data
 from kantan_agents.agent.bridge.captured.definitions import encode
+from kantan_agents.core.answers import CUT_OFF
 from kantan_agents.core.interception import redacted_data
 from kantan_agents.core.usage import usage_numbers
+from kantan_agents.models.finish_reasons import finish_reason
 from kantan_agents.models.protocol.translate.openai_responses.provider_data import without_media
 from kantan_agents.traces.capture.shared import shared_item
 
@@ -49,6 +51,9 @@ class ModelCallCapture:
             }
             if answer.response_id:
                 data["response_id"] = answer.response_id
+            ending = finish_reason(answer)
+            if ending in CUT_OFF:
+                data["cut_off"] = ending
             self.data["answer"] = data
         except Exception as error:  # noqa: BLE001 - recording must not make a run fail
             self._capture.failed("an answer", error)

@@ -19,8 +19,6 @@ from kantan_agents.models.protocol.pieces import ArgumentsPiece, ReasoningPiece,
 from kantan_agents.models.protocol.provider import Message, ProviderContext
 from kantan_agents.models.protocol.types import ProviderResponse
 from kantan_agents.models.protocol.unreadable_replies import OnUnreadable, unreadable
-from kantan_agents.models.protocol.usage import CUT_OFF
-from kantan_agents.support.log import get_logger
 
 
 @attrs.frozen
@@ -41,7 +39,6 @@ class HttpRequest:
 _CONNECTED: Final = ("_api", "_cache")
 _NOT_OF_BODY: Final = ("stop", "timeout")
 """Extra arguments that the API has under another name, or that are for the client."""
-_log = get_logger("kantan_agents.protocol")
 
 
 class HttpProvider:
@@ -103,12 +100,9 @@ class HttpProvider:
         """
         request = await self._request(prompt, context, is_stream=False)
         try:
-            response = await self._call(request)
+            return await self._call(request)
         except (UnreadableAnswerError, InvalidProtocolValueError) as error:
             unreadable_error = error
-        else:
-            self._warn_if_truncated(response)
-            return response
         # Raised outside of the except block, so that its context is not an error that may contain the key.
         return self._unreadable(unreadable_error)
 
@@ -130,8 +124,6 @@ class HttpProvider:
                 async for piece in pieces:
                     if isinstance(piece, (ReasoningPiece, ArgumentsPiece)) and not context.wants_pieces:
                         continue
-                    if isinstance(piece, ProviderResponse):
-                        self._warn_if_truncated(piece)
                     yield piece
         except (UnreadableAnswerError, InvalidProtocolValueError) as error:
             unreadable_error = error
@@ -181,11 +173,6 @@ class HttpProvider:
         else:
             reason = self._api.redact("; ".join(error.problems))
         return unreadable(self.name, reason, self._on_unreadable)
-
-    def _warn_if_truncated(self, response: ProviderResponse) -> None:
-        reason = (response.metadata or {}).get("finish_reason")
-        if reason in CUT_OFF:
-            _log.warning("answer_cut_off", provider=self.name, finish_reason=reason)
 
     async def aclose(self) -> None:
         """Close the running event loop's connections; a later request opens new ones."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import attrs
 from agents import ModelResponse, Usage
 
+from kantan_agents.models.finish_reasons import described_cut, replaced
 from kantan_agents.models.structured.requests.failure import clear_failure, set_failure, unfit_output
 from kantan_agents.models.structured.requests.fetch import Fetch
 from kantan_agents.models.structured.requests.final_tool import text_message
@@ -49,6 +50,9 @@ class Chain:
             self.fetch.accepted(text)
             return answer if reading.text == text else _with_text(answer, reading.text)
         mode = self.fetch.mode
+        cut = described_cut(answer, self.first.settings.max_tokens)
+        if cut is not None:  # not for want of another form
+            reading = attrs.evolve(reading, problems=(cut, *reading.problems), is_partial=True)
         step = self.fetch.rejected(text, reading)
         if step == "end":
             return self._failed(answer, text)
@@ -75,14 +79,14 @@ class Chain:
         total.add(self.usage)
         total.add(answer.usage)
         self.usage = total
-        return ModelResponse(answer.output, total, answer.response_id, answer.request_id)
+        return replaced(answer, usage=total)
 
 
 def _with_text(answer: ModelResponse, text: str) -> ModelResponse:
     index = max(n for n, item in enumerate(answer.output) if getattr(item, "type", None) == "message")
     items = list(answer.output)
-    items[index] = text_message(text)
-    return ModelResponse(items, answer.usage, answer.response_id, answer.request_id)
+    items[index] = text_message(text, getattr(items[index], "status", None))
+    return replaced(answer, output=items)
 
 
 def _feedback(reading: OutputReading, mode: str | None) -> str:

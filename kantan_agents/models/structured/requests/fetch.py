@@ -23,7 +23,8 @@ class OutputAttempt:
         mode: ``"native"``, ``"tool"`` or ``"prompt"``.
         model: Name of the model.
         text: The model's reply; None if the provider refused the request.
-        problems: Why the reply was rejected; empty if it was accepted or contained no JSON.
+        problems: Why the reply was rejected, first that it was cut off; empty if it was accepted, or complete
+            without any JSON.
         refusal: The provider's message, if it refused the request.
         fits: Whether the reply was accepted.
     """
@@ -40,9 +41,9 @@ class OutputAttempt:
             return f"{self.mode}: refused by the provider: {self.refusal}"
         if self.fits:
             return f"{self.mode}: fits"
-        if not (self.text or "").strip():
-            return f"{self.mode}: an empty reply"
-        return f"{self.mode}: {'; '.join(self.problems[:3]) or 'no JSON in the reply'}"
+        if self.problems:
+            return f"{self.mode}: {'; '.join(self.problems[:3])}"
+        return f"{self.mode}: {'no JSON in the reply' if (self.text or '').strip() else 'an empty reply'}"
 
     def as_dict(self, *, with_text: bool) -> dict[str, Any]:
         """Return it as a dict for a trace; ``with_text`` includes the reply, its problems and the refusal."""

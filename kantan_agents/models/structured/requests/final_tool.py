@@ -18,6 +18,8 @@ from openai.types.responses import (
     ResponseTextDoneEvent,
 )
 
+from kantan_agents.models.finish_reasons import replaced
+
 _NAME = "final_answer"
 _ADDED, _DONE = "response.output_item.added", "response.output_item.done"
 _DELTA = "response.function_call_arguments.delta"
@@ -63,17 +65,26 @@ def is_final_call(item: Any, name: str) -> bool:
 
 def message_of(call: Any) -> ResponseOutputMessage:
     """Return a call of the final tool as a message with its arguments as text."""
-    return text_message(call.arguments)
+    return text_message(call.arguments, call.status)
 
 
-def text_message(text: str) -> ResponseOutputMessage:
+def text_message(text: str, status: str | None) -> ResponseOutputMessage:
     """Return an assistant message that the provider did not send in this form.
 
     Its id is the SDK's placeholder, because the provider knows no message with the id of the call.
+
+    Args:
+        text: Its text.
+        status: The status of what it is made of, which may have been cut off.
     """
+    is_cut = status == "incomplete"
     content = ResponseOutputText(type="output_text", text=text, annotations=[], logprobs=[])
     return ResponseOutputMessage(
-        id=FAKE_RESPONSES_ID, type="message", role="assistant", status="completed", content=[content]
+        id=FAKE_RESPONSES_ID,
+        type="message",
+        role="assistant",
+        status="incomplete" if is_cut else "completed",
+        content=[content],
     )
 
 
@@ -82,7 +93,7 @@ def without_final_calls(answer: ModelResponse, name: str) -> ModelResponse:
     items = items_without_final_calls(answer.output, name)
     if items is answer.output:
         return answer
-    return ModelResponse(items, answer.usage, answer.response_id, answer.request_id)
+    return replaced(answer, output=items)
 
 
 def items_without_final_calls(items: list[Any], name: str) -> list[Any]:

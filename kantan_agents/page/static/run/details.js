@@ -48,6 +48,7 @@ function notes(call) {
     call.is_streamed ? "streamed" : null,
     call.is_internal ? "made by a middleware" : null,
     call.broke_off ? "broke off" : null,
+    call.cut_off ? `cut off at the ${call.cut_off === "length" ? "limit of its tokens" : "content filter"}` : null,
     call.from_cache ? "from the cache" : null,
     call.is_superseded ? "another request was faster" : null,
   ].filter(Boolean).join(", ");
@@ -131,13 +132,15 @@ function ofSpan(line, whole) {
   return [
     facts([["took", duration(line.seconds)], ["tokens", tokens(line.usage)]]),
     section("Input", longText(line.input, whole(line, "input"))),
-    section("Output", longText(line.output, whole(line, "output"))),
+    line.answer
+      ? section("Answer", conversation(line.answer))
+      : section("Output", longText(line.output, whole(line, "output"))),
     isText ? null : section("Data", longText(line.data)),
   ];
 }
 
 function recorded(line, call, whole) {
-  if (!call) return null;
+  if (!call && !line.answer) return null;
   const parts = [
     section("Input", longText(line.input, whole(line, "input"))),
     section("Output", longText(line.output, whole(line, "output"))),

@@ -19,6 +19,7 @@ export function overview(data) {
       h("span", {}, duration(data.seconds)),
       h("span", {}, data.tokens ? `${count(data.tokens)} tokens` : ""),
       typeof data.cost === "number" ? h("span", {}, `cost ${money(data.cost)}`) : null,
+      data.cut_answers ? h("span.mark.cut", {}, "cut off") : null,
       typeof data.score === "number" ? h("span.mark", {}, `score ${data.score}`) : null,
     ),
     data.error ? h("p.problem", {}, inline(data.error.text)) : null,

@@ -9,6 +9,7 @@ const KINDS = {
   tool: "tool",
   handoff: "hand-off",
   refusal: "refused",
+  cut: "cut off",
   verdict: "verdict",
   guardrail: "guardrail",
   custom: "",
@@ -112,6 +113,7 @@ export class Timeline {
     const marks = [];
     if (state === "refused" && line.kind !== "refusal") marks.push(h("span.mark.refused", {}, "refused"));
     if (state === "failed") marks.push(h("span.mark.failed", {}, "error"));
+    if (line.call !== null && this.data.calls[line.call]?.cut_off) marks.push(h("span.mark.cut", {}, "cut off"));
     if (line.rubric && typeof line.rubric.score === "number") marks.push(h("span.mark", {}, `score ${line.rubric.score}`));
     return marks.map((mark) => [" ", mark]);
   }

@@ -26,6 +26,7 @@ export function filterForm(changed) {
     ...Object.fromEntries(CHOSEN.map(([name]) => [name, input(name, { list: `known-${name}`, autocomplete: "off" })])),
     errors: h("select", { id: "filter-errors", name: "errors" }, ERRORS.map(([value, label]) => h("option", { value }, label))),
     refused: input("refused", { type: "checkbox", value: "1" }),
+    cut: input("cut", { type: "checkbox", value: "1" }),
     score_below: input("score_below", { type: "number", step: "any", inputmode: "decimal" }),
     from: input("from", { type: "datetime-local" }),
     to: input("to", { type: "datetime-local" }),
@@ -41,6 +42,7 @@ export function filterForm(changed) {
     labelled("From", fields.from),
     labelled("To", fields.to),
     h("label.check", { for: "filter-refused" }, fields.refused, "refused calls"),
+    h("label.check", { for: "filter-cut" }, fields.cut, "answers cut off"),
   );
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("input", () => changed(valuesOf(fields)));

@@ -21,7 +21,8 @@ const COLUMNS = [
 ];
 
 function status(run) {
-  return h("span", { class: run.status, title: visible(run.error ?? run.status) }, `${SIGNS[run.status]} ${run.status}`);
+  const shown = h("span", { class: run.status, title: visible(run.error ?? run.status) }, `${SIGNS[run.status]} ${run.status}`);
+  return run.cut_answers ? [shown, h("span.recovered", { title: "an answer was cut off" }, " cut off")] : shown;
 }
 
 function firstLine(text) {

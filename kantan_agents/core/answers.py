@@ -1,0 +1,159 @@
+"""The answers of models in the forms in which APIs and spans have them: as output items, with their end.
+
+Spans of the Responses API have the items of the answer or, if it has no calls, its text. Spans of the chat
+completions API have a message or, streamed, a whole response, and providers of the protocol have items.
+Everything that reads an answer from a span reads it here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, Literal
+
+from kantan_agents.core.items import CALLS_FOR_SDK, get, is_answer, is_message
+
+FinishReason = Literal["stop", "tool_call", "length", "content_filter"]
+"""Why an answer has ended, in the words of the conventions of OpenTelemetry."""
+
+CUT_OFF: Final = ("length", "content_filter")
+"""The reasons of answers that their model has not ended."""
+
+CUT_SPAN: Final = "answer_cut_off"
+"""Name of the ``custom`` span of an answer that was cut off, and of the warning about it."""
+
+_INCOMPLETE: Final = "incomplete"
+_MARKED: Final = ("message", "reasoning", "function_call")
+_REASONS: Final[Mapping[str, FinishReason]] = {
+    "content_filter": "content_filter",
+    **dict.fromkeys(
+        (
+            "length",
+            "max_tokens",
+            "max_output_tokens",
+            "model_length",
+            "model_context_window_exceeded",
+            _INCOMPLETE,
+        ),
+        "length",
+    ),
+}
+
+
+def why_cut_off(said: Any) -> FinishReason | None:
+    """Return why an answer was cut off; None for another end.
+
+    Args:
+        said: The finish reason in the words of the provider, such as ``"MAX_TOKENS"``.
+    """
+    return _REASONS.get(said.lower()) if isinstance(said, str) else None
+
+
+def finish_reason_of(items: Iterable[Any]) -> FinishReason:
+    """Return why an answer with these output items has ended, as far as they say it."""
+    found: FinishReason = "stop"
+    for item in items:
+        kind = get(item, "type")
+        if kind in _MARKED and get(item, "status") == _INCOMPLETE:
+            return "length"
+        if kind in CALLS_FOR_SDK:
+            found = "tool_call"
+    return found
+
+
+def last_marked(items: Sequence[Any]) -> int | None:
+    """Return the index of the item whose ``status`` says that the answer was cut off; None without one."""
+    places = (place for place in reversed(range(len(items))) if get(items[place], "type") in _MARKED)
+    return next(places, None)
+
+
+def answer_items(output: Any) -> list[Any]:
+    """Return the answer of a model as the SDK's output items.
+
+    Args:
+        output: The output of a span: a text, an item, a message of the chat completions API, a whole
+            response, or a list of them. What is not one of these is returned as an item.
+    """
+    if output is None:
+        return []
+    listed = output if isinstance(output, (list, tuple)) else [output]
+    return [item for one in listed for item in _items_of(one)]
+
+
+def answer_text(items: Iterable[Any]) -> str:
+    """Return the text of the messages of a model among output items; a refusal is its text too."""
+    return "".join(
+        str(get(part, "text") or get(part, "refusal") or "")
+        for item in items
+        if is_answer(item)
+        for part in _parts(get(item, "content"))
+    )
+
+
+def _parts(content: Any) -> Sequence[Any]:
+    if isinstance(content, str):
+        return [{"text": content}]
+    return content if isinstance(content, Sequence) else ()
+
+
+def _items_of(one: Any) -> list[Any]:
+    if isinstance(one, str):
+        return [_message([_text(one)])]
+    if not isinstance(one, Mapping):
+        return [one]
+    if one.get("object") == "response" and isinstance(one.get("output"), list):
+        details = one.get("incomplete_details")
+        return _ended(one["output"], details.get("reason") if isinstance(details, Mapping) else None)
+    if "type" not in one and ("tool_calls" in one or is_answer(one)):
+        return _ended(_of_chat(one), one.get("finish_reason"))
+    return [one]
+
+
+def _ended(items: list[Any], said: Any) -> list[Any]:
+    """Return items of which the last one says that the answer was cut off, if it was."""
+    if why_cut_off(said) is None or finish_reason_of(items) == "length":
+        return items
+    place = last_marked(items)
+    if place is None:
+        return [*items, {**_message([]), "status": _INCOMPLETE}]
+    return [*items[:place], {**items[place], "status": _INCOMPLETE}, *items[place + 1 :]]
+
+
+def _of_chat(message: Mapping[str, Any]) -> list[Any]:
+    items: list[Any] = []
+    reasoning = message.get("reasoning_content") or message.get("reasoning")
+    if isinstance(reasoning, str):
+        items.append({"type": "reasoning", "summary": [{"type": "summary_text", "text": reasoning}]})
+    content = message.get("content")
+    parts = [_text(content)] if isinstance(content, str) and content else []
+    parts += content if isinstance(content, list) else []
+    if message.get("refusal"):
+        parts.append({"type": "refusal", "refusal": message["refusal"]})
+    if parts:
+        items.append(_message(parts))
+    calls = message.get("tool_calls")
+    return items + [_call(call) for call in (calls if isinstance(calls, (list, tuple)) else ())]
+
+
+def _call(call: Any) -> Any:
+    if not isinstance(call, Mapping):
+        return call
+    called = call.get("function") or call.get("custom")
+    named = called if isinstance(called, Mapping) else call
+    arguments = named.get("arguments", named.get("input"))
+    call_id = call.get("call_id") or call.get("id")
+    return {"type": "function_call", "call_id": call_id, "name": named.get("name"), "arguments": arguments}
+
+
+def _message(content: list[Any]) -> dict[str, Any]:
+    return {"type": "message", "role": "assistant", "content": content}
+
+
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "output_text", "text": text}
+
+
+def is_item(item: Any) -> bool:
+    """Return whether this is an item of a conversation, not other data."""
+    if not isinstance(item, Mapping):
+        return False
+    return "role" in item if is_message(item) else isinstance(item["type"], str)

@@ -1,0 +1,160 @@
+"""Why answers have ended, and the sign of one that was cut off.
+
+Models say in different ways that an answer has reached the limit of its tokens, and an answer of the SDK has
+no place for it. Here, its last item has the ``status`` ``"incomplete"``, as in the Responses API, and the
+answer an attribute, because it may have no items. The final response of a stream has ``incomplete_details``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Awaitable, Mapping
+from contextvars import ContextVar
+from typing import Any, Final, Literal
+
+from agents import ModelResponse, custom_span
+from openai.types.responses.response import IncompleteDetails
+
+from kantan_agents.core.answers import (
+    CUT_OFF,
+    CUT_SPAN,
+    FinishReason,
+    finish_reason_of,
+    last_marked,
+    why_cut_off,
+)
+from kantan_agents.support.log import get_logger
+
+_ATTRIBUTE: Final = "kantan_finish_reason"
+_DETAILS: Final[Mapping[str, Literal["max_output_tokens", "content_filter"]]] = {
+    "length": "max_output_tokens",
+    "content_filter": "content_filter",
+}
+_found: ContextVar[list[FinishReason] | None] = ContextVar("kantan_agents_cut_off", default=None)
+_log = get_logger("kantan_agents.models")
+
+
+def finish_reason(answer: Any) -> FinishReason | None:
+    """Return why an answer has ended, as far as its provider says it.
+
+    Args:
+        answer: The result of a run, whose last answer counts, the context of a run, which has the result, or
+            one of ``result.raw_responses``.
+
+    Returns:
+        ``"stop"``: the model has ended it. ``"tool_call"``: it calls a tool. ``"length"``: it has reached the
+        limit of its tokens, or the context of the model is full. ``"content_filter"``: the provider has
+        ended or withheld it. None if no model has answered.
+    """
+    if isinstance(answer, Mapping):
+        answer = answer.get("result")
+    if hasattr(answer, "raw_responses"):
+        answer = answer.raw_responses[-1] if answer.raw_responses else None
+    items = getattr(answer, "output", None)
+    if not isinstance(items, list):
+        return None
+    known: FinishReason | None = getattr(answer, _ATTRIBUTE, None) or _said_in_response(answer)
+    return known or finish_reason_of(items)
+
+
+def answer_cut_off(answer: Any) -> bool:
+    """Return whether an answer was cut off, so that its end is missing: as ``finish_reason`` finds it.
+
+    Args:
+        answer: As for ``finish_reason``.
+    """
+    return finish_reason(answer) in CUT_OFF
+
+
+def _said_in_response(response: Any) -> FinishReason | None:
+    return why_cut_off(getattr(getattr(response, "incomplete_details", None), "reason", None))
+
+
+def mark_cut_off(answer: Any, reason: FinishReason) -> None:
+    """Give a ``ModelResponse``, or the final response of a stream, the sign that it was cut off."""
+    if isinstance(answer, ModelResponse):
+        setattr(answer, _ATTRIBUTE, reason)
+    else:
+        answer.incomplete_details = IncompleteDetails(reason=_DETAILS[reason])
+    place = last_marked(answer.output)
+    if place is not None and finish_reason_of(answer.output) != "length":
+        answer.output[place].status = "incomplete"
+
+
+def mark_streamed(response: Any) -> None:
+    """Mark the items of the final response of a stream, if it says that the answer was cut off."""
+    reason = _said_in_response(response)
+    if reason is not None:
+        mark_cut_off(response, reason)
+
+
+def replaced(answer: ModelResponse, **changes: Any) -> ModelResponse:
+    """Return an answer with other items or another usage, which has ended for the same reason."""
+    changed = dataclasses.replace(answer, **changes)
+    reason = getattr(answer, _ATTRIBUTE, None)
+    if reason is not None:
+        setattr(changed, _ATTRIBUTE, reason)
+    return changed
+
+
+def note_end(said: Any, model: object, most: object) -> FinishReason | None:
+    """Record and log that an answer was cut off, if it was, on a span inside that of the model; return why.
+
+    Args:
+        said: The finish reason in the words of the provider.
+        model: Name of the model.
+        most: The ``max_tokens`` of the request, if it has any.
+    """
+    reason = why_cut_off(said)
+    if reason is None:
+        return None
+    data: dict[str, Any] = {"model": str(model), "finish_reason": reason}
+    if isinstance(most, int):
+        data["max_tokens"] = most
+    _log.warning(CUT_SPAN, **data)
+    with custom_span(CUT_SPAN, data):
+        pass
+    found = _found.get()
+    if found is not None:
+        found.append(reason)
+    return reason
+
+
+def note_choice(choice: Any, model: object, most: object) -> FinishReason | None:
+    """Do the same as ``note_end`` for a choice of the chat completions API, and keep the limit from the SDK.
+
+    Newer versions raise an error for an answer that has reached it without any text.
+    """
+    reason = note_end(getattr(choice, "finish_reason", None), model, most)
+    if reason == "length":
+        choice.finish_reason = "stop"
+    return reason
+
+
+async def with_end(asked: Awaitable[ModelResponse]) -> ModelResponse:
+    """Return the answer of a model that calls ``note_end`` while it is asked, marked if it was cut off."""
+    found: list[FinishReason] = []
+    token = _found.set(found)
+    try:
+        answer = await asked
+    finally:
+        _found.reset(token)
+    if found:
+        mark_cut_off(answer, found[-1])
+    return answer
+
+
+def described_cut(answer: Any, most: object) -> str | None:
+    """Return for the message of an error how an answer was cut off; None if it was not.
+
+    Args:
+        answer: The answer.
+        most: The ``max_tokens`` of its request, if it has any.
+    """
+    reason = finish_reason(answer)
+    if reason not in CUT_OFF:
+        return None
+    if reason == "content_filter":
+        return "the answer was cut off by the content filter of the provider"
+    limit = f"max_tokens={most}" if isinstance(most, int) else "the limit of its tokens"
+    return f"the answer was cut off at {limit}"

@@ -1,0 +1,58 @@
+"""Reads what a model has answered from the span of its call, whichever API it is of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+
+from kantan_agents.core.answers import answer_items, answer_text, is_item
+from kantan_agents.core.items import is_answer, is_reasoning, parsed
+from kantan_agents.traces.input_items import item_text
+
+if TYPE_CHECKING:
+    from kantan_llm.tracing import SpanRecord
+
+MODEL_SPANS: Final = frozenset({"response", "generation"})
+"""The types of the spans of model calls; a run ends with a ``generation`` span too, which has no model."""
+
+
+@attrs.frozen
+class SpanAnswer:
+    """The answer of a model.
+
+    Attributes:
+        items: Its output items, whichever form the span has.
+    """
+
+    items: Sequence[Mapping[str, Any]]
+
+    @property
+    def text(self) -> str:
+        """Its text."""
+        return answer_text(self.items)
+
+    @property
+    def calls(self) -> list[str]:
+        """Its tool calls, and what else it has beside text and reasoning, as texts."""
+        return [item_text(item) for item in self.items if not (is_answer(item) or is_reasoning(item))]
+
+    def __str__(self) -> str:
+        """Return its text or, without one, its calls."""
+        return self.text or "\n".join(self.calls)
+
+
+def read_answer(span: SpanRecord) -> SpanAnswer | None:
+    """Return the answer on the span of a model call; None for another span, or if it cannot be read."""
+    if span.span_type not in MODEL_SPANS or span.output is None:
+        return None
+    data = span.raw.get("span_data") if isinstance(span.raw, Mapping) else None
+    if isinstance(data, Mapping):
+        if span.span_type == "generation" and data.get("model") is None:
+            return None  # the end of a run, or not of the SDK
+        output = data.get("output")
+    else:  # a span that was read without its data
+        output = parsed(span.output)
+    items = answer_items(output)
+    return SpanAnswer(items) if items and all(map(is_item, items)) else None
