@@ -16,7 +16,7 @@ from kantan_agents.core.events import ModelCallStarted
 from kantan_agents.errors import DeadlineExceededError
 from kantan_agents.middleware import Deadline
 from tests.real_model.language_model import ModelServer
-from tests.real_model.recorded_agents import RecordedAgents, ask, settings
+from tests.real_model.recorded_agents import Answer, RecordedAgents, ask, settings
 from tests.real_model.serve_model import CONTEXT
 
 STREAMED = pytest.mark.parametrize("streamed", [False, True], ids=["run", "stream"])
@@ -112,6 +112,14 @@ async def test_an_answer_is_cut_at_the_most_tokens(recorded: RecordedAgents, str
     answer = await ask(agent, "Count to a hundred.", streamed=streamed)
     assert answer.output.strip()
     assert answer.usage["output_tokens"] == 3
+    is_said_to_be_cut(recorded, answer)
+
+
+def is_said_to_be_cut(recorded: RecordedAgents, answer: Answer) -> None:
+    """Check the sign of an answer that was cut: in its events, and in what is recorded."""
+    recorded.flush()
+    assert {event.finish_reason for event in answer.events if hasattr(event, "finish_reason")} == {"length"}
+    assert len(recorded.store.traces(has_cut_answer=True)) == 1
 
 
 @STREAMED
@@ -120,3 +128,4 @@ async def test_an_answer_is_cut_where_the_context_is_full(recorded: RecordedAgen
     answer = await ask(agent, "red " * (CONTEXT - 40), streamed=streamed)
     used = answer.usage
     assert used["input_tokens"] + used["output_tokens"] == CONTEXT
+    is_said_to_be_cut(recorded, answer)

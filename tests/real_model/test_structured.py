@@ -52,6 +52,14 @@ async def test_native_by_the_grammar_of_the_server(recorded: RecordedAgents, str
 
 
 @STREAMED
+async def test_an_output_that_is_cut_names_the_limit(recorded: RecordedAgents, streamed: bool) -> None:
+    agent = recorded.agent("clerk", output_type=Order, model_settings=settings(5), output_repairs=0)
+    with pytest.raises(StructuredOutputError, match="max_tokens") as caught:
+        await ask(agent, QUESTION, streamed=streamed)
+    assert [one.mode for one in caught.value.attempts] == ["native"]
+
+
+@STREAMED
 async def test_in_the_tool_form(recorded: RecordedAgents, proxy: OfflineServer, streamed: bool) -> None:
     model = proxy.bundle(api="chat")
     output, found = await order(recorded, streamed=streamed, output_mode="tool", model=model)
