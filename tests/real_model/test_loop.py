@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+from kantan_agents.agent.own_calls import limited
 
 from kantan_agents import Agent, Prompt, Rollout
 from kantan_agents.lab import (
+    Case,
     Dataset,
     FinishedCase,
     compare,
@@ -16,11 +18,12 @@ from kantan_agents.lab import (
     evaluator,
     history,
     improve_async,
+    judge_agent,
     promote_async,
     record_score_async,
     status,
 )
-from kantan_agents.lab.evaluation.evaluators import tokens
+from kantan_agents.lab.evaluation.evaluators import judged, tokens
 from kantan_agents.testing import OfflineServer
 from tests.real_model.recorded_agents import RecordedAgents, settings
 
@@ -124,3 +127,15 @@ async def improve_to_the_end(recorded: RecordedAgents, agent: Agent[Any], most: 
     assert list(dict.fromkeys(steps)) == ["baseline", "search", "test"]
     assert all(path.exists() for path in found.files.values())
     assert found.rollout_command.startswith("kantan-agents rollout promote namer")
+
+
+async def test_a_real_judge_keeps_to_its_scale_or_has_no_score(recorded: RecordedAgents) -> None:
+    agent = recorded.agent("namer", SHORT, model_settings=settings(6))
+    judge = judge_agent(SHORT, model=agent.model, model_settings=settings(60))
+    recorded.add(limited(judge))  # as `judged` asks it
+    dataset = Dataset("colors", [Case(f"Name color number {number}.") for number in range(4)])
+    evaluation = await evaluate_async({"v2": SHORT}, dataset, judged(judge), agent=agent, name="judged")
+    scores = [result.scores["judge"] for result in evaluation["v2"].results]
+    assert len(scores) == len(dataset)
+    for score in scores:
+        assert score.error if score.value is None else 0 <= score.value <= 1
