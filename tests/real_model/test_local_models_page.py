@@ -1,7 +1,4 @@
-"""The commands and the program of docs/guides/local-models.md, with the real model.
-
-``REAL_MODEL_URL`` is the URL of its server, such as ``http://127.0.0.1:8080/v1``.
-"""
+"""The commands and the program of docs/guides/local-models.md, with the real model."""
 
 from __future__ import annotations
 
@@ -16,17 +13,15 @@ from pathlib import Path
 import pytest
 
 from tests.docs.pages import ROOT, Page
+from tests.real_model.language_model import ModelServer
 
 PAGE = Page(ROOT / "docs" / "guides" / "local-models.md")
 
 
 @pytest.fixture
-def environment(tmp_path: Path) -> Mapping[str, str]:
-    url = os.environ.get("REAL_MODEL_URL")
-    if url is None:
-        pytest.skip("REAL_MODEL_URL is not set")
+def environment(server: ModelServer, tmp_path: Path) -> Mapping[str, str]:
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
-    return {**inherited, "KANTAN_LLM_BASE_URL": url, "NO_PROXY": "127.0.0.1", "HOME": str(tmp_path)}
+    return {**inherited, **server.environment, "HOME": str(tmp_path)}
 
 
 def run(arguments: list[str], cwd: Path, env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:

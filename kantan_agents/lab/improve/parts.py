@@ -14,10 +14,16 @@ from kantan_agents.lab.evaluation.dataset import Case, Dataset, SealedDataset
 from kantan_agents.lab.evaluation.dataset.recorded_cases import cases_of_trace
 from kantan_agents.lab.evaluation.statistics import fewest_cases
 from kantan_agents.lab.experiment.identity import plain
-from kantan_agents.lab.experiment.prices import Prices
+from kantan_agents.lab.experiment.prices import Figures, Prices
 from kantan_agents.lab.improve.openings import Opening
 from kantan_agents.lab.improve.units import units_of_cases
-from kantan_agents.lab.replay.cohort import Cohort, Skipped, estimated_use, obstacle
+from kantan_agents.lab.replay.cohort import (
+    Cohort,
+    Skipped,
+    expected_amounts,
+    obstacle,
+    recorded_figures,
+)
 from kantan_agents.lab.replay.recording import Recording
 from kantan_agents.support.ledger import Amounts
 from kantan_agents.traces.capture import RunRecord
@@ -37,12 +43,12 @@ class RecordedSource:
     Attributes:
         case: Its input and its conversation, without the recorded output as a reference.
         record: The outermost run.
-        estimate: What it has used.
+        used: What it has used, with all runs inside it.
     """
 
     case: Case
     record: RunRecord
-    estimate: Amounts
+    used: Figures
 
     @property
     def trace_id(self) -> str:
@@ -70,7 +76,7 @@ class Parts:
 
     def estimates(self, case_ids: Iterable[str]) -> Amounts:
         """Return what the recorded runs of these cases have used together; None if it is not known."""
-        listed = [self.sources[case_id].estimate for case_id in case_ids]
+        listed = [expected_amounts(self.sources[case_id].used) for case_id in case_ids]
         amounts = {name: [one[name] for one in listed] for name in ("tokens", "cost")}
         return {
             name: None if None in each else sum(one or 0.0 for one in each) for name, each in amounts.items()
@@ -187,7 +193,7 @@ def _of_trace(
         )
         # The recorded output is what was answered, and not what should have been.
         case = attrs.evolve(case, expected=None, conversation=conversation)
-        made.append(RecordedSource(case, recording.root, estimated_use(recording, prices)))
+        made.append(RecordedSource(case, recording.root, recorded_figures(recording.runs, prices)))
     return made
 
 

@@ -175,6 +175,8 @@ class Rater:
         self, source: RecordedSource, version: str, rated: Rated, tool_calls: tuple[ToolUse, ...]
     ) -> Rated:
         finished = result_of(rated, source.case, version, tool_calls).finished(source.case)
+        if version == RECORDED:  # the judge sees what it used, although it is not paid for again
+            finished = attrs.evolve(finished, **attrs.asdict(source.used))
         metadata = {EXPERIMENT_KEY: experiment_name(self._target.old)}
         used, problem, error = Figures(cost=self._asked.runs.priced.nothing), "", None
         with traced_judges(metadata, records_contents=not self._journal.withholds):

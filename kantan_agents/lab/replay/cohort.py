@@ -181,7 +181,11 @@ def estimated_use(recording: Recording, prices: Prices, models: Mapping[str, str
 
     The arguments are as for ``recorded_figures``.
     """
-    used = recorded_figures(recording.runs, prices, models)
+    return expected_amounts(recorded_figures(recording.runs, prices, models))
+
+
+def expected_amounts(used: Figures) -> Amounts:
+    """Return the ``tokens`` and the ``cost`` that a run like one that has used so much is expected to use."""
     return {"tokens": used.tokens or None, "cost": used.cost if used.tokens else None}
 
 

@@ -12,6 +12,7 @@ from agents import ModelSettings, SQLiteSession, trace
 
 from kantan_agents import Prompt, Rollout
 from kantan_agents.lab import Cohort, improve_async
+from kantan_agents.lab.evaluation.evaluators import tokens
 from kantan_agents.lab.experiment.prices import Prices
 from kantan_agents.lab.improve.parts import SPLIT, parts_of
 from kantan_agents.traces import registry
@@ -120,6 +121,14 @@ def test_the_reflection_model_reads_the_recorded_failure_and_what_was_wrong(tmp_
     assert "tone: greets nobody" in question
     assert "Score 0 of 1." in question
     assert "{{ $ctx.customer }}" in question.rpartition("these markers and no others")[2]
+
+
+def test_a_judge_sees_what_the_recorded_runs_have_used(tmp_path: Path) -> None:
+    with shop(tmp_path) as made:
+        # Each run has two model calls of 15 tokens.
+        made.improve(judge=tokens(most=29), minibatch=2, rounds=1)
+        question = last_text(made.requests_with(REFLECTS)[0])
+    assert question.count("Score 0 of 1.") == 2
 
 
 def test_the_prompt_may_have_no_markers(tmp_path: Path) -> None:
