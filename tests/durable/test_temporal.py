@@ -452,3 +452,41 @@ def test_two_processes_may_open_a_new_file_at_once(database: str) -> None:
     assert len({one.identity() for one in opened}) == 1
     for one in opened:
         one.close()
+
+
+async def test_a_cancelled_start_does_not_wait_for_a_server_that_says_nothing(
+    database: str, temporal: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(temporal_engine, "_START_SECONDS", 600.0)
+    agent = _agent(ScriptedModel(["Done."]))
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"temporal://127.0.0.1:{silent.getsockname()[1]}"
+        task = asyncio.create_task(DurableRuns(database, agents=[agent], engine=url).start())
+        asked, _ = await asyncio.to_thread(silent.accept)
+        task.cancel()
+        with asked:
+            await asyncio.wait({task}, timeout=60)
+        assert task.cancelled()
+    async with DurableRuns(database, agents=[agent], engine=temporal):
+        assert (await agent.run_async("Go."))["result"].final_output == "Done."
+
+
+async def test_an_idle_process_asks_the_database_one_question_at_each_look(
+    database: str, temporal: str
+) -> None:
+    async with DurableRuns(database, agents=[_agent()], engine=temporal, look_interval=0.02) as runs:
+        engine: Any = runs._engine
+        usual, asked = engine._execute, []
+
+        def noted(statement: str, **values: Any) -> Any:
+            if threading.current_thread().name.startswith("kantan-agents-temporal"):
+                asked.append(statement)
+            return usual(statement, **values)
+
+        engine._execute = noted
+
+        async def has_looked() -> bool:
+            return len(asked) > 4
+
+        await _until(has_looked)
+        assert len({*asked}) == 1
