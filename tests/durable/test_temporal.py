@@ -285,6 +285,7 @@ async def test_a_statement_that_fails_once_leaves_no_run_behind(
             _broken_once(runs, method, before=before)
             run_id = await agent.enqueue("Go.", queue="q")
             assert (await runs.result(run_id, timeout=30)).output == "Done."
+        assert len(server.requests) == 1
 
 
 async def test_the_same_object_goes_on_with_what_its_stop_has_left(database: str, temporal: str) -> None:

@@ -182,15 +182,14 @@ class JobStore:
             if row.run_id not in but
         )
 
-    def what_waits(self, seconds: float) -> tuple[bool, bool, bool]:
-        """Return whether `due`, `not_handed` and `not_checked` have anything, in one statement."""
+    def has_work(self, seconds: float) -> bool:
+        """Return whether `due`, `not_handed` or `not_checked` has anything, in one statement."""
         rows = self._execute(
             f"SELECT EXISTS (SELECT 1 FROM {_SCHEDULES} WHERE application = :application "
-            f"AND next_at <= {{now}}), EXISTS (SELECT 1 {_NOT_HANDED}), EXISTS (SELECT 1 {_NOT_CHECKED})",
+            f"AND next_at <= {{now}}) OR EXISTS (SELECT 1 {_NOT_HANDED}) OR EXISTS (SELECT 1 {_NOT_CHECKED})",
             seconds=seconds,
         )
-        is_due, is_new, is_old = map(bool, rows[0])
-        return is_due, is_new, is_old
+        return bool(rows[0][0])
 
     def not_handed(self, limit: int) -> list[Handing]:
         """Return jobs that wait and were not handed over."""

@@ -106,7 +106,10 @@ class TemporalEngine(JobRuns):
         self._thread = Thread(target=serve, name="kantan-agents-temporal", daemon=True)
         self._thread.start()
         try:
-            self._wait_for(started)
+            end = time.monotonic() + _START_SECONDS
+            while not (started.done() or self._database.is_hurried or time.monotonic() > end):
+                wait([started], _PAUSE_SECONDS)
+            started.result(0.0)
         except DurableDatabaseError:
             self.stop()
             raise
@@ -115,14 +118,6 @@ class TemporalEngine(JobRuns):
             said = mask(str(error)) or f"it has not answered in {_START_SECONDS:g} seconds"
             reason = " ".join(f"Temporal cannot be reached: {said}".split())
             raise DurableDatabaseError(database=self._url, reason=reason) from error
-
-    def _wait_for(self, started: Future[None]) -> None:
-        """Wait until it has started; not for a server that says nothing if the start was cancelled."""
-        end = time.monotonic() + _START_SECONDS
-        while not wait([started], _PAUSE_SECONDS).done:
-            if self._database.is_hurried or time.monotonic() > end:
-                break
-        started.result(0.0)
 
     async def _serve(self, queues: Mapping[str, Limits], started: Future[None]) -> None:
         from kantan_agents.durable.engines.temporal_work import Connection
@@ -248,13 +243,10 @@ class TemporalEngine(JobRuns):
             self._fresh.clear()
 
     async def _look(self, connection: Connection) -> None:
-        is_due, is_new, is_old = await asyncio.to_thread(self.what_waits, _CHECK_SECONDS)
-        if is_due:
-            await _tried(self._fire)
-        if is_due or is_new:
-            await _tried(partial(self._hand_over, connection))
-        if is_old:
-            await _tried(partial(self._check, connection))
+        if await asyncio.to_thread(self.has_work, _CHECK_SECONDS):
+            hand_over, check = partial(self._hand_over, connection), partial(self._check, connection)
+            for act in (self._fire, hand_over, check):
+                await _tried(act)
 
     async def _give_left(self) -> None:
         """Let the runs go on that could not be stored any more, as soon as the database is back."""

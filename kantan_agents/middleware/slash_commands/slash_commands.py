@@ -151,7 +151,7 @@ class SlashCommands(Middleware):
 
     def has_command(self, run: Run) -> bool:
         """Return whether the user of a run has typed a command."""
-        return run.state.get(self, ("text", ""))[0] == "command"
+        return bool(run.state.get(self, ("text", ""))[0] == "command")
 
     async def commands_of(self, agent: Any, context: dict[str, Any]) -> list[Command]:
         """Return the commands that the user of a context may run, to list or complete them.

@@ -39,12 +39,7 @@ class Answers:
         return _first(judged) if judged else None
 
     def conversation_of(self, trace_id: str, span_id: str) -> str:
-        """Return the conversation of a judged answer: the group of its trace or, without one, the id of that.
-
-        Args:
-            trace_id: Id of the trace of the verdict.
-            span_id: Id of its span.
-        """
+        """Return the conversation of a judged answer: the group of its trace, or else the id of the trace."""
         runs = self.runs_in(trace_id)
         named = None if runs is None else named_by(runs, self._metadata(trace_id) or {}, span_id)[0]
         group = "SELECT group_id FROM traces WHERE id = ?"
