@@ -469,15 +469,21 @@ def test_two_processes_that_open_a_new_file_at_once_agree_on_its_number(
 async def test_a_cancelled_start_does_not_wait_for_a_server_that_says_nothing(
     database: str, temporal: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(temporal_engine, "_START_SECONDS", 600.0)
+    is_asked = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    async def silent(*_: str) -> None:
+        loop.call_soon_threadsafe(is_asked.set)
+        await asyncio.sleep(600)
+
     agent = _agent(ScriptedModel(["Done."]))
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        url = f"temporal://127.0.0.1:{silent.getsockname()[1]}"
-        task = asyncio.create_task(DurableRuns(database, agents=[agent], engine=url).start())
-        asked, _ = await asyncio.to_thread(silent.accept)
+    with monkeypatch.context() as patched:
+        patched.setattr(temporal_engine, "_START_SECONDS", 600.0)
+        patched.setattr("kantan_agents.durable.engines.temporal_work.Connection.open", silent)
+        task = asyncio.create_task(DurableRuns(database, agents=[agent], engine=temporal).start())
+        await is_asked.wait()
         task.cancel()
-        with asked:
-            await asyncio.wait({task}, timeout=60)
+        await asyncio.wait({task}, timeout=60)
         assert task.cancelled()
     async with DurableRuns(database, agents=[agent], engine=temporal):
         assert (await agent.run_async("Go."))["result"].final_output == "Done."
