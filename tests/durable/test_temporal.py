@@ -287,6 +287,9 @@ async def test_a_statement_that_fails_once_leaves_no_run_behind(
             _broken_once(runs, method, before=before)
             run_id = await agent.enqueue("Go.", queue="q")
             assert (await runs.result(run_id, timeout=30)).output == "Done."
+            handle = (await _client(temporal)).get_workflow_handle(run_id)
+            with anyio.fail_after(60):
+                assert await handle.result() in ("finished", "moved")
         assert len(server.requests) == 1
 
 
