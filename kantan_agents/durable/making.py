@@ -144,8 +144,13 @@ class Making(Management):
             await execution.begin()
         journal = Journal(execution, run)
         self._keep(run, journal)
-        if execution.attempt == 1 and execution.once and _may_call_without_answer(run):
-            await journal.note_once()
+        is_command = any(
+            isinstance(one, SlashCommands) and one.has_command(run) for one in run.agent.layers.middleware
+        )
+        if execution.attempt > 1:
+            journal.check_command(is_command=is_command)
+        elif is_command or (execution.once and isinstance(run.input, RunState)):
+            await journal.note_begin(is_command=is_command)
         if execution.attempt > 1:
             record_recovery(run, execution.attempt, execution.stored, execution.elapsed)
             _log.info("run goes on", run_id=run.id, attempt=execution.attempt, steps=execution.stored)
@@ -229,13 +234,6 @@ class Making(Management):
                 "it is not one of the agents= of the DurableRuns that is started, or another of its name is"
             )
             raise DurableNotStartedError(agent=run.agent.name, reason=reason)
-
-
-def _may_call_without_answer(run: Run) -> bool:
-    """Return whether a run may make calls that no answer of a model in it has: approved ones, or commands."""
-    return isinstance(run.input, RunState) or any(
-        isinstance(one, SlashCommands) for one in run.agent.layers.middleware
-    )
 
 
 def _may_pass_elsewhere(execution: Execution, error: BaseException) -> bool:

@@ -25,6 +25,7 @@ from kantan_agents.traces.replayed import mark_replayed
 _log = get_logger("kantan_agents.durable")
 
 _COMMANDS = " commands"
+_COMMAND = "is_command"
 _UNKNOWN = "What this call returned is not stored, and it is not made again."
 
 
@@ -71,9 +72,22 @@ class ToolJournal:
         await self._execution.finish(self._run.id, step, {**redacted, **self._originals.new()})
         return redacted
 
-    async def note_once(self) -> None:
-        """Note which tools may be called only once, for the calls that no answer of this run has."""
-        await self.keep(ONCE, {"names": sorted(self._execution.once)})
+    async def note_begin(self, *, is_command: bool) -> None:
+        """Note what calls are made without an answer of a model, and which tools may be called only once."""
+        await self.keep(ONCE, {"names": sorted(self._execution.once), _COMMAND: is_command})
+
+    def check_command(self, *, is_command: bool) -> None:
+        """Check that what began as a command is one in this program: no model is to get it as a text.
+
+        Raises:
+            StoredStepError: E155, it is not.
+        """
+        if (self.known(ONCE) or {}).get(_COMMAND) and not is_command:
+            reason = (
+                "it began with a command, and the agent has no SlashCommands any more that reads it. Start a "
+                "worker that has it, then resume the run"
+            )
+            raise self._execution.give_up("begin", reason)
 
     def new_id(self) -> str:
         """Return an id for a call that no model has made, the same in each process."""

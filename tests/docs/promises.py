@@ -44,6 +44,9 @@ _DEPLOYED = {
     "the tool of a slash command is removed, or takes other arguments": (
         "test_deployed_changes.py::test_a_call_of_a_slash_command_is_made_once_or_as_often_as_said"
     ),
+    "`SlashCommands` is removed, or gets another prefix": (
+        "test_deployed_changes.py::test_a_call_of_a_slash_command_is_made_once_or_as_often_as_said"
+    ),
     "a hand-off is removed, or its target is renamed": _PARKED,
     "a subagent or an agent as a tool is renamed": _PARKED,
     "the agent's name": "test_listing.py::test_runs_of_an_agent_that_no_process_has_are_named",
@@ -278,8 +281,9 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
     },
     ("docs/guides/opentelemetry.md", "When the collector is away", "What happens"): {
-        "the collector refuses spans: any other status": (
+        "the collector refuses spans: any other status, or `partial_success`": (
             "traces/telemetry/test_sending.py::test_what_a_collector_refuses_is_counted_and_logged_once",
+            "traces/telemetry/test_sending.py::test_spans_that_a_collector_refuses_of_those_it_takes_are_counted_and_said_once",
         ),
         "the collector is away: no answer, or 429, 502, 503, 504": (
             "traces/telemetry/test_sending.py::test_nothing_is_lost_while_the_collector_is_away_and_the_queue_is_not_full",
@@ -720,7 +724,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "lab/improve/test_what_may_not_win.py::test_the_limit_of_use_is_inclusive",
         ),
     },
-    ("docs/guides/rollout.md", "Which arm a run gets", "When"): {
+    ("docs/guides/rollout-arms.md", "Which arm a run gets", "When"): {
         "the context has a unit": (
             "lab/rollout/test_runs.py::test_each_way_to_run_uses_and_records_the_arm",
             "lab/rollout/test_assignment.py::test_another_process_draws_the_same",
@@ -2159,7 +2163,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "lab/replay/test_runs_inside.py::test_one_of_several_runs_of_a_trace",
         ),
     },
-    ("docs/guides/evaluate-datasets.md", "Run both versions", "Situation"): {
+    ("docs/guides/evaluate-in-ci.md", "What another start does", "Situation"): {
         "the program is stopped, by Ctrl-C or a crash": (
             "lab/evaluation/experiment/test_resumed.py::test_a_process_that_is_killed_keeps_what_is_done_and_the_next_one_goes_on",
             "lab/evaluation/experiment/test_resumed.py::test_a_resumed_evaluation_equals_one_that_was_never_interrupted",

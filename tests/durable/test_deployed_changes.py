@@ -329,16 +329,22 @@ def command(first: Options, second: Options, line: str = "/slow") -> Case:
     def build(case: Case) -> Agent[Any]:
         options = {"tools": tools_of(case), **(first if case.is_first else second)(case)}
         given = options.pop("middleware", ())
-        return case.agent(*given, DieAfterwards(), SlashCommands({"allow": "*"}), **options)
+        reads = SlashCommands({"allow": "*"}, prefix=options.pop("prefix", "/"))
+        commands = [reads] if options.pop("has_commands", True) else []
+        return case.agent(*given, DieAfterwards(), *commands, **options)
 
     case = Case(build, {}, input=line)
     return case
 
 
 _slow_once = given(middleware=[Durable(once=["slow"])])
+_no_commands = given(has_commands=False)
 COMMANDS = {
     "nothing": (command(same, same), "finished", ["slow", "slow"]),
     "recorded": (command(same, same, "/pay amount=3"), "finished", ["pay 3"]),
+    "no commands": (command(same, _no_commands), "parked", ["slow"]),
+    "no commands, recorded": (command(same, _no_commands, "/pay amount=3"), "parked", ["pay 3"]),
+    "other prefix": (command(same, given(prefix="!")), "parked", ["slow"]),
     "removed": (command(same, with_tools(pay_of)), "parked", ["slow"]),
     "signature": (command(same, with_tools(_other_signature), "/pay amount=3"), "parked", ["pay 3"]),
     "once now": (command(same, _slow_once), "failed", ["slow"]),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
+import time
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -19,6 +20,7 @@ from kantan_agents import Agent, Durable, DurableRuns
 from kantan_agents.durable import Limits
 from kantan_agents.durable.engines import temporal_engine
 from kantan_agents.durable.engines.jobs import Schedule
+from kantan_agents.durable.storage import ownership
 from kantan_agents.durable.storage.database import RunDatabase
 from kantan_agents.errors import DurableDatabaseError, DurableRunFailedError, InvalidOptionError
 from kantan_agents.testing import OfflineServer, ScriptedModel, function_call
@@ -285,6 +287,10 @@ async def test_a_statement_that_fails_once_leaves_no_run_behind(
             _broken_once(runs, method, before=before)
             run_id = await agent.enqueue("Go.", queue="q")
             assert (await runs.result(run_id, timeout=30)).output == "Done."
+            handle = (await _client(temporal)).get_workflow_handle(run_id)
+            with anyio.fail_after(60):
+                assert await handle.result() in ("finished", "moved")
+        assert len(server.requests) == 1
 
 
 async def test_the_same_object_goes_on_with_what_its_stop_has_left(database: str, temporal: str) -> None:
@@ -341,11 +347,12 @@ async def test_a_run_that_is_cancelled_while_it_is_stored_is_cancelled(database:
 
 async def test_as_many_calls_block_a_thread_as_the_queue_allows(database: str, temporal: str) -> None:
     count = 40  # more threads than an event loop has
-    together = threading.Barrier(count)
+    together, met = threading.Barrier(count), list[int]()
 
     def meet() -> str:
         """Wait for all."""
         together.wait(60)
+        met.append(1)
         return "met"
 
     def answer(request: Any) -> Any:
@@ -359,17 +366,16 @@ async def test_as_many_calls_block_a_thread_as_the_queue_allows(database: str, t
             ids = [await agent.enqueue("Go.", queue="q") for _ in range(count)]
             for run_id in ids:
                 assert (await runs.result(run_id, timeout=90)).output == "Done."
+    assert len(met) == count
 
 
 async def test_databases_with_one_schedule_share_a_namespace(tmp_path: Path, temporal: str) -> None:
-    found = []
+    found, at = [], time.time() + 3_600
     for name in ("one", "two"):
         runs = DurableRuns(f"sqlite:///{tmp_path / name}.sqlite3", agents=[_agent()], engine=temporal)
         async with runs:
             engine: Any = runs._engine
-            now, _ = engine.due()
-            due = Schedule("s", "0 9 * * *", None, "q", "{}", float(int(now)))
-            await engine._fire_one(due, now)
+            await engine._fire_one(Schedule("s", "0 9 * * *", None, "q", "{}", at), at)
             found += [run.run_id for run in await runs.list_runs()]
     assert len(set(found)) == 2
 
@@ -444,11 +450,64 @@ async def test_the_usual_port_may_be_left_out(database: str, monkeypatch: pytest
     assert asked == ["localhost:7233", "[::1]:7233", "localhost:1"]
 
 
-def test_two_processes_may_open_a_new_file_at_once(database: str) -> None:
-    opened = [RunDatabase(database, "temporal") for _ in range(8)]
-    with ThreadPoolExecutor(8) as threads:
-        for each in [threads.submit(one.open) for one in opened]:
-            each.result()
-    assert len({one.identity() for one in opened}) == 1
-    for one in opened:
-        one.close()
+def test_two_processes_that_open_a_new_file_at_once_agree_on_its_number(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (RunDatabase(database, "temporal") for _ in range(2))
+    numbers = iter(("1", "2"))
+
+    def token(_size: int) -> str:
+        number = next(numbers)
+        if number == "1":
+            second.open()
+        return number
+
+    monkeypatch.setattr(ownership, "secrets", SimpleNamespace(token_hex=token))
+    first.open()
+    assert first.identity() == second.identity() == "temporal/2"
+    first.close()
+    second.close()
+
+
+async def test_a_cancelled_start_does_not_wait_for_a_server_that_says_nothing(
+    database: str, temporal: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_asked = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    async def silent(*_: str) -> None:
+        loop.call_soon_threadsafe(is_asked.set)
+        await asyncio.sleep(600)
+
+    agent = _agent(ScriptedModel(["Done."]))
+    with monkeypatch.context() as patched:
+        patched.setattr(temporal_engine, "_START_SECONDS", 600.0)
+        patched.setattr("kantan_agents.durable.engines.temporal_work.Connection.open", silent)
+        task = asyncio.create_task(DurableRuns(database, agents=[agent], engine=temporal).start())
+        await is_asked.wait()
+        task.cancel()
+        await asyncio.wait({task}, timeout=60)
+        assert task.cancelled()
+    async with DurableRuns(database, agents=[agent], engine=temporal):
+        assert (await agent.run_async("Go."))["result"].final_output == "Done."
+
+
+async def test_an_idle_process_asks_the_database_one_question_at_each_look(
+    database: str, temporal: str
+) -> None:
+    async with DurableRuns(database, agents=[_agent()], engine=temporal, look_interval=0.02) as runs:
+        engine: Any = runs._engine
+        usual, asked = engine._execute, []
+
+        def noted(statement: str, **values: Any) -> Any:
+            if threading.current_thread().name.startswith("kantan-agents-temporal"):
+                asked.append(statement)
+            return usual(statement, **values)
+
+        engine._execute = noted
+
+        async def has_looked() -> bool:
+            return len(asked) > 4
+
+        await _until(has_looked)
+        assert len({*asked}) == 1

@@ -11,11 +11,11 @@ import pytest
 from playwright.sync_api import Page, expect
 from starlette.testclient import TestClient
 
-from kantan_agents import Agent, Prompt, record_traces
+from kantan_agents import Agent, Prompt, TraceStore, record_traces
 from kantan_agents.lab.evaluation.statistics import clopper_pearson
 from kantan_agents.page import traces_app
 from kantan_agents.page.data.prompt_versions import changed_lines
-from kantan_agents.page.data.scores_over_time import Scored, _periods, _unit
+from kantan_agents.page.data.scores_over_time import Scored, _periods, _scores, _unit, scores_over_time
 from kantan_agents.testing import ScriptedModel
 from tests.page.served import served
 from tests.traces.store.sample_database import open_sample
@@ -139,6 +139,25 @@ def test_several_scores_of_a_trace_are_not_so_many() -> None:
     assert (single["low"], single["high"]) == pytest.approx((often["low"], often["high"]))
     (few,) = _periods(once[:2] * 5, timedelta(days=1))
     assert few["low"] is None
+
+
+def test_scores_of_a_conversation_are_not_so_many_whichever_judge_has_given_them(tmp_path: Path) -> None:
+    with open_sample(tmp_path / "t.db") as database:
+        for number in range(12):
+            prompt = {
+                "prompt_name": "p",
+                "prompt_version": "1",
+                "agent_name": "a",
+                "agent_run_id": f"{number}",
+            }
+            answer = database.trace(None, prompt, group=f"talk {number % 2}")
+            judge = {"agent_name": "judge", "agent_run_id": f"j{number}", "judged_trace_id": answer}
+            for trace in (answer, database.trace(None, judge)):
+                database.span(trace, "custom", name="judge", data={"rubric": {"score": number / 12}})
+        store = TraceStore(database.path)
+        (found,) = scores_over_time(store, "p")["versions"]
+        assert {one.conversation for one in _scores(store, "p", "1")} == {"talk 0", "talk 1"}
+    assert [(one["scores"], one["low"]) for one in found["periods"]] == [(24, None)]
 
 
 def test_periods_are_as_short_as_the_time_allows() -> None:

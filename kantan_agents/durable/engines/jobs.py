@@ -16,6 +16,12 @@ from kantan_agents.durable.storage.database import RunDatabase
 
 JOBS = "kantan_agents_durable_jobs"
 AGAIN = "handing = handing + 1, is_handed = 0, executor = NULL, claim = NULL, start_at = NULL"
+_SCHEDULES = "kantan_agents_durable_schedules"
+_NOT_HANDED = f"FROM {JOBS} WHERE application = :application AND status = 'queued' AND is_handed = 0"
+_NOT_CHECKED = (
+    f"FROM {JOBS} WHERE application = :application AND status = 'queued' AND is_handed = 1 "
+    "AND checked_at < {now} - :seconds"
+)
 
 
 @attrs.frozen
@@ -176,12 +182,20 @@ class JobStore:
             if row.run_id not in but
         )
 
+    def has_work(self, seconds: float) -> bool:
+        """Return whether `due`, `not_handed` or `not_checked` has anything, in one statement."""
+        rows = self._execute(
+            f"SELECT EXISTS (SELECT 1 FROM {_SCHEDULES} WHERE application = :application "
+            f"AND next_at <= {{now}}) OR EXISTS (SELECT 1 {_NOT_HANDED}) OR EXISTS (SELECT 1 {_NOT_CHECKED})",
+            seconds=seconds,
+        )
+        return bool(rows[0][0])
+
     def not_handed(self, limit: int) -> list[Handing]:
         """Return jobs that wait and were not handed over."""
         rows = self._execute(
-            f"SELECT run_id, handing, queue, priority, COALESCE(start_at - {{now}}, 0) AS delay FROM {JOBS} "
-            "WHERE application = :application AND status = 'queued' AND is_handed = 0 "
-            "ORDER BY created_at LIMIT :limit",
+            "SELECT run_id, handing, queue, priority, COALESCE(start_at - {now}, 0) AS delay "
+            f"{_NOT_HANDED} ORDER BY created_at LIMIT :limit",
             limit=limit,
         )
         return [
@@ -191,9 +205,7 @@ class JobStore:
     def not_checked(self, seconds: float, limit: int) -> list[Handing]:
         """Return jobs that wait and were neither handed over nor looked after in the last seconds."""
         rows = self._execute(
-            f"SELECT run_id, handing, queue FROM {JOBS} WHERE application = :application "
-            "AND status = 'queued' AND is_handed = 1 AND checked_at < {now} - :seconds "
-            "ORDER BY checked_at LIMIT :limit",
+            f"SELECT run_id, handing, queue {_NOT_CHECKED} ORDER BY checked_at LIMIT :limit",
             seconds=seconds,
             limit=limit,
         )
@@ -212,7 +224,7 @@ class JobStore:
     def keep_schedule(self, schedule: Schedule) -> None:
         """Store a schedule. One of the same name is replaced."""
         self._execute(
-            "INSERT INTO kantan_agents_durable_schedules "
+            f"INSERT INTO {_SCHEDULES} "
             "(application, name, cron, timezone, queue, stored, next_at) VALUES "
             "(:application, :name, :cron, :timezone, :queue, :stored, :next_at) "
             "ON CONFLICT (application, name) DO UPDATE SET cron = excluded.cron, queue = excluded.queue, "
@@ -224,7 +236,7 @@ class JobStore:
         """Return the time of the database, in seconds since 1970, and the schedules whose time has come."""
         rows = self._execute("SELECT {now} AS now")
         found = self._execute(
-            "SELECT name, cron, timezone, queue, stored, next_at FROM kantan_agents_durable_schedules "
+            f"SELECT name, cron, timezone, queue, stored, next_at FROM {_SCHEDULES} "
             "WHERE application = :application AND next_at <= :now",
             now=rows[0].now,
         )
@@ -233,7 +245,7 @@ class JobStore:
     def fired(self, schedule: Schedule, next_at: float) -> None:
         """Note when a schedule is due again, unless it was replaced."""
         self._execute(
-            "UPDATE kantan_agents_durable_schedules SET next_at = :next_at WHERE application = :application "
+            f"UPDATE {_SCHEDULES} SET next_at = :next_at WHERE application = :application "
             "AND name = :name AND cron = :cron AND next_at = :before",
             name=schedule.name,
             cron=schedule.cron,

@@ -8,9 +8,10 @@ worker if the first does not take it. Decision 52 says why.
 from __future__ import annotations
 
 import asyncio
+import time
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from datetime import datetime, timezone
 from functools import partial
@@ -50,6 +51,7 @@ _LOOK_SECONDS: Final = 1.0
 _LATE_SECONDS: Final = 60.0
 _START_SECONDS: Final = 30.0
 _STOP_SECONDS: Final = 10.0
+_PAUSE_SECONDS: Final = 0.1
 _THREADS: Final = 10_000
 _PORT: Final = 7233
 
@@ -84,14 +86,14 @@ class TemporalEngine(JobRuns):
         self._thread: Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._fresh: Any = None
-        self._ends: Any = None
+        self._serving: Any = None
         self._connection: Connection | None = None
 
     def after_fork(self) -> None:
         """In a forked child: be another process, without the thread and the connection of the parent."""
         self.executor, self._active, self._takes = new_executor(self._application), set(), False
-        leave_to_parent((self._connection, self._loop, self._fresh, self._ends), None)
-        self._thread = self._connection = self._loop = self._fresh = self._ends = None
+        leave_to_parent((self._connection, self._loop, self._fresh, self._serving), None)
+        self._thread = self._connection = self._loop = self._fresh = self._serving = None
 
     def start(self, body: Body, queues: Mapping[str, Limits]) -> None:
         """Begin to make runs of these queues, and those that are recovered."""
@@ -104,7 +106,10 @@ class TemporalEngine(JobRuns):
         self._thread = Thread(target=serve, name="kantan-agents-temporal", daemon=True)
         self._thread.start()
         try:
-            started.result(_START_SECONDS)
+            end = time.monotonic() + _START_SECONDS
+            while not (started.done() or self._database.is_hurried or time.monotonic() > end):
+                wait([started], _PAUSE_SECONDS)
+            started.result(0.0)
         except DurableDatabaseError:
             self.stop()
             raise
@@ -117,7 +122,10 @@ class TemporalEngine(JobRuns):
     async def _serve(self, queues: Mapping[str, Limits], started: Future[None]) -> None:
         from kantan_agents.durable.engines.temporal_work import Connection
 
-        self._loop, self._fresh, self._ends = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
+        self._serving, self._fresh = asyncio.current_task(), asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        if not self._takes:  # it was stopped before it has begun
+            return
         # The tools of runs are called in its threads: a queue may have more of them than the usual number.
         self._loop.set_default_executor(ThreadPoolExecutor(_THREADS, "kantan-agents-temporal"))
         try:
@@ -130,9 +138,8 @@ class TemporalEngine(JobRuns):
             started.set_exception(error)
             return
         started.set_result(None)
-        looking = asyncio.create_task(self._look_in_intervals(self._connection))
-        await self._ends.wait()
-        looking.cancel()
+        with suppress(asyncio.CancelledError):  # by `stop`
+            await self._look_in_intervals(self._connection)
         await self._connection.close(_STOP_SECONDS)
 
     def take_no_more(self) -> None:
@@ -146,8 +153,8 @@ class TemporalEngine(JobRuns):
         self._takes = False
         thread, self._thread = self._thread, None
         if thread is not None:
-            if self._ends is not None:
-                self._call_soon(self._ends.set)
+            if self._serving is not None:
+                self._call_soon(self._serving.cancel)
             thread.join(_STOP_SECONDS + 5.0)
             self._loop = self._connection = None
 
@@ -229,12 +236,17 @@ class TemporalEngine(JobRuns):
 
     async def _look_in_intervals(self, connection: Connection) -> None:
         while True:
-            hand_over, check = partial(self._hand_over, connection), partial(self._check, connection)
-            for act in (self._give_left, self._fire, hand_over, check):
+            for act in (self._give_left, partial(self._look, connection)):
                 await _tried(act)
             with anyio.move_on_after(self._interval):
                 await self._fresh.wait()
             self._fresh.clear()
+
+    async def _look(self, connection: Connection) -> None:
+        if await asyncio.to_thread(self.has_work, _CHECK_SECONDS):
+            hand_over, check = partial(self._hand_over, connection), partial(self._check, connection)
+            for act in (self._fire, hand_over, check):
+                await _tried(act)
 
     async def _give_left(self) -> None:
         """Let the runs go on that could not be stored any more, as soon as the database is back."""

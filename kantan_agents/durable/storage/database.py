@@ -132,6 +132,11 @@ class RunDatabase:
         """Let what waits for an answer of the server wait only a moment longer; until it is closed."""
         self._limit.hurry()
 
+    @property
+    def is_hurried(self) -> bool:
+        """Whether `hurry` was called, and it was not closed since."""
+        return self._limit.is_hurried
+
     @contextmanager
     def changing_tables(self) -> Iterator[None]:
         """Inside the block, wait longer for an answer: changing large tables takes long."""

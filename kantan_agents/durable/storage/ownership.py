@@ -54,7 +54,6 @@ def belongs_to(connection: Connection, engine: str) -> str:
                 "ON CONFLICT (name) DO NOTHING"
             )
             connection.execute(text(insert), {"value": found})
-            found = connection.exec_driver_sql(_FOUND).scalar()
             for table in _TABLES:
                 connection.exec_driver_sql(table)
     return "dbos" if found is None else str(found).partition("/")[0]

@@ -149,6 +149,10 @@ class SlashCommands(Middleware):
                 return
         await call_next(run)
 
+    def has_command(self, run: Run) -> bool:
+        """Return whether the user of a run has typed a command."""
+        return bool(run.state.get(self, ("text", ""))[0] == "command")
+
     async def commands_of(self, agent: Any, context: dict[str, Any]) -> list[Command]:
         """Return the commands that the user of a context may run, to list or complete them.
 

@@ -12,6 +12,8 @@ from kantan_agents.lab.evaluation.statistics import Interval, is_binary, proport
 from kantan_agents.lab.evaluation.statistics.distributions import t_quantile
 from kantan_agents.lab.evaluation.statistics.independent_units import units_of
 from kantan_agents.traces.store import TraceStore
+from kantan_agents.traces.store.connection import reading
+from kantan_agents.traces.store.verdicts import Answers
 
 _UNITS: Final = (timedelta(minutes=1), timedelta(hours=1), timedelta(days=1), timedelta(weeks=1))
 _MOST_PERIODS: Final = 60
@@ -19,17 +21,17 @@ _MOST_SCORES: Final = 5_000
 """So many of the newest scores of a version are read."""
 _MOST_VERSIONS: Final = 8
 _FEWEST: Final = 5
-"""With scores of fewer traces in a period, an interval would say more than is known."""
+"""With scores of fewer conversations in a period, an interval would say more than is known."""
 _LEVEL: Final = 0.95
 _START: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 class Scored(NamedTuple):
-    """A score, and the trace that it was given in: scores of one trace are not independent."""
+    """A score, and the conversation of its answer: the scores of one conversation are not independent."""
 
     time: datetime
     value: float
-    trace_id: str
+    conversation: str
 
 
 def scores_over_time(store: TraceStore, name: str) -> dict[str, Any]:
@@ -58,11 +60,17 @@ def scores_over_time(store: TraceStore, name: str) -> dict[str, Any]:
 
 def _scores(store: TraceStore, name: str, version: str | None) -> list[Scored]:
     found = store.failed(math.inf, prompt=name, version=version, limit=_MOST_SCORES)
-    return [
-        Scored(span.started_at.astimezone(timezone.utc), float(span.rubric["score"]), span.trace_id)
-        for span in found
-        if span.started_at is not None
-    ]
+    with reading(store.path, with_views=False) as connection:
+        unit_of = Answers(connection).conversation_of
+        return [
+            Scored(
+                span.started_at.astimezone(timezone.utc),
+                float(span.rubric["score"]),
+                unit_of(span.trace_id, span.span_id),
+            )
+            for span in found
+            if span.started_at is not None
+        ]
 
 
 def _unit(span: timedelta) -> timedelta:
@@ -83,19 +91,19 @@ def _periods(scores: Iterable[Scored], unit: timedelta) -> list[dict[str, Any]]:
 def _mean(scores: Sequence[Scored]) -> dict[str, Any]:
     """Return the mean with its interval, which stays inside 0 and 1 if all scores do."""
     values = [one.value for one in scores]
-    interval = _interval(values, [one.trace_id for one in scores])
+    interval = _interval(values, [one.conversation for one in scores])
     low, high = (None, None) if interval is None else interval
     return {"scores": len(values), "mean": fmean(values), "low": low, "high": high}
 
 
-def _interval(values: Sequence[float], traces: Sequence[str]) -> Interval | None:
+def _interval(values: Sequence[float], units: Sequence[str]) -> Interval | None:
     """Return Student's interval, for yes or no the exact one; None if it cannot be known."""
-    if len(set(traces)) < _FEWEST:
+    if len(set(units)) < _FEWEST:
         return None
     if is_binary(values):
-        return proportion(values, traces, level=_LEVEL).interval
-    units = units_of(values, traces)
-    half = t_quantile(0.5 + _LEVEL / 2, units.count - 1) * units.standard_error
+        return proportion(values, units, level=_LEVEL).interval
+    found = units_of(values, units)
+    half = t_quantile(0.5 + _LEVEL / 2, found.count - 1) * found.standard_error
     low, high = fmean(values) - half, fmean(values) + half
     if all(0 <= value <= 1 for value in values):
         low, high = max(0.0, low), min(1.0, high)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -14,6 +15,7 @@ from kantan_agents.traces.database_url import PostgresUrl
 from kantan_agents.traces.file_backend import FileBackend, Identity
 from kantan_agents.traces.postgres.connection import as_sqlite, connect, server_of
 from kantan_agents.traces.postgres.partitions import create_partitions, week_of
+from kantan_agents.traces.postgres.patient_connection import AnswerLimit
 from kantan_agents.traces.postgres.schema import check_readable, migrate, version_of
 from kantan_agents.traces.postgres.staging import (
     STAGING,
@@ -25,6 +27,8 @@ from kantan_agents.traces.postgres.staging import (
 from kantan_agents.traces.trace_file import READ_WAIT_SECONDS
 
 _MIGRATION_WAIT_SECONDS: Final = 30.0
+_READ_SECONDS: Final = 600.0
+"""A search of many traces says nothing for long. At the beginning, a silent server is noticed sooner."""
 _NEWEST: Final = "SELECT (SELECT MAX(rowid) FROM traces), (SELECT MAX(rowid) FROM spans)"
 
 
@@ -38,16 +42,21 @@ class PostgresBackend(FileBackend):
 
     @override
     def open_to_read(self, *, any_thread: bool = False, keep_wal: bool = False) -> sqlite3.Connection:
-        return self.open_to_change(READ_WAIT_SECONDS)
+        return self._opened(READ_WAIT_SECONDS, _READ_SECONDS)
 
     @override
     def open_to_change(self, wait: float, *, keep_log: bool = False) -> sqlite3.Connection:
-        connection = connect(self._url, wait=wait)
+        return self._opened(wait, math.inf)  # such as building an index
+
+    def _opened(self, wait: float, longest: float) -> sqlite3.Connection:
+        limit = AnswerLimit()
+        connection = connect(self._url, wait=wait, limit=limit)
         try:
             check_readable(connection)
         except BaseException:
             connection.close()
             raise
+        limit.seconds = longest
         return as_sqlite(connection)
 
     @override

@@ -45,22 +45,23 @@ class AnswerLimit:
 
     Attributes:
         seconds: May be changed while they wait.
+        is_hurried: Whether this process stops.
     """
 
     def __init__(self) -> None:
         self.seconds = ANSWER_SECONDS
-        self._is_hurried = False
+        self.is_hurried = False
         self._is_gone = False
 
     def hurry(self) -> None:
         """Wait only a moment longer, and once in vain: this process stops."""
-        if not self._is_hurried:
+        if not self.is_hurried:
             self.seconds = min(self.seconds, HURRIED_SECONDS)
-            self._is_hurried = True
+            self.is_hurried = True
 
     def miss(self) -> None:
         """Note that the server has not answered in time."""
-        if self._is_hurried:
+        if self.is_hurried:
             self._is_gone, self.seconds = True, 0.0  # the other connections wait no longer either
 
     def connect(self, *args: Any, **options: Any) -> psycopg.Connection[Any]:
@@ -69,7 +70,7 @@ class AnswerLimit:
 
         if self._is_gone:
             raise psycopg.OperationalError("the server does not answer, and this process stops")
-        if self._is_hurried:
+        if self.is_hurried:
             options["connect_timeout"] = int(HURRIED_SECONDS)
         try:
             connection = _connection_type().connect(*args, **options)

@@ -38,6 +38,14 @@ class Answers:
         judged = self.runs_in(named)
         return _first(judged) if judged else None
 
+    def conversation_of(self, trace_id: str, span_id: str) -> str:
+        """Return the conversation of a judged answer: the group of its trace, or else the id of the trace."""
+        runs = self.runs_in(trace_id)
+        named = None if runs is None else named_by(runs, self._metadata(trace_id) or {}, span_id)[0]
+        group = "SELECT group_id FROM traces WHERE id = ?"
+        row = self._connection.execute(group, (named or trace_id,)).fetchone()
+        return str((row and row["group_id"]) or named or trace_id)
+
     def runs_in(self, trace_id: str) -> TraceRuns | None:
         """Return the runs in a trace; None if the trace does not exist."""
         metadata = self._metadata(trace_id)

@@ -5,12 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import requests
+from google.protobuf.message import DecodeError
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 from requests.exceptions import ChunkedEncodingError
 from urllib3.exceptions import ProtocolError
+
+from kantan_agents.support.secrets import mask
 
 # OTLP: the answers after which the same request may be sent again. All others are refusals.
 _TRY_AGAIN = frozenset({429, 502, 503, 504})
 _NO_ANSWER = 0
+_PROTOBUF = "application/x-protobuf"
+_MOST_CHARACTERS = 200
 
 
 class Connection(requests.Session):
@@ -24,6 +30,7 @@ class Connection(requests.Session):
         super().__init__()
         self._status: int | None = None
         self.may_have_taken = False
+        self._answer = b""
         self._has_bad_tls = False
 
     def request(self, *args: Any, **options: Any) -> requests.Response:
@@ -37,17 +44,28 @@ class Connection(requests.Session):
             self._has_bad_tls = isinstance(error, requests.exceptions.SSLError)
             raise
         self._status, self.may_have_taken = response.status_code, False
+        is_said = response.ok and response.headers.get("content-type", "").startswith(_PROTOBUF)
+        self._answer = response.content if is_said else b""
         return response
 
     def forget(self) -> None:
         """Forget how the last request has ended."""
-        self._status = None
+        self._status, self._answer = None, b""
         self.may_have_taken = False
 
     def connect_anew(self) -> None:
         """Leave the connections, which in a forked child are also the parent's."""
         for prefix in ("http://", "https://"):
             self.mount(prefix, requests.adapters.HTTPAdapter())
+
+    @property
+    def refused(self) -> tuple[int, str]:
+        """How many spans of the last request the collector refuses, as its answer says, and why."""
+        try:
+            partial = ExportTraceServiceResponse.FromString(self._answer).partial_success
+        except DecodeError:
+            return 0, ""
+        return partial.rejected_spans, mask(" ".join(partial.error_message.split()))[:_MOST_CHARACTERS]
 
     @property
     def is_away(self) -> bool:

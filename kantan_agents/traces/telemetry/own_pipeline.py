@@ -58,7 +58,7 @@ class OwnPipeline:
         if sends_traces:
             connection = self._connection()
             sending = OTLPSpanExporter(session=connection)
-            self._exporter = CountingExporter(sending, connection, self._flusher.release)
+            self._exporter = CountingExporter(sending, connection, self._flusher.begin_try)
             self._processor = CountingProcessor(self._exporter, queue_size)
             self.tracer_provider.add_span_processor(self._processor)
         self._own_meters: MeterProvider | None = None
@@ -206,11 +206,16 @@ class _Flusher:
 
         return wait
 
-    def release(self) -> None:
-        """Let no one wait any longer: the collector is away."""
-        with self._changed:
-            self._done = self._asked
-            self._changed.notify_all()
+    def begin_try(self) -> Callable[[], None]:
+        """Return what ends the waiting for all that was asked for before this try: the collector is away."""
+        asked = self._asked
+
+        def release() -> None:
+            with self._changed:
+                self._done = max(self._done, asked)
+                self._changed.notify_all()
+
+        return release
 
     def end_with(self, last: Callable[[], object]) -> None:
         """Send what waits, call ``last``, and end the thread."""
@@ -221,7 +226,7 @@ class _Flusher:
         changed = self._changed
         while self._last is None or self._asked > self._done:
             with changed:
-                # `release` may have come between the last request and this.
+                # A try that has failed may have come between the last request and this.
                 changed.wait_for(lambda: self._asked > self._done or self._last is not None)
                 wanted = self._asked
             try:

@@ -54,7 +54,7 @@ class CountingExporter(SpanExporter):
     Args:
         exporter: Sends the spans.
         connection: What it sends them over.
-        on_away: Called after each try that a collector was away at.
+        begin_try: Called before each try; returns what is called if the collector was away at it.
 
     Attributes:
         taken: Number of spans that it was given.
@@ -67,16 +67,18 @@ class CountingExporter(SpanExporter):
     """
 
     # The processor calls `export` in one thread at a time.
-    def __init__(self, exporter: SpanExporter, connection: Connection, on_away: Callable[[], None]) -> None:
+    def __init__(
+        self, exporter: SpanExporter, connection: Connection, begin_try: Callable[[], Callable[[], None]]
+    ) -> None:
         self._exporter = exporter
         self._connection = connection
-        self._on_away = on_away
+        self._begin_try = begin_try
         self.start_anew()
 
     def start_anew(self) -> None:
         """Count from zero; also in a forked child, whose parent sends what waited."""
         self.taken = self.waiting = self.sent = self.failed = self.dropped = self.absences = 0
-        self.is_failing = False
+        self.is_failing = self._has_refused_some = False
         self._dropped_before = 0
         self._is_ending = False
         self._again = threading.Event()
@@ -117,6 +119,7 @@ class CountingExporter(SpanExporter):
     def _try(self, spans: Sequence[ReadableSpan]) -> str:
         """Return why the spans were not sent; an empty text if they were."""
         self._connection.forget()
+        self._was_away = self._begin_try()
         try:
             result = self._exporter.export(spans)
         except Exception as error:  # noqa: BLE001 - as the SDK would
@@ -129,10 +132,16 @@ class CountingExporter(SpanExporter):
             self.absences += 1
             self._dropped_before = self.dropped
             log_lost(self.failed + self.dropped, f"{problem}; they wait for it")
-        self._on_away()
+        self._was_away()
 
     def _count(self, count: int) -> SpanExportResult:
-        self.sent += count
+        refused, reason = self._connection.refused
+        refused = min(max(refused, 0), count)
+        self.sent += count - refused
+        self.failed += refused
+        if refused and not self._has_refused_some:
+            self._has_refused_some = True
+            log_lost(self.failed + self.dropped, f"the collector refuses a part: {reason}")
         if self.is_failing and self.dropped > self._dropped_before:
             dropped = self.dropped - self._dropped_before
             log_lost(self.failed + self.dropped, f"{dropped} were dropped while the collector was away")

@@ -23,7 +23,7 @@ def test_a_clock_that_is_an_hour_ahead_does_not_end_the_patience_with_others() -
 
 def test_a_run_of_a_process_whose_clock_is_behind_has_just_begun() -> None:
     runs, behind = Runs(), begun(1, 2 * PATIENCE_SECONDS)
-    runs.end_look()
+    runs.looked = runs.clock
     runs.add_drawn(behind)
     assert runs.under_way() == {behind.run_id}
     assert not runs.observed([behind.run_id])[0].failed

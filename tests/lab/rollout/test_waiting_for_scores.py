@@ -25,19 +25,30 @@ class Observed:
         self.scores = Scores(PLAN, self.runs)
         self.count = 0
 
-    def run(self, ago: float, *, score: float | None = None) -> None:
-        """Add a run that began so long ago, by the clock of its process."""
+    def run(self, ago: float, *, score: float | None = None) -> str:
+        """Add a run that ended so long ago, by the clock of its process; return its id."""
         self.count += 1
         run_id = f"{int((time.time() - ago) * 1_000):012x}{self.count:020x}"
-        run = ObservedRun(Drawn(run_id, self.count % 2, run_id, 0.5), False, 1.0, None, None, time.time())
+        drawn = Drawn(run_id, self.count % 2, run_id, 0.5)
+        run = ObservedRun(drawn, False, 0.0, None, None, drawn.began)
         self.runs.add_run(run)
         self.scores.add_run(run)
         if score is not None:
-            self.scores.add(RecordedScore(self.count, run_id, score, run.began + 1.0))
+            self.score(run_id, run.began + 1.0)
+        return run_id
+
+    def score(self, run_id: str, at: float) -> None:
+        """Add a score that was given at a time by the clock of its process."""
+        self.scores.add(RecordedScore(self.count, run_id, 1.0, at))
+
+    def look(self) -> None:
+        """Say that all that there was has been added."""
+        self.runs.looked = self.runs.clock
 
     @property
     def settled(self) -> int:
-        """How many draws with a score are counted."""
+        """How many draws with a score are counted after a look."""
+        self.look()
         return len(self.scores.settled())
 
 
@@ -63,7 +74,7 @@ def test_a_clock_that_is_an_hour_ahead_does_not_end_the_waiting_of_others() -> N
 
 def test_a_clock_that_is_behind_does_not_end_the_waiting_of_its_own_runs() -> None:
     observed = Observed()
-    observed.runs.end_look()
+    observed.look()
     observed.run(HOUR)
     observed.run(30.0, score=1.0)
     assert observed.settled == 0
@@ -76,4 +87,20 @@ def test_what_is_settled_stays_so_if_the_clock_is_set_back(monkeypatch: pytest.M
     assert observed.settled == 1
     now = time.time()
     monkeypatch.setattr(time, "time", lambda: now - HOUR)
+    assert observed.settled == 1
+
+
+def test_a_score_counts_if_it_comes_in_time_whatever_its_clock_says() -> None:
+    observed = Observed()
+    ahead = observed.run(60.0)
+    observed.score(ahead, time.time() + HOUR)
+    assert observed.settled == 1
+
+
+def test_a_score_that_comes_too_late_does_not_change_what_is_settled_whatever_its_clock_says() -> None:
+    observed = Observed()
+    late = observed.run(700.0)
+    observed.run(30.0, score=1.0)
+    assert observed.settled == 1
+    observed.score(late, time.time() - 650.0)
     assert observed.settled == 1

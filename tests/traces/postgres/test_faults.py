@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 
 from kantan_agents import TraceStore
+from kantan_agents.errors import TraceDatabaseError
 from kantan_agents.traces.database_url import as_url
-from kantan_agents.traces.postgres import patient_connection
+from kantan_agents.traces.postgres import backend, patient_connection
 from kantan_agents.traces.recorder.postgres_recorder import ServerDatabase
+from kantan_agents.traces.store.connection import reading
 from tests.durable.stalling_proxy import stalling_proxy
 from tests.postgres_server import execute, fresh_database, own_server
 from tests.programs import Preloaded, Program
@@ -68,6 +70,23 @@ def test_nothing_is_lost_when_a_connection_stalls_in_the_middle_of_a_statement(
         assert recorder.stats().written == 2
         assert names(TraceStore(postgres_url)) == ["before", "meanwhile"]
         recorder.shutdown()
+
+
+def test_a_search_ends_when_the_server_falls_silent(
+    postgres_url: str, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backend, "_READ_SECONDS", 0.5)
+    recorder = start(postgres_url)
+    record(recorder, "before")
+    recorder.shutdown()
+    with (
+        stalling_proxy(postgres_url) as proxy,
+        pytest.raises(TraceDatabaseError, match=r"E60.*not answered"),
+        reading(as_url(proxy.url)) as connection,
+    ):
+        assert connection.execute("SELECT COUNT(*) FROM traces").fetchone()[0] == 1
+        proxy.stall()
+        connection.execute("SELECT COUNT(*) FROM traces")
 
 
 def test_beyond_the_queue_the_oldest_are_dropped_counted_and_logged(

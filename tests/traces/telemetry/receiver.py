@@ -60,10 +60,11 @@ class Point:
 
 
 class Receiver:
-    """Takes what is sent to ``url``; answers with ``status``."""
+    """Takes what is sent to ``url``; answers with ``status`` and ``answer``."""
 
     def __init__(self) -> None:
         self.status = 200
+        self.answer = b""
         self.requests: list[str] = []
         self._spans: list[Received] = []
         self._metrics: dict[str, list[Point]] = {}
@@ -150,8 +151,10 @@ class _Handler(BaseHTTPRequestHandler):
             body = gzip.decompress(body)
         self.receiver.take(self.path, body)
         self.send_response(self.receiver.status)
-        self.send_header("content-length", "0")
+        self.send_header("content-type", "application/x-protobuf")
+        self.send_header("content-length", str(len(self.receiver.answer)))
         self.end_headers()
+        self.wfile.write(self.receiver.answer)
 
     def log_message(self, *_: Any) -> None: ...
 

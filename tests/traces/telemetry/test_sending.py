@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from agents import custom_span, flush_traces, set_trace_processors
 from agents import trace as sdk_trace
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
 from kantan_agents import OtelExporter, record_traces
 from kantan_agents.errors import InvalidOptionError, TelemetrySettingError
@@ -283,8 +284,7 @@ def test_what_is_lost_while_the_collector_is_away_is_counted_and_said(
     exporter._later.do_now()
     assert exporter.stats() == OtelStats(dropped=40, queued=12)
     away.status = 200
-    # A try that has been answered by 503 already may end the first flush.
-    assert exporter.force_flush(FLUSH) or exporter.force_flush(FLUSH)
+    assert exporter.force_flush(FLUSH)
     assert exporter.stats() == OtelStats(sent=12, dropped=40)
     assert lost(caplog) == [
         "the collector answers 503; they wait for it",
@@ -343,8 +343,46 @@ def test_the_last_flush_is_made_although_an_earlier_try_says_that_the_collector_
     flusher = _Flusher(lambda: None)
     with flusher._changed:  # both before its thread goes on
         flusher.end_with(has_ended.set)
-        flusher.release()
+        flusher.begin_try()()
     assert has_ended.wait(SECONDS)
+
+
+def test_a_try_that_was_under_way_ends_no_later_flush() -> None:
+    may_end = threading.Event()
+    flusher = _Flusher(may_end.wait)
+    was_away = flusher.begin_try()
+    wait = flusher.begin()
+    was_away()
+    assert not wait(0.0)
+    flusher.begin_try()()
+    assert wait(0.0)
+    flusher.end_with(may_end.clear)
+    may_end.set()
+    flusher._thread.join(SECONDS)
+    assert not may_end.is_set()
+
+
+@pytest.mark.parametrize("rejected", [1, 2, 7, -1])
+def test_spans_that_a_collector_refuses_of_those_it_takes_are_counted_and_said_once(
+    receiver: Receiver, exporter: OtelExporter, caplog: pytest.LogCaptureFixture, rejected: int
+) -> None:
+    refused = min(max(rejected, 0), 2)
+    partial = {"rejected_spans": rejected, "error_message": "too\nlong"}
+    receiver.answer = ExportTraceServiceResponse(partial_success=partial).SerializeToString()
+    for _ in range(3):
+        spans("a")
+        assert exporter.force_flush(FLUSH)
+    assert exporter.stats() == OtelStats(sent=3 * (2 - refused), failed=3 * refused)
+    assert lost(caplog) == (["the collector refuses a part: too long"] if refused else [])
+
+
+def test_an_answer_that_is_not_one_of_otlp_refuses_nothing(
+    receiver: Receiver, exporter: OtelExporter
+) -> None:
+    receiver.answer = b"\nno"
+    spans("a")
+    assert exporter.force_flush(FLUSH)
+    assert exporter.stats() == OtelStats(sent=2)
 
 
 def test_what_waits_at_the_end_is_said(program: Any, nobody: str) -> None:

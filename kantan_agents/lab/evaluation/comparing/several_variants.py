@@ -58,12 +58,12 @@ class Comparisons(Tabular):
     def note(self) -> str:
         """What the verdicts are adjusted for, and for how many looks they hold."""
         tests = sum(one.p_adjusted is not None for one in self.metrics)
-        adjusted = f"the verdicts are adjusted for all variants and metrics together (Holm over {tests})"
+        adjusted = f"the verdicts are adjusted for all {tests} tests together (Holm); " if tests > 1 else ""
         known = all(one.is_order_known for one in self.comparisons)
         looks = attrs.evolve(
             self.comparisons[0], is_order_known=known, is_grown=any(one.is_grown for one in self.comparisons)
         ).note
-        return f"{adjusted}; each interval holds on its own; {looks}"
+        return f"{adjusted}each interval holds on its own; {looks}"
 
     @property
     def lines(self) -> tuple[str, ...]:

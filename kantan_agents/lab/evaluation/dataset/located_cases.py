@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
+
+import attrs
 
 from kantan_agents.errors import DatasetFileError, InvalidCaseError
 from kantan_agents.lab.evaluation.dataset.case import Case
@@ -25,14 +28,16 @@ class LocatedCases:
         self._path = path
         self._unit = unit
         self._lines: dict[str, int] = {}
+        self._counts: Counter[str] = Counter()
         self.cases: list[Case] = []
 
-    def add(self, line: int, values: Mapping[str, Any]) -> None:
+    def add(self, line: int, values: Mapping[str, Any], *, may_repeat: bool = False) -> None:
         """Add the case of a line.
 
         Args:
             line: Its number, from 1.
             values: The arguments of ``Case``.
+            may_repeat: Whether an id that an earlier case has gets a number instead of an error.
 
         Raises:
             DatasetFileError: E100, it is not a case, or an earlier one has the same id.
@@ -41,6 +46,9 @@ class LocatedCases:
             case = Case(**values)
         except InvalidCaseError as error:
             raise self.error(line, error.reason) from error
+        self._counts[case.id] += 1
+        if may_repeat and self._counts[case.id] > 1:
+            case = attrs.evolve(case, id=f"{case.id}-{self._counts[case.id]}")
         first = self._lines.setdefault(case.id, line)
         if first != line:
             raise self.error(line, f"the id {case.id!r} is also in {self._unit} {first}; {_advice(values)}")

@@ -13,6 +13,7 @@ from typing_extensions import Self
 
 from kantan_agents.agent import Agent
 from kantan_agents.agent.bridge.run_config import config_for_delegated
+from kantan_agents.agent.options import checked_items
 from kantan_agents.agent.own_calls import limited
 from kantan_agents.core.context import RESERVED_KEYS
 from kantan_agents.core.interception import Middleware
@@ -135,7 +136,7 @@ def simulated(agent: Agent[Any], user: SimulatedUser) -> Agent[Any]:
 
     With ``agent=simulated(...)``, the variants of an evaluation may be prompts. Options of a copy, such as
     ``.clone(model=...)``, are those of each turn; ``middleware``, ``pipeline``, ``output_type`` and
-    ``output_dest`` are those of the whole conversation.
+    ``output_dest`` are those of the whole conversation, around which the middleware is.
 
     Args:
         agent: The agent under test.
@@ -148,7 +149,12 @@ def simulated(agent: Agent[Any], user: SimulatedUser) -> Agent[Any]:
         if not isinstance(value, kind):
             raise InvalidOptionError(option=option, reason=f"must be {kind.__name__}, not {shown(value)}")
     talk = _Talk(agent, user)
-    talk.made = agent.clone(middleware=[talk], **dict.fromkeys(_OF_WHOLE_RUN))
+    of_agent = type(agent)
+    bases = (of_agent,) if issubclass(of_agent, _Simulated) else (_Simulated, of_agent)
+    made_of: Any = type(of_agent.__name__, bases, {"__module__": of_agent.__module__})
+    same = object.__new__(made_of)
+    vars(same).update(vars(agent))
+    talk.made = same._copied(middleware=[talk], **dict.fromkeys(_OF_WHOLE_RUN))
     return talk.made
 
 
@@ -171,6 +177,21 @@ def goal_met(*, name: str = "goal_met") -> Evaluator:
         return Score(float(ended == _MET), label=str(ended))
 
     return Evaluator(name, version_of_options("goal_met", {}), score)
+
+
+class _Simulated(Agent[Any]):
+    """An agent with a conversation in place of its runs, which its copies have too."""
+
+    def clone(self, **changes: Any) -> Any:
+        if "middleware" in changes:
+            talks = [one for one in self.given.middleware if isinstance(one, _Talk)]
+            others = [one for one in checked_items("middleware", changes["middleware"]) if one not in talks]
+            changes["middleware"] = [*others, *talks]
+        return super().clone(**changes)
+
+    def _copied(self, **options: Any) -> Any:
+        """Return a copy with these options and no others."""
+        return super().clone(**options)
 
 
 class _Talk(Middleware):
@@ -201,7 +222,7 @@ class _Talk(Middleware):
         left_out = {PERSONA, *RESERVED_KEYS} - {"tool_rules"}
         context = {key: value for key, value in run.context.items() if key not in left_out}
         options = {"session": RecordedSession([]), **run.options}
-        agent = self._agent if run.agent is self.made else run.agent.clone(**_whole_run(self._agent))
+        agent = self._agent if run.agent is self.made else run.agent._copied(**_whole_run(self._agent))
         said: list[dict[str, str]] = []
         for turn in range(self._user.max_turns + 1):
             person = await self._next(part, said, run)

@@ -27,7 +27,8 @@ class Runs:
     Attributes:
         ended: The runs that have ended, by id.
         draws: The draws.
-        looked: When the database was last read, by the clock of this process; 0 before.
+        looked: When the last look at the database began, by the clock of this process; 0 before. What was not
+            in it then is later.
     """
 
     def __init__(self) -> None:
@@ -56,10 +57,6 @@ class Runs:
         self._late_at.pop(run.id, None)
         self._add(run.drawn, run.ended)
         return True
-
-    def end_look(self) -> None:
-        """Say that all runs in the database were added: those added later began later."""
-        self.looked = self.clock
 
     def _add(self, drawn: Drawn, at: float) -> None:
         self._latest = max(self._latest, at)

@@ -106,6 +106,7 @@ class Samples:
             TraceDatabaseError: E60, the file cannot be read.
         """
         before = (len(self.runs), self._scores.count)
+        begun = self._runs.clock
         with reading(self._path) as connection:
             connection.execute("BEGIN")
             newest = connection.execute("SELECT MAX(rowid) FROM spans").fetchone()[0] or 0
@@ -117,6 +118,7 @@ class Samples:
                 for score in new_scores(connection, self._newest_score, self._plan.metric):
                     self._newest_score = max(self._newest_score, score.place)
                     self._scores.add(score)
+        self._runs.looked = begun
         return before != (len(self.runs), self._scores.count)
 
     def _read_runs(self, connection: sqlite3.Connection) -> None:
@@ -128,7 +130,6 @@ class Samples:
             if self._runs.add_run(run):
                 self._scores.add_run(run)
         self.not_drawn += not_drawn
-        self._runs.end_look()
 
     def assigned(self) -> Sample:
         """Return which arm each unit got, also if its run is under way; the values say nothing."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import attrs
+
 from kantan_agents.lab.rollout.observed.draws import Draw
 from kantan_agents.lab.rollout.observed.observed_run import ObservedRun
 from kantan_agents.lab.rollout.observed.read_scores import RecordedScore
@@ -52,7 +54,7 @@ class Scores:
     def add_run(self, run: ObservedRun) -> None:
         """Add a run that has ended."""
         # By the clock of this process, as far as it can be: that of the run may be wrong.
-        self._due[run.id] = max(run.began, self._runs.looked) + self._plan.score_within
+        self._due[run.id] = max(run.ended, self._runs.looked) + self._plan.score_within
         for score in self._early.pop(run.id, ()):
             self.add(score)
 
@@ -63,10 +65,12 @@ class Scores:
             return
         self.count += 1
         low, high = self._plan.metric_range
-        if low <= score.value <= high:
-            self._of_run.setdefault(score.run_id, []).append(score)
-        else:
+        if not low <= score.value <= high:
             self.outside += 1
+            return
+        # By the same clock: it has come since the last look.
+        at = min(max(score.at, self._runs.looked), self._runs.clock)
+        self._of_run.setdefault(score.run_id, []).append(attrs.evolve(score, at=at))
 
     def known(self) -> list[Scored]:
         """Return all draws with a score, in order."""
@@ -89,27 +93,29 @@ class Scores:
         waiting = sum(self._scored(draw) is not None for draw in draws[place:])
         if not waiting:
             return 0, 0.0
-        first = draws[place].first
-        return waiting, self._due.get(first.run_id, first.began + self._plan.score_within)
+        return waiting, self._due_of(draws[place])
+
+    def _due_of(self, draw: Draw) -> float:
+        return self._due.get(draw.first.run_id, draw.first.began + self._plan.score_within)
 
     def _scored(self, draw: Draw) -> Scored | None:
         known = (score for run in draw.runs for score in self._of_run.get(run, ()))
         scores = sorted(known, key=lambda one: one.place)
-        last = draw.first.began + self._plan.score_within
-        first = next((one for one in scores if one.at <= last), None)
+        due = self._due_of(draw)
+        first = next((one for one in scores if one.at <= due), None)
         if first is None:
             return None
         return Scored(draw, first.value, [(one.place, one.value) for one in scores if one is not first])
 
     def _first_open(self, draws: list[Draw]) -> int:
-        now, open_runs = self._runs.clock, self._runs.under_way()
+        looked, open_runs = self._runs.looked, self._runs.under_way()
         for place, draw in enumerate(draws):
             if draw.chance in (0.0, 1.0):  # no test counts it
                 continue
             if draw.first.run_id in open_runs:
                 return place
             run = self._runs.ended.get(draw.first.run_id)
-            if run is None or run.failed or self._due[run.id] <= now or self._scored(draw) is not None:
+            if run is None or run.failed or self._due[run.id] < looked or self._scored(draw) is not None:
                 continue
             return place
         return len(draws)

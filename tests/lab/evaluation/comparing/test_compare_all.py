@@ -52,7 +52,7 @@ def test_the_text_names_each_variant_and_what_the_verdicts_hold_for() -> None:
     assert found.text.startswith("v2 better on help by 0.")
     assert "; v3 on help: cannot tell, the difference is " in found.text
     assert found.text.count("1 failed run of v3") == 1
-    assert "adjusted for all variants and metrics together (Holm over 2); each interval holds" in found.text
+    assert "adjusted for all 2 tests together (Holm); each interval holds" in found.text
     assert found.text.endswith('compare with looks "any" from the first look on')
 
 

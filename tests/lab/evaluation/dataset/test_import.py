@@ -396,6 +396,18 @@ def test_what_a_test_inherits_is_that_of_promptfoo_and_no_assertion_is_lost(
     assert [case.metadata.get("assert") for case in cases] == assertions
 
 
+def test_tests_of_promptfoo_with_the_same_variables_are_separate_cases(tmp_path: Path) -> None:
+    tests = [{"vars": {"q": "a"}, "assert": [one]} for one in ("x", "y", "y")]
+    results = [{"response": {}, "vars": one["vars"], "testCase": one} for one in tests[:2] * 2]
+    for name, rows, expected in (("t.json", tests, ["x", "y", "y"]), ("r.json", results, ["x", "y"])):
+        dataset = import_dataset(file(tmp_path, name, json.dumps(rows)), format="promptfoo")
+        first = dataset.cases[0].id
+        assert [case.metadata["assert"] for case in dataset] == [[one] for one in expected]
+        assert [case.id for case in dataset] == [first, f"{first}-2", f"{first}-3"][: len(expected)]
+        dataset.save(tmp_path / "saved.jsonl")
+        assert Dataset.load(tmp_path / "saved.jsonl").cases == dataset.cases
+
+
 def test_a_list_of_tests_is_expanded_in_every_form_and_the_number_is_that_of_its_place(
     tmp_path: Path,
 ) -> None:

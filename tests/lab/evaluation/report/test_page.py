@@ -295,7 +295,7 @@ def test_the_page_of_several_variants_has_each_verdict_once_and_links_to_its_cas
     for one in comparisons.metrics:
         if one.is_notable:
             assert one.text_of_variant in texts
-    assert "adjusted for all variants and metrics together (Holm over" in texts
+    assert "tests together (Holm)" in texts
 
 
 def test_the_page_of_several_variants_has_their_failed_runs_and_cases_left_out(tmp_path: Path) -> None:

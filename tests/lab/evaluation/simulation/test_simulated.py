@@ -250,3 +250,25 @@ async def test_a_user_that_goes_on_without_a_message_is_asked_again_and_then_the
             with pytest.raises(StructuredOutputError, match="message must not be empty while the status"):
                 await talk.run_async(GOAL)
         assert len(server.requests) == 1
+
+
+async def test_a_copy_with_other_middleware_is_still_a_conversation() -> None:
+    class Shop(Agent[Any]):
+        pass
+
+    seen: list[str] = []
+
+    async def note(run: Any, call_next: Any) -> None:
+        seen.append(run.input)
+        await call_next(run)
+
+    lines = [says("a"), says("", "goal met")] * 2
+    with OfflineServer(lambda _: "No.") as server, OfflineServer(lines) as players:
+        talk = simulated(Shop("shop", "Help.", model=server.bundle()), SimulatedUser(players.bundle()))
+        copied = talk.clone(middleware=[note])
+        for agent in (copied, copied.clone(middleware=[*copied.given.middleware, ("again", note)])):
+            assert isinstance(agent, Shop)
+            assert (await agent.run_async(GOAL))["result"]["ended"] == "goal met"
+    assert seen == [GOAL] * 3
+    with pytest.raises(InvalidOptionError, match="middleware"):
+        talk.clone(middleware=note)

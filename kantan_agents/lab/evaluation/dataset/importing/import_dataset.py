@@ -62,9 +62,10 @@ def import_dataset(
             ``.parquet`` if pyarrow is installed. Or a data frame of pandas or polars, an Arrow table, or
             dicts.
         format: ``"rows"``; ``"langfuse"`` for items of a dataset, of which archived ones are left out; or
-            ``"promptfoo"`` for results, test cases or a configuration, each test once. ``defaultTest`` and
-            lists of variables count as there. ``equals`` is ``expected``, and other assertions are in
-            ``metadata["assert"]``. What is not taken over, such as prompts, is named in the log.
+            ``"promptfoo"`` for results, test cases or a configuration, each test once; of those with the same
+            variables, the second id ends in ``-2``. ``defaultTest`` and lists of variables count as there.
+            ``equals`` is ``expected``, and other assertions are in ``metadata["assert"]``. What is not taken
+            over, such as prompts, is named in the log.
         columns: What a column is: ``"input"``, ``"expected"``, ``"id"``, ``"conversation"``, ``"earlier"``,
             ``"context.NAME"`` or ``"metadata.NAME"``; None leaves it out. Columns of the same name need no
             entry, and all others are metadata. In an export, it names the field of the input or the variable
@@ -108,7 +109,7 @@ def import_dataset(
             continue
         if values.get("input") in (None, ""):
             raise found.error(line, "the input is empty")
-        found.add(line, values)
+        found.add(line, values, may_repeat=format == "promptfoo")
     return Dataset(name or path.stem, found.cases)
 
 
@@ -132,7 +133,7 @@ def _is_repeated(row: Mapping[str, Any], seen: set[str]) -> bool:
     """Return whether a result is about a test that another prompt or provider was given before."""
     if "response" not in row and "testIdx" not in row:
         return False
-    key = str(row.get("testIdx", row.get("vars")))
+    key = str(row.get("testIdx", (row.get("vars"), row.get("testCase"))))
     is_repeated = key in seen
     seen.add(key)
     return is_repeated

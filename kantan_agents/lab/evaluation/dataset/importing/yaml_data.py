@@ -3,128 +3,195 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any, ClassVar, Final
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple
 
+import attrs
 import yaml
 
 from kantan_agents.lab.evaluation.dataset.json_data import DEEPEST, NotJSONDataError
 
-_MOST_VALUES: Final = 1_000_000
+_MOST_REPEATED: Final = 1_000_000
 """An alias can repeat what is behind it, so that a short file has more values than fit into memory."""
 _TAG: Final = "tag:yaml.org,2002:"
-_COLLECTIONS: Final = (f"{_TAG}map", f"{_TAG}seq", "!")
+_MERGE: Final = object()
+"""A key whose value has the pairs of other mappings."""
 _TYPES: Final = (
-    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
-    ("bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
-    ("int", r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", list("-+0123456789")),
+    ("null", r"~|null|Null|NULL|", ("~", "n", "N", "")),
+    ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    ("int", r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", "-+0123456789"),
     (
         "float",
         r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)",
-        list("-+0123456789."),
+        "-+0123456789.",
     ),
-    ("merge", "<<", ["<"]),
+    ("merge", "<<", "<"),
 )
-
-
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # chosen at run time
-    """Composes nodes; what a file says is never executed."""
-
-    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
-
-
-for _name, _pattern, _first in _TYPES:
-    _Loader.add_implicit_resolver(_TAG + _name, re.compile(rf"(?:{_pattern})\Z"), _first)
+_BY_FIRST: Final[dict[str, list[tuple[str, re.Pattern[str]]]]] = {}
+"""The types that a text without quotes may have, by its first character."""
+for _type, _pattern, _beginnings in _TYPES:
+    for _beginning in _beginnings:
+        _BY_FIRST.setdefault(_beginning, []).append((_type, re.compile(_pattern)))
 
 
 def read_yaml(text: str) -> Any:
-    """Return the data in a YAML text.
+    """Return the data in a YAML text; what it says is never executed.
 
     Raises:
         NotJSONDataError: It is not YAML, has more than one document, or has what JSON does not have.
     """
     try:
-        _check_depth(text)
-        node = yaml.compose(text, Loader=_Loader)
+        return _Reader().read(yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
+    except NotJSONDataError:
+        raise
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = "" if mark is None else f"line {mark.line + 1}: "
         raise NotJSONDataError(f"{line}it is not YAML: {error.problem or error.context}") from error
     except (yaml.YAMLError, ValueError) as error:
         raise NotJSONDataError(f"it is not YAML: {error}") from error
-    return None if node is None else _Reader().value(node, DEEPEST)
 
 
-def _check_depth(text: str) -> None:
-    depth = 0
-    for event in yaml.parse(text, Loader=_Loader):
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > DEEPEST:
-            raise NotJSONDataError(f"it is nested more than {DEEPEST} levels deep")
+class _Read(NamedTuple):
+    """A value that was read.
+
+    Attributes:
+        value: The value.
+        key: What it is as a key: a text, ``_MERGE``, or None for a collection, which cannot be one.
+        size: How many values it has, with itself.
+        depth: How many collections are in one another in it, with itself.
+    """
+
+    value: Any
+    key: Any = None
+    size: int = 1
+    depth: int = 0
+
+
+@attrs.define
+class _Open:
+    """A collection whose end was not read yet, with the key that waits for its value."""
+
+    anchor: str | None
+    value: Any
+    merged: dict[str, Any] = attrs.Factory(dict)
+    key: Any = None
+    size: int = 1
+    depth: int = 1
 
 
 class _Reader:
+    """Makes data of events: nodes would take several times as long, and as much memory."""
+
     def __init__(self) -> None:
-        self._values = 0
+        self._open: list[_Open] = []
+        self._anchors: dict[str, _Read | None] = {}
+        self._repeated = 0
+        self._documents: list[Any] = []
 
-    def value(self, node: Any, deeper: int) -> Any:
-        self._values += 1
-        if self._values > _MOST_VALUES:
-            raise NotJSONDataError(f"its aliases make more than {_MOST_VALUES:,} values of it")
-        if deeper == 0:  # an alias inside what it names has no end
+    def read(self, events: Iterable[Any]) -> Any:
+        """Return the value of the only document; None without one."""
+        for event in events:
+            if isinstance(event, yaml.ScalarEvent):
+                self._add(event, event.anchor, _scalar(event))
+            elif isinstance(event, yaml.CollectionStartEvent):
+                self._begin(event)
+            elif isinstance(event, yaml.CollectionEndEvent):
+                ended = self._open.pop()
+                value = {**ended.merged, **ended.value} if ended.merged else ended.value
+                self._add(event, ended.anchor, _Read(value, None, ended.size, ended.depth))
+            elif isinstance(event, yaml.AliasEvent):
+                self._add(event, None, self._repeat(event))
+        return self._documents[0] if self._documents else None
+
+    def _begin(self, event: Any) -> None:
+        is_mapping = isinstance(event, yaml.MappingStartEvent)
+        if event.tag not in (None, "!", f"{_TAG}{'map' if is_mapping else 'seq'}"):
+            raise _not_data(event)
+        self._open.append(_Open(event.anchor, {} if is_mapping else []))
+        self._anchors[event.anchor] = None
+        self._check_depth(0)
+
+    def _repeat(self, event: Any) -> _Read:
+        if event.anchor not in self._anchors:
+            raise NotJSONDataError(f"{_line(event)}it is not YAML: no value is named {event.anchor!r}")
+        # Inside the value that it names, it would have no end.
+        read = self._anchors[event.anchor] or _Read(None, depth=DEEPEST)
+        self._check_depth(read.depth)
+        self._repeated += read.size
+        if self._repeated > _MOST_REPEATED:
+            raise NotJSONDataError(f"its aliases make more than {_MOST_REPEATED:,} values of it")
+        return read
+
+    def _check_depth(self, further: int) -> None:
+        if len(self._open) + further > DEEPEST:
             raise NotJSONDataError(f"it is nested more than {DEEPEST} levels deep")
-        if not isinstance(node, yaml.ScalarNode) and node.tag not in _COLLECTIONS:
-            raise _not_data(node)
-        if isinstance(node, yaml.MappingNode):
-            return self._mapping(node, deeper)
-        if isinstance(node, yaml.SequenceNode):
-            return [self.value(one, deeper - 1) for one in node.value]
-        return _scalar(node)
 
-    def _mapping(self, node: Any, deeper: int) -> dict[str, Any]:
-        own: dict[str, Any] = {}
-        merged: dict[str, Any] = {}
-        for key, inner in node.value:
-            if key.tag == f"{_TAG}merge":
-                for one in self._merged(inner, deeper):
-                    for name, value in one.items():
-                        merged.setdefault(name, value)
-                continue
-            if not isinstance(key, yaml.ScalarNode):
-                raise NotJSONDataError(f"{_line(key)}a key is not a text")
-            if key.value in own:
-                raise NotJSONDataError(f"{_line(key)}the key {key.value!r} is there twice")
-            own[key.value] = self.value(inner, deeper - 1)
-        return {**merged, **own}
-
-    def _merged(self, node: Any, deeper: int) -> Iterator[dict[str, Any]]:
-        for one in node.value if isinstance(node, yaml.SequenceNode) else [node]:
-            if not isinstance(one, yaml.MappingNode):
-                raise NotJSONDataError(f"{_line(node)}<< must name a mapping")
-            yield self.value(one, deeper - 1)
+    def _add(self, event: Any, anchor: str | None, read: _Read) -> None:
+        if anchor is not None:
+            self._anchors[anchor] = read
+        if not self._open:
+            if self._documents:
+                raise NotJSONDataError(f"{_line(event)}it is not YAML: but found another document")
+            self._documents.append(read.value)
+            return
+        outer = self._open[-1]
+        outer.size += read.size
+        outer.depth = max(outer.depth, read.depth + 1)
+        if isinstance(outer.value, list):
+            outer.value.append(read.value)
+        elif outer.key is None:
+            _begin_pair(outer, event, read.key)
+        else:
+            _end_pair(outer, event, read.value)
 
 
-def _scalar(node: Any) -> Any:
-    text = node.value
-    if node.tag in (f"{_TAG}str", f"{_TAG}merge", "!"):
-        return text
-    if node.tag == f"{_TAG}null":
-        return None
-    if node.tag == f"{_TAG}bool":
-        return text.lower() == "true"
+def _begin_pair(outer: _Open, event: Any, key: Any) -> None:
+    if key is None:
+        raise NotJSONDataError(f"{_line(event)}a key is not a text")
+    if key in outer.value:
+        raise NotJSONDataError(f"{_line(event)}the key {key!r} is there twice")
+    outer.key = key
+
+
+def _end_pair(outer: _Open, event: Any, value: Any) -> None:
+    key, outer.key = outer.key, None
+    if key is not _MERGE:
+        outer.value[key] = value
+        return
+    for one in value if isinstance(value, list) else [value]:
+        if not isinstance(one, dict):
+            raise NotJSONDataError(f"{_line(event)}<< must name a mapping")
+        for name, inner in one.items():
+            outer.merged.setdefault(name, inner)
+
+
+def _scalar(event: Any) -> _Read:
+    text, tag = event.value, event.tag
+    if tag in (None, "!"):
+        known = _BY_FIRST.get(text[:1], ()) if event.implicit[0] else ()
+        kind = next((kind for kind, pattern in known if pattern.fullmatch(text)), "str")
+    else:
+        kind = tag.removeprefix(_TAG) if tag.startswith(_TAG) else ""
+    if kind in ("str", "merge"):
+        return _Read(text, text if kind == "str" else _MERGE)
+    if kind == "null":
+        return _Read(None, text)
+    if kind == "bool":
+        return _Read(text.lower() == "true", text)
     try:
-        if node.tag == f"{_TAG}int":
-            return int(text, 0) if text.startswith(("0o", "0x")) else int(text)
-        if node.tag == f"{_TAG}float":
-            return float(re.sub(r"\.(?=inf|nan)", "", text.lower()))
+        if kind == "int":
+            return _Read(int(text, 0) if text.startswith(("0o", "0x")) else int(text), text)
+        if kind == "float":
+            return _Read(float(re.sub(r"\.(?=inf|nan)", "", text.lower())), text)
     except ValueError as error:
-        raise NotJSONDataError(f"{_line(node)}{text[:40]!r} is not a number that can be read") from error
-    raise _not_data(node)
+        raise NotJSONDataError(f"{_line(event)}{text[:40]!r} is not a number that can be read") from error
+    raise _not_data(event)
 
 
-def _not_data(node: Any) -> NotJSONDataError:
-    return NotJSONDataError(f"{_line(node)}{node.tag!r} is not data that JSON has")
+def _not_data(event: Any) -> NotJSONDataError:
+    return NotJSONDataError(f"{_line(event)}{event.tag!r} is not data that JSON has")
 
 
-def _line(node: Any) -> str:
-    return f"line {node.start_mark.line + 1}: "
+def _line(event: Any) -> str:
+    return f"line {event.start_mark.line + 1}: "
