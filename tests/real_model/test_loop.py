@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-from kantan_agents.agent.own_calls import limited
 
 from kantan_agents import Agent, Prompt, Rollout
+from kantan_agents.agent.own_calls import limited
 from kantan_agents.lab import (
     Case,
     Dataset,
