@@ -42,6 +42,9 @@ TESTED = {
     "an installed": "test_an_installed_tool_provider_changes_the_rules",
     "the person who runs": "tests/cli/test_run_commands.py: test_the_rules_in_the_context_apply",
     "a model's answer": "test_a_structured_answer_changes_no_rules",
+    "a tool call in the text": (
+        "tests/models/test_text_forms.py: test_a_call_as_text_has_the_rights_of_a_call"
+    ),
     "the result of a tool": "test_the_result_of_an_mcp_server_changes_no_rules",
     "the steps": "tests/toolkit/test_todo_write.py: test_only_known_fields_reach_the_context",
     "a [subagent file]": "test_a_subagent_file_changes_no_rules",

@@ -66,7 +66,7 @@ def test_an_evaluation_leads_to_its_verdicts(page: Page, address: str) -> None:
 
 def test_several_variants_have_one_correction(page: Page, address: str) -> None:
     page.goto(f"{address}/#/comparisons/evaluation?name=three&b=v2")
-    expect(page.locator("p.note").first).to_contain_text("adjusted for all variants and metrics together")
+    expect(page.locator("p.note").first).to_contain_text("adjusted for all 3 tests together")
     everyone = page.get_by_role("table", name="All compared with v1")
     expect(everyone.get_by_role("row").filter(has_text="v2").first).to_contain_text("better")
     everyone.get_by_role("row").filter(has_text="v3").filter(has_text="kind").get_by_role("link").click()
