@@ -89,7 +89,7 @@ async def _ask(model: Model, call: ModelCallRecord, tools: list[Any]) -> None:
         input=given,
         model_settings=ModelSettings(**dict(request.settings)),  # type: ignore[arg-type]
         tools=tools,
-        output_schema=None if request.output is None else _Output(request.output),
+        output_schema=_output(request.output),
         handoffs=[],
         tracing=ModelTracing.DISABLED,
         previous_response_id=_text(options.get("previous_response_id")),
@@ -123,6 +123,11 @@ def _tool(tool: ToolDefinition) -> FunctionTool:
 
 async def _never(*_arguments: Any) -> NoReturn:
     raise AssertionError("no answer is ever received, so no tool is called")
+
+
+def _output(asked: OutputRequest | None) -> AgentOutputSchemaBase | None:
+    # In the other modes, a tool or the instructions have the schema.
+    return _Output(asked) if asked is not None and asked.mode == "native" else None
 
 
 class _Output(AgentOutputSchemaBase):
