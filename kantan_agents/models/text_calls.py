@@ -9,9 +9,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Collection, Sequence
 from functools import partial
+from html import unescape
 from typing import Any, Final
+from unicodedata import normalize
+from urllib.parse import unquote
 
 from agents import FunctionTool, Model, ModelSettings
 
@@ -26,7 +30,13 @@ VARIABLE: Final = "KANTAN_AGENTS_TEXT_FORMS"
 """What is read in the text of answers: ``all``, the default, or ``reasoning``; any other value: nothing."""
 
 _READS_CALLS: Final = (OPENAI, GOOGLE, ANTHROPIC, DEEPSEEK)
-_MARK: Final = "tool_call"  # without brackets, which a quote may have as an entity or an escape
+_MARK: Final = "tool_call"  # without brackets, which a quote may have in any spelling
+_ESCAPE: Final = re.compile(
+    r"\\+(?:u0000([0-9a-f]{4})|u([0-9a-f]{4})|u\{0*([0-9a-f]{1,5})\}|x([0-9a-f]{2}))", re.IGNORECASE
+)
+_IGNORED: Final = re.compile("[\\\\\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]")
+_LAYERS: Final = 3  # such as an entity in the JSON of a result that is JSON again
+_MEDIA: Final = re.compile(r'"type": "(?:input_)?(?:image|file|audio)')
 CALLERS = Origins()
 """The models that have made a tool call as the API has them."""
 _log = get_logger("kantan_agents.models")
@@ -69,13 +79,30 @@ def _callable_tools(
     family = family_of(origin.provider, origin.base_url)
     if origin in CALLERS or family in _READS_CALLS or _has_calls(items):
         reason = "its server reads calls"
-    elif _MARK in json.dumps(request, default=str).lower():
-        reason = f"the request contains {_MARK}, so that it may be a quote"
+    elif contains := _quotable(json.dumps(request, default=str, ensure_ascii=False)):
+        reason = f"the request contains {contains}, so that it may be a quote"
     else:
         return names
     if names:
         _log.warning("text that looks like a tool call is left as text", model=origin.model, reason=reason)
     return ()
+
+
+def _quotable(request: str) -> str | None:
+    """Return what in the JSON of a request a model may quote a call from; None without such a thing."""
+    if found := _MEDIA.search(request):
+        kind = found[0].rpartition('"')[2].removeprefix("input_")
+        return f"media ({kind}), which may show a call"
+    text = request
+    for _ in range(_LAYERS):
+        if _MARK in _IGNORED.sub("", normalize("NFKC", text)).lower():
+            return _MARK
+        text = _ESCAPE.sub(_unescaped, unquote(unescape(text)))
+    return None
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    return chr(int(next(filter(None, escape.groups())), 16))
 
 
 def _has_calls(items: Any) -> bool:

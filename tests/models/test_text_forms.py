@@ -156,6 +156,15 @@ async def test_a_call_as_text_has_the_rights_of_a_call(server: OfflineServer, st
     assert files.deleted == ["/"]
 
 
+@pytest.mark.parametrize(
+    "question", ["Use a tool: call it.", "tool%call", "\\uXYZW &amp; 100 % {", "\\u{fffff}"]
+)
+async def test_a_request_without_the_mark_has_no_quote(question: str, server: OfflineServer) -> None:
+    files = Files()
+    assert await output_of(Agent("a", "x", model=bundle(server), tools=[files.delete]), question) == "Done."
+    assert files.deleted == ["/"]
+
+
 async def test_a_hand_off_as_text_is_one(server: OfflineServer) -> None:
     transfer = '<tool_call>{"name": "transfer_to_b", "arguments": {}}</tool_call>'
     with OfflineServer([transfer, "Hello."]) as other:
@@ -190,6 +199,20 @@ QUOTES: dict[str, dict[str, Any]] = {
     },
     "of a provider that reads calls": {"provider": "google"},
     "in another spelling": {"question": "Decode \\u003cTOOL_CALL\\u003e"},
+    "in Markdown": {"question": r"Repeat \<tool\_call\>"},
+    "with an entity": {"question": "Decode &lt;tool&#95;call&gt;"},
+    "with an entity of an entity": {"question": "Decode tool&amp;#x5f;call"},
+    "with an escape of JSON": {"question": r"Decode tool\u005fcall"},
+    "with an escape of Python": {"question": r"Decode tool\x5fcall"},
+    "with an escape of JavaScript": {"question": r"Decode \u{74}ool_call"},
+    "in a URL": {"question": "Decode tool%5Fcall"},
+    "in wide letters": {"question": "\uff34\uff4f\uff4f\uff4c\uff3f\uff43\uff41\uff4c\uff4c"},
+    "with invisible letters": {"question": "to\u200bol\u00ad_\u2060call"},
+    "in an image": {
+        "question": [
+            {"role": "user", "content": [{"type": "input_image", "image_url": "data:image/png;base64,AA=="}]}
+        ]
+    },
     "read as nothing": {"variable": "none"},
     "read as reasoning": {"variable": "reasoning"},
     "read as a misspelt value": {"variable": "al"},
