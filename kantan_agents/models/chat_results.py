@@ -13,7 +13,7 @@ from agents import ModelResponse, OpenAIChatCompletionsModel
 
 from kantan_agents.core.items import is_result
 from kantan_agents.models.finish_reasons import note_choice, with_end
-from kantan_agents.models.odd_replies import fit_answer, is_usual
+from kantan_agents.models.odd_replies import fit_answer, is_usual, objects_in
 from kantan_agents.models.odd_streams import FittedStream
 from kantan_agents.models.origin import origin_of
 from kantan_agents.models.text_calls import CALLERS, reader_for
@@ -104,15 +104,16 @@ class ChatModel(OpenAIChatCompletionsModel):
         if isinstance(answer, tuple):
             response, stream = answer
             return response, FittedStream(stream, response, new_reader, self._note_call, most)
-        choices: Any = getattr(answer, "choices", None) or ()
-        reason = note_choice(choices[0], self.model, most) if choices else None
-        if reason is not None and getattr(choices[0], "message", None) is not None:
-            choices[0].message.finish_reason = reason
+        choices = objects_in(getattr(answer, "choices", None))
         for choice in choices:
             if getattr(getattr(choice, "message", None), "tool_calls", None):
                 self._note_call()
         if not is_usual(answer):
             fit_answer(answer, new_reader)
+        # After that, because it changes the answer, whose span has what was received.
+        reason = note_choice(choices[0], self.model, most) if choices else None
+        if reason is not None and getattr(choices[0], "message", None) is not None:
+            choices[0].message.finish_reason = reason
         return answer
 
     def _note_call(self) -> None:

@@ -120,12 +120,14 @@ def note_end(said: Any, model: object, most: object) -> FinishReason | None:
     return reason
 
 
-def note_choice(choice: Any, model: object, most: object) -> FinishReason | None:
+def note_choice(choice: Any, model: object, most: object, *, is_known: bool = False) -> FinishReason | None:
     """Do the same as ``note_end`` for a choice of the chat completions API, and keep the limit from the SDK.
 
-    Newer versions raise an error for an answer that has reached it without any text.
+    Newer versions raise an error for an answer that has reached it without any text. If ``is_known``, the end
+    has been noted before.
     """
-    reason = note_end(getattr(choice, "finish_reason", None), model, most)
+    said = getattr(choice, "finish_reason", None)
+    reason = why_cut_off(said) if is_known else note_end(said, model, most)
     if reason == "length":
         choice.finish_reason = "stop"
     return reason

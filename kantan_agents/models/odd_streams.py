@@ -61,7 +61,7 @@ class FittedStream:
             # No function is called for a usual chunk: nearly all are, and a reader waits for each.
             text: Any = None
             calls: Any = []
-            usage = chunk.usage
+            usage, ended = chunk.usage, None
             try:
                 is_usual = usage is None or (
                     type(usage.prompt_tokens)
@@ -72,9 +72,7 @@ class FittedStream:
                 if chunk.choices:
                     choice = chunk.choices[0]
                     if choice.finish_reason is not None:
-                        reason = note_choice(choice, self._response.model, self._most)
-                        if reason is not None:
-                            mark_cut_off(self._response, reason)
+                        ended = choice
                     text, calls = choice.delta.content, choice.delta.tool_calls or []
                     is_usual = is_usual and choice.index == 0 and type(text) in _TEXTS
                 for part in calls:
@@ -93,12 +91,16 @@ class FittedStream:
             if fitter is None and is_usual and (has_text or not text or text[0] not in BEGINNINGS):
                 has_text = has_text or bool(text)
                 parts += calls
+                if ended is not None:
+                    self._note_end(ended)
                 yield chunk
                 continue
             if fitter is None:
                 fitter = _ChunkFitter(None if has_text else self._new_reader(), parts)
             fitter.fit(chunk, is_odd=not is_usual)
             parts += calls if is_usual else []
+            if ended is not None:  # after the fitter has noted what was received
+                self._note_end(ended)
             yield chunk
             if fitter.is_settled:
                 fitter, has_text = None, True
@@ -107,6 +109,12 @@ class FittedStream:
                 yield chunk
             if fitter.is_odd:
                 self._response.received = fitter.received()
+
+    def _note_end(self, choice: Any) -> None:
+        is_known = self._response.incomplete_details is not None  # some servers repeat the reason
+        reason = note_choice(choice, self._response.model, self._most, is_known=is_known)
+        if reason is not None:
+            mark_cut_off(self._response, reason)
 
 
 class _ChunkFitter:
@@ -162,6 +170,7 @@ class _ChunkFitter:
             if parts:
                 self._reader.read_no_calls()
             self._show(delta, self._reader.feed(delta.content or ""))
+            self.is_odd = self.is_odd or self._reader.has_reasoning
 
     def rest(self) -> Iterator[Any]:
         """Yield a last chunk with what was held until the end."""
@@ -180,15 +189,17 @@ class _ChunkFitter:
         for call in reading.calls:
             made = ChoiceDeltaToolCall.construct(**call_data(call))
             delta.tool_calls = [*(delta.tool_calls or ()), self._calls.place(made)]
-        self.is_odd = self.is_odd or bool(reading.reasoning or reading.calls)
+        self.is_odd = self.is_odd or bool(reading.calls)
 
 
 def _received_in(chunk: Any) -> Any:
     """Return the text of a chunk with nothing else, or all of a chunk as data."""
-    delta: Any = getattr(next(iter(objects_in(chunk.choices)), None), "delta", None)
+    choice: Any = next(iter(objects_in(chunk.choices)), None)
+    delta: Any = getattr(choice, "delta", None)
     is_only_text = (
         isinstance(delta, ChoiceDelta)
         and isinstance(delta.content, str)
-        and not (delta.tool_calls or delta.model_extra or chunk.usage)
+        and not (delta.tool_calls or delta.refusal or delta.model_extra)
+        and not (choice.finish_reason or chunk.usage)
     )
     return delta.content if is_only_text else data_of(chunk)

@@ -59,10 +59,12 @@ class TextReader:
 
     Attributes:
         is_text: Whether all that follows is text.
+        has_reasoning: Whether the text begins with reasoning, which may be empty.
     """
 
     def __init__(self, callable_tools: Callable[[], Collection[str]], *, reads_reasoning: bool) -> None:
         self.is_text = False
+        self.has_reasoning = False
         self._callable_tools = callable_tools
         self._names: Collection[str] = ()
         self._openings = _OPENINGS if reads_reasoning else (CALL,)
@@ -106,6 +108,7 @@ class TextReader:
             self.is_text = not any(one.startswith(begins) for one in self._openings)
         elif opening != CALL:
             self._closing, self._held = _REASONING[opening], begins[len(opening) :]
+            self.has_reasoning = True
         elif names := self._callable_tools():
             self._names, self._call, self._held = names, [self._held], ""
         else:

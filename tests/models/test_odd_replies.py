@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ import pytest
 from agents import GenerationSpanData, TracingProcessor, set_trace_processors
 from kantan_llm import AsyncClientBundle
 
-from kantan_agents import Agent, TraceStore, record_traces
+from kantan_agents import Agent, TraceStore, finish_reason, record_traces
+from kantan_agents.core.answers import CUT_SPAN
 from kantan_agents.testing import OfflineServer, Reply
 
 OSLO, ROME = '{"city": "Oslo"}', '{"city": "Rome"}'
@@ -114,6 +116,7 @@ ROWS = {
         "<think>\nHm.\n</think>\n\nfine", thought="\nHm.\n", mark="<think>\\nHm.\\n</think>\\n\\nfine"
     ),
     "reasoning in brackets": said("[THINK]Hm.[/THINK]fine", thought="Hm."),
+    "reasoning that is empty": said("<think></think>\n\nfine", mark="<think></think>"),
     "reasoning that is not closed": said("<think>Hm.", output="", thought="Hm."),
     "reasoning before a call": Row(
         {"content": "<think>Hm.</think>", "tool_calls": [call()]}, ran=("Oslo",), output="done", thought="Hm."
@@ -317,3 +320,46 @@ async def test_a_message_in_place_of_deltas_is_read(message: dict[str, Any]) -> 
         agent = Agent("a", "x", model=model_at(other), tools=cities.tools())
         assert (await result_of(agent, "q", streamed=True)).final_output == "fine"
     assert len(cities.ran) == len(message.get("tool_calls", ()))
+
+
+CUT = {
+    "parts": {"content": [{"type": "text", "text": "fi"}]},
+    "reasoning": {"content": "<think>Hm."},
+    "the arguments of a call": {"content": None, "tool_calls": [call('{"city": "Os', call_id=7)]},
+    "a call as text": {"content": "<think></think>" + TEXT_CALL[:30]},
+}
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("name", CUT)
+async def test_an_odd_reply_that_was_cut_off_says_so_and_is_recorded_as_received(
+    name: str, streamed: bool
+) -> None:
+    outputs, cities = Outputs(), Cities()
+    set_trace_processors([outputs])
+    reply = reply_of(Row(CUT[name]), streamed=streamed)
+    cut = Reply(body=re.sub(rb'"(stop|tool_calls)"(?!:)', b'"length"', reply.body), headers=reply.headers)
+    with OfflineServer([cut, "done"]) as other:
+        agent = Agent("a", "x", model=model_at(other), tools=cities.tools())
+        result = await result_of(agent, "q", streamed=streamed)
+    assert finish_reason(result.raw_responses[0]) == "length"
+    assert result.raw_responses[0].usage.total_tokens == 8
+    assert cities.ran == []
+    received = outputs.outputs[0]["received"]
+    end = received[-2] if streamed else received
+    assert end["choices"][0]["finish_reason"] == "length"
+    assert "finish_reason" not in end["choices"][0].get("message", {})
+
+
+async def test_a_reason_that_a_server_repeats_is_one_cut_answer(caplog: pytest.LogCaptureFixture) -> None:
+    base = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    chunks = [
+        {**base, "choices": [{"index": 0, "delta": {"content": text}, "finish_reason": "length"}]}
+        for text in ("fi", "")
+    ]
+    body = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
+    reply = Reply(body=body.encode(), headers={"content-type": "text/event-stream"})
+    with OfflineServer([reply]) as other:
+        result = await result_of(Agent("a", "x", model=model_at(other)), "q", streamed=True)
+    assert (result.final_output, finish_reason(result)) == ("fi", "length")
+    assert sum(CUT_SPAN in record.getMessage() for record in caplog.records) == 1
