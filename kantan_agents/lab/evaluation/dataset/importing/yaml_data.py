@@ -72,7 +72,7 @@ class _Read(NamedTuple):
 class _Open:
     """A collection whose end was not read yet, with the key that waits for its value."""
 
-    anchor: str | None
+    start: Any
     value: Any
     merged: dict[str, Any] = attrs.Factory(dict)
     key: Any = None
@@ -99,16 +99,19 @@ class _Reader:
             elif isinstance(event, yaml.CollectionEndEvent):
                 ended = self._open.pop()
                 value = {**ended.merged, **ended.value} if ended.merged else ended.value
-                self._add(event, ended.anchor, _Read(value, None, ended.size, ended.depth))
+                read = _Read(value, None, ended.size, ended.depth)
+                self._add(ended.start, ended.start.anchor, read)
             elif isinstance(event, yaml.AliasEvent):
                 self._add(event, None, self._repeat(event))
+            elif isinstance(event, yaml.DocumentStartEvent) and self._documents:
+                raise NotJSONDataError(f"{_line(event)}it is not YAML: but found another document")
         return self._documents[0] if self._documents else None
 
     def _begin(self, event: Any) -> None:
         is_mapping = isinstance(event, yaml.MappingStartEvent)
         if event.tag not in (None, "!", f"{_TAG}{'map' if is_mapping else 'seq'}"):
             raise _not_data(event)
-        self._open.append(_Open(event.anchor, {} if is_mapping else []))
+        self._open.append(_Open(event, {} if is_mapping else []))
         self._anchors[event.anchor] = None
         self._check_depth(0)
 
@@ -131,8 +134,6 @@ class _Reader:
         if anchor is not None:
             self._anchors[anchor] = read
         if not self._open:
-            if self._documents:
-                raise NotJSONDataError(f"{_line(event)}it is not YAML: but found another document")
             self._documents.append(read.value)
             return
         outer = self._open[-1]
