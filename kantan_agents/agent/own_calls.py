@@ -75,7 +75,8 @@ class AnswerLimit(Middleware):
         return answer
 
     async def _complete(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
-        given, cause = _timeout_of(call.settings), None
+        given = _timeout_of(call.settings)
+        cause: Exception = TimeoutError()  # it says to `Retry` that another attempt may be faster
         seconds = self._seconds if given is None else given
         try:
             with anyio.move_on_after(seconds):

@@ -13,12 +13,14 @@ import anyio
 from agents import ModelRetryBackoffSettings, ModelRetrySettings, ModelSettings, retry_policies
 from agents.exceptions import AgentsException
 from agents.retry import RetryDecision, RetryPolicyContext
+from openai import APITimeoutError
 
 from kantan_agents.agent.bridge.call_events import last_call_id
 from kantan_agents.core.events import RetryScheduled
 from kantan_agents.core.interception import Middleware, ToolCall, ToolNext, active_agent
 from kantan_agents.core.pipeline import Next, Run, current_run, loggable
 from kantan_agents.errors import (
+    AnswerCutOffError,
     InvalidOptionError,
     InvalidToolRulesError,
     KantanAgentsError,
@@ -43,6 +45,7 @@ _Policy = Callable[[RetryPolicyContext], Awaitable[Any]]
 
 _STATUSES = (408, 409, 429, *range(500, 600))
 _SPREAD = 0.25
+_LATE = (TimeoutError, APITimeoutError)
 
 
 class Retry(Middleware):
@@ -219,11 +222,12 @@ def _retry_policy(backoff: ModelRetryBackoffSettings, longest_wait: float) -> _P
     @functools.wraps(transient)  # the SDK reads attributes of a policy
     async def decide(context: RetryPolicyContext) -> Any:
         error = context.error
-        if isinstance(error, KantanAgentsError) and not isinstance(error, ProviderRequestError):
+        is_late = isinstance(error, AnswerCutOffError) and isinstance(error.__cause__, _LATE)
+        if isinstance(error, KantanAgentsError) and not (is_late or isinstance(error, ProviderRequestError)):
             return False
         if is_out_of_credit(error):  # with the status of a rate limit
             return False
-        decision = transient(context)
+        decision = True if is_late else transient(context)
         decision = await decision if inspect.isawaitable(decision) else decision
         if not getattr(decision, "retry", decision):
             return decision

@@ -16,7 +16,7 @@ from kantan_agents.errors import AnswerCutOffError, RetrievalError
 from kantan_agents.lab import SimulatedUser, simulated
 from kantan_agents.lab.evaluation.evaluators import judged, judges, pairwise, status
 from kantan_agents.lab.replay.experiment.tool_answers import checked_simulator
-from kantan_agents.middleware import Budget, CompactHistory, Fallback
+from kantan_agents.middleware import Budget, CompactHistory, Fallback, Retry
 from kantan_agents.support.own_calls import MOST_TOKENS
 from kantan_agents.testing import OfflineServer, ScriptedModel
 from kantan_agents.tools.retrieval import EmbeddingRetriever
@@ -128,6 +128,27 @@ async def test_another_model_is_asked_if_an_answer_has_no_end() -> None:
     rated = ScriptedModel([{"score": 1, "comments": []}])
     judge = judged(PROMPT, **SLOW, middleware=[Fallback(rated)])
     assert (await judge.score(finished("x")))["judge"].value == 1.0
+
+
+class LateOnce(ScriptedModel):
+    """A model whose first answer never comes."""
+
+    is_late = False
+
+    async def get_response(self, *args: Any, **kwargs: Any) -> ModelResponse:
+        if not self.is_late:
+            self.is_late = True
+            await anyio.sleep_forever()
+        return await super().get_response(*args, **kwargs)
+
+
+async def test_a_late_answer_is_asked_for_again_with_retry() -> None:
+    for attempts, value in ((1, None), (2, 1.0)):
+        model = LateOnce([{"score": 1, "comments": []}])
+        settings = ModelSettings(extra_args={"timeout": 0.2})
+        retry = Retry(attempts, initial_delay=0)
+        judge = judged(PROMPT, model=model, model_settings=settings, middleware=[retry])
+        assert (await judge.score(finished("x")))["judge"].value == value
 
 
 async def test_vectors_that_never_come_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
