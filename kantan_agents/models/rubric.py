@@ -89,7 +89,19 @@ def _bounded(rubric: type[BaseModel], scale: tuple[float, float]) -> type[BaseMo
         score=(kind, field),
     )
     setattr(made, _SCALED, (rubric, scale))
+
+    def reduce(value: BaseModel, protocol: Any) -> Any:
+        if type(value) is not made:
+            return super(made, value).__reduce_ex__(protocol)
+        return _empty, (rubric, scale), value.__getstate__()
+
+    made.__reduce_ex__ = reduce  # type: ignore[method-assign,assignment]  # pickle does not find it by its name
     return made
+
+
+def _empty(rubric: type[BaseModel], scale: tuple[float, float]) -> BaseModel:
+    made = _bounded(rubric, scale)
+    return made.__new__(made)
 
 
 def scale_of(output_type: Any) -> tuple[Any, tuple[float, float] | None]:
