@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+import pytest
+
 from kantan_agents.lab.rollout.observed.observed_run import Drawn, ObservedRun
 from kantan_agents.lab.rollout.observed.runs import PATIENCE_SECONDS, Runs
 
@@ -27,6 +29,16 @@ def test_a_run_of_a_process_whose_clock_is_behind_has_just_begun() -> None:
     runs.add_drawn(behind)
     assert runs.under_way() == {behind.run_id}
     assert not runs.observed([behind.run_id])[0].failed
+
+
+def test_a_run_of_a_process_whose_clock_is_ahead_is_waited_for_no_longer_than_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    runs, ahead = Runs(), begun(1, -3_600.0)
+    runs.add_drawn(ahead)
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + PATIENCE_SECONDS + 1.0)
+    assert (runs.under_way(), runs.never_ended()) == (set(), 1)
 
 
 def test_a_run_that_hangs_has_the_same_values_at_each_look() -> None:

@@ -37,9 +37,9 @@ class Observed:
             self.score(run_id, run.began + 1.0)
         return run_id
 
-    def score(self, run_id: str, at: float) -> None:
+    def score(self, run_id: str, at: float, value: float = 1.0) -> None:
         """Add a score that was given at a time by the clock of its process."""
-        self.scores.add(RecordedScore(self.count, run_id, 1.0, at))
+        self.scores.add(RecordedScore(self.count, run_id, value, at))
 
     def look(self) -> None:
         """Say that all that there was has been added."""
@@ -80,6 +80,18 @@ def test_a_clock_that_is_behind_does_not_end_the_waiting_of_its_own_runs() -> No
     assert observed.settled == 0
 
 
+def test_a_run_whose_clock_is_ahead_does_not_hold_up_the_others_for_longer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    observed = Observed()
+    observed.run(-HOUR)
+    observed.run(-HOUR, score=1.0)
+    assert observed.settled == 0
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 700.0)
+    assert observed.settled == 1
+
+
 def test_what_is_settled_stays_so_if_the_clock_is_set_back(monkeypatch: pytest.MonkeyPatch) -> None:
     observed = Observed()
     observed.run(700.0)
@@ -104,3 +116,9 @@ def test_a_score_that_comes_too_late_does_not_change_what_is_settled_whatever_it
     assert observed.settled == 1
     observed.score(late, time.time() - 650.0)
     assert observed.settled == 1
+
+
+def test_a_score_that_is_outside_by_rounding_alone_counts_as_the_end_of_the_range() -> None:
+    observed = Observed()
+    observed.score(observed.run(60.0), time.time(), 1.0000001)
+    assert ([one.value for one in observed.scores.known()], observed.scores.outside) == ([1.0], 0)

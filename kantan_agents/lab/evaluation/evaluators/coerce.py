@@ -10,6 +10,7 @@ import attrs
 import numpy as np
 
 from kantan_agents.lab.evaluation.scores import Score, Source
+from kantan_agents.lab.experiment.on_scale import on_scale
 from kantan_agents.support.arguments import shown
 
 _WANTED: Final = "return a bool, a number, a Score, None, or a dict of these"
@@ -95,8 +96,11 @@ def _number(value: Any, scale: Scale) -> float | str:
         number = math.inf
     if not math.isfinite(number):
         return f"{shown(value)} is not a finite number"
-    low, high = scale or (number, number)
-    return number if low <= number <= high else f"{number:g} is not on the scale from {low:g} to {high:g}"
+    if scale is None:
+        return number
+    found = on_scale(number, scale)
+    low, high = scale
+    return f"{number:g} is not on the scale from {low:g} to {high:g}" if found is None else found
 
 
 def _failed(reason: str, source: Source, label: str | None = None) -> Score:

@@ -78,7 +78,7 @@ def similar(embed: str | Embed, *, name: str = "similar", version: str | None = 
 
         one, other = [np.frombuffer(each, "<f4") for each in await embedder.vectors_of([output, reference])]
         length = float(np.linalg.norm(one) * np.linalg.norm(other))
-        return float(one @ other) / length if length else 0.0
+        return min(1.0, max(-1.0, float(one @ other) / length)) if length else 0.0
 
     return _compared("similar", cosine, name, version)
 

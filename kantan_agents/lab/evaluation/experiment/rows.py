@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +23,7 @@ from kantan_agents.lab.evaluation.experiment.tables import (
 )
 from kantan_agents.lab.evaluation.scores import Score
 from kantan_agents.lab.experiment.database import intact
+from kantan_agents.lab.experiment.on_scale import on_scale
 from kantan_agents.traces.store.connection import reading
 
 _NOT_APPLICABLE: Final = " "
@@ -135,8 +135,8 @@ def read_stored(
         scored: dict[tuple[str, str], set[int]] = defaultdict(set)
         outside: dict[tuple[str, str], set[int]] = defaultdict(set)
         for evaluator, version, number, value in _plain(connection, query, evaluation.id):
-            low, high = scales.get((evaluator, version), (-math.inf, math.inf))
-            is_outside = value is not None and not low <= value <= high
+            scale = scales.get((evaluator, version))
+            is_outside = scale is not None and value is not None and on_scale(value, scale) is None
             (outside if is_outside else scored)[evaluator, version].add(number)
         for key, numbers in outside.items():
             scored[key] -= numbers

@@ -45,7 +45,8 @@ class Runs:
         if drawn.run_id not in self.ended:
             self._open[drawn.run_id] = drawn
             # By the clock of this process: that of another one may be wrong by more than the patience.
-            self._late_at[drawn.run_id] = max(drawn.began, self.looked) + PATIENCE_SECONDS
+            began = min(max(drawn.began, self.looked), self.clock)
+            self._late_at[drawn.run_id] = began + PATIENCE_SECONDS
             self._add(drawn, drawn.began)
 
     def add_run(self, run: ObservedRun) -> bool:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import attrs
 
+from kantan_agents.lab.experiment.on_scale import on_scale
 from kantan_agents.lab.rollout.observed.draws import Draw
 from kantan_agents.lab.rollout.observed.observed_run import ObservedRun
 from kantan_agents.lab.rollout.observed.read_scores import RecordedScore
@@ -53,8 +54,9 @@ class Scores:
 
     def add_run(self, run: ObservedRun) -> None:
         """Add a run that has ended."""
-        # By the clock of this process, as far as it can be: that of the run may be wrong.
-        self._due[run.id] = max(run.ended, self._runs.looked) + self._plan.score_within
+        # By the clock of this process: that of the run may be wrong.
+        ended = min(max(run.ended, self._runs.looked), self._runs.clock)
+        self._due[run.id] = ended + self._plan.score_within
         for score in self._early.pop(run.id, ()):
             self.add(score)
 
@@ -64,13 +66,13 @@ class Scores:
             self._early.setdefault(score.run_id, []).append(score)
             return
         self.count += 1
-        low, high = self._plan.metric_range
-        if not low <= score.value <= high:
+        value = on_scale(score.value, self._plan.metric_range)
+        if value is None:
             self.outside += 1
             return
         # By the same clock: it has come since the last look.
         at = min(max(score.at, self._runs.looked), self._runs.clock)
-        self._of_run.setdefault(score.run_id, []).append(attrs.evolve(score, at=at))
+        self._of_run.setdefault(score.run_id, []).append(attrs.evolve(score, value=value, at=at))
 
     def known(self) -> list[Scored]:
         """Return all draws with a score, in order."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +144,17 @@ async def test_a_score_of_code_outside_has_failed(value: Any, reason: str) -> No
     scores = await rate.score(finished("x"))
     assert scores["rate.a"].value is None and reason in str(scores["rate.a"].error)
     assert scores["rate.b"].value == 1.0
+
+
+async def test_a_score_that_is_outside_by_rounding_alone_is_the_end_of_the_scale() -> None:
+    rate = evaluator(lambda _finished: {"a": 1.0000001, "b": -1e-9}, name="r", version="1", scale=(0, 1))
+    scores = await rate.score(finished("x"))
+    assert (scores["r.a"].value, scores["r.b"].value) == (1.0, 0.0)
+
+
+def test_a_verdict_on_a_scale_can_be_pickled() -> None:
+    verdict = RUBRIC.between(0, 10)(score=3, comments=["good"])
+    assert pickle.loads(pickle.dumps(verdict)) == verdict
 
 
 class Loose(BaseModel):

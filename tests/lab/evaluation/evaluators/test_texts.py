@@ -110,6 +110,8 @@ async def test_similar_is_the_cosine_of_the_users_vectors() -> None:
         assert (await one.score(run))["similar"].value == pytest.approx(0.7071067812)
     assert (await similar(embed).score(finished("zero", case=expecting("hi"))))["similar"].value == 0.0
     assert similar("a").version != similar("b").version != similar(embed).version
+    vectors = {"hello": [1.5, 2.142857142857143, 5.0], "hi": [1.5, 2.142857142857143, 5.0]}
+    assert (await similar(embed).score(run))["similar"].value == 1.0  # not 1.0000001
 
 
 async def test_an_embedder_that_fails_is_a_failed_score() -> None:
