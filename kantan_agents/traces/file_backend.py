@@ -55,12 +55,19 @@ class FileBackend:
         """Return a connection that reads the database, as ``trace_file.open_to_read``."""
         return open_to_read(self.path, any_thread=any_thread, keep_wal=keep_wal)
 
-    def open_to_change(self, wait: float, *, keep_log: bool = False) -> sqlite3.Connection:
+    def open_to_change(
+        self,
+        wait: float,
+        *,
+        keep_log: bool = False,
+        is_long: bool = False,  # noqa: ARG002 - of a server
+    ) -> sqlite3.Connection:
         """Return a connection that changes the database, which is never created.
 
         Args:
             wait: Seconds to wait for other writers.
             keep_log: Whether another connection moves the pages of the write-ahead log to the file.
+            is_long: Whether one statement may take long, such as building an index: a server may be silent.
 
         Raises:
             TraceDatabaseError: E60, the file does not exist, or is a link in the place of the default one.

@@ -65,6 +65,6 @@ def open_target(place: Place, *, adopt: bool) -> Iterator[CopyTarget]:
     """
     backend = backend_of(place)
     create_tables(place, adopt=adopt)
-    with changing(place) as connection:
+    with changing(place, is_long=True) as connection:
         backend.prepare_copy(connection)
         yield CopyTarget(backend, connection)

@@ -15,7 +15,7 @@ from kantan_agents.traces.database_url import PostgresUrl
 from kantan_agents.traces.file_backend import FileBackend, Identity
 from kantan_agents.traces.postgres.connection import as_sqlite, connect, server_of
 from kantan_agents.traces.postgres.partitions import create_partitions, week_of
-from kantan_agents.traces.postgres.patient_connection import AnswerLimit
+from kantan_agents.traces.postgres.patient_connection import ANSWER_SECONDS, AnswerLimit
 from kantan_agents.traces.postgres.schema import check_readable, migrate, version_of
 from kantan_agents.traces.postgres.staging import (
     STAGING,
@@ -45,8 +45,10 @@ class PostgresBackend(FileBackend):
         return self._opened(READ_WAIT_SECONDS, _READ_SECONDS)
 
     @override
-    def open_to_change(self, wait: float, *, keep_log: bool = False) -> sqlite3.Connection:
-        return self._opened(wait, math.inf)  # such as building an index
+    def open_to_change(
+        self, wait: float, *, keep_log: bool = False, is_long: bool = False
+    ) -> sqlite3.Connection:
+        return self._opened(wait, math.inf if is_long else wait + ANSWER_SECONDS)
 
     def _opened(self, wait: float, longest: float) -> sqlite3.Connection:
         limit = AnswerLimit()

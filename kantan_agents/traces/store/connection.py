@@ -86,7 +86,7 @@ def _has_views(connection: sqlite3.Connection) -> bool:
 
 @contextmanager
 def changing(
-    path: Place, *, wait: float | None = None, keep_log: bool = False
+    path: Place, *, wait: float | None = None, keep_log: bool = False, is_long: bool = False
 ) -> Iterator[sqlite3.Connection]:
     """Open the database at ``path`` to change it in this thread; the caller controls the transactions.
 
@@ -94,13 +94,14 @@ def changing(
         path: The file; it is never created.
         wait: Seconds to wait for other writers; by default half a minute.
         keep_log: As for ``FileBackend.open_to_change``.
+        is_long: As for ``FileBackend.open_to_change``.
 
     Raises:
         TraceDatabaseError: E60, the file cannot be opened, or a statement on the connection fails.
     """
     seconds = _CHANGE_WAIT_SECONDS if wait is None else wait
     with sqlite_errors(path):
-        connection = backend_of(path).open_to_change(seconds, keep_log=keep_log)
+        connection = backend_of(path).open_to_change(seconds, keep_log=keep_log, is_long=is_long)
         try:
             yield connection
         finally:

@@ -55,7 +55,7 @@ def prune_server(
     if dry_run:
         deleted = len(planned.to_delete)
         return PruneResult(deleted, planned.spans, before, planned.size_after, dry_run=True)
-    with changing(path) as connection:
+    with changing(path, is_long=True) as connection:
         spans = _delete(connection, planned, progress)
         while _remove_unused(connection):
             continue

@@ -24,7 +24,7 @@ def build_server_index(
         NotInPostgresError: E141, the extension is missing, or the user may not create it.
         TraceDatabaseError: E60, the database cannot be read or changed.
     """
-    with changing(path) as connection:
+    with changing(path, is_long=True) as connection:
         server = server_of(connection)
         before = bytes_of_tables(connection)
         if has_trigrams(server):
@@ -46,7 +46,7 @@ def remove_server_index(path: Place) -> IndexResult:
     Raises:
         TraceDatabaseError: E60, the database cannot be read or changed.
     """
-    with changing(path) as connection:
+    with changing(path, is_long=True) as connection:
         server = server_of(connection)
         before = bytes_of_tables(connection)
         drop_trigrams(server)

@@ -17,7 +17,7 @@ from kantan_agents.errors import TraceDatabaseError
 from kantan_agents.traces.database_url import as_url
 from kantan_agents.traces.postgres import backend, patient_connection
 from kantan_agents.traces.recorder.postgres_recorder import ServerDatabase
-from kantan_agents.traces.store.connection import reading
+from kantan_agents.traces.store.connection import changing, reading
 from tests.durable.stalling_proxy import stalling_proxy
 from tests.postgres_server import execute, fresh_database, own_server
 from tests.programs import Preloaded, Program
@@ -87,6 +87,22 @@ def test_a_search_ends_when_the_server_falls_silent(
         assert connection.execute("SELECT COUNT(*) FROM traces").fetchone()[0] == 1
         proxy.stall()
         connection.execute("SELECT COUNT(*) FROM traces")
+
+
+def test_a_short_change_ends_when_the_server_falls_silent(
+    postgres_url: str, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backend, "ANSWER_SECONDS", 0.5)
+    recorder = start(postgres_url)
+    record(recorder, "before")
+    recorder.shutdown()
+    with (
+        stalling_proxy(postgres_url) as proxy,
+        pytest.raises(TraceDatabaseError, match=r"E60.*not answered"),
+        changing(as_url(proxy.url), wait=0.1) as connection,
+    ):
+        proxy.stall()
+        connection.execute("UPDATE traces SET group_id = 'a'")
 
 
 def test_beyond_the_queue_the_oldest_are_dropped_counted_and_logged(
