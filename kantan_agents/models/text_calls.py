@@ -32,10 +32,10 @@ VARIABLE: Final = "KANTAN_AGENTS_TEXT_FORMS"
 _READS_CALLS: Final = (OPENAI, GOOGLE, ANTHROPIC, DEEPSEEK)
 _MARK: Final = "tool_call"  # without brackets, which a quote may have in any spelling
 _ESCAPE: Final = re.compile(
-    r"\\+(?:u0000([0-9a-f]{4})|u([0-9a-f]{4})|u\{0*([0-9a-f]{1,5})\}|x([0-9a-f]{2}))", re.IGNORECASE
+    r"\\(?:u0000([0-9a-f]{4})|u([0-9a-f]{4})|u\{0*([0-9a-f]{1,5})\}|x([0-9a-f]{2}))", re.IGNORECASE
 )
 _IGNORED: Final = re.compile("[\\\\\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]")
-_LAYERS: Final = 3  # such as an entity in the JSON of a result that is JSON again
+_LAYERS: Final = 4  # such as an entity in the JSON of a result that is JSON again
 _MEDIA: Final = re.compile(r'"type": "(?:input_)?(?:image|file|audio)')
 CALLERS = Origins()
 """The models that have made a tool call as the API has them."""
@@ -97,7 +97,9 @@ def _quotable(request: str) -> str | None:
     for _ in range(_LAYERS):
         if _MARK in _IGNORED.sub("", normalize("NFKC", text)).lower():
             return _MARK
-        text = _ESCAPE.sub(_unescaped, unquote(unescape(text)))
+        before, text = text, _ESCAPE.sub(_unescaped, unquote(unescape(text)))
+        if text == before:
+            break
     return None
 
 

@@ -165,6 +165,12 @@ async def test_a_request_without_the_mark_has_no_quote(question: str, server: Of
     assert files.deleted == ["/"]
 
 
+@pytest.mark.parametrize("text", ["\\" * 100_000, "\\u{" + "0" * 100_000, "\\u{0" * 50_000], ids=[0, 1, 2])
+async def test_a_long_request_is_searched_in_linear_time(text: str, server: OfflineServer) -> None:
+    files = Files()  # quadratic time would be minutes
+    assert await output_of(Agent("a", "x", model=bundle(server), tools=[files.delete]), text) == "Done."
+
+
 async def test_a_hand_off_as_text_is_one(server: OfflineServer) -> None:
     transfer = '<tool_call>{"name": "transfer_to_b", "arguments": {}}</tool_call>'
     with OfflineServer([transfer, "Hello."]) as other:
