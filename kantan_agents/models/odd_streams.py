@@ -148,10 +148,11 @@ class _ChunkFitter:
         received = _received_in(chunk)
         if isinstance(received, str) and self._received and isinstance(self._received[-1], list):
             self._received[-1].append(received)
-        else:
+        elif not (self._received and _is_continued(self._received[-1], received)):
             self._received.append([received] if isinstance(received, str) else received)
         chunk.usage = fitted_usage(chunk.usage)
-        choice = next(iter(objects_in(chunk.choices)), None)
+        chunk.choices = objects_in(chunk.choices)
+        choice = next(iter(chunk.choices), None)
         if choice is None:
             return
         self._last = chunk
@@ -180,7 +181,10 @@ class _ChunkFitter:
             yield self._last
 
     def received(self) -> list[Any]:
-        """Return what was received: the chunks, with one text for those in a row that have nothing else."""
+        """Return what was received: the chunks, with one text for those in a row that have nothing else.
+
+        What masks and redacts a span would not find a secret whose parts are in different chunks.
+        """
         return ["".join(one) if isinstance(one, list) else one for one in self._received]
 
     def _show(self, delta: Any, reading: Reading) -> None:
@@ -190,6 +194,29 @@ class _ChunkFitter:
             made = ChoiceDeltaToolCall.construct(**call_data(call))
             delta.tool_calls = [*(delta.tool_calls or ()), self._calls.place(made)]
         self.is_odd = self.is_odd or bool(reading.calls)
+
+
+def _is_continued(before: Any, received: Any) -> bool:
+    """Return whether a chunk only continues a text of the one before, which gets it then."""
+    try:
+        (old,), (new,) = before["choices"], received["choices"]
+        if new.get("finish_reason") or received.get("usage"):
+            return False
+        given, old_delta = {name: value for name, value in new["delta"].items() if value}, old["delta"]
+        given.pop("role", None)
+        ((name, text),) = given.items()
+        if name == "tool_calls":
+            (part,), place = text, old_delta["tool_calls"][-1]
+            function = part["function"]
+            if part.get("id") or function.get("name") or part.get("index") != place.get("index"):
+                return False
+            name, text, old_delta = "arguments", function["arguments"], place["function"]
+        if not type(text) is type(old_delta[name]) is str:
+            return False
+        old_delta[name] += text
+    except (AttributeError, LookupError, TypeError, ValueError):
+        return False  # it has something else
+    return True
 
 
 def _received_in(chunk: Any) -> Any:

@@ -363,3 +363,46 @@ async def test_a_reason_that_a_server_repeats_is_one_cut_answer(caplog: pytest.L
         result = await result_of(Agent("a", "x", model=model_at(other)), "q", streamed=True)
     assert (result.final_output, finish_reason(result)) == ("fi", "length")
     assert sum(CUT_SPAN in record.getMessage() for record in caplog.records) == 1
+
+
+SECRET = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789"
+PIECES: dict[str, list[dict[str, Any]]] = {
+    "arguments": [
+        {"tool_calls": [begun("a", '{"city": "', NOTHING)]},
+        *({"tool_calls": [part(NOTHING, function={"arguments": one})]} for one in [*SECRET, '"}']),
+    ],
+    "reasoning": [
+        {"role": "assistant", "content": []},
+        *({"role": "assistant", "reasoning_content": letter} for letter in SECRET),
+        {"content": [{"type": "text", "text": "fine"}]},
+    ],
+    "text": [{"content": letter} for letter in f"<think>{SECRET}</think>fine"],
+}
+
+
+@pytest.mark.parametrize("deltas", PIECES.values(), ids=PIECES)
+async def test_a_secret_in_the_chunks_of_an_odd_reply_is_masked(
+    deltas: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    recorder = record_traces(tmp_path / "traces.sqlite3")
+    usage = {"prompt_tokens": None}
+    with OfflineServer([streamed_reply([*deltas, {}], usage=usage), "done"]) as other:
+        agent = Agent("a", "x", model=model_at(other), tools=Cities().tools())
+        await result_of(agent, "q", streamed=True)
+    recorder.shutdown()
+    store = TraceStore(tmp_path / "traces.sqlite3")
+    (trace,) = store.traces()
+    spans = store.trace(trace.trace_id).spans
+    (output,) = [span.raw["span_data"]["output"][0] for span in spans if "received" in str(span.raw)]
+    assert "abcdefghijklmnop" not in str(output)
+    assert all(str(output["received"]).count(f"'{letter}'") == 0 for letter in "jqz")
+
+
+@pytest.mark.parametrize("choices", [None, [], [None], [{}], "none", {"index": 0}], ids=str)
+async def test_a_chunk_without_a_choice_is_passed_over(choices: Any) -> None:
+    reply = streamed_reply([{"content": "fi"}, {"content": "ne"}, {}])
+    chunk = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": choices}
+    body = f"data: {json.dumps(chunk)}\n\n".encode() + reply.body
+    with OfflineServer([Reply(body=body, headers=reply.headers)]) as other:
+        result = await result_of(Agent("a", "x", model=model_at(other)), "q", streamed=True)
+    assert result.final_output == "fine"
