@@ -23,8 +23,8 @@ def judge_of(given: Any, agent: Agent[Any], perfect: float | None) -> tuple[Eval
         perfect: The best score; None for the highest of the judge's scale, or 1 if it has none.
 
     Raises:
-        InvalidOptionError: E75, it is something else, a lower score is better, or ``perfect`` is not a
-            number on its scale.
+        InvalidOptionError: E75, it is something else, a lower score is better, its scale begins below 0,
+            or ``perfect`` is not a number on its scale.
     """
     if given is None:
         reason = "say what gives the scores: an evaluator, a judge's agent, or a function of a FinishedCase"
@@ -38,11 +38,11 @@ def judge_of(given: Any, agent: Agent[Any], perfect: float | None) -> tuple[Eval
         judge = as_evaluator(given)
     low, high = judge.scale or (0.0, 1.0 if wanted is None else wanted)
     best = high if wanted is None else wanted
-    if low < 0 or not low < best <= high:
-        reason = (
-            f"must be on the scale of {judge.name!r}, {low:g} to {high:g}, which must begin at 0 or above, "
-            f"not {best:g}"
-        )
+    if low < 0:
+        reason = f"the scale of {judge.name!r}, {low:g} to {high:g}, must begin at 0 or above"
+        raise InvalidOptionError(option="judge", reason=reason)
+    if not low < best <= high:
+        reason = f"must be on the scale of {judge.name!r}, {low:g} to {high:g}, not {best:g}"
         raise InvalidOptionError(option="perfect", reason=reason)
     if judge.better != "higher":
         reason = (

@@ -42,6 +42,11 @@ def wrong_way(finished: Any) -> float:
     return 0.0
 
 
+@evaluator(scale=(-1, 1))
+def below(finished: Any) -> float:
+    return 0.0
+
+
 @pytest.mark.parametrize(
     ("options", "kind", "reason"),
     [
@@ -53,6 +58,7 @@ def wrong_way(finished: Any) -> float:
         ({"judge": None}, InvalidOptionError, "say what gives the scores"),
         ({"judge": Agent("critic", "Judge.")}, InvalidOptionError, "answers with a text"),
         ({"judge": wrong_way}, InvalidOptionError, "a lower score is better"),
+        ({"judge": below}, InvalidOptionError, "judge: the scale of 'below', -1 to 1, must begin at 0"),
         ({"judge": 3}, InvalidOptionError, "must be an Evaluator or a function"),
         ({"rounds": 0}, InvalidOptionError, "rounds"),
         ({"minibatch": 0}, InvalidOptionError, "minibatch"),

@@ -98,7 +98,7 @@ def test_the_best_score_is_that_of_the_scale_of_the_judge(tmp_path: Path) -> Non
         found = made.improve(judge=evaluator(rate, name="judge", version="1", scale=(0, 10)))
         assert [one.score for one in found.candidates] == [1.0, 10.0]
         for scale, perfect in (((0, 10), 11), ((-1, 1), None)):
-            with pytest.raises(InvalidOptionError, match="must be on the scale of 'judge'"):
+            with pytest.raises(InvalidOptionError, match="the scale of 'judge'"):
                 made.improve(judge=evaluator(rate, name="judge", version="1", scale=scale), perfect=perfect)
 
 
