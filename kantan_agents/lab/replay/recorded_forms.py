@@ -58,7 +58,9 @@ def _form_of(call: ModelCallRecord) -> Form | None:
         wanted = _format_in(settings.get("extra_body"))
         if wanted is not None:
             return JSON_OBJECT_OF_SCHEMA if "schema" in wanted else JSON_OBJECT
-        return EXAMPLE if EXAMPLE_WORDS in str(call.request.input[-1:]) else PROMPT
+        # After a hand-off, the last item is a result, and the example is in the instructions.
+        places = (call.request.instructions, call.request.input[-1:])
+        return EXAMPLE if any(EXAMPLE_WORDS in str(place) for place in places) else PROMPT
     return NATIVE
 
 

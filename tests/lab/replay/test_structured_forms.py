@@ -13,7 +13,7 @@ from kantan_agents.agent.bridge import structured_requests
 from kantan_agents.models.structured.requests import fetch
 from kantan_agents.models.structured.requests.forms import FORCED_TOOL, NATIVE, PROMPT, TOOL, Form
 from kantan_agents.models.structured.requests.memory import FORMS
-from kantan_agents.testing import OfflineServer
+from kantan_agents.testing import OfflineServer, ScriptedToolCall
 from tests.lab.replay.kinds_of_runs import Out, tool
 from tests.lab.replay.taping import Case, Tapes
 
@@ -80,6 +80,21 @@ async def test_every_form_of_a_local_server_is_replayed(tapes: Tapes) -> None:
     recording = tapes.newest()
     forget()
     assert (await replay_async(recording, agent(model))).output == Out(1, "x")
+
+
+async def test_an_example_after_a_hand_off_is_replayed(tapes: Tapes) -> None:
+    # The example is then in the instructions, as the last item is a result.
+    forget()
+    hand_off = ScriptedToolCall("transfer_to_a", {})
+    with OfflineServer([hand_off, *4 * ["nonsense"], OUT, hand_off, OUT]) as server:
+        model = server.bundle(api="chat")
+        first = Agent("first", "Hand off.", model=model, handoffs=[agent(model)])
+        for _ in range(2):
+            await tapes.run(Case(first))
+        assert len(server.requests) == 8  # the second run has begun with the example
+    recording = tapes.newest()
+    forget()
+    assert (await replay_async(recording, first)).output == Out(1, "x")
 
 
 async def test_a_run_of_a_version_that_began_with_another_form_is_replayed(
