@@ -36,6 +36,22 @@ class Node(BaseModel):
     children: list[Node]
 
 
+class Linked(BaseModel):
+    a: Linked | None
+    b: Linked | None
+    c: Linked | None
+
+
+class Number(BaseModel):
+    value: float
+
+
+class Operation(BaseModel):
+    left: Operation | Number
+    right: Operation | Number
+    more: dict[str, int] | None
+
+
 @attrs.frozen
 class Point:
     x: int
@@ -55,17 +71,37 @@ def test_an_example_has_every_property_in_its_form() -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", [Order, Line, Node, Point, list[int], int | str, dict[str, int], dict, Literal["a"]]
+    "kind",
+    [
+        Order,
+        Line,
+        Node,
+        Linked,
+        Operation,
+        Point,
+        list[int],
+        int | str,
+        dict[str, int],
+        dict,
+        Literal["a"],
+    ],
 )
 def test_the_example_of_a_type_fits_it(kind: Any) -> None:
     schema: Any = agent_output(kind, Delivery())
     assert schema.accepts(schema.example)
+    assert len(schema.example) < 10_000
 
 
 @pytest.mark.parametrize(
     "schema",
     [
         {"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]},
+        {
+            "type": ["object", "null"],
+            "properties": {name: {"$ref": "#"} for name in "abc"},
+            "required": [*"abc"],
+        },
+        {"type": "object", "properties": {name: {"$ref": "#"} for name in "abc"}, "required": [*"abc"]},
         {"type": "array", "items": {"$ref": "#"}},
         {"anyOf": [{"$ref": "#"}, {"type": "null"}]},
         {"type": "object", "properties": {str(n): {"$ref": "#"} for n in range(30)}},

@@ -8,7 +8,9 @@ from typing import Any, Final
 from kantan_agents.models.structured.schemas.schema_nodes import Nodes, fixed_values, properties_of
 
 _DEEPEST: Final = 8
+_NULL: Final[Mapping[str, Any]] = {"type": "null"}
 _MOST: Final = 200
+_ENDLESS: Final = 2000
 _OF_TYPE: Final[Mapping[str, Any]] = {
     "string": "...",
     "integer": 1,
@@ -38,7 +40,7 @@ def example_of(schema: Mapping[str, Any]) -> Any:
 
     Returns:
         The value. Where the schema contains itself, or is very large, parts that are not required are
-        missing and lists are empty.
+        missing, parts that may be null are null, and lists are empty.
     """
     return _Example(schema).of(schema, 0)
 
@@ -47,10 +49,11 @@ class _Example:
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self._nodes = Nodes(schema)
         self._left = _MOST
+        self._open: list[int] = []
 
     def of(self, node: Any, depth: int) -> Any:
         self._left -= 1
-        node = next((one for one in self._nodes.branches(node) if one and one.get("type") != "null"), {})
+        node = self._branch(node, depth)
         for values in (node.get("examples"), fixed_values(node)):
             if isinstance(values, list) and values:
                 return values[0]
@@ -58,7 +61,8 @@ class _Example:
             return node["default"]
         kind = node.get("type", "object" if properties_of(node) else "string")
         if isinstance(kind, list):
-            kind = next((one for one in kind if one != "null"), "null")
+            is_short = "null" in kind and not self._has_space(depth)
+            kind = "null" if is_short else next((one for one in kind if one != "null"), "null")
         if kind == "object":
             return self._object(node, depth)
         if kind == "array":
@@ -67,12 +71,24 @@ class _Example:
             return _OF_FORMAT.get(str(node.get("format")), _OF_TYPE["string"])
         return _OF_TYPE.get(kind)
 
+    def _branch(self, node: Any, depth: int) -> Mapping[str, Any]:
+        branches = [one for one in self._nodes.branches(node) if one]
+        if not self._has_space(depth):  # a tree whose links are required would have 2 ** 16 nodes
+            if any(one.get("type") == "null" for one in branches):
+                return _NULL
+            branches = [one for one in branches if id(properties_of(one)) not in self._open] or branches
+        return next((one for one in branches if one.get("type") != "null"), {})
+
     def _object(self, node: Mapping[str, Any], depth: int) -> dict[str, Any]:
         required = node.get("required", ())
         names = [name for name in properties_of(node) if self._has_space(depth) or name in required]
-        if depth >= 2 * _DEEPEST:  # required properties that lead back to themselves
+        opened = id(properties_of(node))
+        if depth >= 2 * _DEEPEST or self._left < -_ENDLESS:  # leads back to itself, always
             return {}
-        return {name: self.of(node["properties"][name], depth + 1) for name in names}
+        self._open.append(opened)
+        made = {name: self.of(node["properties"][name], depth + 1) for name in names}
+        self._open.pop()
+        return made
 
     def _array(self, node: Mapping[str, Any], depth: int) -> list[Any]:
         if not self._has_space(depth):
