@@ -17,6 +17,10 @@ from kantan_agents.errors import ModelNotConfiguredError
 _QUOTES: Final = "\"'"
 _SHOWN: Final = 100
 _CREDENTIALS: Final = re.compile(r"//[^/]*@")
+_USUAL_URLS: Final = {
+    "OLLAMA_BASE_URL": "http://127.0.0.1:11434/v1",
+    "LMSTUDIO_BASE_URL": "http://127.0.0.1:1234/v1",
+}
 _DOTENV: Final = "A .env file is not read by itself."
 
 
@@ -94,7 +98,8 @@ def missing(model: str, variables: Variables) -> ModelNotConfiguredError:
     variable = variables.deciding
     state = "is empty" if variable in os.environ else "is not set"
     if variables.needs_url:
-        example = f"Set it to the URL of the server, such as http://127.0.0.1:8000/v1. {_DOTENV}"
+        usual = _USUAL_URLS.get(variable, "http://127.0.0.1:8000/v1")
+        example = f"Set it to the URL of the server, such as {usual}. {_DOTENV}"
     else:
         example = (
             f"Set it to your API key, for example with `export {variable}=...`, or pass a client that has a "

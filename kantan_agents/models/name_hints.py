@@ -20,6 +20,8 @@ def hint_for(name: str) -> str:
     provider, slash, model = name.partition("/")
     if slash and provider == "azure":
         return "Pass an AsyncAzureOpenAI client: agents.set_default_openai_client(client), or in a bundle."
+    if slash and not model:
+        return f"A name follows the slash: {provider}/NAME."
     near = nearest(provider, _PROVIDERS) if slash else None
     if near and abs(len(near) - len(provider)) <= _TYPING_ERROR:  # not "meta-llama", the maker of a model
         listed = ", ".join(f"{known}/" for known in _PROVIDERS)

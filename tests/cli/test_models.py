@@ -76,6 +76,18 @@ def test_a_model_without_tools_and_a_server_without_schemas(kantan_agents: Invok
     assert "tool: no JSON in the reply" in data["output_mode_reason"]
 
 
+def test_a_correction_is_no_reason_for_the_output_mode(kantan_agents: Invoke, serve: Any) -> None:
+    asked: list[bool] = []
+
+    def reply(request: RecordedRequest) -> Any:
+        asked.append(bool(request.body.get("response_format")))
+        return Reply('{"city": "Par', is_cut=True) if asked.count(True) == 1 and asked[-1] else able(request)
+
+    with serve(reply):
+        outcome = kantan_agents("models", "check", "compat/local")
+    assert "Output mode: native, the first of native, tool, prompt (family local)." in outcome.stdout
+
+
 def test_a_server_that_reports_no_tokens_and_streams_nothing(kantan_agents: Invoke, serve: Any) -> None:
     with serve(lambda request: "" if request.streamed else able(request), profile=None) as server:
         server._profile = None
@@ -125,6 +137,10 @@ def test_mistakes_are_one_line_and_exit_code_2(
         "[E47] Model openrouter/x is not configured"
     )
     kantan_agents("models", "check", "ollama/x").is_one_error("[E47] Model ollama/x is not configured")
+    assert "11434" in kantan_agents("models", "check", "ollama/x").stderr
+    kantan_agents("models", "check", "compat/").is_one_error(
+        "[E19] Model not found: compat/. A name follows the slash: compat/NAME."
+    )
     kantan_agents("models", "check", " ").is_one_error("[E75]")
     kantan_agents("models", "check", "a", "b").is_one_error("[usage]")
     kantan_agents("models", "check", "a", "--timeout", "no").is_one_error("[usage]")

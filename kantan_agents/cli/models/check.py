@@ -161,7 +161,8 @@ def _about_mode(checked: _Checked) -> Iterator[str]:
 
 
 def _reason(checked: _Checked) -> str:
-    before = checked.questions.attempts[:-1]
+    *before, last = checked.questions.attempts
+    before = [one for one in before if one.mode != last.mode]  # a correction is no reason for the mode
     if before:
         return "because " + "; ".join(mask(str(one)) for one in before)
     return f"the first of {_modes(checked.family.forms)} (family {checked.family.name})"
