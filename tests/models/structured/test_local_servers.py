@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kantan_agents import StructuredOutputError
-from kantan_agents.testing import OfflineServer, RecordedRequest, ScriptedToolCall
+from kantan_agents.testing import OfflineServer, RecordedRequest, Reply, ScriptedToolCall
 from tests.models.structured.invoices import DATA, invoice_agent
 
 LOCAL = pytest.mark.parametrize("provider", ["ollama", "lmstudio", "compat"])
@@ -77,6 +77,18 @@ async def test_an_answer_without_a_tool_gets_the_grammar_but_the_next_request_of
             assert context["invoice"] == DATA
     sent = [(tools_of(request), format_of(request).get("type")) for request in server.requests]
     assert sent == 2 * [(["look", "final_answer"], None), (["look"], "json_schema")]
+
+
+async def test_a_text_that_was_cut_off_in_place_of_a_call_gets_the_grammar_too() -> None:
+    def rambling(request: RecordedRequest) -> Any:
+        return json.dumps(DATA) if format_of(request) else Reply("It is a lamp, and", is_cut=True)
+
+    with OfflineServer(rambling) as server:
+        for _ in range(2):
+            agent = invoice_agent(server.bundle(api="chat", provider="compat"), tools=[look])
+            assert (await agent.run_async("Read it"))["invoice"] == DATA
+    sent = [format_of(request).get("type") for request in server.requests]
+    assert sent == 2 * [None, "json_schema"]
 
 
 async def test_a_schema_that_one_agent_wants_beside_tools_is_not_remembered_for_others() -> None:

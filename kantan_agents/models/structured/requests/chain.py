@@ -51,9 +51,9 @@ class Chain:
             return answer if reading.text == text else _with_text(answer, reading.text)
         mode = self.fetch.mode
         cut = described_cut(answer, self.first.settings.max_tokens)
-        if cut is not None:  # not for want of another form
-            reading = attrs.evolve(reading, problems=(cut, *reading.problems), is_partial=True)
-        step = self.fetch.rejected(text, reading)
+        step = self.fetch.rejected(text, reading, cut)
+        if cut is not None:
+            reading = attrs.evolve(reading, is_partial=True)
         if step == "end":
             return self._failed(answer, text)
         # A conversation stored by the provider already contains the request.

@@ -156,20 +156,27 @@ class Fetch:
         if self._sent is not None and not self._slipped and self.schema.delivery.mode != "native":
             self.memory.worked(self._sent.target, self._sent.form)
 
-    def rejected(self, text: str, reading: OutputReading) -> Literal["other mode", "repair", "end"]:
+    def rejected(
+        self, text: str, reading: OutputReading, cut: str | None = None
+    ) -> Literal["other mode", "repair", "end"]:
         """Record that the reply does not fit, and return the next step.
 
+        ``cut`` says that the reply was cut off, if it was.
         ``"other mode"`` if the reply shows that the provider or the model does not follow the mode,
         ``"repair"`` if the reply only needs correction, ``"end"`` if no repairs are left.
         """
-        self._record(text, reading.problems, fits=False)
+        self._record(text, reading.problems if cut is None else (cut, *reading.problems), fits=False)
         sent, self._sent = self._sent, None
-        if sent is not None and self._breaks_mode(sent.form, reading):
+        if cut is None:
+            breaks_mode = sent is not None and self._breaks_mode(sent.form, reading)
+        else:  # not for want of another form, unless a text takes the place of the call
+            breaks_mode = sent is not None and self._is_text_for_call(sent.form, text, reading)
+        if sent is not None and breaks_mode:
             spent = TOOL_FORMS if sent.form in TOOL_FORMS else (sent.form,)
             self._spent.update((sent.target, form) for form in spent)
             is_single = self.schema.delivery.is_single
             if any(form not in spent and self._may_send(form, sent) for form in sent.left):
-                if self._is_unsupported(sent, text):
+                if cut is None and self._is_unsupported(sent, text):
                     for form in spent if is_single else (sent.form,):
                         self.memory.refused(sent.target, form)
                 else:
@@ -190,6 +197,9 @@ class Fetch:
         if form.mode == "native":
             return self.schema.is_violated_by(reading.value)
         return form == PROMPT and self.schema.is_foreign(reading.value)
+
+    def _is_text_for_call(self, form: Form, text: str, reading: OutputReading) -> bool:
+        return form in TOOL_FORMS and bool(text.strip()) and self._breaks_mode(form, reading)
 
     def _is_unsupported(self, sent: _Sent, text: str) -> bool:
         # An empty reply, or one bad reply in a form that has worked, must not demote the form permanently.
