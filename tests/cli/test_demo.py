@@ -126,6 +126,30 @@ def test_a_model_that_calls_no_tool_and_gives_no_comments(
     outcome = kantan_agents("demo")
     assert (outcome.code, outcome.stderr) == (0, "")
     assert "look_up_order(" not in outcome.stdout
+    assert "The model has not called the tool." in outcome.stdout
+
+
+def test_a_score_outside_the_scale_has_not_passed(
+    kantan_agents: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agents, "script", lambda: [*script()[:2], {"score": 97.5, "comments": ["4711"]}])
+    outcome = kantan_agents("demo")
+    assert (outcome.code, outcome.stderr) == (0, "")
+    assert "score 97.5 neither passed nor failed" in flat(outcome.stdout)
+
+
+def test_answers_that_do_not_fit_end_it_with_what_to_do(
+    kantan_agents: Any, serve: Any, database: Any
+) -> None:
+    with serve([*script()[:2], *9 * [Reply('{"score": 0.', is_cut=True)]]):
+        outcome = kantan_agents("demo", "--model", "compat/small", "--db", str(database.path))
+    assert outcome.code == 1
+    assert outcome.stderr.startswith("error: [kantan-agents][E40] No valid output for Rubric")
+    assert outcome.stderr.count("\n") == 1
+    shown = flat(outcome.stdout)
+    assert "The demo ends here, because a run has failed." in shown
+    assert "kantan-agents models check compat/small" in shown
+    assert "kantan-agents traces list --db" in shown
 
 
 def test_model_output_is_never_markup(kantan_agents: Any, monkeypatch: pytest.MonkeyPatch) -> None:

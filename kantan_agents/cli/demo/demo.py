@@ -45,7 +45,11 @@ def show_demo(*, model: str | None, database: Path | None, keep: bool) -> None:
             agents.support_agent(model, [])  # fails for an unknown model before anything is printed
         console.print(view.header(model, path, temporary=database is None))
         with _model(model) as (answering, server), recording(path):
-            support = _play(console, answering)
+            try:
+                support = _play(console, answering)
+            except Exception:
+                console.print(view.unfinished(model, path, kept=keep or database is not None))
+                raise
             _search(console, path, support)
         requests = None if server is None else len(server.requests)
     console.print(view.footer(path, kept=keep or database is not None, requests=requests))

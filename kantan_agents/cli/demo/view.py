@@ -76,7 +76,10 @@ def run_view(run: Run) -> RenderableType:
     """Return the course of a run: the question, tool calls and their results, the answer."""
     tree = Tree(plain(f"agent {run.agent.name}", f"bold {ACCENT}"), guide_style=LABEL)
     tree.add(_step("asked", run.input, STRONG))
-    for item in run_result(run.context).new_items:
+    items = run_result(run.context).new_items
+    if not any(item.type == "tool_call_item" for item in items):
+        tree.add(plain("The model has not called the tool.", NOTICE))
+    for item in items:
         raw = item.raw_item
         if item.type == "tool_call_item":
             call = f"{_field(raw, 'name') or _field(raw, 'type')}({_field(raw, 'arguments')})"
@@ -104,13 +107,11 @@ def context_view(context: Mapping[str, Any], output_dest: str) -> RenderableType
 def verdict_view(rubric: Mapping[str, Any], pass_mark: float) -> RenderableType:
     """Return a rubric: its score against the pass mark, and the comments."""
     score = rubric.get("score")
-    passed = isinstance(score, (int, float)) and score >= pass_mark
-    outcome = "passed" if passed else "failed"
-    line = Text.assemble(
-        ("score  ", LABEL),
-        (f"{score}", GOOD if passed else BAD),
-        (f"  {outcome}, the pass mark is {pass_mark}", LABEL),
-    )
+    passed = isinstance(score, (int, float)) and pass_mark <= score <= 1
+    outcome = f"{'passed' if passed else 'failed'}, the pass mark is {pass_mark}"
+    if isinstance(score, (int, float)) and not 0 <= score <= 1:
+        outcome = "neither passed nor failed: it is not from 0.0 to 1.0"
+    line = Text.assemble(("score  ", LABEL), (f"{score}", GOOD if passed else BAD), (f"  {outcome}", LABEL))
     comments = [("-", comment) for comment in rubric.get("comments") or ()]
     return indented(line, pairs(comments))
 
@@ -118,6 +119,25 @@ def verdict_view(rubric: Mapping[str, Any], pass_mark: float) -> RenderableType:
 def query_view(query: str) -> RenderableType:
     """Return the heading for a call; its result is shown below."""
     return indented(Text(query, style=f"bold {ACCENT}"))
+
+
+def unfinished(model: str | None, database: Path, *, kept: bool) -> RenderableType:
+    """Return what can be done after a run has failed, whose error follows.
+
+    Args:
+        model: The name of the model; None for the scripted one.
+        database: The trace database.
+        kept: Whether the file still exists.
+    """
+    look = f"kantan-agents traces list --db {shlex.quote(str(database))}"
+    check = f"kantan-agents models check {shlex.quote(model or '')}"
+    return Group(
+        Text(),
+        Rule(style=BAD),
+        indented(Text("The demo ends here, because a run has failed.", style=NOTICE)),
+        *([_hint("See what was recorded:", look)] if kept else []),
+        *([_hint("See what this model can do:", check)] if model is not None else []),
+    )
 
 
 def footer(database: Path, *, kept: bool, requests: int | None) -> RenderableType:
@@ -145,8 +165,12 @@ def footer(database: Path, *, kept: bool, requests: int | None) -> RenderableTyp
 
 
 def _look(database: Path) -> RenderableType:
-    command = plain(f"kantan-agents traces show LAST --db {shlex.quote(str(database))}", f"bold {ACCENT}")
-    return indented(Text("Look at what happened in the newest run:"), command, Text())
+    command = f"kantan-agents traces show LAST --db {shlex.quote(str(database))}"
+    return _hint("Look at what happened in the newest run:", command)
+
+
+def _hint(words: str, command: str) -> RenderableType:
+    return indented(Text(words), plain(command, f"bold {ACCENT}"), Text())
 
 
 def _titled(title: str, content: Text) -> Panel:
