@@ -104,6 +104,7 @@ def test_after_a_text_that_fails_nothing_else_is_asked(kantan_agents: Invoke, se
     assert outcome.code == 1
     assert len(server.requests) == 1
     assert "[openai][401] Incorrect API key provided" in outcome.stdout
+    assert "KANTAN_LLM_API_KEY must be the key" in outcome.stdout
     assert KEY not in outcome.stdout + outcome.stderr
     assert outcome.stdout.count("not asked") == 4
 
@@ -254,7 +255,9 @@ def test_odd_lists_of_models(
         monkeypatch.setenv("LMSTUDIO_BASE_URL", url)
         found = kantan_agents("models", "check")
     assert found.code == 0
-    assert "no list of models" in " ".join(found.stdout.split())
+    shown = " ".join(found.stdout.split())
+    assert "no list of models" in shown
+    assert ("KANTAN_LLM_API_KEY must be the key" in shown) == (changes.get("status") == 401)
     assert len(seen) == 1
 
 

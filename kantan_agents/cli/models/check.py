@@ -13,12 +13,14 @@ import typer
 from rich.text import Text
 
 from kantan_agents.agent.running.portal import background_loop
+from kantan_agents.cli.models.providers import KEY_HINT, REFUSED_KEY
 from kantan_agents.cli.models.questions import Answer, Questions
 from kantan_agents.cli.terminal.console import ACCENT, BAD, GOOD, LABEL, wide_terminal, working
 from kantan_agents.cli.terminal.failures import EXIT_FAILED, describe
 from kantan_agents.cli.terminal.plain import json_text
 from kantan_agents.cli.terminal.rows import Column, cell, line_width, print_lines, row_lines
 from kantan_agents.errors import InvalidOptionError
+from kantan_agents.models.configuration import LOCAL_URLS
 from kantan_agents.models.origin import ModelOrigin, origin_of
 from kantan_agents.models.structured.requests.families import Family, family_of
 from kantan_agents.support.secrets import mask
@@ -89,7 +91,7 @@ def check_model(name: str, *, seconds: float, max_tokens: int, as_json: bool) ->
 
 async def _checked(questions: Questions, seconds: float) -> _Checked:
     origin = origin_of(questions.agent().sdk_agent.model)
-    text, row = await _asked("text", questions.text, seconds)
+    text, row = await _asked("text", questions.text, seconds, has_own_key=origin.provider in LOCAL_URLS)
     rows = [row]
     if text is None:
         rows += [_Row(name, None, "") for name in ("stream", "tool call", "JSON", "usage")]
@@ -103,7 +105,7 @@ async def _checked(questions: Questions, seconds: float) -> _Checked:
 
 
 async def _asked(
-    name: str, ask: Callable[[], Awaitable[Answer]], seconds: float
+    name: str, ask: Callable[[], Awaitable[Answer]], seconds: float, *, has_own_key: bool = False
 ) -> tuple[Answer | None, _Row]:
     begun = time.monotonic()
     try:
@@ -113,7 +115,9 @@ async def _asked(
         detail = f"no answer within {seconds:g} s; a server that loads its model first needs more: --timeout"
         return None, _Row(name, works=False, detail=detail, seconds=time.monotonic() - begun)
     except Exception as error:  # noqa: BLE001 - whatever a server does, the other questions are asked
-        return None, _Row(name, works=False, detail=mask(describe(error)), seconds=time.monotonic() - begun)
+        refuses_key = has_own_key and getattr(error, "status_code", None) in REFUSED_KEY
+        detail = f"{mask(describe(error))}{f'; {KEY_HINT}' if refuses_key else ''}"
+        return None, _Row(name, works=False, detail=detail, seconds=time.monotonic() - begun)
     return answer, _Row(name, answer.works, answer.detail, time.monotonic() - begun)
 
 

@@ -26,6 +26,8 @@ _LONGEST_BODY: Final = 1 << 20
 _SHOWN: Final = 3
 _USUAL_PORTS: Final = {"ollama": (11434,), "lmstudio": (1234,), "compat": (8080, 8000)}
 """Where the servers listen by default: those of ``compat`` are llama.cpp and vLLM."""
+REFUSED_KEY: Final = (401, 403)
+KEY_HINT: Final = "KANTAN_LLM_API_KEY must be the key with which this server was started"
 _COLUMNS: Final = (Column("names"), Column("variable"), Column("state"))
 
 
@@ -132,7 +134,8 @@ async def _ask_one(server: _Server) -> None:
                         break
         server.models = _names(httpx.Response(response.status_code, content=bytes(body)))
         if not server.models:
-            server.problem = f"HTTP {response.status_code}, and no list of models"
+            hint = f"; {KEY_HINT}" if response.status_code in REFUSED_KEY else ""
+            server.problem = f"HTTP {response.status_code}, and no list of models{hint}"
     except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, ValueError):
         server.is_reachable, server.problem = False, "does not answer"
 
