@@ -960,17 +960,6 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "agent/test_agent.py::test_the_history_and_other_keys_of_the_context_are_not_sent_to_the_model",
         ),
     },
-    ("docs/guides/local-models.md", "When it loops", "Error"): {
-        "`MaxTurnsExceeded`": (
-            "agent/test_provider_errors.py::test_too_many_turns_raise_the_error_of_the_sdk",
-        ),
-        "[E82](../errors.md), `DeadlineExceededError`": (
-            "middleware/test_deadline.py::test_a_run_that_takes_too_long_fails_and_reports_its_progress",
-        ),
-        "[E40](../errors.md), the JSON breaks off": (
-            "models/structured/test_bad_output.py::test_a_reply_truncated_by_the_token_limit_is_an_error_with_its_text",
-        ),
-    },
     ("docs/guides/odd-replies.md", "When the reply is not an answer", "When"): {
         "the body is HTML, another text, or half of a JSON object": (
             "models/test_whole_streams.py::test_an_answer_that_is_not_streamed_and_not_json_is_an_error_and_retried",
