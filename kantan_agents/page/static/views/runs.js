@@ -103,7 +103,9 @@ class View {
 
   typed(query) {
     clearTimeout(this.timer);
+    const at = location.hash;
     this.timer = setTimeout(() => {
+      if (location.hash !== at) return; // the event of the new address comes next
       this.query = query;
       // Replaced, so that Back leads out of the view and not through each letter.
       go(address(["runs"], query), true);
