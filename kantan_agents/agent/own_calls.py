@@ -29,7 +29,7 @@ _LIMITS: Final = (
 _ABOUT_LIMIT: Final = re.compile(
     r"max[\w -]{0,40}tokens|output.tokens|context.{0,20}(length|window|size|limit)", re.IGNORECASE
 )
-_log = get_logger("kantan_agents.judges")
+_log = get_logger("kantan_agents.own_calls")
 
 
 class AnswerLimit(Middleware):
@@ -113,7 +113,7 @@ async def _whole_answer(call: ModelCall, call_next: ModelNext) -> ModelResponse:
     most = call.settings.max_tokens
     try:
         answer = await call_next(call)
-    except ModelBehaviorError as error:  # the SDK 0.21 and newer raises it for answers of the Responses API
+    except ModelBehaviorError as error:  # raised for answers of the Responses API over a websocket
         if "reason='max_output_tokens'" not in str(error):
             raise
         cause: Exception | None = error

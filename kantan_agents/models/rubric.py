@@ -47,7 +47,7 @@ class Rubric(BaseModel):
             InvalidOptionError: E75, these are not two finite numbers, the lowest first, or the score of a
                 subclass has bounds already or is not a number.
         """
-        bounded: type[Self] = on_scale(cls, checked_scale("between", (low, high)))
+        bounded: type[Self] = with_scale(cls, checked_scale("between", (low, high)))
         return bounded
 
 
@@ -55,7 +55,7 @@ RUBRIC = Rubric
 """``Agent(..., output_type=RUBRIC)`` makes a judge whose verdict is stored with the run (spec 5.2)."""
 
 
-def on_scale(output_type: Any, scale: tuple[float, float]) -> Any:
+def with_scale(output_type: Any, scale: tuple[float, float]) -> Any:
     """Return an output type like this one, with a score on a scale.
 
     Raises:
@@ -105,7 +105,7 @@ def _empty(rubric: type[BaseModel], scale: tuple[float, float]) -> BaseModel:
 
 
 def scale_of(output_type: Any) -> tuple[Any, tuple[float, float] | None]:
-    """Return an output type without the scale that ``on_scale`` has given it, and that scale; else None."""
+    """Return an output type without the scale that ``with_scale`` has given it, and that scale; else None."""
     # Not of a base class: a subclass may have another score.
     own = vars(output_type).get(_SCALED) if isinstance(output_type, type) else None
     return (output_type, None) if own is None else own

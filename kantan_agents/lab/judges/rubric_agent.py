@@ -17,7 +17,7 @@ from kantan_agents.core.prompt import Prompt, hash_text
 from kantan_agents.errors import InvalidOptionError, KantanAgentsError
 from kantan_agents.lab.judges.instructions import checked_language
 from kantan_agents.lab.judges.wording import Data, Wording, fenced
-from kantan_agents.models.rubric import RUBRIC, STANDARD_SCALE, Rubric, on_scale, scale_of
+from kantan_agents.models.rubric import RUBRIC, STANDARD_SCALE, Rubric, scale_of, with_scale
 from kantan_agents.models.structured import OutputType, output_schema
 from kantan_agents.support.arguments import checked_scale
 from kantan_agents.traces.metadata import JUDGE_PROMPT_ID
@@ -138,9 +138,9 @@ def _on_scale(rubric: Any, scale: Any, *, is_standard: bool) -> tuple[Any, tuple
     """Return the output type of a judge, and its scale if it is known."""
     if scale is not None:
         checked = checked_scale("scale", scale)
-        return on_scale(rubric, checked), checked
+        return with_scale(rubric, checked), checked
     if rubric is RUBRIC and is_standard:
-        return on_scale(rubric, STANDARD_SCALE), STANDARD_SCALE
+        return with_scale(rubric, STANDARD_SCALE), STANDARD_SCALE
     return rubric, scale_of(rubric)[1]
 
 

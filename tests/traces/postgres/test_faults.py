@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -72,37 +73,26 @@ def test_nothing_is_lost_when_a_connection_stalls_in_the_middle_of_a_statement(
         recorder.shutdown()
 
 
-def test_a_search_ends_when_the_server_falls_silent(
-    postgres_url: str, start: Start, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("limit", "opened"),
+    [("_READ_SECONDS", reading), ("ANSWER_SECONDS", partial(changing, wait=0.1))],
+    ids=["a search", "a short change"],
+)
+def test_what_waits_ends_when_the_server_falls_silent(
+    postgres_url: str, start: Start, monkeypatch: pytest.MonkeyPatch, limit: str, opened: Any
 ) -> None:
-    monkeypatch.setattr(backend, "_READ_SECONDS", 0.5)
+    monkeypatch.setattr(backend, limit, 0.5)
     recorder = start(postgres_url)
     record(recorder, "before")
     recorder.shutdown()
     with (
         stalling_proxy(postgres_url) as proxy,
         pytest.raises(TraceDatabaseError, match=r"E60.*not answered"),
-        reading(as_url(proxy.url)) as connection,
+        opened(as_url(proxy.url)) as connection,
     ):
         assert connection.execute("SELECT COUNT(*) FROM traces").fetchone()[0] == 1
         proxy.stall()
         connection.execute("SELECT COUNT(*) FROM traces")
-
-
-def test_a_short_change_ends_when_the_server_falls_silent(
-    postgres_url: str, start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(backend, "ANSWER_SECONDS", 0.5)
-    recorder = start(postgres_url)
-    record(recorder, "before")
-    recorder.shutdown()
-    with (
-        stalling_proxy(postgres_url) as proxy,
-        pytest.raises(TraceDatabaseError, match=r"E60.*not answered"),
-        changing(as_url(proxy.url), wait=0.1) as connection,
-    ):
-        proxy.stall()
-        connection.execute("UPDATE traces SET group_id = 'a'")
 
 
 def test_beyond_the_queue_the_oldest_are_dropped_counted_and_logged(

@@ -21,7 +21,7 @@ from kantan_agents.lab.evaluation.evaluators.versions import version_of_options
 from kantan_agents.lab.evaluation.finished_case import FinishedCase
 from kantan_agents.lab.evaluation.scores import Score
 from kantan_agents.lab.judges import judge_agent
-from kantan_agents.models.rubric import on_scale, rubric_of, scale_of
+from kantan_agents.models.rubric import rubric_of, scale_of, with_scale
 from kantan_agents.support.arguments import checked_scale, shown
 
 
@@ -83,7 +83,7 @@ def _checked_judge(judge: Any, scale: Any, options: dict[str, Any]) -> Agent[Any
     if scale is None:
         return judge
     scaled: Agent[Any] = judge.clone(
-        output_type=on_scale(judge.given.output_type, checked_scale("scale", scale))
+        output_type=with_scale(judge.given.output_type, checked_scale("scale", scale))
     )
     scaled.observers = judge.observers
     return scaled
