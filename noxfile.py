@@ -117,7 +117,7 @@ def real_model(session: nox.Session) -> None:
 @nox.session(python=NEWEST, default=False, venv_backend="venv")
 @nox.parametrize("installer", ["uv", "pip"])
 def beside_frameworks(session: nox.Session, installer: str) -> None:
-    """Run an agent beside other frameworks, installed as docs/guides/beside-other-frameworks.md says."""
+    """Run an agent beside other frameworks, installed as docs/start/install.md says."""
     frameworks = ("langchain-openai", "pydantic-ai-slim[openai]")
     if installer == "uv":
         session.install("uv")

@@ -1,4 +1,4 @@
-"""Writes the table of all public names into docs/api.md, so that the page is readable as plain Markdown.
+"""Writes the table of all public names into docs/reference/api.md, so that the page is readable as plain Markdown.
 
 Run it after changing the page or the first sentence of a docstring:
 

@@ -44,6 +44,38 @@ PROSE = {
     r"whoever|whosoever": "name the actor",
     r"put right|puts right": "repaired, corrected",
 }
+# The words of everyday English that older pages used for things that the field has a word for.
+IN_PAGES = {
+    r"(?-i:what) (is|are|was|were|has been|have been)": "name the thing: the answer, the stored values",
+    r"(a|another|each|every|one) text|texts": "a string, a prompt, an answer",
+    r"begin|begins|began|begun|beginning|beginnings": "start, prefix",
+    r"refus(e|es|ed|ing|al|als)": "deny (tool rules), reject (everything else)",
+    r"says": "states, determines, shows",
+    r"(those|that) of": "repeat the noun",
+    r"kept": "stored, retained",
+    r"nobody|somebody|everybody|people": "no one, a reviewer, users, everyone",
+    r"places?": "location, position",
+    r"units?": "work item, sampling unit",
+    r"newest": "latest",
+    r"(leave|leaves|left|leaving) out": "omit",
+    r"(end|ends|ended|ending) (the|a|its) run": "aborts, fails, stops the run",
+    r"(go|goes|went|gone|going) on": "resume, continue",
+    r"(make|makes|made|making) (a|the|each|every) runs?|runs? (is|are) made": "run",
+    r"hand-offs?": "handoff, as the SDK writes",
+    r"at once": "immediately, at the same time",
+    r"as (it|they) (is|are|was|were)": "unchanged",
+    r"sealed": "held-out",
+    r"of (its|their|one's) own": "its own, dedicated, separate",
+    r"draws?|drawn|drew|drawing": "sample, assign",
+    r"asked": "called, prompted, requested",
+    r"besides?": "next to, alongside",
+    r"figures?": "metrics, numbers, results",
+    r"markers?": "placeholder",
+    r"also (if|when)": "even if, even when",
+    r"contents": "content",
+    r"\w*(summar|optim|recogn|organ|normal|serial|author|initial|custom|minim|maxim|real|general|special|standard|anonym|categor|priorit|synchron|token|final|capital|emphas)is(e|es|ed|er|ers|ing|ation|ations)": "American spelling: -ize",
+    r"\w*(behaviour|colour|favour|honour|neighbour|labour)\w*|licences?|judgements?|(label|model|travel|signal)l(ed|ing)|catalogues?|grey|centres?|whilst|analys(e|es|ed|ing)": "American spelling",
+}
 # Plain English that the expressions above would find.
 ALLOWED = (
     r"(living|meeting|chat|hotel) rooms?|room for",
@@ -53,6 +85,8 @@ ALLOWED = (
     r"is no (need|such|way|use|reason|match)",
     r"stands? (for|out|alone|in for)|stands?-\w+|-stands?",
     r"when it comes to|(comes|come|came) to (an|its|a) (end|halt|stop)",
+    r"(in|take|takes|took|taking) place|in place of",
+    r"units? tests?|(sampling|work) units?|go on call",
 )
 NAMES = r"(^|_)(told|tells|telling|hears|heard|room|rooms|shelf|shelves|laws?|cures?|mends?|mended|mending|judging)(_|$)"
 
@@ -63,6 +97,7 @@ def _words(expression: str) -> re.Pattern[str]:
 
 
 _PROSE = [(_words(expression), better) for expression, better in PROSE.items()]
+_IN_PAGES = [(_words(expression), better) for expression, better in IN_PAGES.items()]
 _ALLOWED = _words("|".join(ALLOWED))
 _NAMES = re.compile(NAMES)
 _CODE = re.compile(r"``.+?``|`[^`\n]+`|<!--.*?-->|https?://\S+|\]\([^)]*\)", re.DOTALL)
@@ -74,10 +109,12 @@ NAME_ADVICE = "a name in the field's words"
 Found = tuple[int, str, str]
 
 
-def in_prose(text: str, first_line: int = 1) -> Iterator[Found]:
-    """Yield line, words and advice for each find in a text of several lines."""
+def in_prose(
+    text: str, first_line: int = 1, words: list[tuple[re.Pattern[str], str]] = _PROSE
+) -> Iterator[Found]:
+    """Yield line, words and advice for each find in a string of several lines."""
     text = _ALLOWED.sub(_blank, _CODE.sub(_blank, text))
-    for pattern, better in _PROSE:
+    for pattern, better in words:
         for match in pattern.finditer(text):
             yield (
                 first_line + text.count("\n", 0, match.start()),
@@ -88,7 +125,7 @@ def in_prose(text: str, first_line: int = 1) -> Iterator[Found]:
 
 def in_markdown(text: str) -> Iterator[Found]:
     """Yield what is found in the prose of a page."""
-    yield from in_prose(_FENCE.sub(_blank, text))
+    yield from in_prose(_FENCE.sub(_blank, text), words=[*_PROSE, *_IN_PAGES])
 
 
 def in_python(text: str, *, with_texts: bool) -> Iterator[Found]:

@@ -1,4 +1,4 @@
-"""Draws the session in docs/guides/chat-with-files.md: ``python docs/draw_chat.py``.
+"""Draws the session in docs/guides/chat.md: ``python docs/draw_chat.py``.
 
 It leads a chat on a pseudo-terminal against an ``OfflineServer``, as a person would, and draws what the terminal
 shows. Durations are replaced by a fixed one, so that drawing it again changes nothing.

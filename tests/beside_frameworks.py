@@ -1,6 +1,6 @@
 """A program for an environment with the newest SDK, langchain-openai and pydantic-ai: each calls a model.
 
-``nox -s beside_frameworks`` makes the environment by the commands of docs/guides/beside-other-frameworks.md
+``nox -s beside_frameworks`` makes the environment by the commands of docs/start/install.md
 and runs this file in it.
 """
 

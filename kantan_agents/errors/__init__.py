@@ -1,6 +1,6 @@
 """Every error this library raises: one root, one class per code, a module for each range of codes.
 
-The ranges are described in ``docs/errors.md``. Each exception has its data as attributes, so
+The ranges are described in ``docs/reference/errors.md``. Each exception has its data as attributes, so
 a program never has to parse a message.
 """
 

@@ -13,7 +13,7 @@ class KantanAgentsError(ValueError):
     Catch it to catch all of them. Compare ``code`` to distinguish them without importing their classes.
 
     Attributes:
-        code: The code in the message and in ``docs/errors.md``, such as ``"E5"``.
+        code: The code in the message and in ``docs/reference/errors.md``, such as ``"E5"``.
         is_bad_input: Whether other arguments, files or settings avoid it. Commands then exit with 2, not 1.
         data: The values in the message; each is also an attribute.
     """

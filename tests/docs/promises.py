@@ -56,7 +56,7 @@ _DEPLOYED = {
 }
 
 PROMISES: dict[tuple[str, str, str], Table] = {
-    ("docs/guides/what-a-folder-can-do.md", "Tools for files", "`Write`, `Edit` or `MultiEdit`"): {
+    ("docs/reference/what-a-folder-can-do.md", "Tools for files", "`Write`, `Edit` or `MultiEdit`"): {
         'is called for a protected file after "always" for another file, or with `--yes Write`': (
             "cli/chat/test_approvals.py::test_always_is_for_a_folder_and_never_for_a_protected_file",
             "toolkit/files/test_protected.py::test_an_approval_of_every_call_does_not_cover_them",
@@ -101,7 +101,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "cli/test_standing_approvals.py::test_always_is_for_the_beginning_of_a_command",
         ),
     },
-    ("docs/guides/what-a-folder-can-do.md", "A conversation", "While a chat or a run goes on"): {
+    ("docs/reference/what-a-folder-can-do.md", "A conversation", "While a chat or a run goes on"): {
         "the file of a subagent gets more tools, or a new agent file appears": (
             "cli/test_pinned_files.py::test_an_agent_has_the_tools_that_its_file_gave_it_at_the_start",
             "cli/chat/test_changed_files.py::test_a_changed_file_has_no_effect_in_a_pipe",
@@ -147,7 +147,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "cli/chat/test_plan_in_chat.py::test_what_was_agreed_to_ends_with_the_conversation",
         ),
     },
-    ("docs/guides/chat-with-files.md", "Undo", "If"): {
+    ("docs/guides/chat.md", "Undo", "If"): {
         "you, an editor or a command has changed a file since": (
             "cli/chat/test_undo.py::test_what_has_changed_since_is_left_unless_the_person_wants_it",
             "cli/chat/test_undo.py::test_what_changes_between_two_calls_is_not_lost",
@@ -186,7 +186,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "cli/chat/test_approvals.py::test_ctrl_c_at_the_question_ends_the_answer_without_the_call",
         ),
     },
-    ("docs/guides/toolkit.md", "Protected files", "Value"): {
+    ("docs/guides/file-and-shell-tools.md", "Protected files", "Value"): {
         '`"ask"`': (
             "toolkit/files/test_protected.py::test_the_option_says_what_happens_with_them",
             "toolkit/files/test_protected.py::test_an_approval_of_every_call_does_not_cover_them",
@@ -198,7 +198,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
         '`"allow"`': ("toolkit/files/test_protected.py::test_the_option_says_what_happens_with_them",),
     },
-    ("docs/guides/chat-with-files.md", "Hooks", "Event"): {
+    ("docs/guides/chat.md", "Hooks", "Event"): {
         "`PreToolUse`": (
             f"{_HOOKS}::test_exit_code_2_blocks_the_call_and_the_model_gets_the_reason",
             f"{_HOOKS}::test_rules_decide_first_and_a_hook_allows_nothing",
@@ -213,7 +213,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
         "`Stop`": (f"{_HOOKS}::test_the_end_of_an_answer_can_warn",),
     },
-    ("docs/guides/chat-with-files.md", "Waits and retries", "`/retry`"): {
+    ("docs/guides/chat.md", "Waits and retries", "`/retry`"): {
         "after an answer without tool calls": (
             "cli/chat/test_retry.py::test_a_message_whose_answer_failed_is_sent_again_and_replaced",
             "cli/chat/test_retry.py::test_an_interrupted_answer_is_begun_again",
@@ -307,7 +307,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "`kill -9`": ("traces/telemetry/test_sending.py::test_kill_9_loses_only_what_was_not_sent",),
         "a fork": ("traces/telemetry/test_sending.py::test_forked_children_send_their_own_spans_only",),
     },
-    ("docs/guides/trace-backends.md", "Send what they group by", "You have"): {
+    ("docs/guides/opentelemetry.md", "Send what they group by", "You have"): {
         "a `session`": ("traces/telemetry/test_runs.py::test_all_spans_of_a_run_have_its_conversation",),
         "`conversation_id`, for a conversation that OpenAI stores": (
             "traces/telemetry/test_runs.py::test_a_conversation_that_openai_stores_is_that_of_the_run",
@@ -323,7 +323,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "traces/telemetry/test_runs.py::test_a_session_without_a_conversation_groups_nothing",
         ),
     },
-    ("docs/guides/shell-and-web-tools.md", "Limits, and the end of a command", "If"): {
+    ("docs/guides/file-and-shell-tools.md", "Limits, and the end of a command", "If"): {
         "a command ends and leaves processes that hold its output": (
             "toolkit/shell/test_commands.py::test_processes_that_hold_the_output_after_the_command_are_ended_with_it",
         ),
@@ -357,7 +357,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "toolkit/shell/test_background.py::test_nothing_survives_a_process_that_is_killed",
         ),
     },
-    ("docs/guides/what-a-folder-can-do.md", "Commands in the sandbox", "A command"): {
+    ("docs/reference/what-a-folder-can-do.md", "Commands in the sandbox", "A command"): {
         "replaces the interpreter, the library, a package or `sitecustomize.py` of the environment in use": (
             f"{_FILES}::test_the_sandbox_is_not_left_through_what_the_library_runs_from",
         ),
@@ -451,7 +451,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             f"{_FILES}::test_a_file_cannot_be_larger_than_the_limit",
         ),
     },
-    ("docs/guides/what-a-folder-can-do.md", "Files of a repository", "A repository has"): {
+    ("docs/reference/what-a-folder-can-do.md", "Files of a repository", "A repository has"): {
         "`traces.sqlite3` as a link": (
             "traces/test_default_link.py::test_a_link_in_its_place_is_not_followed",
             "traces/test_default_link.py::test_a_run_is_not_recorded_where_a_link_leads",
@@ -498,7 +498,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "tools/test_worker_process.py::test_no_file_that_a_tool_may_write_takes_the_place_of_a_module",
         ),
     },
-    ("docs/guides/what-a-folder-can-do.md", "Calls of tools", "A call"): {
+    ("docs/reference/what-a-folder-can-do.md", "Calls of tools", "A call"): {
         "is made by any agent, and a hook of yours blocks it, fails or takes too long": (
             f"{_HOOKS}::test_a_guard_that_fails_lets_nothing_through",
             f"{_HOOKS}::test_the_arguments_that_it_sees_are_those_of_the_call",
@@ -516,7 +516,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             f"{_RUN}::test_a_required_sandbox_that_is_missing_ends_the_command_before_the_model_is_asked",
         ),
     },
-    ("docs/guides/shell-and-web-tools.md", "Read a page", "If"): {
+    ("docs/guides/file-and-shell-tools.md", "Read a page", "If"): {
         "a page redirects to another host or port": (
             "toolkit/web/test_web_fetch.py::test_a_redirect_to_another_host_is_named_and_not_followed",
             "toolkit/web/test_web_fetch.py::test_a_redirect_to_another_port_or_scheme_is_not_followed",
@@ -601,10 +601,10 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "durable/test_listing.py::test_a_run_that_is_cancelled_while_it_waits_can_wait_again",
         ),
     },
-    ("docs/guides/deploying-durable-runs.md", "What may change", "Change"): {
+    ("docs/guides/durable-runs.md", "What may change", "Change"): {
         change: (f"durable/{test}",) for change, test in _DEPLOYED.items()
     },
-    ("docs/guides/temporal.md", "What happens when", "If"): {
+    ("docs/reference/temporal.md", "What happens when", "If"): {
         "a worker is killed": (
             "durable/test_workers.py::test_all_runs_end_although_a_worker_is_killed_every_second",
             "durable/test_killed.py::test_a_run_that_is_killed_at_any_write_ends_as_if_it_had_not_been",
@@ -629,7 +629,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
         "a schedule is due": ("durable/test_queues.py::test_a_schedule_queues_runs",),
     },
-    ("docs/guides/scaling.md", "If something is away", "Away"): {
+    ("docs/guides/deploying.md", "If something is away", "Away"): {
         "a worker": (
             "durable/test_workers.py::test_all_runs_end_although_a_worker_is_killed_every_second",
             "cli/test_worker.py::test_another_worker_finishes_the_run_of_one_that_is_killed",
@@ -678,7 +678,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "page/test_runs_view.py::test_a_database_that_is_deleted_is_reported_until_it_is_back",
         ),
     },
-    ("docs/guides/postgres.md", "Record", "What happens"): {
+    ("docs/guides/maintain-traces.md", "Record", "What happens"): {
         "the server is away for a minute, or restarts": (
             "traces/postgres/test_faults.py::test_nothing_is_lost_while_the_server_is_away",
         ),
@@ -724,7 +724,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "lab/improve/test_what_may_not_win.py::test_the_limit_of_use_is_inclusive",
         ),
     },
-    ("docs/guides/rollout-arms.md", "Which arm a run gets", "When"): {
+    ("docs/guides/rollout.md", "Which arm a run gets", "When"): {
         "the context has a unit": (
             "lab/rollout/test_runs.py::test_each_way_to_run_uses_and_records_the_arm",
             "lab/rollout/test_assignment.py::test_another_process_draws_the_same",
@@ -759,14 +759,14 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "lab/rollout/test_replay.py::test_a_run_of_each_arm_replays_after_the_rollout",
         ),
     },
-    ("docs/guides/what-if-rules.md", "What is replaced", "`layer`"): {
+    ("docs/guides/tool-rules.md", "What is replaced", "`layer`"): {
         '`"explicit"`, the default': (
             "lab/rule_changes/test_exact.py::test_what_if_gives_the_decisions_of_a_run_under_the_other_rules",
         ),
         '`"base"`': ("lab/rule_changes/test_delegation.py::test_a_limit_follows_the_rules_of_the_run_above",),
         '`"provider NAME"`': ("lab/rule_changes/test_questions.py::test_another_layer_can_be_replaced",),
     },
-    ("docs/guides/what-if-rules.md", "How exact it is", "Not judged"): {
+    ("docs/guides/tool-rules.md", "How exact it is", "Not judged"): {
         "a middleware answered the call, refused it or changed its arguments": (
             "lab/rule_changes/test_not_judged.py::test_a_call_that_a_middleware_answers_is_not_judged",
             "lab/rule_changes/test_not_judged.py::test_a_call_that_a_middleware_refuses_is_not_judged",
@@ -792,7 +792,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "lab/rule_changes/test_not_judged.py::test_a_check_that_takes_too_long_ends",
         ),
     },
-    ("docs/events.md", "Order", "What starts"): {
+    ("docs/reference/events.md", "Order", "What starts"): {
         "`run_started`": ("core/events/test_order.py::test_every_start_has_exactly_one_end",),
         "`stage_entered`": ("core/events/test_order.py::test_every_start_has_exactly_one_end",),
         "`model_call_started`": (
@@ -802,7 +802,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "core/events/test_order.py::test_every_start_has_exactly_one_end_if_a_stream_is_left_after_any_event",
         ),
     },
-    ("docs/events.md", "Delivery", "When"): {
+    ("docs/reference/events.md", "Delivery", "When"): {
         "a handler is subscribed or cancelled during a run": (
             "core/events/test_observers.py::test_a_subscription_does_not_receive_runs_that_have_already_started",
         ),
@@ -840,12 +840,12 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "core/events/test_events.py::test_without_handlers_no_events_are_created",
         ),
     },
-    ("docs/events.md", "Logs", "Level"): {
+    ("docs/reference/events.md", "Logs", "Level"): {
         "info": ("core/events/test_logs.py::test_one_line_per_run_at_info",),
         "warning": ("core/events/test_logs.py::test_a_failed_run_is_a_warning_with_its_error",),
         "debug": ("core/events/test_logs.py::test_each_event_at_debug",),
     },
-    ("docs/guides/budgets.md", "Order with other middleware", "In `middleware=[...]`"): {
+    ("docs/reference/middleware/budget.md", "Order with other middleware", "In `middleware=[...]`"): {
         "`Budget` before `Fallback`": (
             "middleware/test_budget.py::test_the_cost_is_that_of_the_model_that_answered",
             "middleware/test_budget.py::test_an_answer_of_a_model_without_a_price_costs_the_highest_one",
@@ -880,7 +880,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "middleware/test_hedge.py::test_a_budget_inside_may_refuse_the_second_request",
         ),
     },
-    ("docs/guides/budgets.md", "If a provider sends no usage", "A model call"): {
+    ("docs/reference/middleware/budget.md", "If a provider sends no usage", "A model call"): {
         "gets a stored answer of [`Cache`](ready-made-middleware.md#cache)": (
             "middleware/test_cache.py::test_a_budget_is_not_charged_for_a_hit",
         ),
@@ -929,7 +929,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "models/test_stream_usage.py::test_a_model_made_from_a_name_or_a_client_is_asked_in_runs_of_the_sdk",
         ),
     },
-    ("docs/guides/budgets.md", "Reference", "Argument"): {
+    ("docs/reference/middleware/budget.md", "Reference", "Argument"): {
         "`max_model_calls`": ("middleware/test_budget.py::test_no_more_model_calls_are_made_than_allowed",),
         "`max_tool_calls`": (
             "middleware/test_budget.py::test_no_more_tool_calls_are_made_than_allowed_and_the_run_ends",
@@ -947,7 +947,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "middleware/test_unknown_usage.py::test_a_budget_that_cannot_count_ends_the_run_and_stays_closed",
         ),
     },
-    ("docs/guides/conversations.md", "What is sent", ""): {
+    ("docs/guides/prompts-and-context.md", "What is sent", ""): {
         "`input`": ("agent/test_agent.py::test_the_last_user_text_of_a_list_of_input_items_is_stored",),
         "the rendered instructions, tools and hand-offs": (
             "agent/test_agent.py::test_a_sync_or_async_renderer_is_called_once_per_turn",
@@ -960,7 +960,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "agent/test_agent.py::test_the_history_and_other_keys_of_the_context_are_not_sent_to_the_model",
         ),
     },
-    ("docs/guides/odd-replies.md", "When the reply is not an answer", "When"): {
+    ("docs/reference/odd-replies.md", "When the reply is not an answer", "When"): {
         "the body is HTML, another text, or half of a JSON object": (
             "models/test_whole_streams.py::test_an_answer_that_is_not_streamed_and_not_json_is_an_error_and_retried",
         ),
@@ -980,7 +980,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "cli/test_app.py::test_every_error_is_one_line_with_its_code",
         ),
     },
-    ("docs/guides/custom-providers.md", "Return an answer", "`type`"): {
+    ("docs/reference/custom-providers.md", "Return an answer", "`type`"): {
         "`text`": (
             "models/protocol/test_provider_model.py::test_responses_with_text_media_and_calls_are_processed_in_order",
         ),
@@ -995,7 +995,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "models/protocol/test_provider_model.py::test_a_session_and_the_next_input_preserve_all_segments",
         ),
     },
-    ("docs/guides/custom-providers.md", "When something goes wrong", "When"): {
+    ("docs/reference/custom-providers.md", "When something goes wrong", "When"): {
         "your provider cannot parse its model's reply": (
             "models/protocol/test_http_providers.py::test_an_unreadable_response_raises_e51_or_becomes_a_text",
         ),
@@ -1025,7 +1025,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "models/protocol/test_invalid_calls.py::test_a_valid_call_resets_the_count",
         ),
     },
-    ("docs/guides/custom-providers.md", "Conversations from other models", "Content"): {
+    ("docs/reference/custom-providers.md", "Conversations from other models", "Content"): {
         "arguments that are not an object": (
             "models/protocol/test_http_providers.py::test_a_conversation_of_another_model_is_adapted",
         ),
@@ -1054,7 +1054,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "models/protocol/test_anthropic_gemini_agents.py::test_content_that_cannot_be_translated_raises_at_once",
         ),
     },
-    ("docs/guides/custom-providers.md", "Errors", "When"): {
+    ("docs/reference/custom-providers.md", "Errors", "When"): {
         "the API refuses the request, the connection fails, a turn of Claude pauses more than ten times, "
         "an error arrives in the middle of a stream, or "
         "an answer is blocked or refused, even after its first words": (
@@ -1127,7 +1127,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "middleware/test_retry_bounds.py::test_providers_over_http_do_not_retry_by_themselves",
         ),
     },
-    ("docs/guides/ready-made-middleware.md", "Retry", "Option"): {
+    ("docs/reference/middleware/index.md", "Retry", "Option"): {
         "`attempts`": (
             "middleware/test_retry_bounds.py::test_the_server_gets_as_many_requests_as_attempts_and_no_wait_is_shorter_than_asked_or_beyond_the_bounds",
         ),
@@ -1185,7 +1185,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "agent/service/test_service.py::test_open_streams_end_with_the_service_and_are_recorded_completely",
         ),
     },
-    ("docs/guides/evaluation.md", "When the model gives no valid answer", "Stage"): {
+    ("docs/guides/judges.md", "When the model gives no valid answer", "Stage"): {
         "`structured_output`": (
             "lab/judges/test_status_judge.py::test_the_structured_stage_decides_and_no_other_stage_runs",
         ),
@@ -1359,7 +1359,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "tools/mcp/test_event_loops.py::test_a_run_goes_on_if_the_event_loop_of_the_connection_ends_meanwhile",
         ),
     },
-    ("docs/guides/ready-made-middleware.md", "Approve", "Entry"): {
+    ("docs/reference/middleware/index.md", "Approve", "Entry"): {
         '`"pay"`, `"delete_*"`': (
             (
                 "middleware/test_approve.py::"
@@ -1455,7 +1455,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "models/test_resolve.py::test_creating_an_agent_with_an_unknown_model_name_raises_e19",
         ),
     },
-    ("docs/guides/pipeline.md", "End a run early", "Stage that returns early"): {
+    ("docs/guides/middleware.md", "End a run early", "Stage that returns early"): {
         "before `normalize_context` (middleware)": (
             "agent/test_agent.py::test_what_the_context_holds_after_an_early_end_depends_on_the_stages_that_ran",
         ),
@@ -1505,7 +1505,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "traces/test_spans.py::test_a_cancelled_run_is_recorded_and_restores_the_context",
         ),
     },
-    ("docs/guides/ready-made-middleware.md", "Approve", "Decision"): {
+    ("docs/reference/middleware/index.md", "Approve", "Decision"): {
         "`Approved()`": (
             "middleware/test_approve.py::test_calls_are_approved_edited_and_rejected_one_by_one",
         ),
@@ -1519,7 +1519,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "middleware/test_approve.py::test_a_call_without_a_decision_keeps_waiting",
         ),
     },
-    ("docs/guides/ready-made-middleware.md", "Redact", "Option"): {
+    ("docs/reference/middleware/index.md", "Redact", "Option"): {
         "`rules`": (
             "middleware/test_redact.py::test_what_the_rules_find",
             "middleware/test_redact.py::test_custom_patterns_are_added_to_the_rules",
@@ -1543,7 +1543,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "middleware/test_redact.py::test_only_text_that_may_be_part_of_a_finding_is_withheld",
         ),
     },
-    ("docs/guides/ready-made-middleware.md", "ToolErrors", "Policy"): {
+    ("docs/reference/middleware/index.md", "ToolErrors", "Policy"): {
         '`"fixed"`, the default': (
             "middleware/test_tool_errors.py::test_by_default_the_model_receives_nothing_from_the_exception",
         ),
@@ -1557,7 +1557,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "middleware/test_tool_errors.py::test_a_function_returns_the_text",
         ),
     },
-    ("docs/guides/slash-commands.md", "Slash commands", ""): {
+    ("docs/guides/skills-and-commands.md", "Slash commands", ""): {
         "Started by": (
             "tools/commands/test_slash_commands.py::test_the_trace_records_the_user_as_the_trigger",
         ),
@@ -1573,7 +1573,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "tools/commands/test_slash_commands.py::test_the_next_run_of_a_model_sees_the_call",
         ),
     },
-    ("docs/guides/slash-commands.md", "Arguments", "Typed"): {
+    ("docs/guides/skills-and-commands.md", "Arguments", "Typed"): {
         typed: ("tools/commands/test_reading.py::" + test,)
         for typed, test in (
             ("`/read todo.txt 5`", "test_arguments_are_parsed"),
@@ -1986,7 +1986,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         '`["shop"]`': ("tools/test_providers.py::test_names_choose_providers",),
         "`None`": ("tools/test_providers.py::test_none_chooses_no_providers",),
     },
-    ("docs/guides/observability.md", "Which order keeps which tracer", "In this order"): {
+    ("docs/guides/opentelemetry.md", "Which order keeps which tracer", "In this order"): {
         "`record_traces(...)`, then `OpenAIAgentsInstrumentor().instrument(exclusive_processor=False)`": (
             "real_parts/test_observability.py::test_openinference_that_is_not_exclusive_keeps_the_database",
         ),
@@ -2018,7 +2018,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "real_parts/test_observability.py::test_openinference_and_logfire_and_the_database_at_once",
         ),
     },
-    ("docs/guides/observability.md", "What each tracer shows", "Part of a run"): {
+    ("docs/guides/opentelemetry.md", "What each tracer shows", "Part of a run"): {
         "input and output, plain, streamed or structured": (
             "real_parts/test_observability.py::test_the_final_span_of_a_plain_run_has_its_messages",
             "real_parts/test_observability.py::test_a_streamed_run_is_exported_like_any_other",
@@ -2042,7 +2042,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "real_parts/test_observability.py::test_openinference_has_neither",
         ),
     },
-    ("docs/guides/observability.md", "Sensitive data", "Setting"): {
+    ("docs/guides/opentelemetry.md", "Sensitive data", "Setting"): {
         "`trace_include_sensitive_data=False`": (
             "real_parts/test_observability.py::test_without_sensitive_data_nothing_of_it_is_exported",
             "traces/test_final_span.py::test_a_run_without_sensitive_data_has_neither",
@@ -2059,7 +2059,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "real_parts/test_observability.py::test_openinference_can_hide_all_texts",
         ),
     },
-    ("docs/guides/observability.md", "When exporting fails, or the process ends", "When"): {
+    ("docs/guides/opentelemetry.md", "When exporting fails, or the process ends", "When"): {
         "an exporter of OpenTelemetry raises, or its backend cannot be reached": (
             "real_parts/test_observability.py::test_an_exporter_that_fails_does_not_fail_the_run",
         ),
@@ -2163,7 +2163,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "lab/replay/test_runs_inside.py::test_one_of_several_runs_of_a_trace",
         ),
     },
-    ("docs/guides/evaluate-in-ci.md", "What another start does", "Situation"): {
+    ("docs/guides/compare-versions.md", "What another start does", "Situation"): {
         "the program is stopped, by Ctrl-C or a crash": (
             "lab/evaluation/experiment/test_resumed.py::test_a_process_that_is_killed_keeps_what_is_done_and_the_next_one_goes_on",
             "lab/evaluation/experiment/test_resumed.py::test_a_resumed_evaluation_equals_one_that_was_never_interrupted",
@@ -2217,7 +2217,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "lab/evaluation/experiment/test_evaluate.py::test_the_results_of_a_deleted_trace_are_deleted_with_their_scores",
         ),
     },
-    ("docs/guides/replay-cohort.md", "Change the prompt", "Status"): {
+    ("docs/guides/replay.md", "Change the prompt", "Status"): {
         "`same`": (
             "lab/replay/test_cohort_same.py::test_a_change_that_the_model_does_not_notice_gives_the_same_run",
         ),
@@ -2238,7 +2238,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "lab/replay/test_cohort_experiment.py::test_an_error_that_is_gone_is_a_decision_and_a_new_one_a_failure",
         ),
     },
-    ("docs/guides/replay-cohort.md", "What can be changed", "Change"): {
+    ("docs/guides/replay.md", "What can be changed", "Change"): {
         "`Change.prompt(text)`": (
             "lab/replay/test_change_of_an_agent.py::test_a_text_keeps_the_name_of_the_prompt",
         ),
@@ -2259,7 +2259,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "lab/replay/test_change_of_an_agent.py::test_middleware_is_added_outside_of_the_agents_own",
         ),
     },
-    ("docs/guides/replay-cohort.md", "What happens to a tool call", "A call"): {
+    ("docs/guides/replay.md", "What happens to a tool call", "A call"): {
         "equals a recorded one of the same run: agent, tool and arguments, in any order": (
             "lab/replay/test_cohort_tools.py::test_equal_calls_are_answered_in_any_order_and_again",
             "lab/replay/test_cohort_tools.py::test_repeated_equal_calls_get_their_results_in_order",
@@ -2289,7 +2289,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
     },
     (
-        "docs/guides/replay-cohort.md",
+        "docs/guides/replay.md",
         "What is stored",
         "Deleted by [a prune](traces.md#keep-the-file-small) or another program",
     ): {
@@ -2305,7 +2305,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "lab/replay/test_cohort_experiment.py::test_a_run_whose_recording_is_deleted_while_it_is_made_is_not_stored",
         ),
     },
-    ("docs/guides/traces.md", "When runs are recorded", "Program"): {
+    ("docs/guides/record-traces.md", "When runs are recorded", "Program"): {
         "your own, with `record_traces`": (
             "traces/recorder/test_when_recorded.py::test_record_traces_records_the_runs_after_it",
         ),
@@ -2315,7 +2315,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "`kantan-agents run`": ("cli/test_run_recorded.py::test_show_last_works_after_a_run",),
         "`kantan-agents demo`": ("cli/test_demo.py::test_the_temporary_database_is_deleted",),
     },
-    ("docs/guides/traces.md", "What happens when", "When"): {
+    ("docs/guides/record-traces.md", "What happens when", "When"): {
         "`recorder.force_flush(timeout)` or `await recorder.force_flush_async()` is called": (
             "traces/recorder/test_recorder.py::test_after_a_flush_the_span_is_in_the_file_despite_other_threads",
             "traces/recorder/test_recorder.py::test_a_flush_can_be_awaited_and_cancelled",
@@ -2384,7 +2384,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "traces/recorder/test_write_errors.py::test_traces_are_not_dropped_so_that_every_remaining_span_has_its_metadata",
         ),
     },
-    ("docs/guides/traces.md", "Keep the file small", "When"): {
+    ("docs/guides/record-traces.md", "Keep the file small", "When"): {
         "other processes write during a prune": (
             "traces/store/test_prune_steps.py::test_a_writer_comes_in_between_any_two_steps",
             "traces/store/test_prune_steps.py::test_a_writer_that_waited_for_a_slow_step_finds_the_next_pause",
@@ -2412,7 +2412,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "cli/test_traces_prune.py::test_a_file_that_does_not_shrink_says_so_and_vacuum_shrinks_it",
         ),
     },
-    ("docs/guides/traces.md", "The search index", "When"): {
+    ("docs/guides/record-traces.md", "The search index", "When"): {
         "a run was just recorded": (
             "traces/recorder/test_search_index_kept.py::test_a_few_traces_are_not_indexed_and_found",
             "traces/recorder/test_search_index_kept.py::test_a_new_file_has_an_index_that_is_filled",
@@ -2440,7 +2440,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "traces/recorder/test_search_index_kept.py::test_a_damaged_index_does_not_stop_the_recorder",
         ),
     },
-    ("docs/guides/traces.md", "When a record is incomplete", "When"): {
+    ("docs/guides/record-traces.md", "When a record is incomplete", "When"): {
         "a version without records wrote the file, or kantan-llm's tracer": (
             "traces/store/test_run_records.py::test_a_file_of_a_version_without_records_is_read_and_taken_over",
             "traces/store/test_run_records.py::test_a_file_of_the_tracer_of_kantan_llm_is_read",
@@ -2465,7 +2465,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "traces/store/test_run_records.py::test_the_other_runs_of_a_trace_are_read_beside_a_damaged_one",
         ),
     },
-    ("docs/guides/traces.md", "Search filters", "Argument"): {
+    ("docs/guides/record-traces.md", "Search filters", "Argument"): {
         '`keywords=["a", "b"]`': (
             "traces/store/test_traces.py::test_keywords_are_found_ignoring_case_in_any_script",
         ),
@@ -2490,7 +2490,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "models/test_finish_reasons.py::test_an_answer_that_was_cut_off_says_so_everywhere",
         ),
     },
-    ("docs/guides/migrating-from-0.1.md", "Mistakes in tool rules are errors", "Rules"): {
+    ("docs/start/migrating-from-0.1.md", "Mistakes in tool rules are errors", "Rules"): {
         '`{"allow": "read"}`': ("tool_rules/test_rules.py::test_a_mistake_is_an_error_that_names_it",),
         '`{"deny": ("shell",)}`': ("tool_rules/test_rules.py::test_a_tuple_is_a_list_of_names",),
         '`{"params": {"search": {"query": {"maxlength": 9}}}}`': (
@@ -2500,7 +2500,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "tool_rules/test_parameters.py::test_a_pattern_that_cannot_be_checked_in_linear_time_is_refused",
         ),
     },
-    ("docs/guides/migrating-from-0.1.md", "Problems of 0.1 that are solved", "0.1"): {
+    ("docs/start/migrating-from-0.1.md", "Problems of 0.1 that are solved", "0.1"): {
         "`run` inside a running event loop loses the traces of kantan-llm's SQLite tracer": (
             "traces/test_sqlite.py::test_an_async_run_and_a_sync_run_inside_the_same_loop_are_both_recorded",
         ),

@@ -1,4 +1,4 @@
-"""The table of docs/api.md is up to date, and every name can be imported from the package that it gives."""
+"""The table of docs/reference/api.md is up to date, and every name can be imported from the package that it gives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of docs/events.md match the event classes."""
+"""The tables of docs/reference/events.md match the event classes."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def test_every_example_is_run(page: Page) -> None:
 
 def test_examples_that_need_other_packages_are_left_to_the_session_that_installs_them() -> None:
     beside = [example for page in map(Page, PAGES) for example in page.examples_beside]
-    assert {example.page for example in beside} == {"docs/guides/observability.md"}
+    assert {example.page for example in beside} == {"docs/guides/opentelemetry.md"}
     sessions = (ROOT / "noxfile.py").read_text(encoding="utf-8")
     for package in {name for example in beside for name in example.block.needs}:
         assert f'    "{package}",\n' in sessions, package

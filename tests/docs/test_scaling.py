@@ -1,4 +1,4 @@
-"""The program and the commands of docs/guides/scaling.md, run as a reader would, with real workers."""
+"""The program and the commands of docs/guides/deploying.md, run as a reader would, with real workers."""
 
 from __future__ import annotations
 

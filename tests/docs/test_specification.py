@@ -1,4 +1,4 @@
-"""docs/specification.md has every rule that the code cites, and the messages with fixed wording."""
+"""docs/reference/specification.md has every rule that the code cites, and the messages with fixed wording."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/workbench.md, followed from an empty folder: its files, its commands, and what they print."""
+"""docs/start/workbench.md, followed from an empty folder: its files, its commands, and what they print."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def test_a_token_is_found_by_its_format(kind: str, around: str) -> None:
 
 
 def test_there_is_a_token_for_each_format_that_the_documentation_names() -> None:
-    guide = Path("docs/guides/traces.md").read_text("utf-8")
+    guide = Path("docs/guides/record-traces.md").read_text("utf-8")
     documented = guide[guide.index("| What is masked |") : guide.index("What is not masked")]
     for kind in TOKENS:
         assert kind.split()[0] in documented

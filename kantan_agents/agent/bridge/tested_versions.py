@@ -14,7 +14,7 @@ TESTED: Final = (
     ("0.20", "2", "0.1.9"),
     ("0.24", "3", "0.1.9"),
 )
-"""Beginnings of the versions of ``PACKAGES``. docs/guides/beside-other-frameworks.md lists them too."""
+"""Beginnings of the versions of ``PACKAGES``. docs/start/install.md lists them too."""
 
 _log = get_logger("kantan_agents")
 
