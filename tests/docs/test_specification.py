@@ -11,7 +11,7 @@ from kantan_agents import KantanAgentsError, errors
 
 from .pages import ROOT, Page, code_spans, rows
 
-PAGE = Page(ROOT / "docs" / "specification.md")
+PAGE = Page(ROOT / "docs" / "reference" / "specification.md")
 HEADINGS = re.findall(r"^##+ (.+)$", PAGE.text, re.MULTILINE)
 FIXED = [f"E{number}" for number in range(1, 19)]
 
