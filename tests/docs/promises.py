@@ -57,61 +57,51 @@ _DEPLOYED = {
 
 PROMISES: dict[tuple[str, str, str], Table] = {
     ("docs/reference/what-a-folder-can-do.md", "Tools for files", "`Write`, `Edit` or `MultiEdit`"): {
-        'is called for a protected file after "always" for another file, or with `--yes Write`': (
+        'gets a protected file after "always" for another, or with `--yes Write`': (
             "cli/chat/test_approvals.py::test_always_is_for_a_folder_and_never_for_a_protected_file",
             "toolkit/files/test_protected.py::test_an_approval_of_every_call_does_not_cover_them",
             "cli/test_standing_approvals.py::test_a_protected_path_is_asked_for_whatever_the_tool_is",
         ),
-        "is called for one with `approval=False`": (
-            "toolkit/files/test_protected.py::test_they_are_not_written_without_a_person",
-        ),
-        "names one by `..`, an absolute path, upper case, an invisible character or a link": (
+        "gets one with `approval=False`, even by `..`, an absolute path, upper case, an invisible "
+        "character or a link": (
             "toolkit/files/test_protected.py::test_they_are_not_written_without_a_person",
             "toolkit/files/test_protected.py::test_they_are_not_edited_without_a_person",
             "toolkit/files/test_protected.py::test_no_link_leads_to_one",
         ),
         "writes to a hard link of one": ("toolkit/files/test_protected.py::test_no_link_leads_to_one",),
-        "makes a folder a repository, or writes in an environment, a folder of `PATH`, or what git or a "
-        "server of `.mcp.json` runs": (
+        "makes a folder a repository, or writes in an environment, a `PATH` folder, or a program "
+        "of git or a `.mcp.json` server": (
             f"{_FILES}::test_what_git_runs_asks_also_in_the_tools_for_files",
             f"{_FILES}::test_a_program_of_a_server_is_read_only_however_it_is_named",
             f"{_FILES}::test_a_program_of_a_server_that_does_not_exist_is_set_aside",
             "toolkit/files/test_protected.py::test_what_makes_a_folder_a_repository_or_an_environment_counts",
             "toolkit/files/test_protected.py::test_where_programs_and_the_users_settings_are_found_counts",
         ),
-        "is called for a file that has changed since you were asked": (
+        "gets a file that changed after the question": (
             "toolkit/files/test_protected.py::test_what_was_shown_is_what_is_changed",
         ),
-        "is called in `chat` or `run` for a file that was not read, or has changed since": (
+        "gets, in `chat` or `run`, a file not read, or changed since": (
             "toolkit/files/test_read_first.py::test_a_file_is_changed_only_after_it_was_read",
             "toolkit/files/test_read_first.py::test_what_has_changed_since_is_read_again",
         ),
-        "is a tool of an MCP server that gets the path of a protected file, in any form": (
+        "is an MCP tool that gets a protected path, in any form": (
             "toolkit/files/test_protected.py::test_whatever_a_tool_takes_for_a_path_is_looked_at",
             "toolkit/files/test_protected.py::test_a_path_is_followed_from_the_working_directory",
             "cli/test_standing_approvals.py::test_a_protected_path_is_asked_for_whatever_the_tool_is",
         ),
-        "names the folder where `kantan-agents` stores conversations, what you typed and the old contents "
-        "for `/undo`": (
+        "names the folder of conversations, typed input and old content for `/undo`": (
             "toolkit/files/test_own_data.py::test_no_tool_reads_or_writes_it",
             "toolkit/files/test_own_data.py::test_a_tool_cannot_make_it_first",
         ),
-        'is followed by "always"': (
-            "cli/test_standing_approvals.py::test_always_is_for_a_folder",
-            "cli/test_standing_approvals.py::test_always_is_for_the_beginning_of_a_command",
-        ),
     },
-    ("docs/reference/what-a-folder-can-do.md", "A conversation", "While a chat or a run goes on"): {
-        "the file of a subagent gets more tools, or a new agent file appears": (
+    ("docs/reference/what-a-folder-can-do.md", "A conversation", "During a chat or run"): {
+        "an agent file appears or gets more tools; a skill, command, `AGENTS.md`, `CLAUDE.md` or "
+        "MCP configuration changes": (
             "cli/test_pinned_files.py::test_an_agent_has_the_tools_that_its_file_gave_it_at_the_start",
             "cli/chat/test_changed_files.py::test_a_changed_file_has_no_effect_in_a_pipe",
-        ),
-        "a skill, a command or the configuration of MCP servers changes": (
             "cli/test_pinned_files.py::test_pinned_skills_and_commands_stay_as_well",
             "cli/test_pinned_files.py::test_the_loaders_of_an_agent_made_in_python_are_pinned",
             "cli/test_pinned_files.py::test_the_configuration_of_servers_is_read_once",
-        ),
-        "`AGENTS.md` or `CLAUDE.md` changes": (
             "cli/test_instruction_files.py::test_a_change_is_reported_and_exactly_that_is_used",
             "cli/chat/test_project_instructions.py::test_a_person_agrees_to_the_file_of_a_folder_once_and_to_each_change",
         ),
@@ -124,25 +114,23 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "cli/chat/test_undo.py::test_no_link_is_followed",
             "cli/chat/test_undo.py::test_a_file_that_changes_while_the_person_reads_is_left",
         ),
-        "a file would be put back that a running command may not change": (
+        "`/undo` meets a file that a running command may not change": (
             "cli/chat/test_undo.py::test_a_protected_file_is_left_while_a_command_runs_that_could_then_write_it",
         ),
-        "a tool writes to a file of rules, a directory of agents or the program of a server": (
+        "a tool writes to a rules file, an agents directory or a server's program": (
             "cli/test_pinned_files.py::test_the_files_that_a_command_was_started_with_are_protected",
             "toolkit/files/test_protected.py::test_what_this_process_runs_and_uses_counts",
         ),
-        "an agent, a subagent or an agent after a hand-off calls a tool that may change something in "
-        "[plan mode](chat-with-files.md#plan-first)": (
+        "an agent, subagent or handoff target calls a tool that may change something in [plan "
+        "mode](../guides/chat.md#plan-first)": (
             "cli/chat/test_plan_mode.py::test_no_option_permits_a_change",
             "cli/chat/test_plan_mode.py::test_tools_of_modules_and_servers_are_refused_whatever_their_names_say",
             "cli/chat/test_plan_mode.py::test_subagents_only_read_and_have_no_plan_of_their_own",
             "cli/chat/test_plan_mode.py::test_an_agent_after_a_hand_off_only_reads_and_may_propose_a_plan",
             "cli/chat/test_plan_mode.py::test_always_is_no_way_around_it",
         ),
-        "a model calls `Write` beside `ExitPlanMode`, and you agree to its plan": (
-            "cli/chat/test_plan_mode.py::test_a_call_beside_a_plan_is_not_made",
-        ),
         "you agree to a plan": (
+            "cli/chat/test_plan_mode.py::test_a_call_beside_a_plan_is_not_made",
             "cli/chat/test_plan_mode.py::test_a_plan_that_is_agreed_to_permits_exactly_what_was_shown",
             "cli/chat/test_plan_in_chat.py::test_what_was_agreed_to_ends_with_the_conversation",
         ),
@@ -358,14 +346,16 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
     },
     ("docs/reference/what-a-folder-can-do.md", "Commands in the sandbox", "A command"): {
-        "replaces the interpreter, the library, a package or `sitecustomize.py` of the environment in use": (
+        "replaces the interpreter, library, packages or `sitecustomize.py` in use, or your hooks "
+        "and their scripts if the folder is your home": (
             f"{_FILES}::test_the_sandbox_is_not_left_through_what_the_library_runs_from",
+            f"{_READ_HOOKS}::test_a_command_in_the_sandbox_cannot_change_them_where_the_home_folder_is_its_folder",
         ),
-        "changes, removes, replaces or links a protected file, or moves a folder that contains one": (
+        "changes, removes, replaces or links a protected file, or moves its folder": (
             f"{_FILES}::test_a_protected_file_cannot_be_changed_whichever_way",
             f"{_FILES}::test_folders_that_hold_something_read_only_cannot_be_moved",
         ),
-        "makes a protected file": (
+        "creates a protected file": (
             f"{_FILES}::test_folders_down_to_the_working_directory_are_protected_too",
             f"{_FILES}::test_a_protected_file_that_did_not_exist_is_set_aside",
             f"{_FILES}::test_a_command_that_has_made_a_protected_file_is_ended_also_in_the_background",
@@ -374,71 +364,63 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             f"{_KEPT}::test_a_folder_that_may_not_be_written_is_no_shelter",
             f"{_KEPT}::test_all_names_may_be_taken",
         ),
-        "changes your hooks or their scripts, where the folder is your home": (
-            f"{_READ_HOOKS}::test_a_command_in_the_sandbox_cannot_change_them_where_the_home_folder_is_its_folder",
-        ),
-        "is running when you, `git` or an approved call replaces a protected file": (
+        "runs while you, `git` or an approved call replaces a protected file": (
             f"{_FILES}::test_a_command_is_ended_when_what_it_may_not_write_is_replaced",
             f"{_FILES}::test_a_command_ends_before_an_approved_call_replaces_a_protected_file",
             f"{_KEPT}::test_what_is_mounted_is_missed_also_if_the_new_file_gets_its_number",
         ),
-        "replaces a link in the place of a protected file": (
+        "replaces a link at a protected path": (
             f"{_FILES}::test_a_link_in_the_place_of_a_protected_file_is_put_back",
             f"{_FILES}::test_what_a_protected_link_leads_to_is_read_only",
         ),
         "runs `git add`, `git commit`, `git checkout` or `git gc`": (
             f"{_FILES}::test_git_works_in_the_sandbox_but_its_configuration_is_read_only",
         ),
-        "runs `git config`, or adds a hook": (
+        "runs `git config`, adds a hook, or changes a file that git's configuration names, in "
+        "submodules and included files too": (
             f"{_FILES}::test_git_works_in_the_sandbox_but_its_configuration_is_read_only",
             f"{_FILES}::test_a_protected_file_cannot_be_changed_whichever_way",
-        ),
-        "makes a repository": (
-            f"{_FILES}::test_a_new_repository_is_left_and_one_that_runs_programs_is_not",
-            f"{_KEPT}::test_a_new_configuration_of_git_is_left_only_if_it_names_no_program",
-        ),
-        "changes a script, hook folder or file that git is configured with, also in a submodule or an "
-        "included file": (
             f"{_FILES}::test_files_that_the_configuration_names_are_read_only",
             f"{_GIT}::test_what_an_included_file_names_is_read_only",
             f"{_GIT}::test_where_the_file_of_a_repository_leads_is_read_only",
             f"{_GIT}::test_a_submodule_is_read_only_whatever_a_command_puts_beside_it",
             f"{_GIT}::test_another_worktree_is_a_part_of_the_repository",
         ),
-        "adds a repository to that of the folder": (
+        "creates a repository, or adds one to the folder's": (
+            f"{_FILES}::test_a_new_repository_is_left_and_one_that_runs_programs_is_not",
+            f"{_KEPT}::test_a_new_configuration_of_git_is_left_only_if_it_names_no_program",
             f"{_GIT}::test_a_repository_that_becomes_a_part_runs_no_program",
             f"{_GIT}::test_one_that_names_no_program_is_left_and_stays_so",
         ),
-        "makes or changes a program that `.mcp.json` names, or `node_modules` if a server starts Node": (
+        "creates or changes a `.mcp.json` program, or `node_modules` if a server starts Node": (
             f"{_FILES}::test_a_program_of_a_server_is_read_only_however_it_is_named",
             f"{_FILES}::test_files_that_the_configuration_names_are_read_only",
         ),
-        "removes or changes the database in which the process records runs, or has conversations or durable "
-        "runs": (
+        "changes the process's database of runs, conversations or durable runs": (
             f"{_FILES}::test_the_database_of_durable_runs_is_read_only",
             "cli/test_pinned_files.py::test_the_files_that_a_command_was_started_with_are_protected",
             f"{_FILES}::test_the_database_that_records_is_read_only_and_goes_on",
         ),
-        "puts a program in a folder of `PATH` that is in the project": (
+        "puts a program in a `PATH` folder of the project": (
             f"{_FILES}::test_folders_of_path_in_the_project_are_read_only",
             f"{_FILES}::test_a_relative_folder_of_path_is_read_only",
             f"{_FILES}::test_a_program_in_the_project_is_not_taken_for_bubblewrap",
         ),
-        "puts a link in the place of the folder, its `/tmp`, or what is read-only for the next command": (
+        "puts a link in place of the folder, its `/tmp`, or a read-only path": (
             f"{_FILES}::test_a_directory_that_became_a_link_is_not_used",
             f"{_FILES}::test_the_directory_for_temporary_files_is_not_in_the_project",
             f"{_FILES}::test_what_a_running_command_may_replace_is_not_mounted_for_the_next",
         ),
-        "is started in a folder below that of a running one": (
+        "starts below a running one's folder": (
             f"{_FILES}::test_no_command_begins_in_a_folder_that_a_running_one_may_replace",
         ),
         "changes a library that `LD_LIBRARY_PATH` or the like names in `shell_tools(env=...)`": (
             f"{_FILES}::test_libraries_that_the_environment_names_are_loaded_in_the_sandbox_only",
         ),
-        "runs in a folder of the Python environment or the library of the process": (
+        "runs in the process's Python environment or library": (
             f"{_FILES}::test_a_project_from_which_the_process_runs_is_read_only",
         ),
-        "reads or changes conversations, what you typed, or the old contents for `/undo`": (
+        "accesses conversations, typed input, or old content for `/undo`": (
             f"{_FILES}::test_the_librarys_own_data_is_hidden_from_commands",
             f"{_FILES}::test_the_librarys_own_data_is_hidden_in_what_commands_may_read",
         ),
@@ -456,21 +438,21 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "traces/test_default_link.py::test_a_link_in_its_place_is_not_followed",
             "traces/test_default_link.py::test_a_run_is_not_recorded_where_a_link_leads",
         ),
-        "`durable.sqlite3` as a link, or with pickles in it": (
+        "`durable.sqlite3` as a link, or with pickles": (
             "cli/test_runs.py::test_the_default_database_is_no_link",
             "cli/test_runs.py::test_a_pickle_in_a_database_is_not_read",
         ),
-        "a module, or a program in a folder of `PATH`, with the name of one that your MCP server starts": (
+        "a module or `PATH` program named like your MCP server's": (
             f"{_OWN}::test_a_module_of_the_project_is_not_the_one_that_the_users_own_server_names",
             f"{_OWN}::test_an_own_server_starts_in_the_folder_of_its_file_and_a_projects_in_the_project",
             f"{_OWN}::test_no_entry_of_the_path_leads_into_the_project",
             f"{_OWN}::test_a_program_that_only_the_project_has_is_an_error_that_says_so",
         ),
-        "its own MCP servers, in `.mcp.json` or an agent file": (
+        "MCP servers, in `.mcp.json` or an agent file": (
             "cli/test_mcp.py::test_one_question_is_about_all_files_of_a_folder_and_the_answer_is_kept",
             "cli/test_mcp.py::test_a_changed_file_is_not_trusted_and_trust_can_be_forgotten",
         ),
-        "a command that looks like a secret, or has invisible characters": (
+        "a command that looks secret, or has invisible characters": (
             "cli/test_mcp.py::test_no_command_of_a_project_is_masked_because_it_looks_like_a_secret",
             "cli/test_mcp.py::test_no_character_of_a_command_is_invisible",
             "cli/test_mcp.py::test_what_is_too_long_for_a_question_is_not_asked_about",
@@ -480,18 +462,17 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "cli/test_instruction_files.py::test_without_a_terminal_only_the_option_agrees",
             "cli/chat/test_project_instructions.py::test_a_person_agrees_to_the_file_of_a_folder_once_and_to_each_change",
         ),
-        "an agent, a skill or a command with a name that you use as well": (
+        "an agent, skill or command named like yours": (
             "cli/test_run_agent.py::test_what_a_project_puts_in_place_of_the_users_is_named_on_stderr",
         ),
-        "a file named `hooks.json`, or a program or module with a name that your "
-        "[hooks](chat-with-files.md#hooks) use": (
+        "`hooks.json`, or a program or module named like one of your [hooks](../guides/chat.md#hooks)": (
             f"{_READ_HOOKS}::test_a_file_of_the_project_is_never_read",
             f"{_READ_HOOKS}::test_a_variable_cannot_make_a_folder_of_the_project_the_users",
             f"{_READ_HOOKS}::test_a_link_into_the_project_is_refused",
             f"{_READ_HOOKS}::test_a_command_that_names_a_file_of_the_project_is_refused",
             f"{_HOOKS}::test_where_it_starts",
         ),
-        "`kantan_agents.py`, `attr.py` or another file that is named like a module of the library": (
+        "`kantan_agents.py`, `attr.py` or another file named like a library module": (
             "cli/test_app.py::test_a_file_in_the_working_directory_takes_the_place_of_no_module",
             f"{_APP}::test_a_module_of_the_working_directory_is_loaded_and_later_files_take_the_place_of_none",
             "cli/chat/test_commands.py::test_the_page_of_the_last_answer_can_be_opened",
@@ -499,7 +480,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
     },
     ("docs/reference/what-a-folder-can-do.md", "Calls of tools", "A call"): {
-        "is made by any agent, and a hook of yours blocks it, fails or takes too long": (
+        "is blocked by your hook, or the hook fails or times out": (
             f"{_HOOKS}::test_a_guard_that_fails_lets_nothing_through",
             f"{_HOOKS}::test_the_arguments_that_it_sees_are_those_of_the_call",
             f"{_HOOKS}::test_tools_of_delegated_agents_are_guarded",
@@ -507,10 +488,8 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             f"{_HOOKS}::test_a_server_s_tool_is_known_by_its_full_name",
             "cli/chat/test_together.py::test_a_hook_blocks_a_plan_before_a_person_sees_it",
         ),
-        "is made to a tool of an MCP server": (
-            "cli/test_mcp.py::test_only_full_names_approve_calls_of_a_server",
-        ),
-        "runs a command where there is no sandbox": (
+        "is to an MCP tool": ("cli/test_mcp.py::test_only_full_names_approve_calls_of_a_server",),
+        "runs a command without a sandbox": (
             "cli/test_run_toolkit.py::test_without_a_sandbox_this_is_said_on_stderr",
             "cli/test_run_toolkit.py::test_the_question_about_a_command_says_whether_there_is_a_sandbox",
             f"{_RUN}::test_a_required_sandbox_that_is_missing_ends_the_command_before_the_model_is_asked",
