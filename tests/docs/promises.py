@@ -147,11 +147,11 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "the answer ran commands, or tools of MCP servers": (
             "cli/chat/test_undo.py::test_a_chat_undoes_what_its_tools_did_and_the_model_knows_it",
         ),
-        "a folder on the way is a link now": (
+        "a parent folder is a link now": (
             "cli/chat/test_undo.py::test_no_link_is_followed",
             "cli/chat/test_undo.py::test_a_root_that_became_a_link_is_left",
         ),
-        "the process is killed in the middle": (
+        "the process is killed midway": (
             "cli/chat/test_undo.py::test_a_crash_in_the_middle_leaves_each_file_old_or_new",
         ),
         "the chat is resumed": (
@@ -165,6 +165,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "cli/chat/test_approvals.py::test_always_is_for_the_same_call_in_this_conversation",
             "cli/chat/test_approvals.py::test_always_is_for_a_folder_and_never_for_a_protected_file",
             "cli/chat/test_approvals.py::test_calls_of_a_subagent_are_asked_for_in_place",
+            "cli/test_standing_approvals.py::test_always_is_for_a_folder",
             "cli/test_standing_approvals.py::test_always_is_for_the_beginning_of_a_command",
         ),
         "`s`": (
@@ -186,7 +187,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
         '`"allow"`': ("toolkit/files/test_protected.py::test_the_option_says_what_happens_with_them",),
     },
-    ("docs/guides/chat.md", "Hooks", "Event"): {
+    ("docs/reference/file-formats.md", "Hooks", "Event"): {
         "`PreToolUse`": (
             f"{_HOOKS}::test_exit_code_2_blocks_the_call_and_the_model_gets_the_reason",
             f"{_HOOKS}::test_rules_decide_first_and_a_hook_allows_nothing",
@@ -201,35 +202,26 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
         "`Stop`": (f"{_HOOKS}::test_the_end_of_an_answer_can_warn",),
     },
-    ("docs/guides/chat.md", "Waits and retries", "`/retry`"): {
+    ("docs/guides/chat.md", "Retry an answer", "`/retry`"): {
         "after an answer without tool calls": (
             "cli/chat/test_retry.py::test_a_message_whose_answer_failed_is_sent_again_and_replaced",
             "cli/chat/test_retry.py::test_an_interrupted_answer_is_begun_again",
+            "cli/chat/test_retry.py::test_another_model_gets_the_message_without_what_only_the_first_one_knows",
         ),
         "after tool calls": (
             "cli/chat/test_retry.py::test_what_tools_have_done_is_neither_hidden_nor_done_again",
             "cli/chat/test_retry.py::test_a_finished_answer_is_made_anew_after_the_calls_of_its_tools",
             "cli/chat/test_retry.py::test_an_answer_that_was_lost_is_tried_again_after_resume",
-        ),
-        "after a call that was interrupted": (
             "cli/chat/test_retry.py::test_the_model_knows_which_call_was_interrupted",
-        ),
-        "after `/undo`": (
             "cli/chat/test_together.py::test_the_model_knows_what_was_undone_and_answers_anew",
         ),
         "after a hook has blocked a message": (
             "cli/chat/test_together.py::test_a_blocked_message_is_sent_by_retry_and_takes_no_answer_away",
         ),
-        "for a message with files": (
-            "cli/chat/test_retry.py::test_a_message_whose_answer_failed_is_sent_again_and_replaced",
-        ),
-        "after `/model`": (
-            "cli/chat/test_retry.py::test_another_model_gets_the_message_without_what_only_the_first_one_knows",
-        ),
         "fails before anything is written": (
             "cli/chat/test_retry.py::test_a_finished_answer_is_made_anew_after_the_calls_of_its_tools",
         ),
-        "after `/compact`, a command of a tool, or before the first message": (
+        "after `/compact`, a tool command, or before the first message": (
             "cli/chat/test_retry.py::test_with_nothing_to_try_again_it_is_an_error",
             "cli/chat/test_retry.py::test_a_command_and_the_result_of_a_tool_are_not_tried_again",
         ),
@@ -241,17 +233,15 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "an answer to a question or an approval": (
             "cli/chat/test_history.py::test_answers_are_not_kept_and_the_history_can_be_removed",
         ),
-        "a text that begins with a space, has more than 20 KB, or has a key, token or password that "
-        "[`Redact`](ready-made-middleware.md#redact) would find": (
+        "anything with `--no-save`, or input that starts with a space, exceeds 20 KB, or has a "
+        "secret that [`Redact`](../reference/middleware/index.md#redact) finds": (
             "cli/chat/test_history.py::test_secrets_lines_with_a_space_before_and_very_long_texts_are_not_kept",
             "cli/chat/test_history.py::test_the_latest_entry_is_first_whichever_chat_it_is_from",
-        ),
-        "anything in a chat with `--no-save`": (
             "cli/chat/test_history.py::test_without_saving_nothing_is_kept",
             "cli/chat/test_history.py::test_a_chat_begins_without_a_history_that_cannot_be_used",
         ),
     },
-    ("docs/guides/chat.md", "Go on later", "If"): {
+    ("docs/guides/chat.md", "Continue later", "If"): {
         "Ctrl-C or SIGTERM comes, or the terminal is closed": (
             "cli/chat/test_interruptions.py::test_ctrl_c_ends_the_answer_and_keeps_the_conversation",
             "cli/chat/test_interruptions.py::test_a_signal_in_mid_answer_ends_the_chat_and_keeps_it",
@@ -260,7 +250,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "the process is killed, or the machine crashes": (
             "cli/chat/test_interruptions.py::test_after_a_crash_the_conversation_goes_on",
         ),
-        "two chats go on with one conversation": (
+        "two chats continue one conversation": (
             "cli/chat/test_interruptions.py::test_two_chats_with_one_conversation_part_where_they_differ",
             "cli/chat/test_kept.py::test_many_writers_lose_nothing",
         ),
@@ -311,7 +301,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "traces/telemetry/test_runs.py::test_a_session_without_a_conversation_groups_nothing",
         ),
     },
-    ("docs/guides/file-and-shell-tools.md", "Limits, and the end of a command", "If"): {
+    ("docs/guides/file-and-shell-tools.md", "Limit commands", "If"): {
         "a command ends and leaves processes that hold its output": (
             "toolkit/shell/test_commands.py::test_processes_that_hold_the_output_after_the_command_are_ended_with_it",
         ),
@@ -323,14 +313,14 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "toolkit/shell/test_commands.py::test_a_flood_of_output_ends_the_command_and_keeps_little",
             "toolkit/shell/test_commands.py::test_of_long_output_the_beginning_and_the_end_are_shown",
         ),
-        "it uses too much memory or CPU time, writes too much to disks, or has too many processes": (
+        "it exceeds memory, CPU time, disk writes or processes": (
             "toolkit/shell/test_protected_files.py::test_shared_memory_and_files_in_memory_are_limited",
             "toolkit/shell/test_protected_files.py::test_many_files_together_are_limited",
             "toolkit/shell/test_commands.py::test_processes_that_take_more_memory_together_are_ended",
             "toolkit/shell/test_commands.py::test_a_command_that_computes_too_long_is_ended",
             "toolkit/shell/test_commands.py::test_a_command_with_too_many_processes_is_ended",
         ),
-        "the run is cancelled": (
+        "the run is canceled": (
             "toolkit/shell/test_background.py::test_a_cancelled_run_has_ended_all_processes_when_it_returns",
         ),
         "the run ends, with an answer or an error": (
@@ -341,7 +331,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "toolkit/shell/test_background.py::test_a_run_that_waits_for_an_approval_keeps_its_shells_until_it_is_over",
             "toolkit/shell/test_background.py::test_the_shells_of_a_run_that_nobody_resumes_end_by_themselves",
         ),
-        "this process ends, also by `kill -9`": (
+        "this process ends, even by `kill -9`": (
             "toolkit/shell/test_background.py::test_nothing_survives_a_process_that_is_killed",
         ),
     },
@@ -505,11 +495,11 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "toolkit/web/test_web_fetch.py::test_rules_for_urls_hold_for_redirects_too",
             "toolkit/web/test_web_fetch.py::test_endless_redirects_end",
         ),
-        "a name has an address that is not of the public internet": (
+        "a name has an address outside the public internet": (
             "toolkit/web/test_web_fetch.py::test_private_addresses_are_refused_by_default",
             "toolkit/web/test_urls.py::test_addresses_of_other_networks_are_not_public",
         ),
-        "the name server gives another address the next time": (
+        "the name server later gives another address": (
             "toolkit/web/test_web_fetch.py::test_the_name_is_looked_up_once_and_the_connection_goes_to_that_address",
         ),
         "the URL has a user name, a password or an ambiguous host": (
@@ -521,13 +511,12 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "toolkit/web/test_web_fetch.py::test_a_compressed_body_is_unpacked_only_up_to_the_limit",
         ),
         "the page is HTML": ("toolkit/web/test_web_fetch.py::test_html_becomes_markdown",),
-        "the page hides a text from its readers (`hidden`, `aria-hidden`, `display: none` and other inline "
-        "styles, comments)": (
+        "the page hides text with `hidden`, `aria-hidden`, inline styles or comments": (
             "toolkit/web/test_web_fetch.py::test_what_a_reader_does_not_see_is_left_out_and_counted",
             "toolkit/web/test_markdown.py::test_what_readers_do_not_see_is_left_out",
             "toolkit/web/test_markdown.py::test_markup_does_not_bring_back_what_it_hides",
         ),
-        "the page or its text has invisible characters, such as tags (U+E00xx), zero-width ones or ESC": (
+        "the page has invisible characters": (
             "toolkit/web/test_web_fetch.py::test_what_a_reader_does_not_see_is_left_out_and_counted",
             "support/test_invisible.py::test_what_hides_in_a_text_is_shown_by_code",
         ),
