@@ -234,7 +234,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "cli/chat/test_history.py::test_answers_are_not_kept_and_the_history_can_be_removed",
         ),
         "anything with `--no-save`, or input that starts with a space, exceeds 20 KB, or has a "
-        "secret that [`Redact`](../reference/middleware/index.md#redact) finds": (
+        "secret that [`Redact`](../reference/middleware/index.md) finds": (
             "cli/chat/test_history.py::test_secrets_lines_with_a_space_before_and_very_long_texts_are_not_kept",
             "cli/chat/test_history.py::test_the_latest_entry_is_first_whichever_chat_it_is_from",
             "cli/chat/test_history.py::test_without_saving_nothing_is_kept",
@@ -1525,23 +1525,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "middleware/test_tool_errors.py::test_a_function_returns_the_text",
         ),
     },
-    ("docs/guides/skills-and-commands.md", "Slash commands", ""): {
-        "Started by": (
-            "tools/commands/test_slash_commands.py::test_the_trace_records_the_user_as_the_trigger",
-        ),
-        "Model calls": (
-            "tools/commands/test_slash_commands.py::test_a_command_runs_the_tool_without_the_model",
-        ),
-        "Allowed by": (
-            "tools/commands/test_slash_commands.py::test_the_rules_for_models_do_not_apply_to_users",
-            "tools/commands/test_slash_commands.py::test_a_command_that_is_not_allowed_is_refused_with_e8",
-        ),
-        "Result, history, trace, events, log": (
-            "tools/commands/test_slash_commands.py::test_a_stream_emits_events_of_the_call",
-            "tools/commands/test_slash_commands.py::test_the_next_run_of_a_model_sees_the_call",
-        ),
-    },
-    ("docs/guides/skills-and-commands.md", "Arguments", "Typed"): {
+    ("docs/guides/skills-and-commands.md", "Run tools without a model", "Typed"): {
         typed: ("tools/commands/test_reading.py::" + test,)
         for typed, test in (
             ("`/read todo.txt 5`", "test_arguments_are_parsed"),
@@ -1634,7 +1618,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "models/structured/test_output_modes.py::test_auto_finds_and_remembers_the_supported_mode",
         ),
     },
-    ("docs/guides/subagent-files.md", "Tools", "Entry"): {
+    ("docs/reference/file-formats.md", "Entries of `tools` and `disallowedTools`", "Entry"): {
         "`Read`": ("subagent_files/test_grants.py::test_an_entry_grants_its_calls",),
         "`Bash(git diff:*)`, `Bash(git diff *)`": (
             "subagent_files/test_grants.py::test_an_entry_grants_its_calls",
@@ -1650,15 +1634,15 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "agent/delegation/test_narrowing.py::test_a_permitted_agent_is_permitted_in_every_spelling",
         ),
     },
-    ("docs/guides/subagent-files.md", "Tools that do not exist", "Where the file is used"): {
-        "`Agent.from_definition(...)`, also for a subagent": (
+    ("docs/reference/file-formats.md", "Tools that do not exist", "Where the file is used"): {
+        "`Agent.from_definition(...)`, subagents too": (
             "agent/test_from_definition.py::test_they_are_logged_by_name_with_the_nearest_one",
             "agent/test_from_definition.py::test_a_subagent_whose_parent_lacks_its_tools_names_them",
         ),
         "`Agent.from_definition(..., strict=True)`": (
             "agent/test_from_definition.py::test_they_are_an_error_if_the_agent_is_strict",
         ),
-        "`kantan-agents run --agent`, also for a subagent": (
+        "`kantan-agents run --agent`, subagents too": (
             "cli/test_agents_validate.py::test_run_names_them_on_stderr_and_answers",
             "cli/test_run_agent.py::test_the_missing_tools_of_subagents_are_named_once_on_stderr",
         ),
@@ -1671,12 +1655,12 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "cli/test_agents_validate.py::test_show_names_them",
         ),
     },
-    ("docs/guides/subagent-files.md", "Models", "In the file"): {
+    ("docs/reference/file-formats.md", "Models", "In the file"): {
         "no `model`, or `inherit`, `default`, `main`, `task`, `reasoning`, `quick`": (
             "agent/test_from_definition.py::test_without_a_model_in_the_file_the_given_model_is_used",
             "agent/test_from_definition.py::test_a_short_name_may_mean_the_given_model",
         ),
-        "`sonnet`, `opus`, `haiku`, also written `claude-sonnet` and so on": (
+        "`sonnet`, `opus`, `haiku`, also `claude-sonnet` and so on": (
             "agent/test_from_definition.py::test_the_built_in_short_names_are_models_of_anthropic",
         ),
         "`fable`": (
@@ -1704,7 +1688,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "agent/delegation/test_narrowing.py::test_a_refusal_is_recorded_with_the_deciding_limit",
         ),
     },
-    ("docs/guides/subagent-files.md", "Options of `task_tool`", "Option"): {
+    ("docs/guides/subagent-files.md", "Limit delegations", "Option of `task_tool`"): {
         "`max_depth=3`": ("agent/delegation/test_limits.py::test_the_default_depth_is_three_delegations",),
         "`max_delegations=50`": (
             "agent/delegation/test_limits.py::test_the_delegations_of_the_whole_tree_are_counted",
@@ -1730,15 +1714,15 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "agent/delegation/test_limits.py::test_the_delegations_of_the_whole_tree_are_counted",
             "agent/delegation/test_limits.py::test_calling_the_hidden_tool_at_the_limit_returns_an_error",
         ),
-        "an agent is delegated to that waits for this delegation": (
+        "an agent delegates to one that waits for it": (
             "agent/delegation/test_limits.py::test_an_agent_in_the_chain_is_not_delegated_to",
         ),
-        "the run is cancelled, its stream is left, or its `Deadline` expires": (
+        "the run is canceled, its stream is left, or its `Deadline` expires": (
             "agent/delegation/test_failures.py::test_cancelling_a_run_cancels_its_delegations",
             "agent/delegation/test_failures.py::test_leaving_a_stream_early_ends_its_delegations",
             "agent/delegation/test_failures.py::test_the_deadline_of_the_parent_applies_to_the_child",
         ),
-        "a subagent's tool call needs an approval": (
+        "a subagent's call needs an approval": (
             "agent/delegation/test_failures.py::test_a_tool_that_waits_for_an_approval_is_a_failure",
             "agent/delegation/test_failures.py::test_approve_middleware_of_the_parent_also_asks_for_calls_of_the_child",
         ),
@@ -1746,7 +1730,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "agent/delegation/test_tree.py::test_the_callers_tracing_options_apply_to_all_runs",
             "agent/delegation/test_tree.py::test_a_model_in_the_callers_run_config_applies_to_all_runs",
         ),
-        "a run was handed off to the agent that delegates": (
+        "the parent was reached by a handoff": (
             "agent/delegation/test_inherited_configuration.py::test_delegations_of_a_hand_off_target_use_the_middleware_of_the_run",
         ),
         "the SDK's `Runner.run` runs the agent": (

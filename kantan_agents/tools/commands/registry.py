@@ -18,7 +18,11 @@ _LONGEST = 100
 
 
 class CommandRegistry:
-    """A collection of commands, found by name.
+    """A collection of commands, found by name, as for a custom command line.
+
+        registry = CommandRegistry([Command("weather", "Show the weather.", schema)], {"w": "weather"})
+        line = split_line('/w "New York" 3')
+        arguments = registry.require(line.name).read(line.rest)
 
     The name of a command takes precedence over ``Command.aliases``; an alias that several commands declare
     finds none of them. ``-`` and ``_`` in names are equal.
