@@ -386,7 +386,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             f"{_FILES}::test_a_program_of_a_server_is_read_only_however_it_is_named",
             f"{_FILES}::test_files_that_the_configuration_names_are_read_only",
         ),
-        "changes the process's database of runs, conversations or durable runs": (
+        "changes or removes the process's database of runs, conversations or durable runs": (
             f"{_FILES}::test_the_database_of_durable_runs_is_read_only",
             "cli/test_pinned_files.py::test_the_files_that_a_command_was_started_with_are_protected",
             f"{_FILES}::test_the_database_that_records_is_read_only_and_goes_on",
