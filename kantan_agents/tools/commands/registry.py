@@ -18,7 +18,9 @@ _LONGEST = 100
 
 
 class CommandRegistry:
-    """A collection of commands, found by name, as for a custom command line.
+    """A collection of commands, found by name.
+
+    It serves a custom command line, without an agent:
 
         registry = CommandRegistry([Command("weather", "Show the weather.", schema)], {"w": "weather"})
         line = split_line('/w "New York" 3')
