@@ -103,10 +103,15 @@ Ask: TypeAlias = "Callable[[Sequence[Question]], Awaitable[Answers] | Answers]"
 def ask_user_question(ask: Ask) -> FunctionTool:
     """Create the tool ``AskUserQuestion``, under the name that agent files use.
 
+        async def ask(questions):
+            return [question.options[0].label for question in questions]  # or show them to a user
+
+        Agent("planner", "Plan.", tools=[ask_user_question(ask)])
+
     Args:
-        ask: Gets the questions and returns the answers, in the same order. It may be async; a function that
-            is not runs in a thread. Its exceptions are those of any tool. If the run is cancelled while it
-            waits, an async function is cancelled too, and nothing waits for a thread.
+        ask: Gets the questions and returns the answers, in the same order, or None for no answer. It may be
+            async; a function that is not runs in a thread. Its exceptions are those of any tool. If the run
+            is canceled while it waits, an async function is canceled too, and nothing waits for a thread.
 
     Raises:
         InvalidOptionError: E75, ``ask`` cannot be called. A call of the tool raises it as well, if ``ask``

@@ -57,61 +57,51 @@ _DEPLOYED = {
 
 PROMISES: dict[tuple[str, str, str], Table] = {
     ("docs/reference/what-a-folder-can-do.md", "Tools for files", "`Write`, `Edit` or `MultiEdit`"): {
-        'is called for a protected file after "always" for another file, or with `--yes Write`': (
+        'gets a protected file after "always" for another, or with `--yes Write`': (
             "cli/chat/test_approvals.py::test_always_is_for_a_folder_and_never_for_a_protected_file",
             "toolkit/files/test_protected.py::test_an_approval_of_every_call_does_not_cover_them",
             "cli/test_standing_approvals.py::test_a_protected_path_is_asked_for_whatever_the_tool_is",
         ),
-        "is called for one with `approval=False`": (
-            "toolkit/files/test_protected.py::test_they_are_not_written_without_a_person",
-        ),
-        "names one by `..`, an absolute path, upper case, an invisible character or a link": (
+        "gets one with `approval=False`, even by `..`, an absolute path, upper case, an invisible "
+        "character or a link": (
             "toolkit/files/test_protected.py::test_they_are_not_written_without_a_person",
             "toolkit/files/test_protected.py::test_they_are_not_edited_without_a_person",
             "toolkit/files/test_protected.py::test_no_link_leads_to_one",
         ),
         "writes to a hard link of one": ("toolkit/files/test_protected.py::test_no_link_leads_to_one",),
-        "makes a folder a repository, or writes in an environment, a folder of `PATH`, or what git or a "
-        "server of `.mcp.json` runs": (
+        "makes a folder a repository, or writes in an environment, a `PATH` folder, or a program "
+        "of git or a `.mcp.json` server": (
             f"{_FILES}::test_what_git_runs_asks_also_in_the_tools_for_files",
             f"{_FILES}::test_a_program_of_a_server_is_read_only_however_it_is_named",
             f"{_FILES}::test_a_program_of_a_server_that_does_not_exist_is_set_aside",
             "toolkit/files/test_protected.py::test_what_makes_a_folder_a_repository_or_an_environment_counts",
             "toolkit/files/test_protected.py::test_where_programs_and_the_users_settings_are_found_counts",
         ),
-        "is called for a file that has changed since you were asked": (
+        "gets a file that changed after the question": (
             "toolkit/files/test_protected.py::test_what_was_shown_is_what_is_changed",
         ),
-        "is called in `chat` or `run` for a file that was not read, or has changed since": (
+        "gets, in `chat` or `run`, a file not read, or changed since": (
             "toolkit/files/test_read_first.py::test_a_file_is_changed_only_after_it_was_read",
             "toolkit/files/test_read_first.py::test_what_has_changed_since_is_read_again",
         ),
-        "is a tool of an MCP server that gets the path of a protected file, in any form": (
+        "is an MCP tool that gets a protected path, in any form": (
             "toolkit/files/test_protected.py::test_whatever_a_tool_takes_for_a_path_is_looked_at",
             "toolkit/files/test_protected.py::test_a_path_is_followed_from_the_working_directory",
             "cli/test_standing_approvals.py::test_a_protected_path_is_asked_for_whatever_the_tool_is",
         ),
-        "names the folder where `kantan-agents` stores conversations, what you typed and the old contents "
-        "for `/undo`": (
+        "names the folder of conversations, typed input and old content for `/undo`": (
             "toolkit/files/test_own_data.py::test_no_tool_reads_or_writes_it",
             "toolkit/files/test_own_data.py::test_a_tool_cannot_make_it_first",
         ),
-        'is followed by "always"': (
-            "cli/test_standing_approvals.py::test_always_is_for_a_folder",
-            "cli/test_standing_approvals.py::test_always_is_for_the_beginning_of_a_command",
-        ),
     },
-    ("docs/reference/what-a-folder-can-do.md", "A conversation", "While a chat or a run goes on"): {
-        "the file of a subagent gets more tools, or a new agent file appears": (
+    ("docs/reference/what-a-folder-can-do.md", "A conversation", "During a chat or run"): {
+        "an agent file appears or gets more tools; a skill, command, `AGENTS.md`, `CLAUDE.md` or "
+        "MCP configuration changes": (
             "cli/test_pinned_files.py::test_an_agent_has_the_tools_that_its_file_gave_it_at_the_start",
             "cli/chat/test_changed_files.py::test_a_changed_file_has_no_effect_in_a_pipe",
-        ),
-        "a skill, a command or the configuration of MCP servers changes": (
             "cli/test_pinned_files.py::test_pinned_skills_and_commands_stay_as_well",
             "cli/test_pinned_files.py::test_the_loaders_of_an_agent_made_in_python_are_pinned",
             "cli/test_pinned_files.py::test_the_configuration_of_servers_is_read_once",
-        ),
-        "`AGENTS.md` or `CLAUDE.md` changes": (
             "cli/test_instruction_files.py::test_a_change_is_reported_and_exactly_that_is_used",
             "cli/chat/test_project_instructions.py::test_a_person_agrees_to_the_file_of_a_folder_once_and_to_each_change",
         ),
@@ -124,25 +114,23 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "cli/chat/test_undo.py::test_no_link_is_followed",
             "cli/chat/test_undo.py::test_a_file_that_changes_while_the_person_reads_is_left",
         ),
-        "a file would be put back that a running command may not change": (
+        "`/undo` meets a file that a running command may not change": (
             "cli/chat/test_undo.py::test_a_protected_file_is_left_while_a_command_runs_that_could_then_write_it",
         ),
-        "a tool writes to a file of rules, a directory of agents or the program of a server": (
+        "a tool writes to a rules file, an agents directory or a server's program": (
             "cli/test_pinned_files.py::test_the_files_that_a_command_was_started_with_are_protected",
             "toolkit/files/test_protected.py::test_what_this_process_runs_and_uses_counts",
         ),
-        "an agent, a subagent or an agent after a hand-off calls a tool that may change something in "
-        "[plan mode](chat-with-files.md#plan-first)": (
+        "an agent, subagent or handoff target calls a tool that may change something in [plan "
+        "mode](../guides/chat.md#plan-first)": (
             "cli/chat/test_plan_mode.py::test_no_option_permits_a_change",
             "cli/chat/test_plan_mode.py::test_tools_of_modules_and_servers_are_refused_whatever_their_names_say",
             "cli/chat/test_plan_mode.py::test_subagents_only_read_and_have_no_plan_of_their_own",
             "cli/chat/test_plan_mode.py::test_an_agent_after_a_hand_off_only_reads_and_may_propose_a_plan",
             "cli/chat/test_plan_mode.py::test_always_is_no_way_around_it",
         ),
-        "a model calls `Write` beside `ExitPlanMode`, and you agree to its plan": (
-            "cli/chat/test_plan_mode.py::test_a_call_beside_a_plan_is_not_made",
-        ),
         "you agree to a plan": (
+            "cli/chat/test_plan_mode.py::test_a_call_beside_a_plan_is_not_made",
             "cli/chat/test_plan_mode.py::test_a_plan_that_is_agreed_to_permits_exactly_what_was_shown",
             "cli/chat/test_plan_in_chat.py::test_what_was_agreed_to_ends_with_the_conversation",
         ),
@@ -159,11 +147,11 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "the answer ran commands, or tools of MCP servers": (
             "cli/chat/test_undo.py::test_a_chat_undoes_what_its_tools_did_and_the_model_knows_it",
         ),
-        "a folder on the way is a link now": (
+        "a parent folder is a link now": (
             "cli/chat/test_undo.py::test_no_link_is_followed",
             "cli/chat/test_undo.py::test_a_root_that_became_a_link_is_left",
         ),
-        "the process is killed in the middle": (
+        "the process is killed midway": (
             "cli/chat/test_undo.py::test_a_crash_in_the_middle_leaves_each_file_old_or_new",
         ),
         "the chat is resumed": (
@@ -177,6 +165,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "cli/chat/test_approvals.py::test_always_is_for_the_same_call_in_this_conversation",
             "cli/chat/test_approvals.py::test_always_is_for_a_folder_and_never_for_a_protected_file",
             "cli/chat/test_approvals.py::test_calls_of_a_subagent_are_asked_for_in_place",
+            "cli/test_standing_approvals.py::test_always_is_for_a_folder",
             "cli/test_standing_approvals.py::test_always_is_for_the_beginning_of_a_command",
         ),
         "`s`": (
@@ -198,7 +187,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
         '`"allow"`': ("toolkit/files/test_protected.py::test_the_option_says_what_happens_with_them",),
     },
-    ("docs/guides/chat.md", "Hooks", "Event"): {
+    ("docs/reference/file-formats.md", "Hooks", "Event"): {
         "`PreToolUse`": (
             f"{_HOOKS}::test_exit_code_2_blocks_the_call_and_the_model_gets_the_reason",
             f"{_HOOKS}::test_rules_decide_first_and_a_hook_allows_nothing",
@@ -213,35 +202,26 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
         "`Stop`": (f"{_HOOKS}::test_the_end_of_an_answer_can_warn",),
     },
-    ("docs/guides/chat.md", "Waits and retries", "`/retry`"): {
+    ("docs/guides/chat.md", "Retry an answer", "`/retry`"): {
         "after an answer without tool calls": (
             "cli/chat/test_retry.py::test_a_message_whose_answer_failed_is_sent_again_and_replaced",
             "cli/chat/test_retry.py::test_an_interrupted_answer_is_begun_again",
+            "cli/chat/test_retry.py::test_another_model_gets_the_message_without_what_only_the_first_one_knows",
         ),
         "after tool calls": (
             "cli/chat/test_retry.py::test_what_tools_have_done_is_neither_hidden_nor_done_again",
             "cli/chat/test_retry.py::test_a_finished_answer_is_made_anew_after_the_calls_of_its_tools",
             "cli/chat/test_retry.py::test_an_answer_that_was_lost_is_tried_again_after_resume",
-        ),
-        "after a call that was interrupted": (
             "cli/chat/test_retry.py::test_the_model_knows_which_call_was_interrupted",
-        ),
-        "after `/undo`": (
             "cli/chat/test_together.py::test_the_model_knows_what_was_undone_and_answers_anew",
         ),
         "after a hook has blocked a message": (
             "cli/chat/test_together.py::test_a_blocked_message_is_sent_by_retry_and_takes_no_answer_away",
         ),
-        "for a message with files": (
-            "cli/chat/test_retry.py::test_a_message_whose_answer_failed_is_sent_again_and_replaced",
-        ),
-        "after `/model`": (
-            "cli/chat/test_retry.py::test_another_model_gets_the_message_without_what_only_the_first_one_knows",
-        ),
         "fails before anything is written": (
             "cli/chat/test_retry.py::test_a_finished_answer_is_made_anew_after_the_calls_of_its_tools",
         ),
-        "after `/compact`, a command of a tool, or before the first message": (
+        "after `/compact`, a tool command, or before the first message": (
             "cli/chat/test_retry.py::test_with_nothing_to_try_again_it_is_an_error",
             "cli/chat/test_retry.py::test_a_command_and_the_result_of_a_tool_are_not_tried_again",
         ),
@@ -253,17 +233,15 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "an answer to a question or an approval": (
             "cli/chat/test_history.py::test_answers_are_not_kept_and_the_history_can_be_removed",
         ),
-        "a text that begins with a space, has more than 20 KB, or has a key, token or password that "
-        "[`Redact`](ready-made-middleware.md#redact) would find": (
+        "anything with `--no-save`, or input that starts with a space, exceeds 20 KB, or has a "
+        "secret that [`Redact`](../reference/middleware/index.md) finds": (
             "cli/chat/test_history.py::test_secrets_lines_with_a_space_before_and_very_long_texts_are_not_kept",
             "cli/chat/test_history.py::test_the_latest_entry_is_first_whichever_chat_it_is_from",
-        ),
-        "anything in a chat with `--no-save`": (
             "cli/chat/test_history.py::test_without_saving_nothing_is_kept",
             "cli/chat/test_history.py::test_a_chat_begins_without_a_history_that_cannot_be_used",
         ),
     },
-    ("docs/guides/chat.md", "Go on later", "If"): {
+    ("docs/guides/chat.md", "Continue later", "If"): {
         "Ctrl-C or SIGTERM comes, or the terminal is closed": (
             "cli/chat/test_interruptions.py::test_ctrl_c_ends_the_answer_and_keeps_the_conversation",
             "cli/chat/test_interruptions.py::test_a_signal_in_mid_answer_ends_the_chat_and_keeps_it",
@@ -272,7 +250,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "the process is killed, or the machine crashes": (
             "cli/chat/test_interruptions.py::test_after_a_crash_the_conversation_goes_on",
         ),
-        "two chats go on with one conversation": (
+        "two chats continue one conversation": (
             "cli/chat/test_interruptions.py::test_two_chats_with_one_conversation_part_where_they_differ",
             "cli/chat/test_kept.py::test_many_writers_lose_nothing",
         ),
@@ -323,7 +301,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "traces/telemetry/test_runs.py::test_a_session_without_a_conversation_groups_nothing",
         ),
     },
-    ("docs/guides/file-and-shell-tools.md", "Limits, and the end of a command", "If"): {
+    ("docs/guides/file-and-shell-tools.md", "Limit commands", "If"): {
         "a command ends and leaves processes that hold its output": (
             "toolkit/shell/test_commands.py::test_processes_that_hold_the_output_after_the_command_are_ended_with_it",
         ),
@@ -335,14 +313,14 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "toolkit/shell/test_commands.py::test_a_flood_of_output_ends_the_command_and_keeps_little",
             "toolkit/shell/test_commands.py::test_of_long_output_the_beginning_and_the_end_are_shown",
         ),
-        "it uses too much memory or CPU time, writes too much to disks, or has too many processes": (
+        "it exceeds memory, CPU time, disk writes or processes": (
             "toolkit/shell/test_protected_files.py::test_shared_memory_and_files_in_memory_are_limited",
             "toolkit/shell/test_protected_files.py::test_many_files_together_are_limited",
             "toolkit/shell/test_commands.py::test_processes_that_take_more_memory_together_are_ended",
             "toolkit/shell/test_commands.py::test_a_command_that_computes_too_long_is_ended",
             "toolkit/shell/test_commands.py::test_a_command_with_too_many_processes_is_ended",
         ),
-        "the run is cancelled": (
+        "the run is canceled": (
             "toolkit/shell/test_background.py::test_a_cancelled_run_has_ended_all_processes_when_it_returns",
         ),
         "the run ends, with an answer or an error": (
@@ -353,19 +331,21 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "toolkit/shell/test_background.py::test_a_run_that_waits_for_an_approval_keeps_its_shells_until_it_is_over",
             "toolkit/shell/test_background.py::test_the_shells_of_a_run_that_nobody_resumes_end_by_themselves",
         ),
-        "this process ends, also by `kill -9`": (
+        "this process ends, even by `kill -9`": (
             "toolkit/shell/test_background.py::test_nothing_survives_a_process_that_is_killed",
         ),
     },
     ("docs/reference/what-a-folder-can-do.md", "Commands in the sandbox", "A command"): {
-        "replaces the interpreter, the library, a package or `sitecustomize.py` of the environment in use": (
+        "replaces the interpreter, library, packages or `sitecustomize.py` in use, or your hooks "
+        "and their scripts if the folder is your home": (
             f"{_FILES}::test_the_sandbox_is_not_left_through_what_the_library_runs_from",
+            f"{_READ_HOOKS}::test_a_command_in_the_sandbox_cannot_change_them_where_the_home_folder_is_its_folder",
         ),
-        "changes, removes, replaces or links a protected file, or moves a folder that contains one": (
+        "changes, removes, replaces or links a protected file, or moves its folder": (
             f"{_FILES}::test_a_protected_file_cannot_be_changed_whichever_way",
             f"{_FILES}::test_folders_that_hold_something_read_only_cannot_be_moved",
         ),
-        "makes a protected file": (
+        "creates a protected file": (
             f"{_FILES}::test_folders_down_to_the_working_directory_are_protected_too",
             f"{_FILES}::test_a_protected_file_that_did_not_exist_is_set_aside",
             f"{_FILES}::test_a_command_that_has_made_a_protected_file_is_ended_also_in_the_background",
@@ -374,71 +354,63 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             f"{_KEPT}::test_a_folder_that_may_not_be_written_is_no_shelter",
             f"{_KEPT}::test_all_names_may_be_taken",
         ),
-        "changes your hooks or their scripts, where the folder is your home": (
-            f"{_READ_HOOKS}::test_a_command_in_the_sandbox_cannot_change_them_where_the_home_folder_is_its_folder",
-        ),
-        "is running when you, `git` or an approved call replaces a protected file": (
+        "runs while you, `git` or an approved call replaces a protected file": (
             f"{_FILES}::test_a_command_is_ended_when_what_it_may_not_write_is_replaced",
             f"{_FILES}::test_a_command_ends_before_an_approved_call_replaces_a_protected_file",
             f"{_KEPT}::test_what_is_mounted_is_missed_also_if_the_new_file_gets_its_number",
         ),
-        "replaces a link in the place of a protected file": (
+        "replaces a link at a protected path": (
             f"{_FILES}::test_a_link_in_the_place_of_a_protected_file_is_put_back",
             f"{_FILES}::test_what_a_protected_link_leads_to_is_read_only",
         ),
         "runs `git add`, `git commit`, `git checkout` or `git gc`": (
             f"{_FILES}::test_git_works_in_the_sandbox_but_its_configuration_is_read_only",
         ),
-        "runs `git config`, or adds a hook": (
+        "runs `git config`, adds a hook, or changes a file that git's configuration names, in "
+        "submodules and included files too": (
             f"{_FILES}::test_git_works_in_the_sandbox_but_its_configuration_is_read_only",
             f"{_FILES}::test_a_protected_file_cannot_be_changed_whichever_way",
-        ),
-        "makes a repository": (
-            f"{_FILES}::test_a_new_repository_is_left_and_one_that_runs_programs_is_not",
-            f"{_KEPT}::test_a_new_configuration_of_git_is_left_only_if_it_names_no_program",
-        ),
-        "changes a script, hook folder or file that git is configured with, also in a submodule or an "
-        "included file": (
             f"{_FILES}::test_files_that_the_configuration_names_are_read_only",
             f"{_GIT}::test_what_an_included_file_names_is_read_only",
             f"{_GIT}::test_where_the_file_of_a_repository_leads_is_read_only",
             f"{_GIT}::test_a_submodule_is_read_only_whatever_a_command_puts_beside_it",
             f"{_GIT}::test_another_worktree_is_a_part_of_the_repository",
         ),
-        "adds a repository to that of the folder": (
+        "creates a repository, or adds one to the folder's": (
+            f"{_FILES}::test_a_new_repository_is_left_and_one_that_runs_programs_is_not",
+            f"{_KEPT}::test_a_new_configuration_of_git_is_left_only_if_it_names_no_program",
             f"{_GIT}::test_a_repository_that_becomes_a_part_runs_no_program",
             f"{_GIT}::test_one_that_names_no_program_is_left_and_stays_so",
         ),
-        "makes or changes a program that `.mcp.json` names, or `node_modules` if a server starts Node": (
+        "creates or changes a `.mcp.json` program, or `node_modules` if a server starts Node": (
             f"{_FILES}::test_a_program_of_a_server_is_read_only_however_it_is_named",
             f"{_FILES}::test_files_that_the_configuration_names_are_read_only",
         ),
-        "removes or changes the database in which the process records runs, or has conversations or durable "
-        "runs": (
+        "changes or removes the process's database of runs, conversations or durable runs": (
             f"{_FILES}::test_the_database_of_durable_runs_is_read_only",
             "cli/test_pinned_files.py::test_the_files_that_a_command_was_started_with_are_protected",
             f"{_FILES}::test_the_database_that_records_is_read_only_and_goes_on",
         ),
-        "puts a program in a folder of `PATH` that is in the project": (
+        "puts a program in a `PATH` folder of the project": (
             f"{_FILES}::test_folders_of_path_in_the_project_are_read_only",
             f"{_FILES}::test_a_relative_folder_of_path_is_read_only",
             f"{_FILES}::test_a_program_in_the_project_is_not_taken_for_bubblewrap",
         ),
-        "puts a link in the place of the folder, its `/tmp`, or what is read-only for the next command": (
+        "puts a link in place of the folder, its `/tmp`, or a read-only path": (
             f"{_FILES}::test_a_directory_that_became_a_link_is_not_used",
             f"{_FILES}::test_the_directory_for_temporary_files_is_not_in_the_project",
             f"{_FILES}::test_what_a_running_command_may_replace_is_not_mounted_for_the_next",
         ),
-        "is started in a folder below that of a running one": (
+        "starts below a running one's folder": (
             f"{_FILES}::test_no_command_begins_in_a_folder_that_a_running_one_may_replace",
         ),
         "changes a library that `LD_LIBRARY_PATH` or the like names in `shell_tools(env=...)`": (
             f"{_FILES}::test_libraries_that_the_environment_names_are_loaded_in_the_sandbox_only",
         ),
-        "runs in a folder of the Python environment or the library of the process": (
+        "runs in the process's Python environment or library": (
             f"{_FILES}::test_a_project_from_which_the_process_runs_is_read_only",
         ),
-        "reads or changes conversations, what you typed, or the old contents for `/undo`": (
+        "accesses conversations, typed input, or old content for `/undo`": (
             f"{_FILES}::test_the_librarys_own_data_is_hidden_from_commands",
             f"{_FILES}::test_the_librarys_own_data_is_hidden_in_what_commands_may_read",
         ),
@@ -456,21 +428,21 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "traces/test_default_link.py::test_a_link_in_its_place_is_not_followed",
             "traces/test_default_link.py::test_a_run_is_not_recorded_where_a_link_leads",
         ),
-        "`durable.sqlite3` as a link, or with pickles in it": (
+        "`durable.sqlite3` as a link, or with pickles": (
             "cli/test_runs.py::test_the_default_database_is_no_link",
             "cli/test_runs.py::test_a_pickle_in_a_database_is_not_read",
         ),
-        "a module, or a program in a folder of `PATH`, with the name of one that your MCP server starts": (
+        "a module or `PATH` program named like your MCP server's": (
             f"{_OWN}::test_a_module_of_the_project_is_not_the_one_that_the_users_own_server_names",
             f"{_OWN}::test_an_own_server_starts_in_the_folder_of_its_file_and_a_projects_in_the_project",
             f"{_OWN}::test_no_entry_of_the_path_leads_into_the_project",
             f"{_OWN}::test_a_program_that_only_the_project_has_is_an_error_that_says_so",
         ),
-        "its own MCP servers, in `.mcp.json` or an agent file": (
+        "MCP servers, in `.mcp.json` or an agent file": (
             "cli/test_mcp.py::test_one_question_is_about_all_files_of_a_folder_and_the_answer_is_kept",
             "cli/test_mcp.py::test_a_changed_file_is_not_trusted_and_trust_can_be_forgotten",
         ),
-        "a command that looks like a secret, or has invisible characters": (
+        "a command that looks secret, or has invisible characters": (
             "cli/test_mcp.py::test_no_command_of_a_project_is_masked_because_it_looks_like_a_secret",
             "cli/test_mcp.py::test_no_character_of_a_command_is_invisible",
             "cli/test_mcp.py::test_what_is_too_long_for_a_question_is_not_asked_about",
@@ -480,18 +452,17 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "cli/test_instruction_files.py::test_without_a_terminal_only_the_option_agrees",
             "cli/chat/test_project_instructions.py::test_a_person_agrees_to_the_file_of_a_folder_once_and_to_each_change",
         ),
-        "an agent, a skill or a command with a name that you use as well": (
+        "an agent, skill or command named like yours": (
             "cli/test_run_agent.py::test_what_a_project_puts_in_place_of_the_users_is_named_on_stderr",
         ),
-        "a file named `hooks.json`, or a program or module with a name that your "
-        "[hooks](chat-with-files.md#hooks) use": (
+        "`hooks.json`, or a program or module named like one of your [hooks](../guides/chat.md#hooks)": (
             f"{_READ_HOOKS}::test_a_file_of_the_project_is_never_read",
             f"{_READ_HOOKS}::test_a_variable_cannot_make_a_folder_of_the_project_the_users",
             f"{_READ_HOOKS}::test_a_link_into_the_project_is_refused",
             f"{_READ_HOOKS}::test_a_command_that_names_a_file_of_the_project_is_refused",
             f"{_HOOKS}::test_where_it_starts",
         ),
-        "`kantan_agents.py`, `attr.py` or another file that is named like a module of the library": (
+        "`kantan_agents.py`, `attr.py` or another file named like a library module": (
             "cli/test_app.py::test_a_file_in_the_working_directory_takes_the_place_of_no_module",
             f"{_APP}::test_a_module_of_the_working_directory_is_loaded_and_later_files_take_the_place_of_none",
             "cli/chat/test_commands.py::test_the_page_of_the_last_answer_can_be_opened",
@@ -499,7 +470,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
     },
     ("docs/reference/what-a-folder-can-do.md", "Calls of tools", "A call"): {
-        "is made by any agent, and a hook of yours blocks it, fails or takes too long": (
+        "is blocked by your hook, or the hook fails or times out": (
             f"{_HOOKS}::test_a_guard_that_fails_lets_nothing_through",
             f"{_HOOKS}::test_the_arguments_that_it_sees_are_those_of_the_call",
             f"{_HOOKS}::test_tools_of_delegated_agents_are_guarded",
@@ -507,10 +478,8 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             f"{_HOOKS}::test_a_server_s_tool_is_known_by_its_full_name",
             "cli/chat/test_together.py::test_a_hook_blocks_a_plan_before_a_person_sees_it",
         ),
-        "is made to a tool of an MCP server": (
-            "cli/test_mcp.py::test_only_full_names_approve_calls_of_a_server",
-        ),
-        "runs a command where there is no sandbox": (
+        "is to an MCP tool": ("cli/test_mcp.py::test_only_full_names_approve_calls_of_a_server",),
+        "runs a command without a sandbox": (
             "cli/test_run_toolkit.py::test_without_a_sandbox_this_is_said_on_stderr",
             "cli/test_run_toolkit.py::test_the_question_about_a_command_says_whether_there_is_a_sandbox",
             f"{_RUN}::test_a_required_sandbox_that_is_missing_ends_the_command_before_the_model_is_asked",
@@ -526,11 +495,11 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "toolkit/web/test_web_fetch.py::test_rules_for_urls_hold_for_redirects_too",
             "toolkit/web/test_web_fetch.py::test_endless_redirects_end",
         ),
-        "a name has an address that is not of the public internet": (
+        "a name has an address outside the public internet": (
             "toolkit/web/test_web_fetch.py::test_private_addresses_are_refused_by_default",
             "toolkit/web/test_urls.py::test_addresses_of_other_networks_are_not_public",
         ),
-        "the name server gives another address the next time": (
+        "the name server later gives another address": (
             "toolkit/web/test_web_fetch.py::test_the_name_is_looked_up_once_and_the_connection_goes_to_that_address",
         ),
         "the URL has a user name, a password or an ambiguous host": (
@@ -542,13 +511,12 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "toolkit/web/test_web_fetch.py::test_a_compressed_body_is_unpacked_only_up_to_the_limit",
         ),
         "the page is HTML": ("toolkit/web/test_web_fetch.py::test_html_becomes_markdown",),
-        "the page hides a text from its readers (`hidden`, `aria-hidden`, `display: none` and other inline "
-        "styles, comments)": (
+        "the page hides text with `hidden`, `aria-hidden`, inline styles or comments": (
             "toolkit/web/test_web_fetch.py::test_what_a_reader_does_not_see_is_left_out_and_counted",
             "toolkit/web/test_markdown.py::test_what_readers_do_not_see_is_left_out",
             "toolkit/web/test_markdown.py::test_markup_does_not_bring_back_what_it_hides",
         ),
-        "the page or its text has invisible characters, such as tags (U+E00xx), zero-width ones or ESC": (
+        "the page has invisible characters": (
             "toolkit/web/test_web_fetch.py::test_what_a_reader_does_not_see_is_left_out_and_counted",
             "support/test_invisible.py::test_what_hides_in_a_text_is_shown_by_code",
         ),
@@ -1557,23 +1525,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "middleware/test_tool_errors.py::test_a_function_returns_the_text",
         ),
     },
-    ("docs/guides/skills-and-commands.md", "Slash commands", ""): {
-        "Started by": (
-            "tools/commands/test_slash_commands.py::test_the_trace_records_the_user_as_the_trigger",
-        ),
-        "Model calls": (
-            "tools/commands/test_slash_commands.py::test_a_command_runs_the_tool_without_the_model",
-        ),
-        "Allowed by": (
-            "tools/commands/test_slash_commands.py::test_the_rules_for_models_do_not_apply_to_users",
-            "tools/commands/test_slash_commands.py::test_a_command_that_is_not_allowed_is_refused_with_e8",
-        ),
-        "Result, history, trace, events, log": (
-            "tools/commands/test_slash_commands.py::test_a_stream_emits_events_of_the_call",
-            "tools/commands/test_slash_commands.py::test_the_next_run_of_a_model_sees_the_call",
-        ),
-    },
-    ("docs/guides/skills-and-commands.md", "Arguments", "Typed"): {
+    ("docs/guides/skills-and-commands.md", "Run tools without a model", "Typed"): {
         typed: ("tools/commands/test_reading.py::" + test,)
         for typed, test in (
             ("`/read todo.txt 5`", "test_arguments_are_parsed"),
@@ -1666,7 +1618,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "models/structured/test_output_modes.py::test_auto_finds_and_remembers_the_supported_mode",
         ),
     },
-    ("docs/guides/subagent-files.md", "Tools", "Entry"): {
+    ("docs/reference/file-formats.md", "Entries of `tools` and `disallowedTools`", "Entry"): {
         "`Read`": ("subagent_files/test_grants.py::test_an_entry_grants_its_calls",),
         "`Bash(git diff:*)`, `Bash(git diff *)`": (
             "subagent_files/test_grants.py::test_an_entry_grants_its_calls",
@@ -1682,15 +1634,15 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "agent/delegation/test_narrowing.py::test_a_permitted_agent_is_permitted_in_every_spelling",
         ),
     },
-    ("docs/guides/subagent-files.md", "Tools that do not exist", "Where the file is used"): {
-        "`Agent.from_definition(...)`, also for a subagent": (
+    ("docs/reference/file-formats.md", "Tools that do not exist", "Where the file is used"): {
+        "`Agent.from_definition(...)`, subagents too": (
             "agent/test_from_definition.py::test_they_are_logged_by_name_with_the_nearest_one",
             "agent/test_from_definition.py::test_a_subagent_whose_parent_lacks_its_tools_names_them",
         ),
         "`Agent.from_definition(..., strict=True)`": (
             "agent/test_from_definition.py::test_they_are_an_error_if_the_agent_is_strict",
         ),
-        "`kantan-agents run --agent`, also for a subagent": (
+        "`kantan-agents run --agent`, subagents too": (
             "cli/test_agents_validate.py::test_run_names_them_on_stderr_and_answers",
             "cli/test_run_agent.py::test_the_missing_tools_of_subagents_are_named_once_on_stderr",
         ),
@@ -1703,12 +1655,12 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "cli/test_agents_validate.py::test_show_names_them",
         ),
     },
-    ("docs/guides/subagent-files.md", "Models", "In the file"): {
+    ("docs/reference/file-formats.md", "Models", "In the file"): {
         "no `model`, or `inherit`, `default`, `main`, `task`, `reasoning`, `quick`": (
             "agent/test_from_definition.py::test_without_a_model_in_the_file_the_given_model_is_used",
             "agent/test_from_definition.py::test_a_short_name_may_mean_the_given_model",
         ),
-        "`sonnet`, `opus`, `haiku`, also written `claude-sonnet` and so on": (
+        "`sonnet`, `opus`, `haiku`, also `claude-sonnet` and so on": (
             "agent/test_from_definition.py::test_the_built_in_short_names_are_models_of_anthropic",
         ),
         "`fable`": (
@@ -1736,7 +1688,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "agent/delegation/test_narrowing.py::test_a_refusal_is_recorded_with_the_deciding_limit",
         ),
     },
-    ("docs/guides/subagent-files.md", "Options of `task_tool`", "Option"): {
+    ("docs/guides/subagent-files.md", "Limit delegations", "Option of `task_tool`"): {
         "`max_depth=3`": ("agent/delegation/test_limits.py::test_the_default_depth_is_three_delegations",),
         "`max_delegations=50`": (
             "agent/delegation/test_limits.py::test_the_delegations_of_the_whole_tree_are_counted",
@@ -1762,15 +1714,15 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "agent/delegation/test_limits.py::test_the_delegations_of_the_whole_tree_are_counted",
             "agent/delegation/test_limits.py::test_calling_the_hidden_tool_at_the_limit_returns_an_error",
         ),
-        "an agent is delegated to that waits for this delegation": (
+        "an agent delegates to one that waits for it": (
             "agent/delegation/test_limits.py::test_an_agent_in_the_chain_is_not_delegated_to",
         ),
-        "the run is cancelled, its stream is left, or its `Deadline` expires": (
+        "the run is canceled, its stream is left, or its `Deadline` expires": (
             "agent/delegation/test_failures.py::test_cancelling_a_run_cancels_its_delegations",
             "agent/delegation/test_failures.py::test_leaving_a_stream_early_ends_its_delegations",
             "agent/delegation/test_failures.py::test_the_deadline_of_the_parent_applies_to_the_child",
         ),
-        "a subagent's tool call needs an approval": (
+        "a subagent's call needs an approval": (
             "agent/delegation/test_failures.py::test_a_tool_that_waits_for_an_approval_is_a_failure",
             "agent/delegation/test_failures.py::test_approve_middleware_of_the_parent_also_asks_for_calls_of_the_child",
         ),
@@ -1778,7 +1730,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "agent/delegation/test_tree.py::test_the_callers_tracing_options_apply_to_all_runs",
             "agent/delegation/test_tree.py::test_a_model_in_the_callers_run_config_applies_to_all_runs",
         ),
-        "a run was handed off to the agent that delegates": (
+        "the parent was reached by a handoff": (
             "agent/delegation/test_inherited_configuration.py::test_delegations_of_a_hand_off_target_use_the_middleware_of_the_run",
         ),
         "the SDK's `Runner.run` runs the agent": (

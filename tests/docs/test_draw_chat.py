@@ -1,4 +1,4 @@
-"""The picture of a session in the guide on work with files shows what the chat shows now."""
+"""The picture of a session in the guide to the chat shows what the chat shows now."""
 
 from __future__ import annotations
 
@@ -24,4 +24,4 @@ def test_drawing_the_session_again_changes_nothing(drawing: dict[str, object]) -
 
 def test_the_guide_shows_the_picture(drawing: dict[str, object]) -> None:
     picture = drawing["PICTURE"].name  # type: ignore[attr-defined]
-    assert f"](../assets/{picture})" in Page(ROOT / "docs" / "guides" / "chat-with-files.md").text
+    assert f"](../assets/{picture})" in Page(ROOT / "docs" / "guides" / "chat.md").text

@@ -12,7 +12,7 @@ import pytest
 
 from kantan_agents import DEFAULT_STAGES, ModelCall, Pipeline, Run, ToolCall, ToolRetrieval
 from kantan_agents.errors import PARAMETER_ERRORS
-from kantan_agents.middleware import Budget, Cache, Hedge, LimitConcurrency, Redact, Retry, SlashCommands
+from kantan_agents.middleware import Budget, Cache, Hedge, LimitConcurrency, Redact, Retry
 
 from .pages import ROOT, Page, code_spans, rows
 
@@ -71,7 +71,6 @@ def names_in(section: str) -> set[str]:
         ("ready-made-middleware", "Cache", "| Option |", Cache),
         ("ready-made-middleware", "LimitConcurrency", "| Option |", LimitConcurrency),
         ("ready-made-middleware", "Hedge", "| Option |", Hedge),
-        ("slash-commands", "Reference", "| Argument of `SlashCommands` |", SlashCommands),
         ("tool-retrieval", "Options", "| Option |", ToolRetrieval),
     ],
 )

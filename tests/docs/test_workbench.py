@@ -18,7 +18,7 @@ from tests.programs import Preloaded
 
 from .pages import ROOT
 
-PAGE = ROOT / "docs" / "workbench.md"
+PAGE = ROOT / "docs" / "start" / "workbench.md"
 _FILE = re.compile(r"^`([^`\n]+)`:\n\n```\w*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _COMMAND = re.compile(
     r"^```bash\n(.*?)^```$(?:\n\n<!-- printed -->\n```text\n(.*?)^```$)?", re.DOTALL | re.MULTILINE

@@ -71,9 +71,9 @@ def test_what_limits_nothing_or_has_its_effect_is_not_remarked(line: str) -> Non
     assert remarks(line) == []
 
 
-def test_the_guide_lists_the_limits_that_have_no_effect() -> None:
-    guide = Path(__file__).parents[2] / "docs" / "guides" / "subagent-files.md"
-    section = guide.read_text(encoding="utf-8").partition("### Limits that have no effect here")[2]
+def test_the_page_of_formats_lists_the_limits_that_have_no_effect() -> None:
+    page = Path(__file__).parents[2] / "docs" / "reference" / "file-formats.md"
+    section = page.read_text(encoding="utf-8").partition("### Limits that have no effect here")[2]
     rows = [line.split("|") for line in section.partition("\n## ")[0].splitlines() if line.startswith("| `")]
     keys = {key.partition(":")[0] for row in rows for key in re.findall(r"`([^`]+)`", row[1])}
     aliases = {"isreadonly", "permissions", "subagents", "userinvokable", "timeout", "sandboxmode"}

@@ -62,25 +62,35 @@ _log = get_logger("kantan_agents.commands")
 class SlashCommands(Middleware):
     """Lets users run tools with an input such as ``/read notes.txt``, which runs ``read`` without the model.
 
-    ``user_rules`` decide what users may run; the model's ``tool_rules`` do not apply. The output is a normal
-    result, with entries in ``context["result"]``, the history and the trace. ``/mcp__SERVER__PROMPT`` sends a
-    prompt of an MCP server to the model. ``/help`` lists the commands that the user may run, and ``//text``
-    sends the text ``/text`` to the model. Any other input goes to the model unchanged. With ``files``,
-    ``/NAME`` also sends the text of a Markdown file to the model, with what was typed after the name.
+    ``user_rules`` decide what users may run; the model's ``tool_rules`` do not apply. ``/help`` lists the
+    commands that the user may run, and ``//text`` sends the text ``/text`` to the model. Any other input goes
+    to the model unchanged. With ``files``, ``/NAME`` sends the text of a Markdown file with the typed
+    arguments to the model. ``/mcp__SERVER__PROMPT`` sends a prompt of an MCP server (E39 if the server
+    rejects it; E55 if an argument is missing). A file or prompt with the name of another command is omitted,
+    and this is logged.
+
+    ``context["result"]`` is a ``RunResult`` without model responses. ``final_output`` is the tool's output as
+    text: data as JSON, content of MCP servers as its text, other content in brackets, such as
+    ``[image image/png]``. ``.output`` of the last of ``new_items`` is the returned value. A session and the
+    history show the call to the next run; a conversation stored by the provider does not. ``output_dest`` is
+    not written, and the agent's guardrails do not run. Events, trace, the tool's timeout, guardrails and
+    hooks are those of a tool call.
 
     Only input from the application is parsed for commands: a str passed to an outermost run that starts
-    outside of any open span. Input of nested runs (delegated agents, agents run by a tool, a guardrail or a
-    hook) and of judges may be written by a model, so it is never parsed. Put this middleware last in
-    ``middleware``, so that the others wrap it.
+    outside of any open span; an open ``trace(...)`` alone does not matter. Input of nested runs (delegated
+    agents, agents run by a tool, a guardrail or a hook) and of judges may be written by a model, so it is
+    never parsed. Put this middleware last in ``middleware``, so that the others wrap it. A middleware that
+    repeats the whole run runs the tool again; one that replaces the command by another is error E56.
 
     Args:
         user_rules: The tools that users may run: a ``ToolRulesMode``, or rules of the same form as
             ``tool_rules``. ``context["user_rules"]``, a ``ToolRulesMode`` or ``UserRules``, adds rules to a
             single run and takes precedence.
-        aliases: Additional command names: ``{"r": "read"}``.
+        aliases: Additional command names: ``{"r": "read"}``. A tool named ``help`` needs one.
         prefix: The prefix of commands. An input with a doubled prefix is sent to the model with one.
         files: Where Markdown files with commands are found. ``user_rules`` decide which of them users may
-            run, by name. A file that has the name of another command is left out.
+            run, by name. Their ``allowed-tools`` limit the run below all other rules, even after it is
+            paused and resumed: the first line of the input states them.
         models: The models that the ``model`` of a file may name, each as for ``Agent``. Other names have no
             effect.
 

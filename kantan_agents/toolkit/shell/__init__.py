@@ -50,16 +50,17 @@ def shell_tools(
 ) -> list[FunctionTool]:
     """Create the tools ``Bash``, ``BashOutput`` and ``KillShell``, under the names that agent files use.
 
-    Each command is a shell of its own in ``root``, without input, with a clean environment and within limits.
-    When it ends, is cancelled or takes too long, all of its processes are ended. What it has started in the
-    background ends with the run, or with ``BackgroundShells``, and everything ends with this process, even if
-    that is killed.
+    Each command is a separate shell in ``root``, without input, with a clean environment and within limits.
+    When it ends, is canceled or takes too long, all of its processes are ended. Its background commands end
+    with the run, or with ``BackgroundShells``, and everything ends with this process, even if that is killed.
+    If the SDK's own ``Runner`` runs the tools, no end of a run ends background commands: they end with their
+    event loop, with the process, or after ``background_seconds``.
 
     Where bubblewrap is installed and works, commands run in a sandbox: they may change ``root`` and a
-    ``/tmp`` of the run's own, read the system's programs, and see neither home directories nor other
-    processes. They cannot change the files in ``root`` that decide what is executed outside of it or what
-    tools may do: the Python environment of this process, ``.git/config``, the files of agents, skills and MCP
-    servers, and others that the guide "What a folder can and cannot do" lists.
+    ``/tmp`` of the run, read the system's programs, and see neither home directories nor other processes.
+    They cannot change the files in ``root`` that decide what is executed outside of it or what tools may do:
+    the Python environment of this process, ``.git/config``, the files of agents, skills and MCP servers, and
+    others that the page "What a folder can and cannot do" lists.
 
     Args:
         root: The directory of the commands.

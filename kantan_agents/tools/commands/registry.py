@@ -20,6 +20,12 @@ _LONGEST = 100
 class CommandRegistry:
     """A collection of commands, found by name.
 
+    It serves a custom command line, without an agent:
+
+        registry = CommandRegistry([Command("weather", "Show the weather.", schema)], {"w": "weather"})
+        line = split_line('/w "New York" 3')
+        arguments = registry.require(line.name).read(line.rest)
+
     The name of a command takes precedence over ``Command.aliases``; an alias that several commands declare
     finds none of them. ``-`` and ``_`` in names are equal.
 

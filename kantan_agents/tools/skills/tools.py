@@ -68,10 +68,12 @@ def skill_tools(
 
         Agent("clerk", "Help the team.", tools=[fill_form, *skill_tools(SkillLoader("skills"))])
 
-    The model sees the name and the description of each skill in the description of ``Skill``. It reads the
-    instructions of a skill with ``Skill(name)``, and then the files in the skill's folder with
-    ``ReadSkillFile``. Nothing is executed. Once a skill with ``allowed-tools`` is chosen in a run, all other
-    tools are refused for the rest of the run, whatever the rules allow.
+    The model sees the name and the description of each skill in the description of ``Skill``, the same in
+    every turn and run, so that prompt caches hold. It reads the instructions of a skill with ``Skill(name)``,
+    and then the text files in the skill's folder with ``ReadSkillFile``: up to 4 MiB each, 48,000 characters
+    per call, without ``..``, absolute paths and links (E190). Nothing is executed. Once a skill with
+    ``allowed-tools`` is chosen in a run, all other tools are denied for the rest of the run, whatever the
+    rules allow; the trace has a span ``skill``. A missing skill of a file is logged with the nearest name.
 
     Rules may name skills: ``deny: ["Skill(deploy)"]``.
 
@@ -79,9 +81,11 @@ def skill_tools(
         skills: Where to find skills: a ``SkillLoader``, skills made in Python, or None for the default
             directories.
         only: Names of the skills that may be used; None for all.
-        most_listed: With more skills, the model sees those that match the input, and ``FindSkills``.
+        most_listed: With more skills, or descriptions of more than 16,000 characters, the model sees the
+            ``top_n`` skills that match the input of the run, and ``FindSkills``.
         top_n: The number of skills that a search returns.
-        retriever: The retriever that searches; by default `BM25Retriever`.
+        retriever: The retriever that searches; by default `BM25Retriever`. If it fails, the first skills are
+            shown, and the reason is logged.
 
     Raises:
         InvalidOptionError: E75, an option has an invalid value.
