@@ -1455,7 +1455,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "models/test_resolve.py::test_creating_an_agent_with_an_unknown_model_name_raises_e19",
         ),
     },
-    ("docs/guides/middleware.md", "End a run early", "Stage that returns early"): {
+    ("docs/guides/middleware.md", "Stop a run early", "Stage that returns early"): {
         "before `normalize_context` (middleware)": (
             "agent/test_agent.py::test_what_the_context_holds_after_an_early_end_depends_on_the_stages_that_ran",
         ),
