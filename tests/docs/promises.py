@@ -1598,7 +1598,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         )
     },
     ("docs/guides/streaming.md", "Stop between two turns", "When"): {
-        "it is called at any event of a turn": (
+        "you call it at any event of a turn": (
             "core/events/test_stop_after_turn.py::test_a_run_stopped_at_any_event_of_a_turn_ends_after_it",
             "core/events/test_stop_after_turn.py::test_the_next_turn_waits_until_a_slow_reader_has_read_the_last",
         ),
@@ -1612,18 +1612,18 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "core/events/test_stop_after_turn.py::test_the_result_and_the_session_are_those_of_the_sdk",
             "core/events/test_stop_after_turn.py::test_no_output_is_stored",
         ),
-        "the run is to continue": (
+        "you want to continue it": (
             "core/events/test_stop_after_turn.py::test_its_state_continues_it",
             "core/events/test_stop_after_turn.py::test_its_items_continue_it",
         ),
         "a tool has started another run": (
             "core/events/test_stop_after_turn.py::test_a_run_inside_a_tool_runs_to_its_end",
         ),
-        "`run.cancel()` is called afterwards, or the block is left": (
+        "you call `run.cancel()` afterwards, or leave the block": (
             "core/events/test_stop_after_turn.py::test_the_stronger_mode_wins",
             "core/events/test_stop_after_turn.py::test_leaving_the_block_cancels_the_run_at_once",
         ),
-        "it is called for a run that is over, or is being cancelled": (
+        "the run is over, or is being cancelled": (
             "core/events/test_stop_after_turn.py::test_a_run_that_is_over_or_has_been_cancelled_is_not_affected",
         ),
     },
