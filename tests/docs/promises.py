@@ -1008,7 +1008,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "middleware/test_retry.py::test_a_call_is_not_retried_if_the_server_requests_too_long_a_delay",
         ),
         "text or a tool call of a streamed answer has arrived": (
-            "models/test_whole_streams.py::test_a_stream_that_breaks_off_is_an_error",
+            "models/test_whole_streams.py::test_retry_does_not_ask_again_after_text_was_streamed",
         ),
         "a tool in `tools` raises an exception": (
             "middleware/test_retry.py::test_a_named_tool_is_retried",

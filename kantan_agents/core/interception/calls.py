@@ -32,7 +32,7 @@ class ModelCall:
     Attributes:
         run: The run. Keep per-run state in ``run.state``.
         agent: Name of the agent that makes the call.
-        model: The SDK ``Model`` to call. Replace it with another one or with a model name for kantan-llm.
+        model: The SDK ``Model`` to call. Replace it with another one, a custom provider or a model name.
         instructions: The system prompt.
         input: The conversation so far: a str or a list of the SDK's input items.
         settings: The SDK's ``ModelSettings``. They belong to the agent, so replace them, do not mutate them:
