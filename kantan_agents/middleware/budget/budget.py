@@ -44,7 +44,7 @@ Prices = Mapping[str, tuple[float, float]]
 """Price of a million input and output tokens, by model name. ``"*"`` is the price of all other models."""
 
 OnUnknownUsage = Literal["warn", "raise"]
-"""``"warn"``: a warning is logged. ``"raise"``: the run ends with E42, and so do all further ones."""
+"""``"warn"``: a warning is logged. ``"raise"``: this run and all further runs fail with E42."""
 
 _log = get_logger("kantan_agents.middleware")
 
@@ -82,9 +82,9 @@ class Budget(Middleware):
             price of all models that are not named. With ``max_cost``, a model without a
             price is not called. If a middleware inside of this one calls it, the highest price is charged.
         on_unknown_usage: What happens if ``max_tokens`` or ``max_cost`` is set and an answer has no usage, so
-            that it cannot be counted. ``"warn"`` logs a warning, once for each model, and charges what was
-            reserved for the call. ``"raise"`` ends the run with E42, and refuses all further model calls
-            until ``reset``.
+            that it cannot be counted. ``"warn"`` logs a warning, once for each model, and charges the
+            reserved amount. ``"raise"`` fails the run with E42, and rejects all further model calls until
+            ``reset``.
 
     Raises:
         InvalidOptionError: E75, a limit is negative, infinite, ``nan`` or a bool, another argument has an
@@ -133,7 +133,7 @@ class Budget(Middleware):
         return self._replayed.setdefault(playback, BudgetLedger(self._limits))
 
     def used(self) -> BudgetUse:
-        """Return what has been used so far, not counting calls in progress."""
+        """Return the usage so far, without calls in progress."""
         return self._ledger.use
 
     def reset(self) -> None:

@@ -40,7 +40,7 @@ _log = get_logger("kantan_agents.middleware")
 
 @attrs.frozen(kw_only=True)
 class CacheStats:
-    """What a ``Cache`` has done in this process.
+    """The counts of a ``Cache`` in this process.
 
     Attributes:
         hits: Requests that got a stored answer.
@@ -112,7 +112,7 @@ class Cache(Middleware):
         self._warned: set[str] = set()
 
     def stats(self) -> CacheStats:
-        """Return what it has done in this process."""
+        """Return its counts in this process."""
         return self._stats
 
     async def clear(self) -> None:

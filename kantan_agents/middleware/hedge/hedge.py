@@ -42,13 +42,13 @@ _LEAST_CALLS: Final = 20
 
 @attrs.frozen(kw_only=True)
 class HedgeStats:
-    """What a ``Hedge`` has done.
+    """The counts of a ``Hedge``.
 
     Attributes:
-        calls: The model calls.
-        hedged: How many of them got a second request.
-        won: In how many of those the second request was faster.
-        denied: How many more would have got one, without the limit of ``share``.
+        calls: Model calls.
+        hedged: Calls that got a second request.
+        won: Calls whose second request was faster.
+        denied: Calls that got no second request because of ``share``.
     """
 
     calls: int = 0
@@ -100,7 +100,7 @@ class Hedge(Middleware):
         self._stats = HedgeStats()
 
     def stats(self) -> HedgeStats:
-        """Return what it has done so far."""
+        """Return its counts so far."""
         return self._stats
 
     async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:

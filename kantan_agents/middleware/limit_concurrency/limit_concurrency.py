@@ -1,4 +1,4 @@
-"""``LimitConcurrency``: make only so many model calls or runs at the same time, in turn between tenants."""
+"""``LimitConcurrency``: limit how many model calls or runs are made at the same time, in turn by tenant."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class LimitConcurrency(Middleware):
         setattr(self, unwrapped, getattr(Middleware, unwrapped).__get__(self))
 
     def stats(self) -> ConcurrencyStats:
-        """Return what runs and what waits now."""
+        """Return the running and waiting calls."""
         return self._places.stats()
 
     async def run(self, run: Run, call_next: Next) -> None:
