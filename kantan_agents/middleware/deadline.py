@@ -135,17 +135,17 @@ def seconds_left() -> float:
 
 
 class Deadline(Middleware):
-    """Cancels a run that takes too long, including its tools and the runs that began inside it.
+    """Cancels a run that takes too long, including its tools and the runs that started inside it.
 
-    A run that begins inside another one has the same deadline, also if a task or ``asyncio.to_thread``
-    started it and the outer run has ended meanwhile. With a deadline of its own, it keeps the earlier of the
-    two. At the deadline, these runs are cancelled as well, and no further model call or tool call begins. A
-    sync tool runs in a thread, which cannot be interrupted: the run ends at the deadline, and the thread's
-    result is discarded. A replay has no deadline.
+    A run inside another one has the same deadline, even if a task or ``asyncio.to_thread`` started it and the
+    outer run has ended. If it has its own deadline, the earlier one applies. At the deadline, these runs are
+    cancelled as well, and no further model call or tool call starts. A sync tool runs in a thread, which
+    cannot be interrupted: the run ends at the deadline, and the thread's result is discarded. A replay has no
+    deadline.
 
     Args:
-        seconds: Maximum duration, measured from when the run reaches this middleware. For a durable run that
-            goes on in another process, the time since it was begun counts too.
+        seconds: Maximum duration, measured from when the run reaches this middleware. If another process
+            resumes a durable run, the time since its start counts.
 
     Raises:
         InvalidOptionError: E75, ``seconds`` is not a number greater than 0.

@@ -47,14 +47,15 @@ class Fallback(Middleware):
     """Calls the next model when one fails, across providers.
 
     Every model call starts with the agent's own model. The next model is called if the failure may be
-    specific to one model. Other errors are raised at once: the SDK's ``UserError``, cancellation,
-    and errors of this library except those that concern one model only (E40, E51, E53, E177).
+    specific to one model. Other errors are raised immediately: the SDK's ``UserError``, cancellation, and
+    errors of this library except those that concern one model only (E40, E51, E53, E177, E206).
 
     There is no fallback after the first text of an answer has been streamed, because it cannot be taken
     back, nor for a conversation stored at the provider (``previous_response_id``, ``conversation_id``).
 
-    The trace records each fallback as a span ``fallback`` around the next call, with ``from``, ``to`` and
-    ``error_type``.
+    Settings that are the SDK's defaults for the first model become those for the next one; explicit settings
+    stay. The trace records each fallback as a span ``fallback`` around the next call, with ``from``, ``to``
+    and ``error_type``.
 
     Args:
         *models: The models to call instead, in order: names, kantan-llm bundles or SDK models, as for

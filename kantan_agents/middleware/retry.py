@@ -51,16 +51,19 @@ _LATE = (TimeoutError, APITimeoutError)
 class Retry(Middleware):
     """Retries failed model calls, and tools that are safe to run twice.
 
-    Model calls are retried after rate limits, server errors, timeouts and lost connections, also with
-    ``AnthropicProvider`` and ``GeminiProvider``, but not if the account is out of credit. The delay grows
-    from ``initial_delay`` by ``multiplier`` up to ``max_delay``, with random jitter. If the server sends
-    ``Retry-After``, the delay is never shorter, and the jitter is added to it. A delay that would end after
-    the run's ``Deadline`` is not begun. The SDK makes these retries: the options are added as
-    ``ModelSettings.retry``, and values set in the ``RunConfig`` or the agent take precedence. The clients of
-    models do not retry by themselves.
+    Model calls are retried after rate limits, server errors (408, 409, 429, 5xx), timeouts and lost
+    connections, also with ``AnthropicProvider`` and ``GeminiProvider``, but not if the account is out of
+    credit, nor after text or a tool call of a stream has arrived. The delay grows from ``initial_delay`` by
+    ``multiplier`` up to ``max_delay``, with random jitter. If the server sends ``Retry-After``, the delay is
+    never shorter, and the jitter is added to it. A delay that would end after the run's ``Deadline`` is not
+    started. The SDK makes these retries: the options are added as ``ModelSettings.retry``. Values set in the
+    ``RunConfig`` or the agent that starts the run take precedence, field by field; settings of handoff
+    targets do not. The clients of models, including OpenAI's, LiteLLM's and any-llm's, do not retry by
+    themselves.
 
     Tools are retried after any exception except errors of this library and of the SDK, such as invalid
-    arguments, which a retry cannot fix.
+    arguments, which a retry cannot fix. Each attempt has its own events and span. Each retry, and each reason
+    not to retry, is logged at level info on ``kantan_agents.middleware``.
 
     In a replay, calls are retried as in the recorded run, without a delay.
 

@@ -24,14 +24,14 @@ class ToolErrors(Middleware):
     """Chooses the result that the model receives when a tool raises an exception.
 
     Some versions of the SDK send the exception's message to the model. Such messages may contain paths,
-    addresses and keys. Refusals by the tool rules, results that a tool returns, and the SDK's message for a
-    tool timeout are not changed.
+    addresses and keys. It replaces the tool's own ``failure_error_function``. Denials by the tool rules,
+    results that a tool returns, and the SDK's message for a tool timeout are not changed.
 
     Args:
         policy: ``"fixed"``: a fixed sentence with the tool's name and nothing from the exception.
             ``"message"``: the exception's type and message, with secrets masked as in traces, truncated to
             2000 characters. ``"raise"``: the exception ends the run. A sync or async function ``(error,
-            call)``: the text that it returns.
+            call)``: the string that it returns.
 
     Raises:
         InvalidOptionError: E75, ``policy`` has another value.

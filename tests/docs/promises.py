@@ -813,70 +813,270 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "warning": ("core/events/test_logs.py::test_a_failed_run_is_a_warning_with_its_error",),
         "debug": ("core/events/test_logs.py::test_each_event_at_debug",),
     },
-    ("docs/reference/middleware/budget.md", "Order with other middleware", "In `middleware=[...]`"): {
-        "`Budget` before `Fallback`": (
-            "middleware/test_budget.py::test_the_cost_is_that_of_the_model_that_answered",
-            "middleware/test_budget.py::test_an_answer_of_a_model_without_a_price_costs_the_highest_one",
+    ("docs/reference/middleware/deadline.md", "Deadline", "When the time is over"): {
+        "a model call is in progress": (
+            "middleware/test_deadline.py::test_a_request_to_a_slow_server_is_cancelled",
         ),
-        "`Budget` after `Fallback`": (
-            "middleware/test_budget.py::test_inside_a_fallback_each_attempt_needs_a_price_of_its_own",
+        "an async tool runs": ("middleware/test_deadline.py::test_tools_are_cancelled",),
+        "a sync tool runs": (
+            "middleware/test_deadline.py::test_a_sync_tool_does_not_delay_the_end_of_the_run",
         ),
-        "`Budget` before `Retry`": (
-            "middleware/test_retry.py::test_a_budget_outside_counts_a_repeated_tool_once",
+        "a run inside the run is in progress": (
+            "middleware/test_deadline.py::test_runs_started_by_tools_are_cancelled",
+            "middleware/test_deadline_of_inner_runs.py::test_a_run_that_a_tool_started_as_a_task_ends_with_the_outer_run",
         ),
-        "`Budget` after `Retry`": (
-            "middleware/test_retry.py::test_each_attempt_passes_through_the_rules_and_the_budget",
+        "a run inside the run has outlived the outer one": (
+            "middleware/test_deadline_of_inner_runs.py::test_a_run_that_outlives_the_outer_one_ends_at_the_same_instant",
         ),
-        "`Budget` before `CompactHistory`": (
-            "middleware/compact_history/test_compact_history.py::test_a_budget_after_it_counts_its_summaries",
+        "the inner run has an earlier `Deadline`": (
+            "middleware/test_deadline.py::test_a_nested_run_with_a_shorter_deadline_fails_alone",
         ),
-        "`Budget` after `CompactHistory`": (
-            "middleware/compact_history/test_compact_history.py::test_a_budget_after_it_counts_its_summaries",
+    },
+    ("docs/reference/middleware/approve.md", "Approve", "Decision"): {
+        "`Approved()`": (
+            "middleware/test_approve.py::test_calls_are_approved_edited_and_rejected_one_by_one",
         ),
-        "`Budget` before `Cache`": (
-            "middleware/test_cache.py::test_a_budget_is_not_charged_for_a_hit",
-            "middleware/test_cache.py::test_a_used_up_budget_before_the_cache_gives_no_stored_answer",
+        "`Approved({...})`": (
+            "middleware/test_approve.py::test_calls_are_approved_edited_and_rejected_one_by_one",
         ),
-        "`Budget` after `Cache`": (
-            "middleware/test_cache.py::test_a_budget_is_not_charged_for_a_hit",
-            "middleware/test_cache.py::test_a_used_up_budget_inside_the_cache_refuses_only_what_is_not_stored",
+        "`Rejected(reason)`": (
+            "middleware/test_approve.py::test_over_http_the_model_receives_the_decisions",
         ),
-        "`Budget` before `Hedge`": (
-            "middleware/test_hedge.py::test_a_budget_counts_what_is_known_of_the_slower_request",
+        "none, for a call of a stored run": (
+            "middleware/test_approve.py::test_a_call_without_a_decision_keeps_waiting",
         ),
-        "`Budget` after `Hedge`": (
-            "middleware/test_hedge.py::test_a_budget_inside_may_refuse_the_second_request",
+    },
+    ("docs/reference/middleware/redact.md", "Redact", "Option"): {
+        '`mode="mask"`, the default': (
+            "middleware/test_redact.py::test_no_original_value_reaches_model_events_result_history_or_trace",
+        ),
+        '`mode="hash"`': (
+            "middleware/test_redact.py::test_equal_values_have_equal_hashes_with_the_same_key_only",
+        ),
+        '`mode="block"`': (
+            "middleware/test_redact.py::test_blocking_ends_the_run_and_the_error_names_the_rule_but_not_the_value",
+        ),
+        "`restore=True`": (
+            "middleware/test_redact.py::test_with_restore_only_tools_stream_and_answer_get_the_values",
+        ),
+        '`keep_in="key"`': (
+            "middleware/test_redact.py::test_values_stored_in_the_context_are_used_in_later_runs",
+        ),
+    },
+    ("docs/reference/middleware/tool-errors.md", "ToolErrors", "Policy"): {
+        '`"fixed"`, the default': (
+            "middleware/test_tool_errors.py::test_by_default_the_model_receives_nothing_from_the_exception",
+        ),
+        '`"message"`': (
+            "middleware/test_tool_errors.py::test_the_message_is_masked_and_truncated_and_has_no_traceback",
+        ),
+        '`"raise"`': (
+            "middleware/test_tool_errors.py::test_raise_ends_the_run_with_the_tools_own_exception",
+        ),
+        "a function `(error, call)`, sync or async": (
+            "middleware/test_tool_errors.py::test_a_function_returns_the_text",
+        ),
+    },
+    ("docs/reference/middleware/cache.md", "Cache", "When"): {
+        "the context names no tenant": ("middleware/test_cache.py::test_a_run_without_a_tenant_is_an_error",),
+        "the model, client, instructions, conversation, settings, tools, handoffs or output schema differ": (
+            "middleware/test_cache.py::test_whatever_is_asked_otherwise_is_another_request",
+        ),
+        "equal requests run at the same time": (
+            "middleware/test_cache.py::test_of_equal_requests_at_once_one_is_made",
+            "middleware/test_cache.py::test_if_the_one_that_is_made_fails_the_others_ask_for_themselves",
+        ),
+        "the stored answer calls a tool": (
+            "middleware/test_cache.py::test_a_stored_tool_call_runs_the_tool_again",
+        ),
+        "the answer is an error, cut off, a rejection, or does not fit the output type": (
+            "middleware/test_cache.py::test_errors_are_not_stored",
+            "middleware/test_cache.py::test_answers_that_are_not_complete_are_not_stored",
+            "middleware/test_cache.py::test_structured_output_that_never_fits_is_not_stored",
+        ),
+        "it has provider-side code or MCP calls, or something that `Redact` finds": (
+            "middleware/test_cache.py::test_answers_that_are_not_complete_are_not_stored",
+            "middleware/test_cache.py::test_what_redact_finds_in_an_answer_is_not_stored",
+        ),
+        "the provider stores the conversation": (
+            "middleware/test_cache.py::test_conversations_at_the_provider_are_not_cached",
+        ),
+        "the store fails": ("middleware/test_cache.py::test_a_store_that_fails_costs_no_run",),
+        "the run is streamed": (
+            "middleware/test_cache.py::test_a_streamed_run_gets_the_stored_answer_as_a_stream",
+        ),
+        "the run is a replay, or a resumed durable run": (
+            "middleware/test_cache.py::test_a_run_with_hits_is_replayed_without_the_cache",
+            "middleware/test_in_durable_runs.py::test_a_hit_is_kept_by_the_journal_and_not_asked_for_again",
         ),
     },
     ("docs/reference/middleware/budget.md", "If a provider sends no usage", "A model call"): {
-        "gets a stored answer of [`Cache`](ready-made-middleware.md#cache)": (
-            "middleware/test_cache.py::test_a_budget_is_not_charged_for_a_hit",
-        ),
-        "is made a second time by [`Hedge`](ready-made-middleware.md#hedge)": (
-            "middleware/test_hedge.py::test_a_budget_counts_what_is_known_of_the_slower_request",
-            "middleware/test_hedge.py::test_answers_that_arrive_together_are_both_counted",
-        ),
         "is answered, with usage": (
             "middleware/test_unknown_usage.py::test_a_budget_that_can_count_raises_nothing",
         ),
-        "is answered, without usage or with counts that are not numbers": (
+        "is answered, without usable usage": (
             "middleware/test_unknown_usage.py::test_a_call_without_usage_is_counted_as_such_and_costs_its_reservation",
             "middleware/test_unknown_usage.py::test_a_budget_that_cannot_count_ends_the_run_and_stays_closed",
             "middleware/test_unknown_usage.py::test_a_limit_that_no_usage_can_change_does_not_need_it",
             "middleware/test_unknown_usage.py::test_a_wrong_report_is_an_unknown_usage",
         ),
+        "breaks off or is cancelled after its streamed answer has started": (
+            "middleware/test_unknown_usage.py::test_a_stream_that_is_left_costs_its_reservation_once_the_answer_has_begun",
+        ),
         "ends its stream without an answer, but with usage": (
             "middleware/test_unknown_usage.py::test_a_stream_without_an_answer_costs_the_usage_that_it_reports",
-        ),
-        "breaks off or is cancelled after its streamed answer has begun": (
-            "middleware/test_unknown_usage.py::test_a_stream_that_is_left_costs_its_reservation_once_the_answer_has_begun",
         ),
         "fails or is cancelled before": (
             "middleware/test_unknown_usage.py::test_a_stream_that_is_left_costs_its_reservation_once_the_answer_has_begun",
             "middleware/test_budget.py::test_calls_that_fail_or_are_cancelled_release_their_reservation",
         ),
-        "is answered by a middleware without a model": (
+        "is answered by a middleware or [`Cache`](cache.md)": (
             "middleware/test_unknown_usage.py::test_an_answer_that_a_middleware_has_made_uses_no_tokens",
+            "middleware/test_cache.py::test_a_budget_is_not_charged_for_a_hit",
+        ),
+        "is repeated by [`Hedge`](hedge.md)": (
+            "middleware/test_hedge.py::test_a_budget_counts_what_is_known_of_the_slower_request",
+            "middleware/test_hedge.py::test_answers_that_arrive_together_are_both_counted",
+        ),
+    },
+    ("docs/reference/middleware/budget.md", "Order with other middleware", "With"): {
+        "`Fallback`": (
+            "middleware/test_budget.py::test_the_cost_is_that_of_the_model_that_answered",
+            "middleware/test_budget.py::test_an_answer_of_a_model_without_a_price_costs_the_highest_one",
+            "middleware/test_budget.py::test_inside_a_fallback_each_attempt_needs_a_price_of_its_own",
+        ),
+        "`Retry`": (
+            "middleware/test_retry.py::test_a_budget_outside_counts_a_repeated_tool_once",
+            "middleware/test_retry.py::test_each_attempt_passes_through_the_rules_and_the_budget",
+        ),
+        "`CompactHistory`": (
+            "middleware/compact_history/test_compact_history.py::test_a_budget_after_it_counts_its_summaries",
+        ),
+        "`Cache`": (
+            "middleware/test_cache.py::test_a_budget_is_not_charged_for_a_hit",
+            "middleware/test_cache.py::test_a_used_up_budget_before_the_cache_gives_no_stored_answer",
+            "middleware/test_cache.py::test_a_used_up_budget_inside_the_cache_refuses_only_what_is_not_stored",
+        ),
+        "`Hedge`": (
+            "middleware/test_hedge.py::test_a_budget_counts_what_is_known_of_the_slower_request",
+            "middleware/test_hedge.py::test_a_budget_inside_may_refuse_the_second_request",
+        ),
+    },
+    ("docs/reference/middleware/retry.md", "Retry", "When"): {
+        "status 408, 409, 429 or 5xx, a timeout, or a lost connection": (
+            "middleware/test_retry.py::test_a_transient_error_is_retried",
+            "middleware/test_retry.py::test_a_permanent_error_is_not_retried",
+            "middleware/test_retry_bounds.py::test_the_server_gets_as_many_requests_as_attempts_and_no_wait_is_shorter_than_asked_or_beyond_the_bounds",
+        ),
+        "the account is out of credit (429 as well)": (
+            "middleware/test_retry.py::test_an_account_without_credit_is_not_asked_again",
+        ),
+        "the server sends `Retry-After`": (
+            "middleware/test_retry.py::test_the_delay_is_the_one_the_server_requests",
+            "middleware/test_retry.py::test_a_call_is_not_retried_if_the_server_requests_too_long_a_delay",
+        ),
+        "text or a tool call of a streamed answer has arrived": (
+            "models/test_whole_streams.py::test_retry_does_not_ask_again_after_text_was_streamed",
+        ),
+        "a tool in `tools` raises an exception": (
+            "middleware/test_retry.py::test_a_named_tool_is_retried",
+            "middleware/test_retry.py::test_invalid_arguments_are_not_retried",
+            "middleware/test_retry.py::test_errors_of_this_library_in_a_tool_are_not_retried",
+        ),
+        "another tool raises an exception": (
+            "middleware/test_retry.py::test_a_tool_that_is_not_named_is_run_once",
+        ),
+        "the wait would end after the `Deadline`": (
+            "middleware/test_retry_bounds.py::test_a_wait_that_would_end_after_the_deadline_is_not_begun",
+            "middleware/test_retry_bounds.py::test_a_wait_for_a_tool_that_would_end_after_the_deadline_is_not_begun",
+        ),
+    },
+    ("docs/reference/middleware/fallback.md", "Fallback", "When"): {
+        "a model raises an error": ("middleware/test_fallback.py::test_the_next_model_answers_if_one_fails",),
+        "the error is a cancellation, the SDK's `UserError`, or another error of this library": (
+            "middleware/test_fallback.py::test_an_error_that_another_model_cannot_avoid_is_raised_at_once",
+            "middleware/test_fallback.py::test_a_cancellation_does_not_trigger_the_fallback",
+        ),
+        "text of a streamed answer is already out": (
+            "middleware/test_fallback.py::test_there_is_no_fallback_after_text_has_been_streamed",
+        ),
+        "the provider stores the conversation (`previous_response_id`, `conversation_id`)": (
+            "middleware/test_fallback.py::test_a_conversation_stored_at_the_provider_is_not_moved_to_another_model",
+        ),
+        "all models fail": (
+            "middleware/test_fallback.py::test_if_all_fail_the_last_error_is_raised_and_its_chain_holds_the_others",
+        ),
+    },
+    ("docs/reference/middleware/compact-history.md", "CompactHistory", "When"): {
+        "a request reaches `begin_at` of `max_tokens`": (
+            "middleware/compact_history/test_compact_history.py::test_steps_are_large_and_the_beginning_stays_the_same_between_them",
+        ),
+        "a later run continues the conversation, with the same object": (
+            "middleware/compact_history/test_compact_history.py::test_the_next_run_of_a_session_goes_on_from_the_summary",
+        ),
+        "nothing more can be omitted": (
+            "middleware/compact_history/test_compact_history.py::test_input_that_is_too_long_is_an_error_that_names_the_limit",
+            "middleware/compact_history/test_compact_history.py::test_input_that_is_too_long_is_sent_on_request",
+        ),
+        "a summary fails": (
+            "middleware/compact_history/test_compact_history.py::test_if_a_summary_fails_turns_are_left_out_with_a_notice",
+            "middleware/compact_history/test_compact_history.py::test_an_error_that_ends_a_run_ends_it_in_a_summary_too",
+        ),
+        "the provider stores the conversation": (
+            "middleware/compact_history/test_compact_history.py::test_a_conversation_at_the_provider_is_not_shortened",
+        ),
+        '`max_tokens` does not name the model, and has no `"*"`': (
+            "middleware/compact_history/test_compact_history.py::test_each_model_has_its_own_limit",
+        ),
+        "the run is a replay": (
+            "middleware/compact_history/test_kept_runs.py::test_a_replay_makes_no_summary_and_the_same_requests",
+        ),
+    },
+    ("docs/reference/middleware/limit-concurrency.md", "LimitConcurrency", "When"): {
+        "a slot becomes free": ("middleware/test_limit_concurrency.py::test_tenants_take_turns",),
+        "`max_waiting` calls of a tenant wait already": (
+            "middleware/test_limit_concurrency.py::test_a_full_queue_is_an_error_that_names_the_key",
+        ),
+        "a call has waited `max_wait` seconds": (
+            "middleware/test_limit_concurrency.py::test_waiting_too_long_is_a_timeout",
+        ),
+        "a run inside a run starts while the outer run holds a slot": (
+            "middleware/test_limit_concurrency.py::test_a_run_inside_a_run_of_the_same_tenant_does_not_wait_for_it",
+        ),
+        "a waiting run is cancelled, or reaches its `Deadline`": (
+            "middleware/test_limit_concurrency.py::test_a_cancelled_wait_leaves_nothing_behind",
+            "middleware/test_limit_concurrency.py::test_a_deadline_ends_the_wait",
+        ),
+        "the provider answers 429, 503 or 529": (
+            "middleware/test_limit_concurrency.py::test_rate_limits_of_a_server_lower_the_limit_and_answers_raise_it",
+        ),
+        "it sends `Retry-After`, or the reset time of a used-up limit": (
+            "middleware/test_limit_concurrency.py::test_a_retry_after_pauses_its_key_only",
+            "middleware/test_limit_concurrency.py::test_how_long_a_provider_asks_to_wait",
+        ),
+        "headers report a used-up limit (`x-ratelimit-*`, `anthropic-ratelimit-*`)": (
+            "middleware/test_limit_concurrency.py::test_while_a_limit_is_used_up_calls_begin_one_by_one",
+            "middleware/test_limit_concurrency.py::test_an_answer_that_uses_up_a_limit_pauses_its_key",
+        ),
+    },
+    ("docs/reference/middleware/hedge.md", "Hedge", "When"): {
+        "one request fails": (
+            "middleware/test_hedge.py::test_if_one_request_fails_the_other_one_is_waited_for",
+        ),
+        "both requests fail": (
+            "middleware/test_hedge.py::test_if_both_fail_the_error_of_the_first_is_raised",
+        ),
+        "the first request fails before the second starts": (
+            "middleware/test_hedge.py::test_an_error_before_the_time_is_raised_at_once",
+        ),
+        "a streamed answer has started": (
+            "middleware/test_hedge.py::test_a_stream_that_has_begun_is_not_asked_for_again",
+        ),
+        "two streams are in progress": (
+            "middleware/test_hedge.py::test_of_two_streams_only_one_is_passed_on",
+        ),
+        "fewer than 20 calls of the model are known": (
+            "middleware/test_hedge.py::test_before_a_percentile_is_known_no_second_request_is_made",
         ),
     },
     ("docs/guides/models.md", "Token usage of streamed answers", "When"): {
@@ -895,24 +1095,6 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
         "the SDK's `Runner` runs an agent of this library": (
             "models/test_stream_usage.py::test_a_model_made_from_a_name_or_a_client_is_asked_in_runs_of_the_sdk",
-        ),
-    },
-    ("docs/reference/middleware/budget.md", "Reference", "Argument"): {
-        "`max_model_calls`": ("middleware/test_budget.py::test_no_more_model_calls_are_made_than_allowed",),
-        "`max_tool_calls`": (
-            "middleware/test_budget.py::test_no_more_tool_calls_are_made_than_allowed_and_the_run_ends",
-        ),
-        "`max_tokens`": ("middleware/test_budget.py::test_no_call_is_made_after_the_tokens_are_used_up",),
-        "`max_cost`": ("middleware/test_budget.py::test_the_cost_is_limited_by_the_prices_given",),
-        "`per_tool`": (
-            "middleware/test_budget.py::test_a_call_beyond_the_limit_of_a_tool_is_refused_and_the_run_goes_on",
-        ),
-        "`prices`": (
-            "middleware/test_budget.py::test_a_model_without_a_price_is_refused_where_cost_is_limited",
-        ),
-        "`on_unknown_usage`": (
-            "middleware/test_unknown_usage.py::test_by_default_a_warning_says_that_a_budget_cannot_count",
-            "middleware/test_unknown_usage.py::test_a_budget_that_cannot_count_ends_the_run_and_stays_closed",
         ),
     },
     ("docs/guides/prompts-and-context.md", "What is sent", ""): {
@@ -1093,23 +1275,6 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
         "without `Retry`, with `AnthropicProvider` or `GeminiProvider`": (
             "middleware/test_retry_bounds.py::test_providers_over_http_do_not_retry_by_themselves",
-        ),
-    },
-    ("docs/reference/middleware/index.md", "Retry", "Option"): {
-        "`attempts`": (
-            "middleware/test_retry_bounds.py::test_the_server_gets_as_many_requests_as_attempts_and_no_wait_is_shorter_than_asked_or_beyond_the_bounds",
-        ),
-        "`tools`": (
-            "middleware/test_retry.py::test_a_named_tool_is_retried",
-            "middleware/test_retry.py::test_a_tool_that_is_not_named_is_run_once",
-        ),
-        "`initial_delay`": (
-            "middleware/test_retry.py::test_without_retry_after_the_delay_grows_up_to_a_limit",
-        ),
-        "`multiplier`": ("middleware/test_retry.py::test_without_retry_after_the_delay_grows_up_to_a_limit",),
-        "`max_delay`": ("middleware/test_retry.py::test_without_retry_after_the_delay_grows_up_to_a_limit",),
-        "`longest_wait`": (
-            "middleware/test_retry_bounds.py::test_the_server_gets_as_many_requests_as_attempts_and_no_wait_is_shorter_than_asked_or_beyond_the_bounds",
         ),
     },
     ("docs/start/first-service.md", "What happens when", "When"): {
@@ -1327,24 +1492,6 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "tools/mcp/test_event_loops.py::test_a_run_goes_on_if_the_event_loop_of_the_connection_ends_meanwhile",
         ),
     },
-    ("docs/reference/middleware/index.md", "Approve", "Entry"): {
-        '`"pay"`, `"delete_*"`': (
-            (
-                "middleware/test_approve.py::"
-                "test_a_call_that_matches_the_policy_waits_and_the_run_ends_without_an_answer"
-            ),
-        ),
-        '`"mcp__github"`, `"fs.*"`, `"computer_use"`': (
-            "middleware/test_named_tools.py::test_approve_matches_every_name_of_a_servers_tool",
-            "middleware/test_named_tools.py::test_approve_matches_every_name_that_rules_know",
-        ),
-        '`"bash(git push:*)"`': (
-            (
-                "middleware/test_named_tools.py::"
-                "test_approve_of_some_calls_asks_for_those_and_for_chains_with_them"
-            ),
-        ),
-    },
     ("docs/guides/mcp.md", "Limit what the tools may do", "Rule"): {
         '`"allow": ["search", "mcp__files__read"]`': (
             "tools/test_reach.py::test_a_rule_may_concern_one_tool_or_all_tools_of_a_server",
@@ -1423,7 +1570,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "models/test_resolve.py::test_creating_an_agent_with_an_unknown_model_name_raises_e19",
         ),
     },
-    ("docs/guides/middleware.md", "End a run early", "Stage that returns early"): {
+    ("docs/guides/middleware.md", "Stop a run early", "Stage that returns early"): {
         "before `normalize_context` (middleware)": (
             "agent/test_agent.py::test_what_the_context_holds_after_an_early_end_depends_on_the_stages_that_ran",
         ),
@@ -1473,58 +1620,6 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "traces/test_spans.py::test_a_cancelled_run_is_recorded_and_restores_the_context",
         ),
     },
-    ("docs/reference/middleware/index.md", "Approve", "Decision"): {
-        "`Approved()`": (
-            "middleware/test_approve.py::test_calls_are_approved_edited_and_rejected_one_by_one",
-        ),
-        "`Approved({...})`": (
-            "middleware/test_approve.py::test_calls_are_approved_edited_and_rejected_one_by_one",
-        ),
-        "`Rejected(reason)`": (
-            "middleware/test_approve.py::test_over_http_the_model_receives_the_decisions",
-        ),
-        "none, for a call of a stored run": (
-            "middleware/test_approve.py::test_a_call_without_a_decision_keeps_waiting",
-        ),
-    },
-    ("docs/reference/middleware/index.md", "Redact", "Option"): {
-        "`rules`": (
-            "middleware/test_redact.py::test_what_the_rules_find",
-            "middleware/test_redact.py::test_custom_patterns_are_added_to_the_rules",
-        ),
-        '`mode="mask"`': (
-            "middleware/test_redact.py::test_no_original_value_reaches_model_events_result_history_or_trace",
-        ),
-        '`mode="hash"`': (
-            "middleware/test_redact.py::test_equal_values_have_equal_hashes_with_the_same_key_only",
-        ),
-        '`mode="block"`': (
-            "middleware/test_redact.py::test_blocking_ends_the_run_and_the_error_names_the_rule_but_not_the_value",
-        ),
-        "`restore=True`": (
-            "middleware/test_redact.py::test_with_restore_only_tools_stream_and_answer_get_the_values",
-        ),
-        '`keep_in="key"`': (
-            "middleware/test_redact.py::test_values_stored_in_the_context_are_used_in_later_runs",
-        ),
-        "`longest=128`": (
-            "middleware/test_redact.py::test_only_text_that_may_be_part_of_a_finding_is_withheld",
-        ),
-    },
-    ("docs/reference/middleware/index.md", "ToolErrors", "Policy"): {
-        '`"fixed"`, the default': (
-            "middleware/test_tool_errors.py::test_by_default_the_model_receives_nothing_from_the_exception",
-        ),
-        '`"message"`': (
-            "middleware/test_tool_errors.py::test_the_message_is_masked_and_truncated_and_has_no_traceback",
-        ),
-        '`"raise"`': (
-            "middleware/test_tool_errors.py::test_raise_ends_the_run_with_the_tools_own_exception",
-        ),
-        "a function `(error, call)`, sync or async": (
-            "middleware/test_tool_errors.py::test_a_function_returns_the_text",
-        ),
-    },
     ("docs/guides/skills-and-commands.md", "Run tools without a model", "Typed"): {
         typed: ("tools/commands/test_reading.py::" + test,)
         for typed, test in (
@@ -1550,7 +1645,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         )
     },
     ("docs/guides/streaming.md", "Stop between two turns", "When"): {
-        "it is called at any event of a turn": (
+        "you call it at any event of a turn": (
             "core/events/test_stop_after_turn.py::test_a_run_stopped_at_any_event_of_a_turn_ends_after_it",
             "core/events/test_stop_after_turn.py::test_the_next_turn_waits_until_a_slow_reader_has_read_the_last",
         ),
@@ -1564,18 +1659,18 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "core/events/test_stop_after_turn.py::test_the_result_and_the_session_are_those_of_the_sdk",
             "core/events/test_stop_after_turn.py::test_no_output_is_stored",
         ),
-        "the run is to continue": (
+        "you want to continue it": (
             "core/events/test_stop_after_turn.py::test_its_state_continues_it",
             "core/events/test_stop_after_turn.py::test_its_items_continue_it",
         ),
         "a tool has started another run": (
             "core/events/test_stop_after_turn.py::test_a_run_inside_a_tool_runs_to_its_end",
         ),
-        "`run.cancel()` is called afterwards, or the block is left": (
+        "you call `run.cancel()` afterwards, or leave the block": (
             "core/events/test_stop_after_turn.py::test_the_stronger_mode_wins",
             "core/events/test_stop_after_turn.py::test_leaving_the_block_cancels_the_run_at_once",
         ),
-        "it is called for a run that is over, or is being cancelled": (
+        "the run is over, or is being cancelled": (
             "core/events/test_stop_after_turn.py::test_a_run_that_is_over_or_has_been_cancelled_is_not_affected",
         ),
     },

@@ -136,6 +136,15 @@ async def test_retry_asks_again_if_nothing_has_been_streamed(kind: Any) -> None:
     assert len(server.requests) == 2
 
 
+async def test_retry_does_not_ask_again_after_text_was_streamed() -> None:
+    with OfflineServer([sent(chunk(content="hello")), "Done."]) as server:
+        retry = Retry(2, initial_delay=0.0, max_delay=0.0)
+        agent = Agent("a", "x", model=server.bundle(api="chat"), middleware=[retry])
+        with pytest.raises(APIConnectionError, match="the stream of the answer"):
+            await text_of(agent)
+    assert len(server.requests) == 1
+
+
 @pytest.mark.parametrize(
     "body",
     [

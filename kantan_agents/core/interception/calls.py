@@ -32,7 +32,7 @@ class ModelCall:
     Attributes:
         run: The run. Keep per-run state in ``run.state``.
         agent: Name of the agent that makes the call.
-        model: The SDK ``Model`` to call. Replace it with another one or with a model name for kantan-llm.
+        model: The SDK ``Model`` to call. Replace it with another one, a custom provider or a model name.
         instructions: The system prompt.
         input: The conversation so far: a str or a list of the SDK's input items.
         settings: The SDK's ``ModelSettings``. They belong to the agent, so replace them, do not mutate them:
@@ -41,7 +41,7 @@ class ModelCall:
         options: The other arguments of the SDK's ``Model.get_response``: ``output_schema``, ``handoffs``,
             ``tracing``, ``previous_response_id``, ...
         is_streamed: Whether the run is streamed.
-        has_begun: Whether the model has begun to stream this answer, so that the provider charges for it.
+        has_begun: Whether the model has started to stream this answer, so that the provider charges for it.
         has_streamed: Whether text of this answer has already been streamed. It cannot be taken back.
         broken_off: The provider's last response if the stream has ended without an answer, such as one that
             exceeds ``max_tokens``, and the provider has reported its usage; else None.
@@ -86,7 +86,7 @@ class ModelCall:
         Pass it to ``call_next``. Its events are marked as internal. Its answer is not streamed, and is plain
         text even if the agent has an output type:
 
-            summary = await call_next(call.internally(instructions="Summarise.", tools=[]))
+            summary = await call_next(call.internally(instructions="Summarize.", tools=[]))
 
         Args:
             **changes: Attributes to replace in the copy.
@@ -126,13 +126,13 @@ class ToolCall:
             tools a description of the call, which cannot be replaced.
         call_id: The model's id for the call.
         tool_context: The SDK's context of the call.
-        refusal: The error with which the rules have refused the call, else None.
+        refusal: The error with which the rules have denied the call, else None.
         error: The error that the tool raised in its last run, else None. ``call_next`` raises it unchanged.
-        again: How many calls of the run have had the same ``call_id`` before. Counted in durable runs.
-        inside: Ids of the calls of the run that this one is inside of, each with a slash, if an agent of the
-            SDK as a tool makes it. Set in durable runs.
-        tries: How often middleware has made the call, with this time. Counted in durable runs.
-        by_user: Whether a person has made it, with a slash command. No model can.
+        again: Number of earlier calls of the run with the same ``call_id``. Counted in durable runs.
+        inside: Ids of the calls of the run around this one, each with a slash, if an agent of the SDK as a
+            tool makes it. Set in durable runs.
+        tries: Number of times that middleware has made the call, including this one. Counted in durable runs.
+        by_user: Whether a user has made it, with a slash command. No model can.
     """
 
     run: Run
@@ -156,10 +156,10 @@ class ToolCall:
 
     @property
     def idempotency_key(self) -> str:
-        """A text that is the same if the call is made again, and different for every other call.
+        """A key that is the same if the call is made again, and different for every other call.
 
-        A durable run that goes on in another process makes a call again that had not ended. Pass this key to
-        a service that acts once for each key.
+        If another process resumes a durable run, it makes unfinished calls again. Pass this key to a service
+        that acts once for each key.
         """
         return f"{self.run.id}-{self.path}"
 

@@ -23,12 +23,14 @@ async def _end(_run: Run) -> None:
 class Pipeline:
     """An immutable, ordered list of stages; the first one is the outermost.
 
-    Every method returns a new pipeline. Start from ``Pipeline(DEFAULT_STAGES)``:
+    Every method returns a new pipeline; a ``target`` is a stage, its name, or the class of a stage object.
+    Start from ``Pipeline(DEFAULT_STAGES)``:
 
         Pipeline(DEFAULT_STAGES).before("call_sdk", my_stage)
 
     Args:
-        stages: Stages in flow order; a ``(name, stage)`` pair overrides a stage's own name.
+        stages: Stages in flow order. A stage is named after its attribute ``name``, its function or its
+            class; a ``(name, stage)`` pair gives it another name.
 
     Raises:
         NotAStageError: E73, an entry is not ``async def stage(run, call_next)``.

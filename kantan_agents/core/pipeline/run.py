@@ -18,11 +18,15 @@ class Run:
 
     Attributes:
         agent: The Agent that runs.
-        input: A str, a list of the SDK's input items, or a ``RunState`` to resume.
+        input: A str, a list of the SDK's input items, or a ``RunState`` to resume. A stage before
+            ``call_sdk`` may replace it. The record of the run has the original and the sent input. Replays,
+            evaluations and resumed durable runs start from the original; a resumed ``RunState`` has the sent
+            one.
         context: The caller's own dict.
         id: ``agent_run_id``, 32 hexadecimal digits that sort by time (spec 2.4).
-        options: The caller's further options for ``Runner.run``: ``max_turns``, ``session``, ...
-        run_config: The SDK's ``RunConfig`` of this run.
+        options: The caller's further options for ``Runner.run``: ``max_turns``, ``session``, ... Change them
+            before ``call_sdk``.
+        run_config: The SDK's ``RunConfig`` of this run. Change it before ``call_sdk``.
         metadata: The trace metadata, complete before the first stage (spec 4).
         model_provider: The model provider from the caller's RunConfig, which serves every agent of the run;
             else None.
@@ -31,10 +35,12 @@ class Run:
         rendered: What the renderer returned last; a stage has replaced the instructions if ``instructions``
             is another object.
         turns: Number of turns the starting agent has begun.
-        result: The SDK's ``RunResult``. If a stage sets it before ``call_sdk``, it is used as the answer
-            and no model is called.
+        result: The SDK's ``RunResult``. If a stage sets it before ``call_sdk``, no model is called. The
+            answer is then its attribute ``final_output``, or the value itself if it has none; a dict is also
+            stored in ``output_dest``. If the instructions cannot be rendered, they are None, and a warning is
+            logged.
         trace_id: Id of the trace the run is recorded in, or None when tracing is off.
-        state: For custom stages: ``run.state[key]``.
+        state: For custom stages: ``run.state[key]``. The object of a stage is a key that no other stage uses.
         events: Emits the events of the run; None without observers.
         is_streamed: Whether models stream their answers.
         model_calls: The agent's middleware around each model call, outermost first.
@@ -48,7 +54,7 @@ class Run:
         is_nested: Whether it began inside another run, for example in a tool; its input may then be a model's
             text rather than a user's.
         outcome: How the run has ended: ``"finished"``, ``"failed"`` or ``"cancelled"``; None while it is
-            running.
+            running. It is cancelled if ``CancelledError`` leaves its stages, whatever raised it.
         is_stopped: Whether ``RunStream.cancel(mode="after_turn")`` has ended it before the answer. Its
             outcome is then ``"finished"``.
         mistake: An error from before the trace was opened; it is raised inside the middleware.
@@ -132,7 +138,8 @@ class Run:
     def on_failure(self, undo: Callable[[], None]) -> None:
         """Call ``undo`` if this run fails or is cancelled; the last one registered runs first.
 
-        For stages that write to the context: a failed run must restore it.
+        For stages that write to the context: a failed run must restore it. If two runs share a context and
+        both fail, the older one first, the younger one may restore values that the older one wrote.
         """
         self._undo.append(undo)
 

@@ -31,21 +31,26 @@ from kantan_agents.tools.guards.check import denies
 class Approve(Middleware):
     """Requires human approval of tool calls before they are made.
 
-    Without a handler, a turn with calls that need approval ends the run, which is resumed later: see
+    Without a handler, the run stops after a turn with calls that need approval, and is resumed later: see
     ``pending``, ``to_json`` and ``resume``. With a handler, the run waits for its decision. Either way, the
-    tool rules are checked after the decision, against the arguments as approved or edited.
+    tool rules are checked after the decision, against the arguments as approved or edited. A tool with
+    ``needs_approval`` waits as well. The arguments of shell, patch and custom tools cannot be edited.
 
     A run fails with E75 if a tool that needs approval could run without it: a hosted tool, whose calls are
     made at the provider, or, without a handler, a tool that the SDK cannot pause (local shell, computer). For
-    hosted tools, a policy function is called on each turn with empty arguments.
+    hosted tools, a policy function is called on each turn with empty arguments. The tools of a hosted MCP
+    server are known by name if it has ``allowed_tools``.
 
     Args:
         policy: The calls that need approval: one or more entries as in the ``deny`` list of tool rules, such
             as ``"pay"``, ``"mcp__github__*"`` or ``"bash(git push:*)"``, or a sync or async function that
             takes a ``PendingCall`` and returns a bool. If the model sees a tool of an MCP server under
-            another name than the server's, the function is asked for both names, and either answer suffices.
-            An entry must name a tool of an agent that has this
-            middleware, or of one that it can reach; otherwise its run fails with E75 before a tool is called.
+            another name than the server's, the function is called for both names, and either answer suffices.
+            An entry must name a tool of an agent that has this middleware, or of one that it can reach;
+            otherwise its run fails with E75 before a tool is called. Tools that are hidden, disabled or not
+            retrieved count, and ``"*"`` names all. If some tools cannot be known in advance (a handoff that
+            selects its target at run time, a server that cannot be listed, a ``tool_filter`` function), an
+            unknown name is a warning in the log, once for each run.
         handler: ``async def handler(call: PendingCall) -> Approved | Rejected``. Called concurrently for
             parallel tool calls.
 

@@ -84,7 +84,7 @@ class Rejected:
     """Rejects a tool call.
 
     Attributes:
-        reason: Text that the model receives as the result of the call.
+        reason: The result that the model receives for the call.
     """
 
     reason: str = attrs.field(default="The call was not approved.", converter=_as_reason)

@@ -47,14 +47,15 @@ def pending(context: Mapping[str, Any]) -> list[PendingCall]:
 def to_json(context: Mapping[str, Any], *, key: Keys | None = None) -> str:
     """Return a run that waits for approval as signed JSON text, to be stored and resumed later.
 
-    The text holds the conversation and the context unencrypted. Its signature shows any change, so store it
-    as it is.
+    It holds the conversation and the context unencrypted. Its signature (HMAC-SHA256 over the JSON and the
+    agent's name) shows any change, so store it unchanged; white space around it is ignored.
 
     Args:
         context: The context returned by ``run_async``.
         key: The key that signs, at least 16 bytes; of several, the first. None means the environment variable
-            ``KANTAN_AGENTS_KEY``, or else a file beside the database of ``record_traces``, which is made if
-            it is missing.
+            ``KANTAN_AGENTS_KEY``, or else a file next to the database of ``record_traces``, which is created
+            with 32 random bytes if it is missing, and read in the calling thread. The file is rejected if
+            others may read it, if it belongs to another user, or if it is a link.
 
     Raises:
         ApprovalStateError: E85, no call waits for approval, the context holds a value that JSON cannot
@@ -78,12 +79,13 @@ async def decide(
 
     Args:
         agent: An agent configured like the one that was run.
-        text: The text returned by ``to_json``. It decides what is run, with which rules and context, so its
-            signature is verified first.
+        text: The JSON returned by ``to_json``. It decides what is run, with which rules and context, so its
+            signature is verified first. ``user_rules`` come back as ``UserRules`` if your code created them.
         decisions: ``Approved(...)`` or ``Rejected(...)`` by call id. Calls without a decision keep waiting.
         key: The keys that may have signed the text; None as for ``to_json``, but no file is made.
-        trust_unsigned: Whether to accept the texts of earlier versions, which have no signature. You vouch
-            for them: anybody who can change such a text decides what is run.
+        trust_unsigned: Whether to accept runs that earlier versions stored without a signature. You vouch for
+            them: anyone who can change such JSON decides what is run. A changed run with a signature is
+            rejected nevertheless.
 
     Raises:
         ApprovalStateError: E85, the text is not signed with one of the keys, was changed, or is not a stored

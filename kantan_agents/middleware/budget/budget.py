@@ -44,7 +44,7 @@ Prices = Mapping[str, tuple[float, float]]
 """Price of a million input and output tokens, by model name. ``"*"`` is the price of all other models."""
 
 OnUnknownUsage = Literal["warn", "raise"]
-"""``"warn"``: a warning is logged. ``"raise"``: the run ends with E42, and so do all further ones."""
+"""``"warn"``: a warning is logged. ``"raise"``: this run and all further runs fail with E42."""
 
 _log = get_logger("kantan_agents.middleware")
 
@@ -52,24 +52,27 @@ _log = get_logger("kantan_agents.middleware")
 class Budget(Middleware):
     """Limits the calls, tokens and cost of all runs that share this object.
 
-    Each call reserves its share before it is made, so concurrent runs cannot exceed a limit together. If the
-    remaining budget is too small, the call is not made and the run fails. A call beyond a ``per_tool`` limit
-    does not fail the run: the model receives the refusal as the tool's result.
+    Each call reserves its share before it is made, so concurrent runs cannot exceed a limit together, from
+    any thread or event loop. If the remaining budget is too small, the call is not made and the run fails. A
+    call beyond a ``per_tool`` limit does not fail the run: the model reads that the tool is used up.
 
-    Model calls count once they are answered, or once the answer has begun if its stream breaks off, or
-    if the provider reports usage for a stream without an answer; tool
-    calls count once they start, even if they fail. Tokens and cost are known only after a call. With
-    ``ModelSettings.max_tokens``, a call reserves that many output tokens. Without it, a call is made while
-    any budget is left, and reserves the average of earlier calls. Tokens and cost can therefore exceed their
-    limits by what running calls use beyond their reservations.
-    The limits on the number of calls are never exceeded.
+    Model calls count once they are answered, or once the answer has started if its stream breaks off, or if
+    the provider reports usage for a stream without an answer. Tool calls, including slash commands, count
+    once they start, even if they fail; calls that the rules deny and hosted tools do not. Tokens and cost are
+    known only after a call. With ``ModelSettings.max_tokens``, a call reserves that many output tokens.
+    Without it, a call is made while any budget is left, and reserves the average of earlier calls. Tokens and
+    cost can therefore exceed their limits by the use of running calls beyond their reservations. The limits
+    on the number of calls are never exceeded.
 
-    A replay counts its recorded calls and usage from zero, and ``used()`` does not include them.
+    Cached input tokens cost like all others. A reported count that is negative or not a number is 0; the call
+    then costs at least its reservation. A replay counts its recorded calls and usage from zero, and
+    ``used()`` does not include them.
 
     Args:
         max_model_calls: Limit on model calls.
         max_tool_calls: Limit on tool calls.
-        max_tokens: Limit on input and output tokens together.
+        max_tokens: Limit on input and output tokens together. With a provider that you do not trust to report
+            its usage, limit calls instead.
         max_cost: Limit on cost, in the currency of ``prices``. Requires ``prices``.
         per_tool: Limits on the calls of single tools. The keys are entries as in the ``deny`` list of tool
             rules, such as ``"search"``, ``"mcp__github__*"`` or ``"bash(git push:*)"``; all calls that an
@@ -79,12 +82,13 @@ class Budget(Middleware):
             price of all models that are not named. With ``max_cost``, a model without a
             price is not called. If a middleware inside of this one calls it, the highest price is charged.
         on_unknown_usage: What happens if ``max_tokens`` or ``max_cost`` is set and an answer has no usage, so
-            that it cannot be counted. ``"warn"`` logs a warning, once for each model, and charges what was
-            reserved for the call. ``"raise"`` ends the run with E42, and refuses all further model calls
-            until ``reset``.
+            that it cannot be counted. ``"warn"`` logs a warning, once for each model, and charges the
+            reserved amount. ``"raise"`` fails the run with E42, and rejects all further model calls until
+            ``reset``.
 
     Raises:
-        InvalidOptionError: E75, an argument has an invalid value, or there is no limit at all.
+        InvalidOptionError: E75, a limit is negative, infinite, ``nan`` or a bool, another argument has an
+            invalid value, or there is no limit at all.
     """
 
     def __init__(
@@ -129,7 +133,7 @@ class Budget(Middleware):
         return self._replayed.setdefault(playback, BudgetLedger(self._limits))
 
     def used(self) -> BudgetUse:
-        """Return what has been used so far, not counting calls in progress."""
+        """Return the usage so far, without calls in progress."""
         return self._ledger.use
 
     def reset(self) -> None:

@@ -61,7 +61,7 @@ class BudgetUse:
     """Usage of a ``Budget``, not counting calls in progress.
 
     Attributes:
-        model_calls: Model calls that were answered, or broke off after the answer had begun.
+        model_calls: Model calls that were answered, or broke off after the answer had started.
         tool_calls: Tool calls that were started.
         input_tokens: Input tokens of all answered model calls.
         output_tokens: Output tokens of all answered model calls.
@@ -69,8 +69,8 @@ class BudgetUse:
             the tokens that were reserved for them.
         cost: Cost of the answered model calls, by the budget's prices.
         per_tool: Number of tool calls, by tool name.
-        calls_without_usage: Those of the model calls whose usage is unknown: the provider sent none, or the
-            answer broke off. If it is 0, the tokens and the cost are complete.
+        calls_without_usage: Model calls whose usage is unknown: the provider sent none, or the answer broke
+            off. If it is 0, the tokens and the cost are complete.
     """
 
     model_calls: int = 0

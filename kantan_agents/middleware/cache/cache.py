@@ -40,14 +40,14 @@ _log = get_logger("kantan_agents.middleware")
 
 @attrs.frozen(kw_only=True)
 class CacheStats:
-    """What a ``Cache`` has done in this process.
+    """The counts of a ``Cache`` in this process.
 
     Attributes:
         hits: Requests that got a stored answer.
         shared: Requests that got the answer of an equal request at the same time.
         misses: Requests that were made.
         passed: Requests that cannot be cached, and were made.
-        tokens: Tokens that the answers of ``hits`` and ``shared`` have taken when a model was asked.
+        tokens: Tokens that the answers of ``hits`` and ``shared`` took when a model gave them.
     """
 
     hits: int = 0
@@ -58,29 +58,37 @@ class CacheStats:
 
 
 class Cache(Middleware):
-    """Gives the stored answer to a request that was made before, without asking a model.
+    """Gives the stored answer to a request that was made before, without calling a model.
 
-    Two requests are equal if the model is asked for the same: model, provider and URL, instructions,
-    conversation, settings, tools, hand-offs and output schema, by a client with the same key, organization,
-    project, headers and query parameters. Answers are never given to another tenant unless ``per`` is None.
+    Two requests are equal if they have the same model, provider and URL, instructions, conversation,
+    settings, tools with their schemas, handoffs and output schema, and if the client has the same key,
+    organization, project, headers, query parameters, cookies, proxy and transport. The name of the agent, the
+    code of tools, ``timeout`` and ``max_retries`` do not count. A request without a JSON form is not cached.
+
+    A custom ``Model`` or ``Provider`` is identified by its class and its attribute ``cache_identity``, or
+    else by all of its attributes. Attributes that hold objects, local classes, functions that return a key,
+    custom transports and request hooks are compared by the object: a file has no answers for them after a
+    restart. So is a ``Model`` without an attribute ``model``.
 
     Of equal requests at the same time, one is made. If it fails, each of the others makes its own; if it is
-    cancelled, one of the others takes its place.
+    cancelled, one of the others replaces it.
 
-    Stored are complete answers of models: not those that were cut off, refuse, or do not fit the output
-    type, nor those of conversations that the provider keeps. An answer in which ``Redact`` finds something
-    is not stored either. Put ``Redact`` before this middleware; if it is inside, nothing is cached.
+    Only complete answers of models are stored: none that was cut off, rejects the request, does not fit the
+    output type or contains code or MCP calls that the provider ran, and none of a conversation that the
+    provider stores. An answer in which ``Redact`` finds something is not stored either. Put ``Redact`` before
+    this middleware; if it is inside, nothing is cached, and a warning is logged.
 
     A hit has no usage, and middleware inside of this one, such as ``Budget``, does not see it. Streamed runs
-    get it as a stream. ``ModelCallFinished.from_cache`` and a span ``cache`` mark it.
+    get it as a stream. ``ModelCallFinished.from_cache`` and a span ``cache`` mark it. If the store fails, the
+    model is called, and a warning is logged on ``kantan_agents.middleware``.
 
     Args:
-        store: Where answers are stored: the path of an SQLite file, a ``CacheStore``, or None for the memory
-            of this process.
-        ttl: For how many seconds an answer is used.
+        store: Where answers are stored: the path of an SQLite file (at most 1 GiB), a ``CacheStore``, or None
+            for the memory of this process (at most 64 MiB).
+        ttl: Seconds for which an answer is used.
         per: Where the tenant of a run is: a path in its context such as ``"tenant"`` or ``"user.team"``, or a
             function of the context. A run without one is E175. None: all runs share their answers.
-        max_wait: For how many seconds a request waits for an equal one before it is made as well.
+        max_wait: Seconds for which a request waits for an equal one before it is made as well.
 
     Raises:
         InvalidOptionError: E75, an option has an invalid value.
@@ -104,7 +112,7 @@ class Cache(Middleware):
         self._warned: set[str] = set()
 
     def stats(self) -> CacheStats:
-        """Return what it has done in this process."""
+        """Return its counts in this process."""
         return self._stats
 
     async def clear(self) -> None:

@@ -41,7 +41,7 @@ class SQLiteStore:
 
     Args:
         path: The file. It is created when it is first used.
-        max_bytes: How many bytes of answers it holds.
+        max_bytes: How many bytes of answers it holds, by default 1 GiB.
 
     Raises:
         InvalidOptionError: E75, the path is not a path, or its directory does not exist.

@@ -17,10 +17,10 @@ _MEGABYTE: Final = 1024 * 1024
 class CacheStore(Protocol):
     """Where ``Cache`` stores answers. It may be used from several threads and event loops.
 
-    If a method raises, the error is logged and the model is asked.
+    If a method raises, the error is logged and the model is called.
 
     Attributes:
-        is_persistent: Whether what is written may be on a disk or on another machine. Answers of runs with
+        is_persistent: Whether answers are written to a disk or another machine. Answers of runs with
             ``trace_include_sensitive_data=False`` are not written to such a store.
     """
 
@@ -47,7 +47,7 @@ class MemoryStore:
     """Stores answers in the memory of this process. The least recently used ones make room for new ones.
 
     Args:
-        max_bytes: How many bytes of answers it holds.
+        max_bytes: How many bytes of answers it holds, by default 64 MiB.
 
     Raises:
         InvalidOptionError: E75, ``max_bytes`` is not an int above 0.

@@ -28,24 +28,31 @@ _log = get_logger("kantan_agents.middleware")
 
 
 class CompactHistory(Middleware):
-    """Shortens requests that would become too long, the cheapest damage first.
+    """Shortens requests that would become too long, starting with the least important parts.
 
-    1. Results of tools become short notes, the oldest first.
-    2. Turns are left out, the oldest first, and a model summarises them.
-    3. If the newest turns alone are too long, the results in them are cut in the middle.
+    1. Results of tools become short notes, the oldest first. Screenshots of computer tools and found tools do
+       not: they are omitted with their turn.
+    2. Turns are omitted, the oldest first, and a model summarizes them.
+    3. If the latest turns alone are too long, the results in them are cut in the middle.
 
     A turn is a message of the user, or an answer of a model together with the results of its tools. The
-    instructions, the newest turns, and calls that wait for an approval stay.
+    instructions, the latest turns, and calls that wait for an approval stay.
 
-    Only the request is shortened. The input of the run, its result, ``context["history"]`` and sessions stay
-    as they are. A request is shortened once and then by far, and the requests that follow begin like it, so
-    that what providers have cached of it stays valid.
+    Only the request is shortened. The input of the run, its result, ``context["history"]`` and sessions do
+    not change. A request is shortened rarely and then by much, and the requests that follow start like it, so
+    prompt caches of providers stay valid. If the instructions, tools and latest turns exceed ``reduce_to`` by
+    themselves, steps become smaller; a step that would save less than 5 % waits until ``max_tokens`` is
+    reached.
 
-    The size of a request is what the provider has counted for its beginning, with an estimate for what was
-    added. Before the first answer, it is estimated.
+    The size of a request is the number that the provider has counted for its first part, with an estimate for
+    the rest. Before the first answer, all of it is estimated. A number that is less than a tenth or more than
+    ten times the estimate is ignored.
 
-    If a summary fails, its turns are left out with a note. Requests that continue a conversation stored at
-    the provider (``previous_response_id``, ``conversation_id``) are not shortened, which is logged.
+    A summary is a model call of the run. Long parts are summarized in up to eight requests, with tool results
+    cut to 2,000 characters; older content is omitted. If a summary fails, its turns are omitted with a note.
+    Requests that continue a conversation stored at the provider (``previous_response_id``,
+    ``conversation_id``) are not shortened, which is logged. A ``call_model_input_filter`` of the SDK runs
+    first, and compaction items of the provider stay.
 
     Args:
         max_tokens: The most tokens of a request: instructions, tools and conversation. Or a mapping of model
@@ -53,13 +60,13 @@ class CompactHistory(Middleware):
             shortened.
         begin_at: The share of ``max_tokens`` from which a request is shortened.
         reduce_to: The share of ``max_tokens`` to which it is shortened.
-        keep_turns: How many of the newest turns stay. The newest message of the user stays in any case.
-        keep_first: Whether the first message of the user stays.
-        summariser: The model that summarises, as for ``Agent(model=...)``, or an ``Agent``, which is then
-            run. None is the model of the call. False leaves turns out without a summary.
+        keep_turns: How many of the latest turns stay. The latest message of the user stays in any case.
+        keep_first: Whether the first message of the user stays, for example because it has the task.
+        summariser: The model that summarizes, as for ``Agent(model=...)``, or an ``Agent``, which is then
+            run. None is the model of the call. False omits turns without a summary.
         on_too_long: What happens to a request that is longer than ``max_tokens`` after all that.
-        remember: Of how many requests the object remembers how they were shortened, so that the next run of
-            the same conversation goes on from there.
+        remember: Number of requests of which the object remembers how they were shortened, so that the next
+            run of the same conversation continues from there. Durable runs do not use it.
 
     Raises:
         InvalidOptionError: E75, an argument has an invalid value.

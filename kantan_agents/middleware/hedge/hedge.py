@@ -42,13 +42,13 @@ _LEAST_CALLS: Final = 20
 
 @attrs.frozen(kw_only=True)
 class HedgeStats:
-    """What a ``Hedge`` has done.
+    """The counts of a ``Hedge``.
 
     Attributes:
-        calls: The model calls.
-        hedged: How many of them got a second request.
-        won: In how many of those the second request was faster.
-        denied: How many more would have got one, without the limit of ``share``.
+        calls: Model calls.
+        hedged: Calls that got a second request.
+        won: Calls whose second request was faster.
+        denied: Calls that got no second request because of ``share``.
     """
 
     calls: int = 0
@@ -61,22 +61,23 @@ class Hedge(Middleware):
     """Makes a second request when the first one is slower than usual, and takes the first answer.
 
     A model sometimes takes many times as long as usual, and an equal request a moment later would have been
-    answered sooner. Waiting for as long as 95 % of the calls take at most, and then asking again, shortens
-    the longest waits, for a few more requests.
+    answered sooner. A second request after the time that 95 % of the calls take at most shortens the longest
+    waits, for a few more requests.
 
-    The slower request is cancelled. It may cost nevertheless: a ``Budget`` before this middleware counts its
-    input tokens, or all of its tokens if they are known.
+    The slower request is cancelled. It may cost nevertheless: the usage of the result and a ``Budget`` before
+    this middleware count its input tokens, or all of its tokens if they are known.
 
-    If one request fails, the other one is waited for. A streamed answer that has begun is never asked for
-    again; for streams, the time until the answer begins is what counts.
+    If one request fails, the other one decides. A streamed answer that has started is never requested again;
+    for streams, the time until the answer starts counts.
 
     A replay makes no second request.
 
     Args:
-        after: When the second request is made: ``"p95"`` for the 95th percentile of the latest calls of the
-            same model, or a number of seconds. A percentile is known after at least 20 calls.
-        share: How large a share of the calls may get a second request.
-        window: How many of the latest calls of a model the percentile is computed from.
+        after: When the second request is made: a percentile of the latest calls of the same model, from
+            ``"p50"``, or a number of seconds. A percentile is known after at least 20 calls.
+        share: The largest share of the calls that may get a second request. At most 10 unused ones are saved
+            for later.
+        window: Number of the latest calls of a model from which the percentile is computed.
 
     Raises:
         InvalidOptionError: E75, an option has an invalid value.
@@ -99,7 +100,7 @@ class Hedge(Middleware):
         self._stats = HedgeStats()
 
     def stats(self) -> HedgeStats:
-        """Return what it has done so far."""
+        """Return its counts so far."""
         return self._stats
 
     async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:

@@ -1,4 +1,4 @@
-"""``LimitConcurrency``: make only so many model calls or runs at the same time, in turn between tenants."""
+"""``LimitConcurrency``: limit how many model calls or runs are made at the same time, in turn by tenant."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from kantan_agents.models.answer_headers import read_answer_headers
 from kantan_agents.support.arguments import checked_bool, checked_int, checked_number
 
 Limited = Literal["model_calls", "runs"]
-"""What is limited."""
+"""The operations that ``LimitConcurrency`` limits."""
 
 SPAN = "wait_for_place"
 
@@ -39,31 +39,31 @@ _held: ContextVar[tuple[tuple[Any, HeldPlace], ...]] = ContextVar("kantan_agents
 class LimitConcurrency(Middleware):
     """Makes at most ``n`` model calls at the same time, over all runs that share this object.
 
-    What is too much waits. The keys, usually tenants, take turns: the next free place goes to the key that
-    has waited longest for one, so a tenant with a thousand calls does not keep the others waiting. Within a
-    key, the first call comes first.
+    Further calls wait. The keys, usually tenants, take turns: the next free slot goes to the key that has
+    waited longest for one, so a tenant with a thousand calls does not block the others. Within a key, the
+    first call comes first.
 
     By default it limits model calls, because providers limit requests. A run that waits for a tool, a person
-    or another run then takes no place from others. ``of="runs"`` limits whole runs, which bounds the memory
-    and the tools of a service as well. A run inside a run that has a place needs none of its own.
+    or another run then blocks no slot. ``of="runs"`` limits whole runs, which bounds the memory and the tools
+    of a service as well. A run inside a run that holds a slot needs none.
 
-    It adapts to rate limits: after status 429, 503 or 529, half as many calls are made at once, and one more
-    each time that as many were answered, up to ``n``. If the provider says how long to wait
-    (``Retry-After``, or when a limit is reset that is used up), no call of this key begins before, but at
-    most for a minute. If the headers of an answer say that nothing is left of a limit (OpenAI's
-    ``x-ratelimit-*``, Anthropic's ``anthropic-ratelimit-*``), the calls of this key begin one by one, each
-    when a part of the limit is back, until an answer says that something is left.
+    It adapts to rate limits: after status 429, 503 or 529, half as many calls are made at the same time, and
+    one more each time that as many were answered, up to ``n``. If the provider states how long to wait
+    (``Retry-After``, or the reset time of a used-up limit), no call of this key starts before, for at most a
+    minute. If the headers of an answer state that nothing is left of a limit (OpenAI's ``x-ratelimit-*``,
+    Anthropic's ``anthropic-ratelimit-*``), the calls of this key start one by one, each when one request or a
+    tenth of the tokens is back, until an answer states that something is left.
 
     A replay does not wait.
 
     Args:
-        n: How many are made at the same time.
+        n: Number of calls or runs at the same time.
         per: Where the key of a run is: a path in its context such as ``"tenant"`` or ``"user.team"``, or a
-            function of the context. None for one queue. Runs without a key have a queue of their own.
-        of: What is limited: ``"model_calls"`` or ``"runs"``.
-        each: How many one key may make at the same time; None for no limit of its own.
-        max_waiting: How many of one key may wait. One more is E173.
-        max_wait: How many seconds one may wait, which then is E174. None for no limit.
+            function of the context. None for one queue. Runs without a key have a separate queue.
+        of: The limited operations: ``"model_calls"`` or ``"runs"``.
+        each: Number that one key may make at the same time; None for no further limit.
+        max_waiting: Number that may wait for each key. One more is E173.
+        max_wait: Seconds that one may wait, which then is E174. None for no limit. Pauses count.
         adaptive: Whether to adapt to rate limits; if not, nothing pauses either.
 
     Raises:
@@ -98,7 +98,7 @@ class LimitConcurrency(Middleware):
         setattr(self, unwrapped, getattr(Middleware, unwrapped).__get__(self))
 
     def stats(self) -> ConcurrencyStats:
-        """Return what runs and what waits now."""
+        """Return the running and waiting calls."""
         return self._places.stats()
 
     async def run(self, run: Run, call_next: Next) -> None:

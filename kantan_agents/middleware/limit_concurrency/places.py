@@ -22,10 +22,9 @@ class KeyStats:
     """The calls of one key.
 
     Attributes:
-        running: How many are made now.
-        waiting: How many wait for a place.
-        paused: Seconds for which none of them begins, because a provider has asked for it or a limit is used
-            up.
+        running: Calls in progress.
+        waiting: Calls that wait for a slot.
+        paused: Seconds until the next one may start, because a provider requested it or a limit is used up.
     """
 
     running: int
@@ -35,15 +34,15 @@ class KeyStats:
 
 @attrs.frozen(kw_only=True)
 class ConcurrencyStats:
-    """What runs and what waits in a ``LimitConcurrency``.
+    """The running and waiting calls of a ``LimitConcurrency``.
 
     Attributes:
-        running: How many calls are made now.
-        waiting: How many wait for a place.
-        limit: How many may be made at the same time now: ``n``, or fewer after a rate limit.
-        refused: How many were refused because too many waited (E173).
-        timed_out: How many have waited too long (E174).
-        keys: The same by key, for the keys that run, wait or are paused.
+        running: Calls in progress.
+        waiting: Calls that wait for a slot.
+        limit: Calls that are allowed at the same time now: ``n``, or fewer after a rate limit.
+        refused: Calls that were rejected because too many waited (E173).
+        timed_out: Calls that waited too long (E174).
+        keys: The same by key, for keys with running, waiting or paused calls.
     """
 
     running: int

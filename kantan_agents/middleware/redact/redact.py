@@ -30,16 +30,26 @@ class Redact(Middleware):
     """Removes personal data and secrets from model input, answers, streams, results, history and traces.
 
     It redacts the input, the conversation, tool results and answers, including the arguments of tool calls,
-    and errors and trace metadata. An exception with something to redact is replaced with a redacted copy.
-    Instructions are not redacted, because the developer writes them. Put this middleware first, so that no
-    data bypasses it.
+    and errors and trace metadata. Instructions are not redacted, because the developer writes them. Put this
+    middleware first, so that no data bypasses it.
+
+    An exception with something to redact in its message, attributes, notes, causes or group members is
+    replaced with a redacted copy. Its class is a subclass of the original class with the same name. If that
+    class allows none, as pydantic's ``ValidationError``, it is a subclass of the nearest base class.
+
+    Images and files (data URLs and base64 in fields for media) reach the model unchanged. Any other content
+    of such a field is redacted.
+
+    ``"phone"`` finds numbers with a country code, with a leading 0, grouped as in North America and China, or
+    grouped after 1800 or 1300, but no numbers after ISBN, EAN, GTIN or UPC and no IBAN. Digits after a number
+    and a blank may be taken for a part of it. ``"card"`` needs a valid check digit.
 
     Args:
         rules: The kinds of data to find: ``"email"``, ``"phone"``, ``"card"``, ``"ip"`` and ``"secret"``
             (keys, tokens and passwords), and mappings of custom names to regular expressions, as str or
-            compiled. None enables the five named kinds.
+            compiled: ``["email", {"staff": "EMP-[0-9]{6}"}]``. None enables the five named kinds.
         mode: ``"mask"`` replaces a value with ``[email]``; ``"hash"`` with ``[email:9f86d081884c7d65]``, a
-            keyed hash that is the same for equal values; ``"block"`` ends the run.
+            keyed hash that is the same for equal values; ``"block"`` fails the run.
         restore: Whether to replace placeholders with the original values in tool arguments, the stream, the
             final output and the context's ``output_dest``. Masks are then numbered, as in ``[email_1]``. The
             history and traces keep the placeholders.
@@ -47,7 +57,8 @@ class Redact(Middleware):
         keep_in: Context key under which the original values are stored, unencrypted. Needed for conversations
             of several runs and for runs that wait for approval. By default the values are discarded with
             the run.
-        longest: Number of characters that a custom pattern can look ahead. A match may be longer.
+        longest: Number of characters that a custom pattern can look ahead. A match may be longer. A stream
+            holds back up to twice as many.
 
     Raises:
         InvalidOptionError: E75, an option has an invalid value.
