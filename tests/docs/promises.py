@@ -1785,51 +1785,6 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "agent/delegation/test_task.py::test_plain_sdk_agents_can_delegate",
         ),
     },
-    ("docs/guides/testing.md", "Fail a property that holds in vain", "Event"): {
-        '`"tool ran"`, `"tool ran: pay"`': (
-            "testing/test_expect_events.py::test_tools_may_note_events_wherever_they_run",
-            "testing/test_calls_of_tools.py::test_every_outcome_occurs",
-        ),
-        '`"tool failed"`, `"tool failed: pay"`': (
-            "testing/test_expect_events.py::test_tools_may_note_events_wherever_they_run",
-        ),
-        '`"tool refused"`, `"tool refused: pay"`': (
-            "testing/test_expect_events.py::test_tools_may_note_events_wherever_they_run",
-        ),
-        '`"tool unknown"`': ("testing/test_expect_events.py::test_tools_may_note_events_wherever_they_run",),
-    },
-    ("docs/guides/testing.md", "Fail a property that holds in vain", "When"): {
-        "an example fails": (
-            "testing/test_expect_events.py::test_a_failing_example_is_reported_and_nothing_else",
-        ),
-        "`assume` rejects an example": (
-            "testing/test_expect_events.py::test_rejected_examples_do_not_count",
-        ),
-        "an event is missing after the last example": (
-            "testing/test_expect_events.py::test_a_rare_event_is_given_more_examples",
-            "testing/test_expect_events.py::test_repeated_examples_are_drawn_once",
-        ),
-        "the settings have no `Phase.generate`, or fewer than 10 `max_examples`": (
-            "testing/test_expect_events.py::test_nothing_is_expected_without_enough_examples",
-            "testing/test_expect_events.py::test_the_least_number_of_examples_can_be_chosen",
-        ),
-        "the test has parameters": (
-            "testing/test_expect_events.py::test_of_a_class_with_parameters_are_counted",
-        ),
-        "the test starts threads of its own": (
-            "testing/test_expect_events.py::test_events_count_in_threads_that_the_property_starts",
-            "testing/test_expect_events.py::test_events_of_work_that_outlives_its_example_count_for_the_one_that_runs",
-        ),
-        "several `expect_events` are above each other, or one is a block in an example": (
-            "testing/test_expect_events.py::test_several_expectations_of_one_property_see_the_same_events",
-        ),
-        "the suite runs with `pytest -n`": (
-            "testing/test_expect_events.py::test_pytest_shows_the_events_and_fails_the_vacuous_property",
-        ),
-        "`expect_events` is not above `@given`": (
-            "testing/test_expect_events.py::test_a_wrong_use_is_an_error_with_advice",
-        ),
-    },
     ("docs/guides/testing.md", "Scripts", "A reply"): {
         "a str": ("testing/test_script.py::test_every_form_of_an_answer_is_played_by_both",),
         "a dict, or a pydantic object": (
