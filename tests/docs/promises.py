@@ -2028,17 +2028,13 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "real_parts/test_observability.py::test_the_end_of_the_process_loses_batches_only_of_opentelemetry_and_only_if_killed_unhandled",
         ),
     },
-    ("docs/guides/replay.md", "What runs and what does not", "In a replay"): {
-        "models": (
-            "lab/replay/test_over_http.py::test_a_run_over_both_apis",
-            "lab/replay/test_kinds_of_runs.py::test_a_replayed_run_is_the_recorded_run",
-        ),
-        "tools, and tools of MCP servers": (
+    ("docs/guides/replay.md", "What a replay runs", "In `replay`"): {
+        "tools of MCP servers": (
             "lab/replay/test_kinds_of_runs.py::test_a_replayed_run_is_the_recorded_run",
             "lab/replay/test_mcp.py::test_a_server_process_is_not_contacted",
             "lab/replay/test_kinds_of_tools.py::test_tools_of_other_kinds_do_not_run",
         ),
-        "agents as tools, `Task`, hand-offs, `find_tools`": (
+        "agents as tools, `Task`, handoffs, `find_tools`": (
             "lab/replay/test_kinds_of_runs.py::test_a_replayed_run_is_the_recorded_run",
         ),
         "agents that the body of a tool runs": (
@@ -2049,7 +2045,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "lab/replay/test_kinds_of_tools.py::test_guardrails_of_agents_run_again",
             "lab/replay/test_middleware.py::test_middleware_catches_the_errors_of_its_own_classes",
         ),
-        "values that templates read from the context": (
+        "context values in templates": (
             "lab/replay/test_kinds_of_runs.py::test_a_replayed_run_is_the_recorded_run",
         ),
         "sessions": (
@@ -2075,18 +2071,18 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "lab/replay/test_any_run.py::test_any_run_replays",
         ),
     },
-    ("docs/guides/replay.md", "What is refused", "Run"): {
-        "recorded with `record_requests=False`, by an earlier version or by another tracer": (
+    ("docs/guides/replay.md", "Runs that cannot be replayed", "Run"): {
+        "recorded with `record_requests=False`, by an earlier version or another tracer": (
             "lab/replay/test_files.py::test_a_run_without_recorded_requests",
             "lab/replay/test_files.py::test_a_database_of_another_tracer",
         ),
         "its process was killed": ("lab/replay/test_files.py::test_a_run_whose_process_was_killed",),
-        "the file is missing, damaged, foreign, or written by a later version": (
+        "the file is missing, damaged, or from a later version": (
             "lab/replay/test_files.py::test_a_file_that_is_not_a_recording_is_refused",
             "lab/replay/test_files.py::test_damage_is_refused_or_harmless",
             "lab/replay/test_files.py::test_a_file_of_a_later_version_says_what_to_do",
         ),
-        "it was cancelled, its deadline expired, or the reader of its stream left it": (
+        "canceled, past its deadline, or its stream was abandoned": (
             "lab/replay/test_files.py::test_runs_that_were_cut_off",
             "lab/replay/test_files.py::test_a_stream_that_its_reader_has_left",
         ),
@@ -2094,27 +2090,25 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "lab/replay/test_files.py::test_an_answer_that_broke_off",
             "lab/replay/test_kinds_of_tools.py::test_a_tool_that_timed_out_is_refused",
         ),
-        "its agent has a computer tool, whose screen is not recorded": (
-            "lab/replay/test_kinds_of_tools.py::test_a_computer_is_refused",
-        ),
-        "a hosted tool, such as a web search, has worked for an answer": (
+        "uses a computer tool": ("lab/replay/test_kinds_of_tools.py::test_a_computer_is_refused",),
+        "used a hosted tool, such as a web search": (
             "lab/replay/test_provider_side.py::test_the_work_of_a_hosted_tool_is_refused_by_name",
             "lab/replay/test_provider_side.py::test_every_kind_of_item_of_the_client_is_local_or_refused",
         ),
-        "it continues a conversation that the provider holds: `previous_response_id`, `conversation_id`": (
+        "continues a conversation at the provider: `previous_response_id`, `conversation_id`": (
             "lab/replay/test_provider_side.py::test_what_the_provider_holds_is_refused_by_name",
         ),
-        "its tools are found with an [embedding model](tool-retrieval.md), which would be asked": (
+        "finds its tools with an embedding model": (
             "lab/replay/test_retrieval.py::test_a_run_whose_tools_an_embedding_model_has_found_is_refused",
         ),
-        "its prompt is held by the provider": (
+        "uses a prompt at the provider": (
             "lab/replay/test_provider_side.py::test_what_the_provider_holds_is_refused_by_name",
             "lab/replay/test_provider_side.py::test_each_thing_at_the_provider_needs_its_own_name",
         ),
-        "the agent has a runner of its own": (
+        "its agent has a custom runner": (
             "lab/replay/test_files.py::test_an_agent_with_a_runner_of_its_own",
         ),
-        "its trace has several runs beside one another": (
+        "its trace has several parallel runs": (
             "lab/replay/test_runs_inside.py::test_one_of_several_runs_of_a_trace",
         ),
     },
@@ -2172,7 +2166,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "lab/evaluation/experiment/test_evaluate.py::test_the_results_of_a_deleted_trace_are_deleted_with_their_scores",
         ),
     },
-    ("docs/guides/replay.md", "Change the prompt", "Status"): {
+    ("docs/guides/replay.md", "Try a change on many runs", "Status"): {
         "`same`": (
             "lab/replay/test_cohort_same.py::test_a_change_that_the_model_does_not_notice_gives_the_same_run",
         ),
@@ -2214,50 +2208,33 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "lab/replay/test_change_of_an_agent.py::test_middleware_is_added_outside_of_the_agents_own",
         ),
     },
-    ("docs/guides/replay.md", "What happens to a tool call", "A call"): {
-        "equals a recorded one of the same run: agent, tool and arguments, in any order": (
+    ("docs/guides/replay.md", "What happens to a tool call", "A call in `replay_cohort`"): {
+        "equals a recorded call of the run: agent, tool and arguments": (
             "lab/replay/test_cohort_tools.py::test_equal_calls_are_answered_in_any_order_and_again",
             "lab/replay/test_cohort_tools.py::test_repeated_equal_calls_get_their_results_in_order",
             "lab/replay/test_cohort_tools.py::test_the_order_of_keys_in_arguments_does_not_count",
         ),
-        "is refused by the tool rules": (
+        "is denied by the tool rules": (
             "lab/replay/test_cohort_tools.py::test_new_rules_refuse_a_recorded_call",
             "lab/replay/test_cohort_tools.py::test_rules_refuse_a_live_tool",
         ),
-        "delegates, asks an agent that is a tool, or searches for tools": (
+        "delegates, calls an agent as a tool, or searches for tools": (
             "lab/replay/test_cohort_same.py::test_a_change_that_the_model_does_not_notice_gives_the_same_run",
         ),
-        "of any other kind": (
+        "is any other call": (
             "lab/replay/test_cohort_tools.py::test_a_call_with_other_arguments_ends_the_run",
             "lab/replay/test_cohort_tools.py::test_shell_and_patches_do_not_run",
             "lab/replay/test_cohort_tools.py::test_an_mcp_server_is_neither_listed_nor_called",
         ),
-        'the same, but its tool is named in `live={"search_docs"}`': (
+        'is any other call of a tool in `live={"search_docs"}`': (
             "lab/replay/test_cohort_tools.py::test_a_tool_that_is_named_live_runs_if_the_recording_does_not_answer",
         ),
-        "the same, with `simulate=agent`": (
+        "is any other call, with `simulate=agent`": (
             "lab/replay/test_cohort_tools.py::test_an_agent_that_plays_a_tool_is_marked",
         ),
         "needs an approval that was not recorded": (
             "lab/replay/test_cohort_tools.py::test_a_live_tool_that_needs_an_approval_does_not_run",
             "lab/replay/test_cohort_tools.py::test_a_run_that_would_wait_for_an_approval_diverges",
-        ),
-    },
-    (
-        "docs/guides/replay.md",
-        "What is stored",
-        "Deleted by [a prune](traces.md#keep-the-file-small) or another program",
-    ): {
-        "a recorded run": (
-            "lab/replay/test_cohort_experiment.py::test_pruned_traces_take_their_results_along",
-            "lab/replay/test_cohort_experiment.py::test_an_experiment_goes_with_its_last_result_and_takes_no_other_along",
-        ),
-        "the trace of a new run": (
-            "lab/replay/test_cohort_experiment.py::test_a_pruned_repetition_leaves_its_result_because_the_recorded_run_is_kept",
-        ),
-        "a recorded run, while an experiment makes its repetition": (
-            "lab/replay/test_cohort_experiment.py::test_results_are_kept_if_a_prune_deletes_the_earlier_ones_meanwhile",
-            "lab/replay/test_cohort_experiment.py::test_a_run_whose_recording_is_deleted_while_it_is_made_is_not_stored",
         ),
     },
     ("docs/guides/record-traces.md", "When runs are recorded", "Program"): {
