@@ -1185,7 +1185,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "agent/service/test_service.py::test_open_streams_end_with_the_service_and_are_recorded_completely",
         ),
     },
-    ("docs/guides/judges.md", "When the model gives no valid answer", "Stage"): {
+    ("docs/guides/judges.md", "If the model gives no valid answer", "Stage"): {
         "`structured_output`": (
             "lab/judges/test_status_judge.py::test_the_structured_stage_decides_and_no_other_stage_runs",
         ),
@@ -2112,57 +2112,51 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "lab/replay/test_runs_inside.py::test_one_of_several_runs_of_a_trace",
         ),
     },
-    ("docs/guides/compare-versions.md", "What another start does", "Situation"): {
-        "the program is stopped, by Ctrl-C or a crash": (
+    ("docs/guides/compare-versions.md", "Resume an evaluation", "Situation"): {
+        "the program was stopped, or a run failed": (
             "lab/evaluation/experiment/test_resumed.py::test_a_process_that_is_killed_keeps_what_is_done_and_the_next_one_goes_on",
             "lab/evaluation/experiment/test_resumed.py::test_a_resumed_evaluation_equals_one_that_was_never_interrupted",
-        ),
-        "a case, a prompt, a model, a setting or the definition of a tool changes": (
-            "lab/evaluation/experiment/test_evaluate.py::test_a_case_with_another_content_is_run_again_and_the_old_result_does_not_count",
-            "lab/evaluation/experiment/test_identity.py::test_a_change_in_an_agent_or_in_one_that_it_reaches_makes_other_runs",
-        ),
-        "`context`, `run_config` or `max_turns` changes": (
-            "lab/evaluation/experiment/test_identity.py::test_other_options_of_the_runs_make_other_runs",
-        ),
-        "a variant or an evaluator is left out at the next start": (
-            "lab/evaluation/experiment/test_identity.py::test_variants_and_evaluators_of_earlier_starts_stay",
-        ),
-        "another dataset is evaluated under the same name": (
-            "lab/evaluation/experiment/test_identity.py::test_the_name_of_an_evaluation_belongs_to_one_dataset",
-        ),
-        "two processes make the same evaluation at once": (
-            "lab/evaluation/experiment/test_resumed.py::test_two_processes_at_the_same_evaluation_end_with_one_result_for_each_run",
-            "lab/evaluation/experiment/test_kept_apart.py::test_a_finished_result_of_another_process_stays_with_its_scores",
-        ),
-        "the trace of a run lacks contents": (
-            "lab/evaluation/experiment/test_kept_apart.py::test_what_the_trace_does_not_have_is_not_among_the_results",
-            "lab/evaluation/experiment/test_kept_apart.py::test_with_a_recorder_that_redacts_contents_are_not_stored",
-        ),
-        "an input or an output contains a secret": (
-            "lab/evaluation/experiment/test_kept_apart.py::test_secrets_are_masked_wherever_an_evaluation_stores_them",
-        ),
-        "a run fails": (
             "lab/evaluation/experiment/test_evaluate.py::test_a_run_that_fails_is_a_failed_result_without_scores",
             "lab/evaluation/experiment/test_evaluate.py::test_failed_runs_and_failed_scores_are_made_again",
         ),
-        "a model call fails for the moment": (
-            "lab/evaluation/experiment/test_evaluate.py::test_failed_model_calls_are_retried",
+        "a case, a prompt, a model, a setting or a tool definition changed": (
+            "lab/evaluation/experiment/test_evaluate.py::test_a_case_with_another_content_is_run_again_and_the_old_result_does_not_count",
+            "lab/evaluation/experiment/test_identity.py::test_a_change_in_an_agent_or_in_one_that_it_reaches_makes_other_runs",
         ),
-        "the model cannot be reached, or the key is wrong": (
+        "`context`, `run_config` or `max_turns` changed": (
+            "lab/evaluation/experiment/test_identity.py::test_other_options_of_the_runs_make_other_runs",
+        ),
+        "another dataset has the same name": (
+            "lab/evaluation/experiment/test_identity.py::test_the_name_of_an_evaluation_belongs_to_one_dataset",
+        ),
+        "two processes run it": (
+            "lab/evaluation/experiment/test_resumed.py::test_two_processes_at_the_same_evaluation_end_with_one_result_for_each_run",
+            "lab/evaluation/experiment/test_kept_apart.py::test_a_finished_result_of_another_process_stays_with_its_scores",
+        ),
+        "the model is unreachable, or the key is wrong": (
             "lab/evaluation/experiment/test_evaluate.py::test_an_unreachable_model_stops_the_evaluation_and_keeps_what_is_done",
         ),
-        "a run waits for an approval": (
-            "lab/evaluation/experiment/test_evaluate.py::test_a_run_that_waits_for_an_approval_has_failed",
-        ),
-        "`max_tokens` or `max_cost` is given": (
+        "`max_tokens` or `max_cost` is used up": (
             "lab/evaluation/experiment/test_budget.py::test_a_budget_ends_an_evaluation_before_a_run_that_would_exceed_it",
             "lab/evaluation/experiment/test_budget.py::test_a_limit_of_cost_counts_money",
             "lab/evaluation/experiment/test_budget.py::test_judges_are_in_the_budget",
         ),
-        "an output is random": (
-            "lab/evaluation/comparing/test_compare.py::test_repeats_are_averaged_inside_a_case",
+        "a run waits for an approval": (
+            "lab/evaluation/experiment/test_evaluate.py::test_a_run_that_waits_for_an_approval_has_failed",
         ),
-        "a trace is deleted by `prune`": (
+        "an evaluator changed": (
+            "lab/evaluation/experiment/test_evaluate.py::test_the_scores_of_an_evaluators_earlier_version_are_replaced",
+        ),
+        "the next start omits a variant or an evaluator": (
+            "lab/evaluation/experiment/test_identity.py::test_variants_and_evaluators_of_earlier_starts_stay",
+        ),
+        "a model call fails temporarily": (
+            "lab/evaluation/experiment/test_evaluate.py::test_failed_model_calls_are_retried",
+        ),
+        "an input or an output has a secret": (
+            "lab/evaluation/experiment/test_kept_apart.py::test_secrets_are_masked_wherever_an_evaluation_stores_them",
+        ),
+        "a trace is pruned": (
             "lab/evaluation/experiment/test_evaluate.py::test_the_results_of_a_deleted_trace_are_deleted_with_their_scores",
         ),
     },
