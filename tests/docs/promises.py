@@ -704,28 +704,28 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "traces/postgres/test_recorder.py::test_the_order_is_that_of_storing_whatever_the_clocks_say",
         ),
     },
-    ("docs/guides/improve.md", "Limits of every version", "Limit"): {
-        "It has the markers of the old version, such as `{{ $ctx.customer }}`, and no others.": (
+    ("docs/guides/improve.md", "Limits of every version", "A version must"): {
+        "have the same placeholders as the old one, such as `{{ $ctx.customer }}`": (
             "lab/improve/test_what_may_not_win.py::test_a_text_that_breaks_a_limit_never_runs_and_the_model_reads_why",
             "lab/improve/test_what_may_not_win.py::test_a_text_passes_exactly_if_its_markers_are_the_same",
         ),
-        "It has at most `max_length` characters.": (
+        "have at most `max_length` characters": (
             "lab/improve/test_what_may_not_win.py::test_a_text_that_breaks_a_limit_never_runs_and_the_model_reads_why",
         ),
-        "It causes no refused tool call that the old version did not have.": (
+        "cause no denied tool call that the old one did not cause": (
             "lab/improve/test_what_may_not_win.py::test_a_candidate_that_causes_a_refused_call_does_not_win",
             "lab/improve/test_what_may_not_win.py::test_a_candidate_that_is_refused_only_on_a_sealed_case_does_not_win",
         ),
-        "It causes no failed output schema that the old version did not have.": (
+        "cause no failed output schema that the old one did not cause": (
             "lab/improve/test_what_may_not_win.py::test_a_candidate_with_a_failed_schema_does_not_win",
         ),
-        "Its runs use at most 20 % more than with the old version (`max_cost_increase`).": (
+        "use at most 20 % more than the old one (`max_cost_increase`)": (
             "lab/improve/test_what_may_not_win.py::test_a_candidate_whose_runs_cost_too_much_does_not_win",
             "lab/improve/test_what_may_not_win.py::test_the_limit_of_use_is_inclusive",
         ),
     },
     ("docs/guides/rollout.md", "Which arm a run gets", "When"): {
-        "the context has a unit": (
+        "the context has a user": (
             "lab/rollout/test_runs.py::test_each_way_to_run_uses_and_records_the_arm",
             "lab/rollout/test_assignment.py::test_another_process_draws_the_same",
         ),
@@ -733,16 +733,16 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "lab/rollout/test_assignment.py::test_a_growing_share_moves_units_from_the_control_only_and_once",
             "lab/rollout/test_processes.py::test_eight_processes_of_eight_threads_follow_one_that_promotes",
         ),
-        "the unit is missing, empty, or neither a str, an int nor a UUID": (
+        "the user is missing, empty, or neither a str, an int nor a UUID": (
             "lab/rollout/test_runs.py::test_a_run_without_a_unit_gets_the_control",
             "lab/rollout/test_runs.py::test_runs_without_a_unit_are_logged_once_and_counted",
             "lab/rollout/test_runs.py::test_a_missing_unit_may_be_an_error_which_the_trace_records",
         ),
-        "the state of the rollout cannot be read": (
+        "the state of the rollout cannot be read, or its file was replaced": (
             "lab/rollout/test_live.py::test_a_deleted_file_means_the_control_until_it_is_back",
             "lab/rollout/test_live.py::test_a_damaged_row_means_the_control_and_is_logged_once",
         ),
-        "no trace database is known yet": (
+        "no trace database is known": (
             "lab/rollout/test_runs.py::test_without_a_database_runs_get_the_control_and_one_error_is_logged",
         ),
         "it resumes a paused run": (
@@ -752,7 +752,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "lab/rollout/test_runs.py::test_a_handed_off_agent_is_the_control",
             "lab/rollout/test_runs.py::test_an_agent_as_a_tool_is_the_control",
         ),
-        "it hands over to another agent, which hands back": (
+        "it hands over to an agent that hands back": (
             "lab/rollout/test_runs.py::test_a_run_that_comes_back_by_hand_offs_keeps_the_prompt_of_its_arm",
         ),
         "a recorded run is [replayed](replay.md)": (
