@@ -54,7 +54,8 @@ class OfflineServer:
     Args:
         replies: The replies in order, one for each request, or a function of the request. A reply is a str, a
             dict, a tool call or anything else in ``ReplyLike``. Once the script is used up, the server
-            answers with HTTP 400.
+            answers with HTTP 400. An API error as a reply keeps its status, an error of the connection
+            closes the connection, and any other exception is status 500.
         keep_alive: Whether connections stay open for the next request. If one is still open when a test's
             event loop ends, Python emits a warning later, in another test.
         profile: The kind of provider to imitate: a name from ``PROFILES`` or a ``Profile``. The server

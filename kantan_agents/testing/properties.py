@@ -111,13 +111,16 @@ class expect_events:  # noqa: N801 - a decorator
 
     Events are those noted with ``event``, and these, noted in all runs of agents: ``"tool ran"``, ``"tool
     failed"`` (it raised, or did not accept its arguments), ``"tool refused"`` (by the rules) and ``"tool
-    unknown"``. The first three also occur with the name of the tool: ``"tool ran: pay"``.
+    unknown"``. The first three also occur with the name of the tool: ``"tool ran: pay"``. A failing tool with
+    a ``failure_error_function`` of its own counts as ran.
 
     If an example fails, its error is reported and nothing else. Examples that ``assume`` rejects do not
-    count. If an event is missing, more examples are drawn, so that a rare event does not fail the test by
-    chance; with ``derandomize=True``, the same examples are drawn each time, and none are added. Nothing is
-    expected if the settings do not generate examples, or fewer than ``min_examples``: such a profile is for
-    a quick look.
+    count. If an event is missing, as many examples are drawn again, at most twice, so that a rare event does
+    not fail the test by chance; with ``derandomize=True``, the same examples are drawn each time, and none
+    are added. Nothing is expected if the settings do not generate examples, or fewer than ``min_examples``:
+    such a profile is for a quick look. Each combination of the parameters of a test must have the events.
+    Events on threads that an example starts count for it, unless several examples run at the same time. With
+    ``pytest -n``, each test is checked in the process that runs it.
 
     As a context manager, it expects the events in the block, such as a ``run_state_machine_as_test``.
 

@@ -27,10 +27,15 @@ class ScriptedModel(StepModel):
 
         Agent("geo", "Answer.", model=ScriptedModel(["Paris."]))
 
+    It plays the scripts of ``OfflineServer`` with the same result. These differences remain, since it has no
+    HTTP: an exception in the script is raised unchanged; a temporary error such as status 429 fails one model
+    call and is not repeated by a client; a ``body`` with status 200 is an ``InvalidScriptError``; several
+    messages and reasoning items are played, which Chat Completions cannot return. A reply without ``usage``
+    has 10 input and 5 output tokens, but a list of SDK items has none.
+
     Args:
-        steps: The replies in order, one for each model call, or a function of the call. The script language
-            is that of ``OfflineServer``; a reply may also be a list of output items of the SDK, which is
-            played unchanged.
+        steps: The replies in order, one for each model call, or a function of the call, which receives a
+            ``RecordedCall``.
         options: Options of the SDK's class, if the SDK has one.
 
     Raises:

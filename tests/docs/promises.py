@@ -672,28 +672,28 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "traces/postgres/test_recorder.py::test_the_order_is_that_of_storing_whatever_the_clocks_say",
         ),
     },
-    ("docs/guides/improve.md", "Limits of every version", "Limit"): {
-        "It has the markers of the old version, such as `{{ $ctx.customer }}`, and no others.": (
+    ("docs/guides/improve.md", "Limits of every version", "A version must"): {
+        "have the same placeholders as the old one, such as `{{ $ctx.customer }}`": (
             "lab/improve/test_what_may_not_win.py::test_a_text_that_breaks_a_limit_never_runs_and_the_model_reads_why",
             "lab/improve/test_what_may_not_win.py::test_a_text_passes_exactly_if_its_markers_are_the_same",
         ),
-        "It has at most `max_length` characters.": (
+        "have at most `max_length` characters": (
             "lab/improve/test_what_may_not_win.py::test_a_text_that_breaks_a_limit_never_runs_and_the_model_reads_why",
         ),
-        "It causes no refused tool call that the old version did not have.": (
+        "cause no denied tool call that the old one did not cause": (
             "lab/improve/test_what_may_not_win.py::test_a_candidate_that_causes_a_refused_call_does_not_win",
             "lab/improve/test_what_may_not_win.py::test_a_candidate_that_is_refused_only_on_a_sealed_case_does_not_win",
         ),
-        "It causes no failed output schema that the old version did not have.": (
+        "cause no failed output schema that the old one did not cause": (
             "lab/improve/test_what_may_not_win.py::test_a_candidate_with_a_failed_schema_does_not_win",
         ),
-        "Its runs use at most 20 % more than with the old version (`max_cost_increase`).": (
+        "use at most 20 % more than the old one (`max_cost_increase`)": (
             "lab/improve/test_what_may_not_win.py::test_a_candidate_whose_runs_cost_too_much_does_not_win",
             "lab/improve/test_what_may_not_win.py::test_the_limit_of_use_is_inclusive",
         ),
     },
     ("docs/guides/rollout.md", "Which arm a run gets", "When"): {
-        "the context has a unit": (
+        "the context has a user": (
             "lab/rollout/test_runs.py::test_each_way_to_run_uses_and_records_the_arm",
             "lab/rollout/test_assignment.py::test_another_process_draws_the_same",
         ),
@@ -701,16 +701,16 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "lab/rollout/test_assignment.py::test_a_growing_share_moves_units_from_the_control_only_and_once",
             "lab/rollout/test_processes.py::test_eight_processes_of_eight_threads_follow_one_that_promotes",
         ),
-        "the unit is missing, empty, or neither a str, an int nor a UUID": (
+        "the user is missing, empty, or neither a str, an int nor a UUID": (
             "lab/rollout/test_runs.py::test_a_run_without_a_unit_gets_the_control",
             "lab/rollout/test_runs.py::test_runs_without_a_unit_are_logged_once_and_counted",
             "lab/rollout/test_runs.py::test_a_missing_unit_may_be_an_error_which_the_trace_records",
         ),
-        "the state of the rollout cannot be read": (
+        "the state of the rollout cannot be read, or its file was replaced": (
             "lab/rollout/test_live.py::test_a_deleted_file_means_the_control_until_it_is_back",
             "lab/rollout/test_live.py::test_a_damaged_row_means_the_control_and_is_logged_once",
         ),
-        "no trace database is known yet": (
+        "no trace database is known": (
             "lab/rollout/test_runs.py::test_without_a_database_runs_get_the_control_and_one_error_is_logged",
         ),
         "it resumes a paused run": (
@@ -720,7 +720,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "lab/rollout/test_runs.py::test_a_handed_off_agent_is_the_control",
             "lab/rollout/test_runs.py::test_an_agent_as_a_tool_is_the_control",
         ),
-        "it hands over to another agent, which hands back": (
+        "it hands over to an agent that hands back": (
             "lab/rollout/test_runs.py::test_a_run_that_comes_back_by_hand_offs_keeps_the_prompt_of_its_arm",
         ),
         "a recorded run is [replayed](replay.md)": (
@@ -1318,7 +1318,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "agent/service/test_service.py::test_open_streams_end_with_the_service_and_are_recorded_completely",
         ),
     },
-    ("docs/guides/judges.md", "When the model gives no valid answer", "Stage"): {
+    ("docs/guides/judges.md", "If the model gives no valid answer", "Stage"): {
         "`structured_output`": (
             "lab/judges/test_status_judge.py::test_the_structured_stage_decides_and_no_other_stage_runs",
         ),
@@ -1832,51 +1832,6 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "agent/delegation/test_task.py::test_plain_sdk_agents_can_delegate",
         ),
     },
-    ("docs/guides/testing.md", "Fail a property that holds in vain", "Event"): {
-        '`"tool ran"`, `"tool ran: pay"`': (
-            "testing/test_expect_events.py::test_tools_may_note_events_wherever_they_run",
-            "testing/test_calls_of_tools.py::test_every_outcome_occurs",
-        ),
-        '`"tool failed"`, `"tool failed: pay"`': (
-            "testing/test_expect_events.py::test_tools_may_note_events_wherever_they_run",
-        ),
-        '`"tool refused"`, `"tool refused: pay"`': (
-            "testing/test_expect_events.py::test_tools_may_note_events_wherever_they_run",
-        ),
-        '`"tool unknown"`': ("testing/test_expect_events.py::test_tools_may_note_events_wherever_they_run",),
-    },
-    ("docs/guides/testing.md", "Fail a property that holds in vain", "When"): {
-        "an example fails": (
-            "testing/test_expect_events.py::test_a_failing_example_is_reported_and_nothing_else",
-        ),
-        "`assume` rejects an example": (
-            "testing/test_expect_events.py::test_rejected_examples_do_not_count",
-        ),
-        "an event is missing after the last example": (
-            "testing/test_expect_events.py::test_a_rare_event_is_given_more_examples",
-            "testing/test_expect_events.py::test_repeated_examples_are_drawn_once",
-        ),
-        "the settings have no `Phase.generate`, or fewer than 10 `max_examples`": (
-            "testing/test_expect_events.py::test_nothing_is_expected_without_enough_examples",
-            "testing/test_expect_events.py::test_the_least_number_of_examples_can_be_chosen",
-        ),
-        "the test has parameters": (
-            "testing/test_expect_events.py::test_of_a_class_with_parameters_are_counted",
-        ),
-        "the test starts threads of its own": (
-            "testing/test_expect_events.py::test_events_count_in_threads_that_the_property_starts",
-            "testing/test_expect_events.py::test_events_of_work_that_outlives_its_example_count_for_the_one_that_runs",
-        ),
-        "several `expect_events` are above each other, or one is a block in an example": (
-            "testing/test_expect_events.py::test_several_expectations_of_one_property_see_the_same_events",
-        ),
-        "the suite runs with `pytest -n`": (
-            "testing/test_expect_events.py::test_pytest_shows_the_events_and_fails_the_vacuous_property",
-        ),
-        "`expect_events` is not above `@given`": (
-            "testing/test_expect_events.py::test_a_wrong_use_is_an_error_with_advice",
-        ),
-    },
     ("docs/guides/testing.md", "Scripts", "A reply"): {
         "a str": ("testing/test_script.py::test_every_form_of_an_answer_is_played_by_both",),
         "a dict, or a pydantic object": (
@@ -2120,17 +2075,13 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "real_parts/test_observability.py::test_the_end_of_the_process_loses_batches_only_of_opentelemetry_and_only_if_killed_unhandled",
         ),
     },
-    ("docs/guides/replay.md", "What runs and what does not", "In a replay"): {
-        "models": (
-            "lab/replay/test_over_http.py::test_a_run_over_both_apis",
-            "lab/replay/test_kinds_of_runs.py::test_a_replayed_run_is_the_recorded_run",
-        ),
-        "tools, and tools of MCP servers": (
+    ("docs/guides/replay.md", "What a replay runs", "In `replay`"): {
+        "tools of MCP servers": (
             "lab/replay/test_kinds_of_runs.py::test_a_replayed_run_is_the_recorded_run",
             "lab/replay/test_mcp.py::test_a_server_process_is_not_contacted",
             "lab/replay/test_kinds_of_tools.py::test_tools_of_other_kinds_do_not_run",
         ),
-        "agents as tools, `Task`, hand-offs, `find_tools`": (
+        "agents as tools, `Task`, handoffs, `find_tools`": (
             "lab/replay/test_kinds_of_runs.py::test_a_replayed_run_is_the_recorded_run",
         ),
         "agents that the body of a tool runs": (
@@ -2141,7 +2092,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "lab/replay/test_kinds_of_tools.py::test_guardrails_of_agents_run_again",
             "lab/replay/test_middleware.py::test_middleware_catches_the_errors_of_its_own_classes",
         ),
-        "values that templates read from the context": (
+        "context values in templates": (
             "lab/replay/test_kinds_of_runs.py::test_a_replayed_run_is_the_recorded_run",
         ),
         "sessions": (
@@ -2167,18 +2118,18 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "lab/replay/test_any_run.py::test_any_run_replays",
         ),
     },
-    ("docs/guides/replay.md", "What is refused", "Run"): {
-        "recorded with `record_requests=False`, by an earlier version or by another tracer": (
+    ("docs/guides/replay.md", "Runs that cannot be replayed", "Run"): {
+        "recorded with `record_requests=False`, by an earlier version or another tracer": (
             "lab/replay/test_files.py::test_a_run_without_recorded_requests",
             "lab/replay/test_files.py::test_a_database_of_another_tracer",
         ),
         "its process was killed": ("lab/replay/test_files.py::test_a_run_whose_process_was_killed",),
-        "the file is missing, damaged, foreign, or written by a later version": (
+        "the file is missing, damaged, or from a later version": (
             "lab/replay/test_files.py::test_a_file_that_is_not_a_recording_is_refused",
             "lab/replay/test_files.py::test_damage_is_refused_or_harmless",
             "lab/replay/test_files.py::test_a_file_of_a_later_version_says_what_to_do",
         ),
-        "it was cancelled, its deadline expired, or the reader of its stream left it": (
+        "canceled, past its deadline, or its stream was abandoned": (
             "lab/replay/test_files.py::test_runs_that_were_cut_off",
             "lab/replay/test_files.py::test_a_stream_that_its_reader_has_left",
         ),
@@ -2186,85 +2137,77 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "lab/replay/test_files.py::test_an_answer_that_broke_off",
             "lab/replay/test_kinds_of_tools.py::test_a_tool_that_timed_out_is_refused",
         ),
-        "its agent has a computer tool, whose screen is not recorded": (
-            "lab/replay/test_kinds_of_tools.py::test_a_computer_is_refused",
-        ),
-        "a hosted tool, such as a web search, has worked for an answer": (
+        "uses a computer tool": ("lab/replay/test_kinds_of_tools.py::test_a_computer_is_refused",),
+        "used a hosted tool, such as a web search": (
             "lab/replay/test_provider_side.py::test_the_work_of_a_hosted_tool_is_refused_by_name",
             "lab/replay/test_provider_side.py::test_every_kind_of_item_of_the_client_is_local_or_refused",
         ),
-        "it continues a conversation that the provider holds: `previous_response_id`, `conversation_id`": (
+        "continues a conversation at the provider: `previous_response_id`, `conversation_id`": (
             "lab/replay/test_provider_side.py::test_what_the_provider_holds_is_refused_by_name",
         ),
-        "its tools are found with an [embedding model](tool-retrieval.md), which would be asked": (
+        "finds its tools with an embedding model": (
             "lab/replay/test_retrieval.py::test_a_run_whose_tools_an_embedding_model_has_found_is_refused",
         ),
-        "its prompt is held by the provider": (
+        "uses a prompt at the provider": (
             "lab/replay/test_provider_side.py::test_what_the_provider_holds_is_refused_by_name",
             "lab/replay/test_provider_side.py::test_each_thing_at_the_provider_needs_its_own_name",
         ),
-        "the agent has a runner of its own": (
+        "its agent has a custom runner": (
             "lab/replay/test_files.py::test_an_agent_with_a_runner_of_its_own",
         ),
-        "its trace has several runs beside one another": (
+        "its trace has several parallel runs": (
             "lab/replay/test_runs_inside.py::test_one_of_several_runs_of_a_trace",
         ),
     },
-    ("docs/guides/compare-versions.md", "What another start does", "Situation"): {
-        "the program is stopped, by Ctrl-C or a crash": (
+    ("docs/guides/compare-versions.md", "Resume an evaluation", "Situation"): {
+        "the program was stopped, or a run failed": (
             "lab/evaluation/experiment/test_resumed.py::test_a_process_that_is_killed_keeps_what_is_done_and_the_next_one_goes_on",
             "lab/evaluation/experiment/test_resumed.py::test_a_resumed_evaluation_equals_one_that_was_never_interrupted",
-        ),
-        "a case, a prompt, a model, a setting or the definition of a tool changes": (
-            "lab/evaluation/experiment/test_evaluate.py::test_a_case_with_another_content_is_run_again_and_the_old_result_does_not_count",
-            "lab/evaluation/experiment/test_identity.py::test_a_change_in_an_agent_or_in_one_that_it_reaches_makes_other_runs",
-        ),
-        "`context`, `run_config` or `max_turns` changes": (
-            "lab/evaluation/experiment/test_identity.py::test_other_options_of_the_runs_make_other_runs",
-        ),
-        "a variant or an evaluator is left out at the next start": (
-            "lab/evaluation/experiment/test_identity.py::test_variants_and_evaluators_of_earlier_starts_stay",
-        ),
-        "another dataset is evaluated under the same name": (
-            "lab/evaluation/experiment/test_identity.py::test_the_name_of_an_evaluation_belongs_to_one_dataset",
-        ),
-        "two processes make the same evaluation at once": (
-            "lab/evaluation/experiment/test_resumed.py::test_two_processes_at_the_same_evaluation_end_with_one_result_for_each_run",
-            "lab/evaluation/experiment/test_kept_apart.py::test_a_finished_result_of_another_process_stays_with_its_scores",
-        ),
-        "the trace of a run lacks contents": (
-            "lab/evaluation/experiment/test_kept_apart.py::test_what_the_trace_does_not_have_is_not_among_the_results",
-            "lab/evaluation/experiment/test_kept_apart.py::test_with_a_recorder_that_redacts_contents_are_not_stored",
-        ),
-        "an input or an output contains a secret": (
-            "lab/evaluation/experiment/test_kept_apart.py::test_secrets_are_masked_wherever_an_evaluation_stores_them",
-        ),
-        "a run fails": (
             "lab/evaluation/experiment/test_evaluate.py::test_a_run_that_fails_is_a_failed_result_without_scores",
             "lab/evaluation/experiment/test_evaluate.py::test_failed_runs_and_failed_scores_are_made_again",
         ),
-        "a model call fails for the moment": (
-            "lab/evaluation/experiment/test_evaluate.py::test_failed_model_calls_are_retried",
+        "a case, a prompt, a model, a setting or a tool definition changed": (
+            "lab/evaluation/experiment/test_evaluate.py::test_a_case_with_another_content_is_run_again_and_the_old_result_does_not_count",
+            "lab/evaluation/experiment/test_identity.py::test_a_change_in_an_agent_or_in_one_that_it_reaches_makes_other_runs",
         ),
-        "the model cannot be reached, or the key is wrong": (
+        "`context`, `run_config` or `max_turns` changed": (
+            "lab/evaluation/experiment/test_identity.py::test_other_options_of_the_runs_make_other_runs",
+        ),
+        "another dataset has the same name": (
+            "lab/evaluation/experiment/test_identity.py::test_the_name_of_an_evaluation_belongs_to_one_dataset",
+        ),
+        "two processes run it": (
+            "lab/evaluation/experiment/test_resumed.py::test_two_processes_at_the_same_evaluation_end_with_one_result_for_each_run",
+            "lab/evaluation/experiment/test_kept_apart.py::test_a_finished_result_of_another_process_stays_with_its_scores",
+        ),
+        "the model is unreachable, or the key is wrong": (
             "lab/evaluation/experiment/test_evaluate.py::test_an_unreachable_model_stops_the_evaluation_and_keeps_what_is_done",
         ),
-        "a run waits for an approval": (
-            "lab/evaluation/experiment/test_evaluate.py::test_a_run_that_waits_for_an_approval_has_failed",
-        ),
-        "`max_tokens` or `max_cost` is given": (
+        "`max_tokens` or `max_cost` is used up": (
             "lab/evaluation/experiment/test_budget.py::test_a_budget_ends_an_evaluation_before_a_run_that_would_exceed_it",
             "lab/evaluation/experiment/test_budget.py::test_a_limit_of_cost_counts_money",
             "lab/evaluation/experiment/test_budget.py::test_judges_are_in_the_budget",
         ),
-        "an output is random": (
-            "lab/evaluation/comparing/test_compare.py::test_repeats_are_averaged_inside_a_case",
+        "a run waits for an approval": (
+            "lab/evaluation/experiment/test_evaluate.py::test_a_run_that_waits_for_an_approval_has_failed",
         ),
-        "a trace is deleted by `prune`": (
+        "an evaluator changed": (
+            "lab/evaluation/experiment/test_evaluate.py::test_the_scores_of_an_evaluators_earlier_version_are_replaced",
+        ),
+        "the next start omits a variant or an evaluator": (
+            "lab/evaluation/experiment/test_identity.py::test_variants_and_evaluators_of_earlier_starts_stay",
+        ),
+        "a model call fails temporarily": (
+            "lab/evaluation/experiment/test_evaluate.py::test_failed_model_calls_are_retried",
+        ),
+        "an input or an output has a secret": (
+            "lab/evaluation/experiment/test_kept_apart.py::test_secrets_are_masked_wherever_an_evaluation_stores_them",
+        ),
+        "a trace is pruned": (
             "lab/evaluation/experiment/test_evaluate.py::test_the_results_of_a_deleted_trace_are_deleted_with_their_scores",
         ),
     },
-    ("docs/guides/replay.md", "Change the prompt", "Status"): {
+    ("docs/guides/replay.md", "Try a change on many runs", "Status"): {
         "`same`": (
             "lab/replay/test_cohort_same.py::test_a_change_that_the_model_does_not_notice_gives_the_same_run",
         ),
@@ -2306,50 +2249,33 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "lab/replay/test_change_of_an_agent.py::test_middleware_is_added_outside_of_the_agents_own",
         ),
     },
-    ("docs/guides/replay.md", "What happens to a tool call", "A call"): {
-        "equals a recorded one of the same run: agent, tool and arguments, in any order": (
+    ("docs/guides/replay.md", "What happens to a tool call", "A call in `replay_cohort`"): {
+        "equals a recorded call of the run: agent, tool and arguments": (
             "lab/replay/test_cohort_tools.py::test_equal_calls_are_answered_in_any_order_and_again",
             "lab/replay/test_cohort_tools.py::test_repeated_equal_calls_get_their_results_in_order",
             "lab/replay/test_cohort_tools.py::test_the_order_of_keys_in_arguments_does_not_count",
         ),
-        "is refused by the tool rules": (
+        "is denied by the tool rules": (
             "lab/replay/test_cohort_tools.py::test_new_rules_refuse_a_recorded_call",
             "lab/replay/test_cohort_tools.py::test_rules_refuse_a_live_tool",
         ),
-        "delegates, asks an agent that is a tool, or searches for tools": (
+        "delegates, calls an agent as a tool, or searches for tools": (
             "lab/replay/test_cohort_same.py::test_a_change_that_the_model_does_not_notice_gives_the_same_run",
         ),
-        "of any other kind": (
+        "is any other call": (
             "lab/replay/test_cohort_tools.py::test_a_call_with_other_arguments_ends_the_run",
             "lab/replay/test_cohort_tools.py::test_shell_and_patches_do_not_run",
             "lab/replay/test_cohort_tools.py::test_an_mcp_server_is_neither_listed_nor_called",
         ),
-        'the same, but its tool is named in `live={"search_docs"}`': (
+        'is any other call of a tool in `live={"search_docs"}`': (
             "lab/replay/test_cohort_tools.py::test_a_tool_that_is_named_live_runs_if_the_recording_does_not_answer",
         ),
-        "the same, with `simulate=agent`": (
+        "is any other call, with `simulate=agent`": (
             "lab/replay/test_cohort_tools.py::test_an_agent_that_plays_a_tool_is_marked",
         ),
         "needs an approval that was not recorded": (
             "lab/replay/test_cohort_tools.py::test_a_live_tool_that_needs_an_approval_does_not_run",
             "lab/replay/test_cohort_tools.py::test_a_run_that_would_wait_for_an_approval_diverges",
-        ),
-    },
-    (
-        "docs/guides/replay.md",
-        "What is stored",
-        "Deleted by [a prune](traces.md#keep-the-file-small) or another program",
-    ): {
-        "a recorded run": (
-            "lab/replay/test_cohort_experiment.py::test_pruned_traces_take_their_results_along",
-            "lab/replay/test_cohort_experiment.py::test_an_experiment_goes_with_its_last_result_and_takes_no_other_along",
-        ),
-        "the trace of a new run": (
-            "lab/replay/test_cohort_experiment.py::test_a_pruned_repetition_leaves_its_result_because_the_recorded_run_is_kept",
-        ),
-        "a recorded run, while an experiment makes its repetition": (
-            "lab/replay/test_cohort_experiment.py::test_results_are_kept_if_a_prune_deletes_the_earlier_ones_meanwhile",
-            "lab/replay/test_cohort_experiment.py::test_a_run_whose_recording_is_deleted_while_it_is_made_is_not_stored",
         ),
     },
     ("docs/guides/record-traces.md", "When runs are recorded", "Program"): {

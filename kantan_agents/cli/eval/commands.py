@@ -192,7 +192,8 @@ def compare(
             "--fail-if",
             metavar="worse:METRIC",
             help="Exit with code 1 if B is worse on this metric; may be repeated. not-better:METRIC also "
-            "fails if nobody can tell. Both fail if no case has a score.",
+            "fails if nobody can tell. Both fail if no case has a score, and for latency, tokens and cost if "
+            "more runs failed.",
             show_default=False,
         ),
     ] = None,

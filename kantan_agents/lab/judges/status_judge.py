@@ -74,7 +74,8 @@ class StatusJudge:
         rules: Conditions (str) or ``StatusRule`` objects, in order.
         model: As for ``Agent``.
         name: Name of the judge and prefix of its agents' names, such as ``status-judge-tagged``.
-        tag: Name of the tag: a letter, then letters, digits, ``_``, ``-`` and ``.``, in any script.
+        tag: Name of the tag: a letter, then letters, digits, ``_``, ``-`` and ``.``, in any script. Case and
+            full-width forms do not matter.
         language: ``"en"`` or ``"ja"``: the language of the instructions.
         mode: ``"structured"``, or ``"tag"`` to skip the first stage.
         templates: Replaces the instructions. ``language`` then only sets the heading of the table of rules.

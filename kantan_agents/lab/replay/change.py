@@ -58,7 +58,9 @@ class Change:
             Change.model("gpt-6.1-terra").of("billing")
 
         It is changed wherever it is reached: by a hand-off, as a tool of another agent, or by a
-        ``task_tool``.
+        ``task_tool``. All agents of the name are changed, in copies. A plain agent of the SDK cannot be
+        changed, nor one behind a tool that an agent of the SDK has made with its own ``as_tool``: put the
+        agent itself into ``tools``. The replay then raises E94, which lists the agents that are reached.
 
         Args:
             agent: Its name.

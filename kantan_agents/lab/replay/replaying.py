@@ -93,9 +93,11 @@ def replay() -> None:
         recording: The recording, or the path of its file.
         agent: The agent as it is now.
         ignore: Parts that may differ: ``"model"``, ``"instructions"``, ``"tools"``, ``"handoffs"``,
-            ``"output"``, ``"settings"``, ``"options"``, ``"input"``, ``"answer"`` (the final output),
-            ``"error"``, ``"calls"``, ``"rules"``, or something in one of these, such as
-            ``"settings.temperature"`` or ``"tools.search"``.
+            ``"output"`` (the form of a structured output), ``"settings"``, ``"options"`` (other parts of a
+            request), ``"input"`` (the conversation that is sent), ``"answer"`` (the final output),
+            ``"error"`` (its class, and its code or else its message), ``"calls"`` (all recorded calls occur,
+            and no others), ``"rules"`` (denied calls are denied again), or something in one of these, such
+            as ``"settings.temperature"``, ``"tools.search.description"`` or ``"input[3]"``.
         match: The only parts that must be the same.
         accept: What a provider has done or holds, which is otherwise refused: names of hosted tools, such as
             ``"web_search"``, and ``"previous_response_id"``, ``"conversation_id"`` or ``"prompt"``. The
@@ -106,7 +108,8 @@ def replay() -> None:
         **runner_options: For ``run_async``, besides the recorded ones: ``run_config``, ``hooks``.
 
     Raises:
-        ReplayDifferenceError: E92, the run has left the recording. It is an ``AssertionError`` too.
+        ReplayDifferenceError: E92, the run has left the recording. It is an ``AssertionError`` too;
+            ``differences`` has every part that differs at that call.
         UnknownRecordedToolError: E96, ``tools`` may differ, but the agent lacks a tool that was called.
         NotReplayableError: E93, the run has something in it that cannot be replayed.
         RecordingFileError: E91, the file is not a recording.

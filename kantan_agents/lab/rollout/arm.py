@@ -27,7 +27,9 @@ class Arm:
         model: Its model, as for ``Agent``; None for that of the agent.
         model_settings: Its settings of the model; None for those of the agent.
         tool_rules: Rules in the shape of ``context["tool_rules"]`` which the runs of this arm obey, besides
-            those of the agent and of the run. They can forbid more, and never allow more.
+            those of the agent and of the run. They can forbid more, and never allow more. They hold for all
+            agents in the run, but not for a run that a tool starts by itself. Those of the control also hold
+            wherever the agent works without an arm.
 
     Raises:
         InvalidRolloutError: E110, an argument is of another type.

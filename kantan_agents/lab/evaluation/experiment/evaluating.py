@@ -135,7 +135,8 @@ def evaluate() -> None:
     repetition. Tools really run. Results and scores are stored in the trace database. Started again with the
     same name, an evaluation makes only the runs and the scores that are missing or have failed: by the
     content of the case, name and definition of the variant, the options of the runs, and name and version of
-    the evaluator.
+    the evaluator. Changes in the code of tools, renderers and middleware are not noticed, nor another address
+    of the model's server. A result has as much content as the trace of its run.
 
     Args:
         variants: An agent, several, or agents and prompts by name.
@@ -149,7 +150,8 @@ def evaluate() -> None:
             process records to it, the evaluation does.
         prices: For each model, the prices of a million input and output tokens, for costs.
         max_tokens: The most input and output tokens of all starts of this evaluation together, those of
-            judges and of attempts that failed included.
+            judges and of attempts that failed included. A run starts only if the most expensive one so far
+            would still fit.
         max_cost: The most that they may cost, in the currency of ``prices``. What an earlier start has used
             without prices is not known, and does not count.
         retry: How failed model calls are retried, in all agents of a run; by default as ``Retry()`` does.

@@ -24,6 +24,11 @@ _COVERED = ("same", "wording", "changed")
 class Experiment:
     """The runs of a cohort that were made again with something changed.
 
+    ``load`` and ``load_all`` read what is stored, and ``to_dict`` returns it as JSON data. A result contains
+    the input of the recorded run: it is deleted together with that run, and an experiment with its last
+    result. If a recorder is active, new runs are recorded too, with ``kantan_agents_experiment`` and
+    ``kantan_agents_replayed_run`` in their metadata; such a trace may be deleted without its result.
+
     Attributes:
         name: Its name; runs of the same name and hash are not made twice.
         hash: What identifies the changes and the changed agent.

@@ -133,7 +133,8 @@ def replay_cohort() -> None:
         repeats: How often each run is made.
         concurrency: How many runs are made at the same time.
         prices: For each model, the prices of a million input and output tokens, for costs.
-        max_tokens: The most input and output tokens of the missing runs together.
+        max_tokens: The most input and output tokens of the missing runs together. A run starts only if its
+            recorded usage still fits. One that uses up the rest is stopped and not stored, and counts.
         max_cost: The most that they may cost, in the currency of ``prices``.
         context: Values for the context besides those that the templates had read.
         run_config: The SDK's ``RunConfig`` that your program runs the agent with, or a dict of its fields. It

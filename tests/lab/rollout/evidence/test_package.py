@@ -43,5 +43,5 @@ def test_every_public_name_is_there(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(set(FUNCTIONS) - {"log_e_process"}))
 def test_the_page_explains_it(name: str) -> None:
-    page = Path(__file__).resolve().parents[4] / "docs" / "guides" / "rollout-statistics.md"
+    page = Path(__file__).resolve().parents[4] / "docs" / "reference" / "statistics-of-rollouts.md"
     assert f"| `{name}` |" in page.read_text(encoding="utf-8")
