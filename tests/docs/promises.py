@@ -21,7 +21,7 @@ _USED = "test_deployed_changes.py::test_what_was_done_is_used_as_it_is"
 _PARKED = "test_deployed_changes.py::test_a_program_that_cannot_use_what_was_done_parks_the_run"
 _DEPLOYED = {
     "nothing": _USED,
-    "the prompt, or what it takes from the context": _USED,
+    "the prompt, or the context values in it": _USED,
     "the model or its settings": _USED,
     "the output type or `output_mode` is added, removed or changed": _USED,
     "a tool is added": _USED,
@@ -37,7 +37,7 @@ _DEPLOYED = {
     "a middleware that answers calls itself": (
         "test_deployed_changes.py::test_what_a_middleware_has_answered_is_not_made_without_it"
     ),
-    "a middleware that asks the model more often than before": _PARKED,
+    "a middleware that calls the model more often than before": _PARKED,
     "`once`": (
         "test_deployed_changes.py::test_a_call_in_flight_of_a_tool_that_is_once_now_is_not_made_again"
     ),
@@ -47,7 +47,7 @@ _DEPLOYED = {
     "`SlashCommands` is removed, or gets another prefix": (
         "test_deployed_changes.py::test_a_call_of_a_slash_command_is_made_once_or_as_often_as_said"
     ),
-    "a hand-off is removed, or its target is renamed": _PARKED,
+    "a handoff is removed, or its target is renamed": _PARKED,
     "a subagent or an agent as a tool is renamed": _PARKED,
     "the agent's name": "test_listing.py::test_runs_of_an_agent_that_no_process_has_are_named",
     "the version of the SDK, or of this library": (
@@ -556,13 +556,13 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "toolkit/web/test_web_fetch.py::test_what_is_no_text_is_named_and_not_shown",
         ),
     },
-    ("docs/guides/durable-runs.md", "What is promised", "If"): {
+    ("docs/reference/durable-runs.md", "What is promised", "If"): {
         "a process is killed": (
             "durable/test_killed.py::test_a_run_that_is_killed_at_any_write_ends_as_if_it_had_not_been",
             "durable/test_calls.py::test_a_call_in_flight_is_made_again_with_the_same_key",
             "durable/test_any_run.py::test_any_run_that_is_killed_anywhere_ends_as_an_uninterrupted_one",
         ),
-        "a run ends each process that makes it": (
+        "a run ends each process that executes it": (
             "durable/test_ends.py::test_a_run_that_ends_each_process_is_parked",
         ),
         "the tool rules are tightened meanwhile": (
@@ -576,7 +576,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "durable/test_limits.py::test_a_limit_counts_what_was_spent_before_the_kill",
             "durable/test_limits.py::test_a_deadline_counts_the_time_without_a_process",
         ),
-        "two processes make the same run": (
+        "two processes execute the same run": (
             "durable/test_ownership.py::test_a_process_that_was_stopped_finds_out_that_its_run_was_taken",
             "durable/test_ownership.py::test_two_processes_that_recover_at_once_make_each_run_once",
         ),
@@ -584,10 +584,10 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "durable/test_workers.py::test_a_clock_that_is_wrong_by_an_hour_takes_no_run_away",
             "durable/test_limits.py::test_clocks_that_differ_by_hours_do_not_matter",
         ),
-        "another version of your code goes on": (
+        "another version of your code resumes the run": (
             "durable/test_versions.py::test_another_prompt_other_tools_or_another_model_go_on_with_what_was_done",
         ),
-        "a server is asked to end, and cancels its requests": (
+        "a server shuts down and cancels its requests": (
             "durable/test_deploys.py::test_a_request_that_a_server_cancels_at_its_end_goes_on",
         ),
         "a process is forked": (
@@ -601,7 +601,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "durable/test_listing.py::test_a_run_that_is_cancelled_while_it_waits_can_wait_again",
         ),
     },
-    ("docs/guides/durable-runs.md", "What may change", "Change"): {
+    ("docs/reference/durable-runs.md", "What may change", "Change"): {
         change: (f"durable/{test}",) for change, test in _DEPLOYED.items()
     },
     ("docs/reference/temporal.md", "What happens when", "If"): {
@@ -609,7 +609,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "durable/test_workers.py::test_all_runs_end_although_a_worker_is_killed_every_second",
             "durable/test_killed.py::test_a_run_that_is_killed_at_any_write_ends_as_if_it_had_not_been",
         ),
-        "a worker is killed in the moment in which it is given a run": (
+        "a worker is killed at the moment it receives a run": (
             "durable/test_temporal.py::test_a_run_that_a_killed_process_was_given_is_given_to_another_one",
         ),
         "someone cancels the workflow": (
@@ -640,7 +640,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "durable/test_database_away.py::test_a_run_goes_on_later_if_the_server_stays_away",
             "durable/test_database_away.py::test_who_waits_for_a_run_waits_until_the_server_is_back",
         ),
-        "an answer of Postgres, for 30 seconds: a cut cable, a proxy that stalls": (
+        "an answer of Postgres, for 30 seconds": (
             "durable/test_stalled.py::test_a_caller_gets_an_error_and_the_run_goes_on_when_the_database_answers",
             "durable/test_stalled.py::test_a_start_that_stalls_ends",
         ),
@@ -1071,49 +1071,6 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "models/protocol/test_http_providers.py::test_an_unreadable_response_raises_e51_or_becomes_a_text",
         ),
     },
-    ("docs/guides/deploying.md", "The synchronous run", "Where `run` is called, or what happens to it"): {
-        "in any thread, with or without a running event loop": (
-            "agent/running/test_sync_run.py::test_all_sync_runs_share_one_long_lived_loop",
-            "agent/running/test_sync_run.py::test_many_threads_may_run_agents_concurrently",
-        ),
-        "`SystemExit`, `KeyboardInterrupt` or `GeneratorExit` is raised inside the run": (
-            "agent/running/test_exits.py::test_an_exit_from_any_place_in_a_run_reaches_the_caller_and_others_continue",
-            "agent/running/test_exits.py::test_the_caller_gets_what_the_plain_sdk_raises",
-        ),
-        "Ctrl-C": (
-            "agent/running/test_unusual_callers.py::test_an_interrupt_while_a_run_is_sent_to_its_loop_cancels_it",
-            "agent/running/test_unusual_callers.py::test_ctrl_c_during_a_collection_is_not_lost_and_later_runs_work",
-            "agent/running/test_sync_run.py::test_ctrl_c_cancels_the_run_and_leaves_no_thread_hanging",
-        ),
-        "in an async tool of another sync run": (
-            "agent/running/test_sync_run.py::test_a_sync_run_inside_an_async_tool_of_a_sync_run_does_not_deadlock",
-        ),
-        "something blocks the background loop": (
-            "agent/running/test_unusual_callers.py::test_a_blocked_loop_does_not_block_the_run_it_waits_for",
-        ),
-        "in a signal handler": (
-            "agent/running/test_unusual_callers.py::test_a_signal_handler_may_run_an_agent_during_the_first_run",
-        ),
-        "in a finalizer that the garbage collector calls": (
-            "agent/running/test_unusual_callers.py::test_a_run_in_a_finalizer_that_the_collector_calls_is_refused",
-            "agent/running/test_unusual_callers.py::test_a_run_in_a_collection_on_the_loops_own_thread_is_refused",
-        ),
-        "in the finalizer (`__del__`) of an object that lives until the interpreter exits": (
-            "agent/running/test_unusual_callers.py::test_a_finalizer_while_the_interpreter_exits_may_not_run_an_agent",
-        ),
-        "in an `atexit` handler, or in a thread while the interpreter exits": (
-            "agent/running/test_sync_run.py::test_it_works_at_interpreter_exit_and_does_not_delay_it",
-            "agent/running/test_unusual_callers.py::test_a_sync_tool_works_at_interpreter_exit",
-            "agent/running/test_unusual_callers.py::test_a_thread_may_run_an_agent_while_the_interpreter_exits",
-        ),
-        "in a daemon thread that is still in `run` when the interpreter exits": (
-            "agent/running/test_unusual_callers.py::test_a_run_that_the_end_of_the_loop_cancels_says_so",
-        ),
-        "in a forked process": (
-            "agent/running/test_sync_run.py::test_after_a_fork_the_child_has_a_loop_of_its_own",
-            "agent/running/test_unusual_callers.py::test_a_tool_may_fork_and_the_child_may_run_an_agent",
-        ),
-    },
     ("docs/guides/models.md", "If a model fails", "Agent"): {
         "with `Retry`": (
             "middleware/test_retry_bounds.py::test_each_attempt_of_a_clients_model_is_one_request",
@@ -1145,14 +1102,14 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
     },
     ("docs/start/first-service.md", "What happens when", "When"): {
-        "the client goes away": (
+        "the client disconnects": (
             "docs/test_first_service.py::test_a_client_that_disconnects_ends_the_run_and_frees_its_place",
         ),
-        "a run has not finished after 60 seconds": (
+        "a run takes longer than 60 seconds": (
             "docs/test_first_service.py::test_a_run_that_takes_too_long_is_ended",
         ),
         "a run fails": ("docs/test_first_service.py::test_a_failed_run_is_one_line_of_the_services_log",),
-        "100 runs are under way": (
+        "100 runs are active": (
             "docs/test_first_service.py::test_a_request_without_a_place_is_answered_with_503_and_starts_no_run",
         ),
     },
@@ -1167,10 +1124,10 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "agent/service/test_service.py::test_a_slow_client_slows_its_run_down",
             "agent/service/test_service.py::test_the_place_of_a_client_that_does_not_read_is_free_in_the_end",
         ),
-        "a run has not finished after `SECONDS`": (
+        "a run takes longer than `SECONDS`": (
             "agent/service/test_service.py::test_a_run_that_takes_too_long_ends_with_e82",
         ),
-        "`RUNS` runs are under way": (
+        "`RUNS` runs are active": (
             "agent/service/test_service.py::test_a_request_without_a_place_is_answered_with_503_and_starts_no_run",
         ),
         "the run fails": (
@@ -1181,7 +1138,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "models/test_cancelled_connections.py::test_every_place_is_free_after_runs_were_cancelled_at_random_points",
             "models/test_connection_stats.py::test_a_cancelled_tls_handshake_closes_its_socket_and_frees_its_place",
         ),
-        "the server receives the signal to shut down": (
+        "the server receives SIGTERM": (
             "agent/service/test_service.py::test_open_streams_end_with_the_service_and_are_recorded_completely",
         ),
     },
