@@ -444,8 +444,18 @@ class Agent(SDKView, Generic[OutputT_co]):
         """Run the agent synchronously; arguments, result and errors are those of ``run_async``.
 
         Works from any thread, with or without a running event loop, through one background loop per process.
-        Ctrl-C cancels the run. What the run raises, also ``SystemExit``, reaches the caller. It blocks an
-        event loop that is already running: use ``await agent.run_async(...)`` there.
+        Everything that the run raises reaches the caller, even ``SystemExit``; other runs continue. It blocks
+        an event loop that is already running: use ``await agent.run_async(...)`` there.
+
+        - Ctrl-C cancels the run, which has five seconds to clean up, and raises ``KeyboardInterrupt``.
+        - Inside an async tool of another sync run, in a forked process, or if the background loop does not
+          start the run within a second, the run gets its own loop.
+        - In ``atexit`` handlers and in threads while the interpreter exits, runs work; sync tools then run
+          one after the other. A daemon thread that is still in ``run`` at exit gets E26.
+        - In a signal handler, a run may wait forever for a lock that the interrupted code holds, such as a
+          logging handler's. Set a flag there instead.
+        - If a task of the run raises ``GeneratorExit``, coroutines that await it cannot clean up
+          asynchronously; the caller may get a ``RuntimeError`` from Python instead.
 
         Raises:
             RunInCollectorError: E25, the garbage collector calls it, in ``__del__`` for example.

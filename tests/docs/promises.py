@@ -1196,7 +1196,13 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "`mcp_files__read`": (
             "tools/test_reach.py::test_rules_for_prefixed_mcp_names_work_with_either_name",
         ),
-        "`mcp__files` and `mcp__files__*`, `mcp__files__read`, `mcp_files__read`, `read`": (
+        "`mcp__files__read`, `mcp_files__read`, `read`": (
+            (
+                "tools/test_names_of_servers.py::"
+                "test_each_spelling_names_the_tool_of_a_real_server_wherever_a_rule_is_written"
+            ),
+        ),
+        "`mcp__files` and `mcp__files__*`": (
             (
                 "tools/test_names_of_servers.py::"
                 "test_each_spelling_names_the_tool_of_a_real_server_wherever_a_rule_is_written"
@@ -1217,21 +1223,21 @@ PROMISES: dict[tuple[str, str, str], Table] = {
                 "test_a_servers_own_name_that_claims_another_origin_does_not_count_for_allow"
             ),
         ),
-        "the server's own name, `read`": (
+        "its own name, `read`": (
             (
                 "tools/test_server_names.py::"
                 "test_an_entry_that_spells_out_a_servers_own_name_allows_it_unless_a_local_tool_has_it"
             ),
         ),
-        "an own name that begins with `mcp_`, such as `mcp__github__read`": (
+        "an own name that starts with `mcp_`, such as `mcp__github__read`": (
             (
                 "tools/test_server_names.py::"
                 "test_a_servers_own_name_that_claims_another_origin_does_not_count_for_allow"
             ),
         ),
     },
-    ("docs/guides/mcp.md", "Names that collide", "What has the same name"): {
-        "a tool or hand-off of the agent and a server's tool": (
+    ("docs/reference/mcp-configuration.md", "Names in rules", "Same name"): {
+        "a tool or handoff of the agent and a server's tool": (
             (
                 "tools/mcp/test_collisions.py::"
                 "test_a_local_tool_and_a_hand_off_win_over_servers_tools_of_their_names"
@@ -1241,14 +1247,14 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "tools/mcp/test_collisions.py::test_only_names_that_collide_get_the_sdks_prefix",
             "tools/mcp/test_collisions.py::test_each_prefixed_tool_is_called_on_its_own_server",
         ),
-        "tools of two servers, of which the rules hide one": (
+        "tools of two servers, one hidden by rules": (
             "tools/mcp/test_collisions.py::test_a_tool_that_the_rules_hide_does_not_collide",
         ),
-        "tools of two servers with the same name, `files`": (
+        "tools of two servers of the same name": (
             "tools/mcp/test_collisions.py::test_servers_of_one_name_get_names_that_differ",
         ),
     },
-    ("docs/guides/mcp.md", "When a server fails", "What happens"): {
+    ("docs/guides/mcp.md", "Continue when a server fails", "What happens"): {
         "the connection is lost between runs or turns": (
             "tools/mcp/test_failures.py::test_a_server_that_was_killed_between_two_runs_is_connected_again",
             (
@@ -1288,7 +1294,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "tools/mcp/test_failures.py::test_a_server_that_was_killed_between_two_runs_is_connected_again",
         ),
     },
-    ("docs/guides/mcp.md", "Event loops", "Where the server was connected"): {
+    ("docs/guides/mcp.md", "Continue when a server fails", "Where the server was connected"): {
         "nowhere": (
             "tools/mcp/test_event_loops.py::test_a_server_that_is_not_connected_is_connected_by_run_and_stays_so",
             (
@@ -1296,7 +1302,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
                 "and_closed_with_the_event_loop"
             ),
         ),
-        "in the event loop of the call, such as that of a notebook": (
+        "in the event loop of the call, such as a notebook's": (
             "tools/mcp/test_event_loops.py::test_run_says_at_once_that_it_blocks_the_loop_of_the_connection",
         ),
         "in an event loop that runs in another thread": (
@@ -1306,13 +1312,11 @@ PROMISES: dict[tuple[str, str, str], Table] = {
                 "also_after_a_crash"
             ),
         ),
-        ("in an event loop that is not running now, after `loop.run_until_complete(server.connect())`"): (
+        "in an event loop that is not running now": (
             "tools/mcp/test_event_loops.py::test_run_says_at_once_that_the_loop_of_the_connection_does_not_run",
         ),
-        "in an event loop that is closed": (
+        "in an event loop that is closed, or closes during the run": (
             "tools/mcp/test_event_loops.py::test_a_connection_whose_loop_is_closed_is_made_again",
-        ),
-        "in an event loop of another thread that ends during the run": (
             "tools/mcp/test_event_loops.py::test_a_run_goes_on_if_the_event_loop_of_the_connection_ends_meanwhile",
         ),
     },
@@ -1334,7 +1338,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             ),
         ),
     },
-    ("docs/guides/mcp.md", "Limit what the tools may do", "Rule"): {
+    ("docs/guides/mcp.md", "Limit the tools", "Rule"): {
         '`"allow": ["search", "mcp__files__read"]`': (
             "tools/test_reach.py::test_a_rule_may_concern_one_tool_or_all_tools_of_a_server",
         ),
@@ -1346,6 +1350,9 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
         '`"deny": ["mcp__*__delete"]`': (
             "tools/test_reach.py::test_a_rule_may_concern_one_tool_or_all_tools_of_a_server",
+        ),
+        '`"params": {"mcp__files__*": {"path": {"pattern": "^[a-z]+[.]txt$"}}}`': (
+            "tools/test_reach.py::test_tools_of_a_stdio_server_obey_the_rules",
         ),
     },
     ("docs/guides/middleware.md", "What a method returns", "The method"): {
@@ -1919,23 +1926,23 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "computer": ("tools/test_guard.py::test_no_kind_of_tool_is_shown_or_run_when_it_is_denied",),
         "web search": ("tools/test_guard.py::test_rules_for_hosted_tools_work_with_each_of_their_names",),
     },
-    ("docs/guides/tools.md", "When a call fails", "What the model did"): {
-        "it sent arguments that the function cannot take": (
+    ("docs/guides/tools.md", "When a call fails", "The model"): {
+        "sends arguments that the function cannot take": (
             "tools/test_wrong_arguments.py::test_each_wrong_parameter_is_named",
             "tools/test_wrong_arguments.py::test_long_values_and_many_mistakes_are_cut_short",
         ),
-        "it called a function that raised an exception": (
+        "calls a function that raises an exception": (
             "middleware/test_tool_errors.py::test_without_it_the_model_receives_the_message_of_the_sdk",
         ),
-        "it called a tool that does not exist, or sent arguments that are not a JSON object": (
+        "calls a tool that does not exist, or sends arguments that are not a JSON object": (
             "models/protocol/test_invalid_calls.py::test_a_model_that_only_makes_invalid_calls_ends_the_run",
         ),
-        "it made the same call several times, and the call failed in the same way each time": (
+        "repeats a call that fails in the same way": (
             "tools/test_repeated_failures.py::test_before_the_run_ends_the_model_reads_that_the_call_has_failed_before",
             "tools/test_repeated_failures.py::test_the_same_failure_in_five_turns_ends_the_run_with_all_facts",
         ),
     },
-    ("docs/guides/tools.md", "Tools of installed packages", "`tool_providers=`"): {
+    ("docs/guides/tools.md", "Control tools of installed packages", "`tool_providers=`"): {
         '`"available"`, the default': (
             "tools/test_providers.py::test_a_provider_that_fails_to_import_is_logged_and_the_others_load",
         ),

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 import pytest
 
-from kantan_agents import DEFAULT_STAGES, ModelCall, Pipeline, Run, ToolCall, ToolRetrieval
+from kantan_agents import DEFAULT_STAGES, ModelCall, Pipeline, Run, ToolCall
 from kantan_agents.errors import PARAMETER_ERRORS
 from kantan_agents.middleware import Budget, Cache, Hedge, LimitConcurrency, Redact, Retry, SlashCommands
 
@@ -72,7 +72,6 @@ def names_in(section: str) -> set[str]:
         ("ready-made-middleware", "LimitConcurrency", "| Option |", LimitConcurrency),
         ("ready-made-middleware", "Hedge", "| Option |", Hedge),
         ("slash-commands", "Reference", "| Argument of `SlashCommands` |", SlashCommands),
-        ("tool-retrieval", "Options", "| Option |", ToolRetrieval),
     ],
 )
 def test_a_table_of_options_lists_them_all(
@@ -94,7 +93,6 @@ _IN_ANOTHER_ROW: dict[Any, set[str]] = {Redact: {"key"}}  # described with mode=
         ("ready-made-middleware", "Cache", Cache),
         ("ready-made-middleware", "LimitConcurrency", LimitConcurrency),
         ("ready-made-middleware", "Hedge", Hedge),
-        ("tool-retrieval", "Options", ToolRetrieval),
     ],
 )
 def test_the_defaults_in_a_table_match_the_code(
@@ -103,10 +101,7 @@ def test_the_defaults_in_a_table_match_the_code(
     table = page(name).section(heading).partition("| Option | Default |")[2]
     written = {code_spans(option)[0]: default.strip('`"') for option, default, _ in rows(table)}
     for option, parameter in inspect.signature(function).parameters.items():
-        if (
-            parameter.default not in ((), None, attrs.NOTHING, inspect.Parameter.empty)
-            and option != "retriever"
-        ):
+        if parameter.default not in ((), None, attrs.NOTHING, inspect.Parameter.empty):
             assert written[option].removesuffix(".0") == str(parameter.default).removesuffix(".0")
 
 
