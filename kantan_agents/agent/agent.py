@@ -104,7 +104,9 @@ class Agent(SDKView, Generic[OutputT_co]):
         tools: Plain functions, tools of the SDK, or agents, each of which becomes a tool with the name and
             the ``handoff_description`` of the agent.
         handoffs: Agents, SDK agents or ``agents.handoff(...)`` objects that may take over the run.
-        mcp_servers: MCP servers of the SDK. The agent may use their tools.
+        mcp_servers: MCP servers of the SDK. The agent may use their tools. Servers of the SDK's classes and
+            their subclasses are connected again after a failure; an object that wraps one needs the attribute
+            ``wrapped_server`` for that.
         tool_providers: The tool providers from installed packages whose tools and rules are used (spec 9):
             ``"available"`` for all that can be loaded; ``"all"``, which raises if one cannot be loaded; a
             list of names; or None. ``use_tool_providers`` limits them for the process.
