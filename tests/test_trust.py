@@ -25,7 +25,7 @@ from kantan_agents.middleware import Approve, Approved, resume, to_json
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from tests.distributions import Distribution, Use
 
-PAGE = Path(__file__).parents[1] / "docs" / "guides" / "tool-rules.md"
+PAGE = Path(__file__).parents[1] / "docs" / "reference" / "what-tool-rules-protect.md"
 SERVER = Path(__file__).parent / "tools" / "mcp_server.py"
 KEY = b"the key of these tests"
 OPEN = {"tool_rules": {"allow": "*"}, "user_rules": {"allow": "*"}}
@@ -58,7 +58,7 @@ TESTED = {
 
 
 def test_every_row_has_a_test() -> None:
-    section = PAGE.read_text(encoding="utf-8").split("## What is trusted")[1].split("\n## ")[0]
+    section = PAGE.read_text(encoding="utf-8").split("## Sources of rules")[1].split("\n## ")[0]
     rows = [line.strip("| ") for line in section.splitlines() if line.startswith("| ")][2:]
     assert len(rows) == len(TESTED)
     for row, (words, test) in zip(rows, TESTED.items(), strict=True):

@@ -104,7 +104,9 @@ class Agent(SDKView, Generic[OutputT_co]):
         tools: Plain functions, tools of the SDK, or agents, each of which becomes a tool with the name and
             the ``handoff_description`` of the agent.
         handoffs: Agents, SDK agents or ``agents.handoff(...)`` objects that may take over the run.
-        mcp_servers: MCP servers of the SDK. The agent may use their tools.
+        mcp_servers: MCP servers of the SDK. The agent may use their tools. Servers of the SDK's classes and
+            their subclasses are connected again after a failure; an object that wraps one needs the attribute
+            ``wrapped_server`` for that.
         tool_providers: The tool providers from installed packages whose tools and rules are used (spec 9):
             ``"available"`` for all that can be loaded; ``"all"``, which raises if one cannot be loaded; a
             list of names; or None. ``use_tool_providers`` limits them for the process.
@@ -444,8 +446,18 @@ class Agent(SDKView, Generic[OutputT_co]):
         """Run the agent synchronously; arguments, result and errors are those of ``run_async``.
 
         Works from any thread, with or without a running event loop, through one background loop per process.
-        Ctrl-C cancels the run. What the run raises, also ``SystemExit``, reaches the caller. It blocks an
-        event loop that is already running: use ``await agent.run_async(...)`` there.
+        Everything that the run raises reaches the caller, even ``SystemExit``; other runs continue. It blocks
+        an event loop that is already running: use ``await agent.run_async(...)`` there.
+
+        - Ctrl-C cancels the run, which has five seconds to clean up, and raises ``KeyboardInterrupt``.
+        - Inside an async tool of another sync run, in a forked process, or if the background loop does not
+          start the run within a second, the run gets its own loop.
+        - In ``atexit`` handlers and in threads while the interpreter exits, runs work; sync tools then run
+          one after the other. A daemon thread that is still in ``run`` at exit gets E26.
+        - In a signal handler, a run may wait forever for a lock that the interrupted code holds, such as a
+          logging handler's. Set a flag there instead.
+        - If a task of the run raises ``GeneratorExit``, coroutines that await it cannot clean up
+          asynchronously; the caller may get a ``RuntimeError`` from Python instead.
 
         Raises:
             RunInCollectorError: E25, the garbage collector calls it, in ``__del__`` for example.

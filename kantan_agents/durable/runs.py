@@ -55,7 +55,8 @@ class DurableRuns(Making):
     Without the block, the methods that list, answer, cancel and resume can be called too.
 
     Args:
-        database: ``sqlite:///PATH`` for the processes of one machine, ``postgresql://...`` for several.
+        database: ``sqlite:///PATH`` for the processes of one machine, ``postgresql://...`` for several. The
+            URL may set limits of connections, such as ``connect_timeout``. A process opens at most 36.
         agents: The agents whose runs this process makes. Each has a ``Durable`` among its middleware and a
             name of its own.
         queues: The queues whose runs this process makes, with their ``Limits``.
@@ -114,7 +115,8 @@ class DurableRuns(Making):
 
         Raises:
             DurableNotStartedError: E150, another one is started in this process.
-            DurableDatabaseError: E156, the database cannot be used.
+            DurableDatabaseError: E156, the database cannot be used, or does not answer within 30 seconds (ten
+                minutes while it changes the tables of an older version).
         """
         if Started.closing is not None:  # what was left when the time of a `stop` was over
             await _in_thread(partial(Started.closing.join, _CLOSING_SECONDS))

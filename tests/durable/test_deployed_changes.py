@@ -1,6 +1,6 @@
 """Each kind of change that a deploy may make, with a tool that has an effect for each key.
 
-The rows of the table in ``docs/guides/durable-runs.md`` are the cases. Like a real model, this one
+The rows of the table in ``docs/reference/durable-runs.md`` are the cases. Like a real model, this one
 gives each call a new id, so that an answer that is asked for again makes a new key.
 """
 

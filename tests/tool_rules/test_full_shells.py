@@ -15,7 +15,7 @@ from kantan_agents.tool_rules.full_shells import (
 )
 from kantan_agents.tool_rules.wrappers import WRAPPERS
 
-PAGE = Path(__file__).parents[2] / "docs" / "guides" / "tool-rules.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "tool-rules.md"
 BASH = ToolFacts(("Bash",), parameter="command")
 WRAPPING = sorted(name for wrapper in WRAPPERS for name in wrapper.names if name not in SHELLS)
 
@@ -33,7 +33,7 @@ def rows() -> list[str]:
         f"| {codes(INTERPRETERS)} | unless a script or a package is named |",
         f"| {codes(BY_OPTIONS)} | also with further words: an option, or a file, names the program |",
         f"| {by_subcommand} | alone, or with one of these subcommands |",
-        "| those of the table above | unless the other command is named |",
+        "| each command that runs another | unless the other command is named |",
     ]
 
 

@@ -1,4 +1,4 @@
-"""Denied commands behind commands that run another command: the table of ``docs/guides/tool-rules.md``."""
+"""Denied commands behind commands that run another command: the lists of ``docs/reference/tool-rules.md``."""
 
 from __future__ import annotations
 
@@ -26,22 +26,26 @@ def written(options: tuple[str, ...]) -> str:
     return ", ".join(f"`{option}`" for option in options)
 
 
-def documented(wrapper: Wrapper) -> list[str]:
-    begin = f"after one of {written(wrapper.code)}" if wrapper.code else "after the options"
-    if wrapper.operands:
-        begin += " and one word"
-    return [written(wrapper.names), written(wrapper.valued), begin]
+def documented(wrapper: Wrapper) -> str:
+    behind = f", after {written(wrapper.code)}" if wrapper.code else ""
+    return f"- {written(wrapper.names)}{behind}" + (f": {written(wrapper.valued)}" if wrapper.valued else "")
 
 
-def test_the_table_of_the_page_is_the_table_of_the_code() -> None:
-    text = Page(ROOT / "docs" / "guides" / "tool-rules.md").text
-    _, _, rest = text.partition("### Commands that run another\n")
-    table = rest[rest.index("\n| ") : rest.index("\n\n", rest.index("\n| "))].strip().splitlines()
-    expected = [
-        f"| {' | '.join(documented(wrapper))} |".replace("|  |", "| |") for wrapper in (*WRAPPERS, GIT)
-    ]
-    expected[-1] = f"| `git` | {written(GIT.valued)} | its own subcommand, after the options |"
-    assert table[2:] == expected
+def listed_under(title: str) -> list[str]:
+    section = Page(ROOT / "docs" / "reference" / "tool-rules.md").section("Commands that run another")
+    return section.partition(f"\n{title}:\n\n")[2].partition("\n\n")[0].splitlines()
+
+
+def test_the_lists_of_the_page_are_the_table_of_the_code() -> None:
+    assert {wrapper.operands for wrapper in WRAPPERS} == {0, 1}
+    by_option = [wrapper for wrapper in WRAPPERS if wrapper.code]
+    assert listed_under("After an option") == [documented(wrapper) for wrapper in by_option]
+    others = [wrapper for wrapper in WRAPPERS if not wrapper.code]
+    for operands, title in enumerate(("After the options", "After the options and one word")):
+        expected = [documented(wrapper) for wrapper in others if wrapper.operands == operands]
+        assert listed_under(title) == expected
+    section = Page(ROOT / "docs" / "reference" / "tool-rules.md").section("Commands that run another")
+    assert f"The subcommand of `git` is found after {written(GIT.valued)}." in section
 
 
 @pytest.mark.parametrize("wrapper", ALL_WRAPPERS)

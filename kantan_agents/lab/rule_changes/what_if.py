@@ -45,6 +45,13 @@ def what_if(
     recorded rules do not explain the recorded decision is listed in ``unjudged`` instead. For a run as a
     whole it is exact up to its first flip, since the model might have gone on differently.
 
+    A call is not judged if a middleware answered it, denied it or changed its arguments; if the rules look at
+    arguments that are masked or redacted; if the tool was disabled or omitted in that turn; if a user ran it
+    with a slash command; or if a check takes longer than 20 seconds. Calls of unknown tools (E21) and with
+    invalid JSON (E10) count as ``invalid``. Hosted tools make no recorded calls.
+
+    To omit the runs of experiments, filter with ``metadata={"kantan_agents_experiment": None}``.
+
     Args:
         rules: A ``ToolRulesMode``, or rules of the shape ``{"allow": ..., "deny": ..., "params": {...}}``.
         traces: The traces: ``store.recorded_calls(...)``, which is fast, or values of ``store.trace``. Pass

@@ -93,11 +93,14 @@ def use_tool_providers(*names: str | None) -> None:
         use_tool_providers()  # none
         use_tool_providers(None)  # no limit, apart from that of the environment variable
 
+    Names of providers that are not installed are logged once, as a warning.
+
     Args:
         *names: Names of entry points of the group ``kantan_agents.tools``, or a single None.
 
     Raises:
-        InvalidOptionError: E75, a name is not a str or is empty, or None is combined with names.
+        InvalidOptionError: E75, a name is not a str or is empty, or None is combined with names. An empty or
+            unclear environment variable is E75 when an agent is created.
     """
     if names == (None,):
         _ProcessChoice.permitted = None

@@ -214,7 +214,7 @@ async def test_the_connections_are_exported_as_metrics(serve_with: Serve) -> Non
             await client.post("/answer", json=QUESTION, headers={"x-customer": "aiko"})
             metrics = (await client.get("/metrics")).text
         label = f'url="{server.base_url}"'
-    assert f'model_connections{{{label},state="active"}} 0' in metrics
+    assert f"model_connections_active{{{label}}} 0" in metrics
     assert f"model_connections_max{{{label}}} 1000" in metrics
     assert f"model_requests_pending{{{label}}} 0" in metrics
 

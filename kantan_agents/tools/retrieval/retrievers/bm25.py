@@ -24,8 +24,10 @@ def _is_weight(_: object, attribute: attrs.Attribute[int], value: object) -> Non
 class BM25Retriever:
     """Finds tools by the words they share with a text, in any mixture of English, Japanese and Chinese.
 
-    It downloads nothing and uses no network. It has few synonyms and no translations: a request in one
-    language does not find a tool described in another. Use embeddings for that.
+    English words are reduced to their stems, names such as ``createInvoice`` are split, and Japanese and
+    Chinese are read in pairs of characters. It uses no network. It has synonyms only for the most common
+    actions, and no translations: a request in one language does not find a tool described in another. Use
+    embeddings for that.
 
     Args:
         name_weight: Weight of the words in a tool's name.

@@ -59,11 +59,13 @@ class EmbeddingRetriever:
         EmbeddingRetriever("openai/text-embedding-3-small", cache="tools.vectors")
 
     The tools are embedded once. With ``cache``, the vectors are stored on disk and only tools with a changed
-    text are embedded again. Each search embeds the user's text, which costs one request.
+    text are embedded again; if the model returns vectors of another length, all are. Each search sends the
+    user's text to the model, which costs one request.
 
     Args:
         embed: A model name for kantan-llm, whose API has ``/embeddings``, or a function.
-        cache: File for the vectors, created if necessary; processes may share it. None for no cache.
+        cache: SQLite file for the vectors, created if necessary; processes may share it. A file that is
+            another program's database is not touched. None for no cache.
         model_name: Name under which the vectors are stored; required with a function and a cache, because
             another function computes other vectors.
         batch: Number of texts in one request.
