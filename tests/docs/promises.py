@@ -678,20 +678,20 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "page/test_runs_view.py::test_a_database_that_is_deleted_is_reported_until_it_is_back",
         ),
     },
-    ("docs/guides/maintain-traces.md", "Record", "What happens"): {
+    ("docs/guides/maintain-traces.md", "What is lost when the server fails", "What happens"): {
         "the server is away for a minute, or restarts": (
             "traces/postgres/test_faults.py::test_nothing_is_lost_while_the_server_is_away",
         ),
         "it is away for longer": (
             "traces/postgres/test_faults.py::test_beyond_the_queue_the_oldest_are_dropped_counted_and_logged",
         ),
-        "it is silent for 30 seconds in the middle of a statement": (
+        "it is silent for 30 seconds during a statement": (
             "traces/postgres/test_faults.py::test_nothing_is_lost_when_a_connection_stalls_in_the_middle_of_a_statement",
         ),
-        "another server takes over that lacks the last transactions": (
+        "another server takes over without the last transactions": (
             "traces/postgres/test_faults.py::test_an_empty_replica_gets_the_tables_and_all_later_traces",
         ),
-        "a process ends while the server is away or does not answer": (
+        "a process ends while the server does not answer": (
             "traces/postgres/test_faults.py::test_a_process_that_ends_before_its_server_answers_says_how_many_spans_are_missing",
         ),
         "a process is killed": (
@@ -2327,10 +2327,10 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "traces/recorder/test_durability.py::test_when_a_loop_has_ended_its_spans_are_written",
             "traces/recorder/test_durability.py::test_the_end_of_a_process_writes_everything_without_a_flush",
         ),
-        "SIGTERM arrives and the program has no handler for it": (
+        "SIGTERM arrives and the program has no handler": (
             "traces/recorder/test_durability.py::test_sigterm_without_a_handler_writes_everything_and_ends_the_process",
         ),
-        "SIGTERM arrives in a worker of a pre-fork server, such as gunicorn with `--preload`": (
+        "SIGTERM arrives in a worker of a pre-fork server": (
             "traces/recorder/test_shutdown.py::test_a_worker_that_resets_its_signals_after_the_fork_writes_everything",
         ),
         "SIGINT (Ctrl-C) arrives": (
@@ -2343,11 +2343,11 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "traces/recorder/test_shutdown.py::test_while_the_file_is_locked_the_traces_that_end_after_a_sigterm_do_not_block_the_loop",
             "traces/recorder/test_shutdown.py::test_the_function_that_sets_handlers_is_replaced_no_longer_than_needed",
         ),
-        "the process ends while the file cannot be written, for example because it is locked": (
+        "the process ends while the file cannot be written": (
             "traces/recorder/test_shutdown.py::test_while_the_file_is_locked_all_ends_of_a_process_share_one_bound",
             "traces/recorder/test_shutdown.py::test_the_waits_of_a_process_that_ends_add_up_to_one_bound_while_the_file_fails",
         ),
-        "`os.execv` replaces the process with another program": (
+        "`os.execv` replaces the process": (
             "traces/recorder/test_durability.py::test_a_flush_before_exec_writes_everything",
         ),
         "`record_traces` is called again": (
@@ -2361,11 +2361,11 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "the process is killed (SIGKILL)": (
             "traces/recorder/test_durability.py::test_after_sigkill_the_file_is_intact_and_at_most_half_a_second_is_missing",
         ),
-        "the disk is full, or the file is locked, read-only, damaged or not a database": (
+        "the disk is full, or the file is locked, read-only or damaged": (
             "traces/recorder/test_write_errors.py::test_spans_wait_while_the_disk_is_full",
             "traces/recorder/test_write_errors.py::test_a_failure_is_logged_once_and_again_if_it_returns",
         ),
-        "the file, or `-wal` or `-shm` beside it, is deleted, moved, replaced or truncated": (
+        "the file is deleted, moved, replaced or truncated": (
             "traces/recorder/test_replaced_files.py::test_after_any_change_of_the_files_a_read_sees_no_foreign_rows_and_new_spans_are_readable",
             "traces/recorder/test_replaced_files.py::test_spans_in_hand_when_the_files_change_are_written_to_the_new_ones",
             "traces/recorder/test_replaced_files.py::test_an_idle_recorder_leaves_replaced_files_so_that_other_processes_read_the_new_ones",
@@ -2384,8 +2384,8 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "traces/recorder/test_write_errors.py::test_traces_are_not_dropped_so_that_every_remaining_span_has_its_metadata",
         ),
     },
-    ("docs/guides/record-traces.md", "Keep the file small", "When"): {
-        "other processes write during a prune": (
+    ("docs/guides/maintain-traces.md", "What happens during a prune", "When"): {
+        "other processes write": (
             "traces/store/test_prune_steps.py::test_a_writer_comes_in_between_any_two_steps",
             "traces/store/test_prune_steps.py::test_a_writer_that_waited_for_a_slow_step_finds_the_next_pause",
             "traces/store/test_prune.py::test_others_can_read_and_write_during_pruning",
@@ -2394,7 +2394,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "traces/store/test_prune_steps.py::test_after_a_kill_the_file_is_sound_and_the_next_prune_finishes",
             "traces/store/test_prune_steps.py::test_interrupted_within_a_trace_the_same_age_deletes_the_rest",
         ),
-        "a run is deleted that an experiment has made again": (
+        "a deleted run was repeated by a [replay experiment](replay.md)": (
             "lab/replay/test_cohort_experiment.py::test_pruned_traces_take_their_results_along",
             "lab/replay/test_cohort_experiment.py::test_an_experiment_goes_with_its_last_result_and_takes_no_other_along",
         ),
@@ -2403,7 +2403,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "traces/store/test_prune_steps.py::test_a_transaction_for_which_the_disk_has_no_space_is_repeated_with_fewer_rows",
             "traces/store/test_prune_steps.py::test_a_prune_uses_the_log_again_so_the_disk_need_not_hold_all_changes",
         ),
-        "an earlier version of this library, or kantan-llm's tracer, created the file": (
+        "kantan-llm's tracer or an earlier version created the file": (
             "traces/store/test_prune_steps.py::test_a_file_of_kantan_llm_keeps_its_size_until_a_vacuum_is_requested",
             "traces/store/test_prune_steps.py::test_in_a_file_that_does_not_shrink_the_size_is_that_of_the_pages_in_use",
         ),
@@ -2412,7 +2412,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "cli/test_traces_prune.py::test_a_file_that_does_not_shrink_says_so_and_vacuum_shrinks_it",
         ),
     },
-    ("docs/guides/record-traces.md", "The search index", "When"): {
+    ("docs/guides/maintain-traces.md", "What happens with the index", "When"): {
         "a run was just recorded": (
             "traces/recorder/test_search_index_kept.py::test_a_few_traces_are_not_indexed_and_found",
             "traces/recorder/test_search_index_kept.py::test_a_new_file_has_an_index_that_is_filled",
@@ -2440,8 +2440,8 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "traces/recorder/test_search_index_kept.py::test_a_damaged_index_does_not_stop_the_recorder",
         ),
     },
-    ("docs/guides/record-traces.md", "When a record is incomplete", "When"): {
-        "a version without records wrote the file, or kantan-llm's tracer": (
+    ("docs/guides/search-traces.md", "When a record is incomplete", "When"): {
+        "kantan-llm's tracer, or a version without records, wrote the file": (
             "traces/store/test_run_records.py::test_a_file_of_a_version_without_records_is_read_and_taken_over",
             "traces/store/test_run_records.py::test_a_file_of_the_tracer_of_kantan_llm_is_read",
         ),
@@ -2465,7 +2465,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "traces/store/test_run_records.py::test_the_other_runs_of_a_trace_are_read_beside_a_damaged_one",
         ),
     },
-    ("docs/guides/record-traces.md", "Search filters", "Argument"): {
+    ("docs/guides/search-traces.md", "Combine filters", "In Python"): {
         '`keywords=["a", "b"]`': (
             "traces/store/test_traces.py::test_keywords_are_found_ignoring_case_in_any_script",
         ),
