@@ -649,14 +649,14 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
         "the model": ("durable/test_limits.py::test_failed_attempts_do_not_disturb_what_is_found_again",),
     },
-    ("docs/guides/page.md", "Who can see it", "Situation"): {
-        "a model, a tool or a file says something in HTML, Markdown or JavaScript": (
+    ("docs/guides/page.md", "Who can see the page", "Situation"): {
+        "a string from a model, a tool or a file contains HTML, Markdown or JavaScript": (
             "page/test_runs_view.py::test_hostile_texts_are_texts",
             "page/test_run_view.py::test_hostile_texts_are_texts",
             "page/test_report.py::test_hostile_texts_are_texts",
             "page/test_security.py::test_every_response_forbids_what_nobody_needs",
         ),
-        "a text contains marks that hide it or turn its direction": (
+        "a string contains characters that hide it or turn its direction": (
             "page/test_runs_view.py::test_hostile_texts_are_texts",
         ),
         "another site that is open in your browser sends requests to the page": (
@@ -674,7 +674,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "cli/test_traces_open.py::test_with_a_token_other_hosts_may_be_served",
         ),
         "a label is given": ("page/test_security.py::test_a_change_needs_the_token_of_the_opened_page",),
-        "the database is deleted or replaced meanwhile": (
+        "the database is deleted or replaced": (
             "page/test_runs_view.py::test_a_database_that_is_deleted_is_reported_until_it_is_back",
         ),
     },
