@@ -281,7 +281,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
     },
     ("docs/guides/opentelemetry.md", "When the collector is away", "What happens"): {
-        "the collector refuses spans: any other status, or `partial_success`": (
+        "the collector rejects spans: any other status, or `partial_success`": (
             "traces/telemetry/test_sending.py::test_what_a_collector_refuses_is_counted_and_logged_once",
             "traces/telemetry/test_sending.py::test_spans_that_a_collector_refuses_of_those_it_takes_are_counted_and_said_once",
         ),
@@ -293,7 +293,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "the collector gets spans and does not answer, five times in a row": (
             "traces/telemetry/test_sending.py::test_spans_that_the_collector_gets_without_an_answer_hold_up_no_others",
         ),
-        "more than `OTEL_BSP_MAX_QUEUE_SIZE` spans wait (2,048)": (
+        "more than `OTEL_BSP_MAX_QUEUE_SIZE` (2,048) spans wait": (
             "traces/telemetry/test_sending.py::test_what_does_not_fit_into_the_queue_is_dropped_counted_and_logged",
             "traces/telemetry/test_sending.py::test_what_is_lost_while_the_collector_is_away_is_counted_and_said",
         ),
@@ -307,7 +307,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "`kill -9`": ("traces/telemetry/test_sending.py::test_kill_9_loses_only_what_was_not_sent",),
         "a fork": ("traces/telemetry/test_sending.py::test_forked_children_send_their_own_spans_only",),
     },
-    ("docs/guides/opentelemetry.md", "Send what they group by", "You have"): {
+    ("docs/guides/opentelemetry.md", "Group by conversation and user", "You have"): {
         "a `session`": ("traces/telemetry/test_runs.py::test_all_spans_of_a_run_have_its_conversation",),
         "`conversation_id`, for a conversation that OpenAI stores": (
             "traces/telemetry/test_runs.py::test_a_conversation_that_openai_stores_is_that_of_the_run",
@@ -1986,91 +1986,34 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         '`["shop"]`': ("tools/test_providers.py::test_names_choose_providers",),
         "`None`": ("tools/test_providers.py::test_none_chooses_no_providers",),
     },
-    ("docs/guides/opentelemetry.md", "Which order keeps which tracer", "In this order"): {
+    (
+        "docs/guides/opentelemetry.md",
+        "Use openinference, Logfire or another instrumentation",
+        "In this order",
+    ): {
         "`record_traces(...)`, then `OpenAIAgentsInstrumentor().instrument(exclusive_processor=False)`": (
             "real_parts/test_observability.py::test_openinference_that_is_not_exclusive_keeps_the_database",
+            "real_parts/test_observability.py::test_openinference_and_logfire_and_the_database_at_once",
         ),
         "`OpenAIAgentsInstrumentor().instrument()`, then `add_trace_processor(SQLiteRecorder(...))`": (
             "real_parts/test_observability.py::test_a_recorder_added_to_openinference_keeps_both",
         ),
-        "`record_traces(...)`, then `OpenAIAgentsInstrumentor().instrument()`": (
+        "`record_traces(...)`, then `OpenAIAgentsInstrumentor().instrument()` or `set_trace_processors(...)`": (
             "real_parts/test_observability.py::test_openinference_after_record_traces_silences_the_database",
             "real_parts/test_observability.py::test_openinference_gives_the_database_back_when_it_is_removed",
+            "real_parts/test_observability.py::test_set_trace_processors_after_record_traces_silences_the_database",
+            "traces/recorder/test_lost_recorder.py::test_the_first_run_after_the_loss_warns_once",
         ),
-        "`OpenAIAgentsInstrumentor().instrument(...)`, exclusive or not, then `record_traces(...)`": (
+        "`add_trace_processor(...)` or openinference, then `record_traces(...)`": (
             "real_parts/test_observability.py::test_record_traces_after_openinference_silences_openinference",
             "real_parts/test_observability.py::test_record_traces_silences_openinference_that_is_not_exclusive",
+            "real_parts/test_observability.py::test_record_traces_silences_the_processors_before_it",
         ),
         "`record_traces(...)` and `logfire.instrument_openai_agents()`, in any order": (
             "real_parts/test_observability.py::test_logfire_and_record_traces_keep_each_other_in_any_order",
         ),
         "`record_traces(...)`, then `add_trace_processor(...)`": (
             "real_parts/test_observability.py::test_add_trace_processor_after_record_traces_keeps_both",
-        ),
-        "`record_traces(...)`, then `set_trace_processors([...])`": (
-            "real_parts/test_observability.py::test_set_trace_processors_after_record_traces_silences_the_database",
-            "traces/recorder/test_lost_recorder.py::test_the_first_run_after_the_loss_warns_once",
-        ),
-        "`add_trace_processor(...)` or `set_trace_processors([...])`, then `record_traces(...)`": (
-            "real_parts/test_observability.py::test_record_traces_silences_the_processors_before_it",
-        ),
-        "`record_traces(...)`, then logfire and `instrument(exclusive_processor=False)`": (
-            "real_parts/test_observability.py::test_openinference_and_logfire_and_the_database_at_once",
-        ),
-    },
-    ("docs/guides/opentelemetry.md", "What each tracer shows", "Part of a run"): {
-        "input and output, plain, streamed or structured": (
-            "real_parts/test_observability.py::test_the_final_span_of_a_plain_run_has_its_messages",
-            "real_parts/test_observability.py::test_a_streamed_run_is_exported_like_any_other",
-            "real_parts/test_observability.py::test_a_structured_output_is_json_in_its_message",
-            "real_parts/test_observability.py::test_openinference_has_each_message_of_the_final_span",
-            "real_parts/test_observability.py::test_logfire_shows_the_conversation_of_the_final_span",
-        ),
-        "model calls, tools, hand-offs": (
-            "real_parts/test_observability.py::test_a_tool_and_a_hand_off_have_their_spans",
-        ),
-        "verdict of a judge": ("real_parts/test_observability.py::test_a_verdict_has_its_span",),
-        "[metadata of the trace](../metadata.md)": (
-            "real_parts/test_observability.py::test_logfire_has_the_metadata_and_the_id_of_the_trace",
-            "real_parts/test_observability.py::test_openinference_has_neither",
-        ),
-        "metadata of a run inside an open trace": (
-            "real_parts/test_observability.py::test_a_run_in_an_open_trace_has_its_spans_in_it",
-        ),
-        "id of the SDK's trace": (
-            "real_parts/test_observability.py::test_logfire_has_the_metadata_and_the_id_of_the_trace",
-            "real_parts/test_observability.py::test_openinference_has_neither",
-        ),
-    },
-    ("docs/guides/opentelemetry.md", "Sensitive data", "Setting"): {
-        "`trace_include_sensitive_data=False`": (
-            "real_parts/test_observability.py::test_without_sensitive_data_nothing_of_it_is_exported",
-            "traces/test_final_span.py::test_a_run_without_sensitive_data_has_neither",
-        ),
-        "[`Redact`](ready-made-middleware.md#redact) in the agent's middleware": (
-            "real_parts/test_observability.py::test_redact_keeps_texts_out_of_what_is_exported",
-            "traces/test_final_span.py::test_redacted_texts_are_in_no_message",
-        ),
-        "[`redact`](traces.md#remove-sensitive-data) of the recorder": (
-            "real_parts/test_observability.py::test_the_redact_function_of_the_recorder_changes_the_database_alone",
-        ),
-        "keys, tokens and passwords in texts": (
-            "real_parts/test_observability.py::test_secrets_are_masked_in_the_database_alone",
-            "real_parts/test_observability.py::test_openinference_can_hide_all_texts",
-        ),
-    },
-    ("docs/guides/opentelemetry.md", "When exporting fails, or the process ends", "When"): {
-        "an exporter of OpenTelemetry raises, or its backend cannot be reached": (
-            "real_parts/test_observability.py::test_an_exporter_that_fails_does_not_fail_the_run",
-        ),
-        "a trace processor raises": (
-            "real_parts/test_observability.py::test_a_processor_that_raises_fails_neither_the_run_nor_the_recorder",
-        ),
-        "the process ends, or a handler of SIGTERM calls `sys.exit`": (
-            "real_parts/test_observability.py::test_the_end_of_the_process_loses_batches_only_of_opentelemetry_and_only_if_killed_unhandled",
-        ),
-        "SIGTERM arrives and the program has no handler for it": (
-            "real_parts/test_observability.py::test_the_end_of_the_process_loses_batches_only_of_opentelemetry_and_only_if_killed_unhandled",
         ),
     },
     ("docs/guides/replay.md", "What runs and what does not", "In a replay"): {
