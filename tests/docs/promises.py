@@ -1998,7 +1998,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "`OpenAIAgentsInstrumentor().instrument()`, then `add_trace_processor(SQLiteRecorder(...))`": (
             "real_parts/test_observability.py::test_a_recorder_added_to_openinference_keeps_both",
         ),
-        "`record_traces(...)`, then `OpenAIAgentsInstrumentor().instrument()` or `set_trace_processors(...)`": (
+        "`record_traces(...)`, then `OpenAIAgentsInstrumentor().instrument()` or `set_trace_processors()`": (
             "real_parts/test_observability.py::test_openinference_after_record_traces_silences_the_database",
             "real_parts/test_observability.py::test_openinference_gives_the_database_back_when_it_is_removed",
             "real_parts/test_observability.py::test_set_trace_processors_after_record_traces_silences_the_database",
