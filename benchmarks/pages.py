@@ -6,7 +6,7 @@ from pathlib import Path
 
 from benchmarks.peers.compared import REPOSITORY
 from benchmarks.peers.results import Results
-from benchmarks.peers.table import markdown
+from benchmarks.peers.table import tables
 
 WHOLE_RUN = "python -m benchmarks"
 _END = "<!-- end of results -->"
@@ -35,5 +35,5 @@ def with_results(page: str, table: str, command: str = WHOLE_RUN) -> str:
 
 
 def whole(results: Results) -> str:
-    """Return the results without their heading, since the page has its own."""
-    return markdown(results).partition("\n")[2]
+    """Return the tables of the page; ``benchmarks/results/peers.md`` has the rest."""
+    return tables(results)

@@ -34,7 +34,7 @@ from benchmarks.overhead import INSTRUCTIONS, FakeModel, Report, WaitingModel, m
 from benchmarks.pages import with_results
 from kantan_agents import set_trace_processors
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
+PAGE = Path(__file__).resolve().parent / "results" / "profiles.md"
 COMMAND = "python benchmarks/profiles.py"
 _SHOWN = 6
 _HELD = 500
@@ -79,7 +79,7 @@ def workloads() -> dict[str, tuple[RunOnce, RunOnce]]:
         "tool call and answer": pair(calling, make_tools(1)),
         "structured output": pair(report, output_type=Report),
         "one turn, 1,000 tools": pair(text, make_tools(1_000)),
-        "one turn, 10 hand-off targets": hand_offs(10),
+        "one turn, 10 handoff targets": hand_offs(10),
     }
 
 
@@ -199,7 +199,7 @@ async def main(runs: int) -> str:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=300, help="runs that are profiled (default 300)")
-    parser.add_argument("--write", action="store_true", help=f"write the tables into docs/{PAGE.name}")
+    parser.add_argument("--write", action="store_true", help=f"write them into results/{PAGE.name}")
     arguments = parser.parse_args()
     tables = asyncio.run(main(max(1, arguments.runs)))
     sys.stdout.write(tables)

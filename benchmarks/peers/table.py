@@ -13,39 +13,53 @@ _UNITS = {"held": (1 / 1024, "KiB"), "import": (1e3, "ms")}
 _MICROSECONDS = (1e6, "us")
 
 _HOW_TO_READ = """\
-Ratios are to the plain SDK, measured beside it; below 1 is less than the plain SDK takes. Where runs are
-recorded, they are to the same run of the same framework that is not recorded; there is no A/A then, and the
-plain SDK and 0.1.3 record with kantan-llm's tracer, as they have no recorder of their own. In
-brackets: the quartiles. A/A is the plain SDK against itself in another process: what is noise. Bold: a peer
-is ahead of kantan_agents. Memory is counted once, over {held} and {held_tools} waiting runs. Times of the
-same row compare, and no others do.
+Ratios are to the plain SDK. The ratio of a recorded run is to the same run without recording; the plain SDK
+and 0.1.3 record with kantan-llm's tracer. In brackets: the quartiles. A/A is the plain SDK against itself:
+the noise. Bold: a peer is ahead. Memory is counted over {held} and {held_tools} waiting runs. Compare times
+within a row only.
 """
 
 
 def markdown(results: Results) -> str:
-    """Return the table with its explanations."""
-    shown = [PLAIN, OURS, *(name for name in PEERS if name in results.versions)]
-    headings = ["", *(_TITLES[name] for name in shown), "A/A", "goal"]
+    """Return the tables with their explanations, what is missing from them, and all versions."""
     lines = [
         "# kantan_agents and other frameworks",
         "",
-        _measured(results),
-        "",
-        *_lines_of(headings),
-        *(_line(_cells(row, shown)) for row in results.rows),
-        "",
-        _HOW_TO_READ.format(held=f"{BY_ID['held_0'].size:,}", held_tools=f"{BY_ID['held_100'].size:,}"),
-        *_lateness(results, shown),
+        *_tables(results),
         *_section("Missed goals", missed(results)),
-        *_section("Without figures", _absent(results)),
+        *_section("Without results", _absent(results)),
         *_section(
             "Failed",
             [f"{BY_ID[name].title}: {reason.splitlines()[0]}" for name, reason in results.failed.items()],
         ),
         *_section("Left out", [f"{_TITLES[name]}: {reason}" for name, reason in results.left_out.items()]),
-        *_section("Versions", [f"{_TITLES[name]}: {_versions(results, name)}" for name in shown]),
+        *_section(
+            "Versions", [f"{_TITLES[name]}: {_versions(results, name)}" for name in _shown_of(results)]
+        ),
     ]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def tables(results: Results) -> str:
+    """Return the tables alone, for a page that explains them itself."""
+    return "\n".join(_tables(results)).rstrip() + "\n"
+
+
+def _tables(results: Results) -> list[str]:
+    shown = _shown_of(results)
+    return [
+        _measured(results),
+        "",
+        *_lines_of(["", *(_TITLES[name] for name in shown), "A/A", "goal"]),
+        *(_line(_cells(row, shown)) for row in results.rows),
+        "",
+        _HOW_TO_READ.format(held=f"{BY_ID['held_0'].size:,}", held_tools=f"{BY_ID['held_100'].size:,}"),
+        *_lateness(results, shown),
+    ]
+
+
+def _shown_of(results: Results) -> list[str]:
+    return [PLAIN, OURS, *(name for name in PEERS if name in results.versions)]
 
 
 def _measured(results: Results) -> str:
@@ -109,7 +123,7 @@ def _lateness(results: Results, names: list[str]) -> list[str]:
     rows = [row for row in results.rows if any(cell.late for cell in row.cells.values())]
     if not rows:
         return []
-    lines = ["How late the event loop is, median and 99th percentile, in milliseconds:", ""]
+    lines = ["Delay of the event loop, median and 99th percentile, in milliseconds:", ""]
     lines += _lines_of(["", *(_TITLES[name] for name in names), "A/A: plain SDK again"])
     for row in rows:
         late = [*(row.cells.get(name, Cell()).late for name in names), row.control_late]

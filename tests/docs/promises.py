@@ -259,7 +259,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
     },
     ("docs/guides/opentelemetry.md", "When the collector is away", "What happens"): {
-        "the collector refuses spans: any other status, or `partial_success`": (
+        "the collector rejects spans: any other status, or `partial_success`": (
             "traces/telemetry/test_sending.py::test_what_a_collector_refuses_is_counted_and_logged_once",
             "traces/telemetry/test_sending.py::test_spans_that_a_collector_refuses_of_those_it_takes_are_counted_and_said_once",
         ),
@@ -271,7 +271,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "the collector gets spans and does not answer, five times in a row": (
             "traces/telemetry/test_sending.py::test_spans_that_the_collector_gets_without_an_answer_hold_up_no_others",
         ),
-        "more than `OTEL_BSP_MAX_QUEUE_SIZE` spans wait (2,048)": (
+        "more than `OTEL_BSP_MAX_QUEUE_SIZE` (2,048) spans wait": (
             "traces/telemetry/test_sending.py::test_what_does_not_fit_into_the_queue_is_dropped_counted_and_logged",
             "traces/telemetry/test_sending.py::test_what_is_lost_while_the_collector_is_away_is_counted_and_said",
         ),
@@ -285,7 +285,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "`kill -9`": ("traces/telemetry/test_sending.py::test_kill_9_loses_only_what_was_not_sent",),
         "a fork": ("traces/telemetry/test_sending.py::test_forked_children_send_their_own_spans_only",),
     },
-    ("docs/guides/opentelemetry.md", "Send what they group by", "You have"): {
+    ("docs/guides/opentelemetry.md", "Group by conversation and user", "You have"): {
         "a `session`": ("traces/telemetry/test_runs.py::test_all_spans_of_a_run_have_its_conversation",),
         "`conversation_id`, for a conversation that OpenAI stores": (
             "traces/telemetry/test_runs.py::test_a_conversation_that_openai_stores_is_that_of_the_run",
@@ -617,14 +617,14 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
         "the model": ("durable/test_limits.py::test_failed_attempts_do_not_disturb_what_is_found_again",),
     },
-    ("docs/guides/page.md", "Who can see it", "Situation"): {
-        "a model, a tool or a file says something in HTML, Markdown or JavaScript": (
+    ("docs/guides/page.md", "Who can see the page", "Situation"): {
+        "a string from a model, a tool or a file contains HTML, Markdown or JavaScript": (
             "page/test_runs_view.py::test_hostile_texts_are_texts",
             "page/test_run_view.py::test_hostile_texts_are_texts",
             "page/test_report.py::test_hostile_texts_are_texts",
             "page/test_security.py::test_every_response_forbids_what_nobody_needs",
         ),
-        "a text contains marks that hide it or turn its direction": (
+        "a string contains characters that hide it or turn its direction": (
             "page/test_runs_view.py::test_hostile_texts_are_texts",
         ),
         "another site that is open in your browser sends requests to the page": (
@@ -642,24 +642,24 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "cli/test_traces_open.py::test_with_a_token_other_hosts_may_be_served",
         ),
         "a label is given": ("page/test_security.py::test_a_change_needs_the_token_of_the_opened_page",),
-        "the database is deleted or replaced meanwhile": (
+        "the database is deleted or replaced": (
             "page/test_runs_view.py::test_a_database_that_is_deleted_is_reported_until_it_is_back",
         ),
     },
-    ("docs/guides/maintain-traces.md", "Record", "What happens"): {
+    ("docs/guides/maintain-traces.md", "What is lost when the server fails", "What happens"): {
         "the server is away for a minute, or restarts": (
             "traces/postgres/test_faults.py::test_nothing_is_lost_while_the_server_is_away",
         ),
         "it is away for longer": (
             "traces/postgres/test_faults.py::test_beyond_the_queue_the_oldest_are_dropped_counted_and_logged",
         ),
-        "it is silent for 30 seconds in the middle of a statement": (
+        "it is silent for 30 seconds during a statement": (
             "traces/postgres/test_faults.py::test_nothing_is_lost_when_a_connection_stalls_in_the_middle_of_a_statement",
         ),
-        "another server takes over that lacks the last transactions": (
+        "another server takes over without the last transactions": (
             "traces/postgres/test_faults.py::test_an_empty_replica_gets_the_tables_and_all_later_traces",
         ),
-        "a process ends while the server is away or does not answer": (
+        "a process ends while the server does not answer": (
             "traces/postgres/test_faults.py::test_a_process_that_ends_before_its_server_answers_says_how_many_spans_are_missing",
         ),
         "a process is killed": (
@@ -1905,91 +1905,34 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         '`["shop"]`': ("tools/test_providers.py::test_names_choose_providers",),
         "`None`": ("tools/test_providers.py::test_none_chooses_no_providers",),
     },
-    ("docs/guides/opentelemetry.md", "Which order keeps which tracer", "In this order"): {
+    (
+        "docs/guides/opentelemetry.md",
+        "Use openinference, Logfire or another instrumentation",
+        "In this order",
+    ): {
         "`record_traces(...)`, then `OpenAIAgentsInstrumentor().instrument(exclusive_processor=False)`": (
             "real_parts/test_observability.py::test_openinference_that_is_not_exclusive_keeps_the_database",
+            "real_parts/test_observability.py::test_openinference_and_logfire_and_the_database_at_once",
         ),
         "`OpenAIAgentsInstrumentor().instrument()`, then `add_trace_processor(SQLiteRecorder(...))`": (
             "real_parts/test_observability.py::test_a_recorder_added_to_openinference_keeps_both",
         ),
-        "`record_traces(...)`, then `OpenAIAgentsInstrumentor().instrument()`": (
+        "`record_traces(...)`, then `OpenAIAgentsInstrumentor().instrument()` or `set_trace_processors()`": (
             "real_parts/test_observability.py::test_openinference_after_record_traces_silences_the_database",
             "real_parts/test_observability.py::test_openinference_gives_the_database_back_when_it_is_removed",
+            "real_parts/test_observability.py::test_set_trace_processors_after_record_traces_silences_the_database",
+            "traces/recorder/test_lost_recorder.py::test_the_first_run_after_the_loss_warns_once",
         ),
-        "`OpenAIAgentsInstrumentor().instrument(...)`, exclusive or not, then `record_traces(...)`": (
+        "`add_trace_processor(...)` or openinference, then `record_traces(...)`": (
             "real_parts/test_observability.py::test_record_traces_after_openinference_silences_openinference",
             "real_parts/test_observability.py::test_record_traces_silences_openinference_that_is_not_exclusive",
+            "real_parts/test_observability.py::test_record_traces_silences_the_processors_before_it",
         ),
         "`record_traces(...)` and `logfire.instrument_openai_agents()`, in any order": (
             "real_parts/test_observability.py::test_logfire_and_record_traces_keep_each_other_in_any_order",
         ),
         "`record_traces(...)`, then `add_trace_processor(...)`": (
             "real_parts/test_observability.py::test_add_trace_processor_after_record_traces_keeps_both",
-        ),
-        "`record_traces(...)`, then `set_trace_processors([...])`": (
-            "real_parts/test_observability.py::test_set_trace_processors_after_record_traces_silences_the_database",
-            "traces/recorder/test_lost_recorder.py::test_the_first_run_after_the_loss_warns_once",
-        ),
-        "`add_trace_processor(...)` or `set_trace_processors([...])`, then `record_traces(...)`": (
-            "real_parts/test_observability.py::test_record_traces_silences_the_processors_before_it",
-        ),
-        "`record_traces(...)`, then logfire and `instrument(exclusive_processor=False)`": (
-            "real_parts/test_observability.py::test_openinference_and_logfire_and_the_database_at_once",
-        ),
-    },
-    ("docs/guides/opentelemetry.md", "What each tracer shows", "Part of a run"): {
-        "input and output, plain, streamed or structured": (
-            "real_parts/test_observability.py::test_the_final_span_of_a_plain_run_has_its_messages",
-            "real_parts/test_observability.py::test_a_streamed_run_is_exported_like_any_other",
-            "real_parts/test_observability.py::test_a_structured_output_is_json_in_its_message",
-            "real_parts/test_observability.py::test_openinference_has_each_message_of_the_final_span",
-            "real_parts/test_observability.py::test_logfire_shows_the_conversation_of_the_final_span",
-        ),
-        "model calls, tools, hand-offs": (
-            "real_parts/test_observability.py::test_a_tool_and_a_hand_off_have_their_spans",
-        ),
-        "verdict of a judge": ("real_parts/test_observability.py::test_a_verdict_has_its_span",),
-        "[metadata of the trace](../metadata.md)": (
-            "real_parts/test_observability.py::test_logfire_has_the_metadata_and_the_id_of_the_trace",
-            "real_parts/test_observability.py::test_openinference_has_neither",
-        ),
-        "metadata of a run inside an open trace": (
-            "real_parts/test_observability.py::test_a_run_in_an_open_trace_has_its_spans_in_it",
-        ),
-        "id of the SDK's trace": (
-            "real_parts/test_observability.py::test_logfire_has_the_metadata_and_the_id_of_the_trace",
-            "real_parts/test_observability.py::test_openinference_has_neither",
-        ),
-    },
-    ("docs/guides/opentelemetry.md", "Sensitive data", "Setting"): {
-        "`trace_include_sensitive_data=False`": (
-            "real_parts/test_observability.py::test_without_sensitive_data_nothing_of_it_is_exported",
-            "traces/test_final_span.py::test_a_run_without_sensitive_data_has_neither",
-        ),
-        "[`Redact`](ready-made-middleware.md#redact) in the agent's middleware": (
-            "real_parts/test_observability.py::test_redact_keeps_texts_out_of_what_is_exported",
-            "traces/test_final_span.py::test_redacted_texts_are_in_no_message",
-        ),
-        "[`redact`](traces.md#remove-sensitive-data) of the recorder": (
-            "real_parts/test_observability.py::test_the_redact_function_of_the_recorder_changes_the_database_alone",
-        ),
-        "keys, tokens and passwords in texts": (
-            "real_parts/test_observability.py::test_secrets_are_masked_in_the_database_alone",
-            "real_parts/test_observability.py::test_openinference_can_hide_all_texts",
-        ),
-    },
-    ("docs/guides/opentelemetry.md", "When exporting fails, or the process ends", "When"): {
-        "an exporter of OpenTelemetry raises, or its backend cannot be reached": (
-            "real_parts/test_observability.py::test_an_exporter_that_fails_does_not_fail_the_run",
-        ),
-        "a trace processor raises": (
-            "real_parts/test_observability.py::test_a_processor_that_raises_fails_neither_the_run_nor_the_recorder",
-        ),
-        "the process ends, or a handler of SIGTERM calls `sys.exit`": (
-            "real_parts/test_observability.py::test_the_end_of_the_process_loses_batches_only_of_opentelemetry_and_only_if_killed_unhandled",
-        ),
-        "SIGTERM arrives and the program has no handler for it": (
-            "real_parts/test_observability.py::test_the_end_of_the_process_loses_batches_only_of_opentelemetry_and_only_if_killed_unhandled",
         ),
     },
     ("docs/guides/replay.md", "What a replay runs", "In `replay`"): {
@@ -2217,10 +2160,10 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "traces/recorder/test_durability.py::test_when_a_loop_has_ended_its_spans_are_written",
             "traces/recorder/test_durability.py::test_the_end_of_a_process_writes_everything_without_a_flush",
         ),
-        "SIGTERM arrives and the program has no handler for it": (
+        "SIGTERM arrives and the program has no handler": (
             "traces/recorder/test_durability.py::test_sigterm_without_a_handler_writes_everything_and_ends_the_process",
         ),
-        "SIGTERM arrives in a worker of a pre-fork server, such as gunicorn with `--preload`": (
+        "SIGTERM arrives in a worker of a pre-fork server": (
             "traces/recorder/test_shutdown.py::test_a_worker_that_resets_its_signals_after_the_fork_writes_everything",
         ),
         "SIGINT (Ctrl-C) arrives": (
@@ -2233,11 +2176,11 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "traces/recorder/test_shutdown.py::test_while_the_file_is_locked_the_traces_that_end_after_a_sigterm_do_not_block_the_loop",
             "traces/recorder/test_shutdown.py::test_the_function_that_sets_handlers_is_replaced_no_longer_than_needed",
         ),
-        "the process ends while the file cannot be written, for example because it is locked": (
+        "the process ends while the file cannot be written": (
             "traces/recorder/test_shutdown.py::test_while_the_file_is_locked_all_ends_of_a_process_share_one_bound",
             "traces/recorder/test_shutdown.py::test_the_waits_of_a_process_that_ends_add_up_to_one_bound_while_the_file_fails",
         ),
-        "`os.execv` replaces the process with another program": (
+        "`os.execv` replaces the process": (
             "traces/recorder/test_durability.py::test_a_flush_before_exec_writes_everything",
         ),
         "`record_traces` is called again": (
@@ -2251,11 +2194,11 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "the process is killed (SIGKILL)": (
             "traces/recorder/test_durability.py::test_after_sigkill_the_file_is_intact_and_at_most_half_a_second_is_missing",
         ),
-        "the disk is full, or the file is locked, read-only, damaged or not a database": (
+        "the disk is full, or the file is locked, read-only or damaged": (
             "traces/recorder/test_write_errors.py::test_spans_wait_while_the_disk_is_full",
             "traces/recorder/test_write_errors.py::test_a_failure_is_logged_once_and_again_if_it_returns",
         ),
-        "the file, or `-wal` or `-shm` beside it, is deleted, moved, replaced or truncated": (
+        "the file is deleted, moved, replaced or truncated": (
             "traces/recorder/test_replaced_files.py::test_after_any_change_of_the_files_a_read_sees_no_foreign_rows_and_new_spans_are_readable",
             "traces/recorder/test_replaced_files.py::test_spans_in_hand_when_the_files_change_are_written_to_the_new_ones",
             "traces/recorder/test_replaced_files.py::test_an_idle_recorder_leaves_replaced_files_so_that_other_processes_read_the_new_ones",
@@ -2274,8 +2217,8 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "traces/recorder/test_write_errors.py::test_traces_are_not_dropped_so_that_every_remaining_span_has_its_metadata",
         ),
     },
-    ("docs/guides/record-traces.md", "Keep the file small", "When"): {
-        "other processes write during a prune": (
+    ("docs/guides/maintain-traces.md", "What happens during a prune", "When"): {
+        "other processes write": (
             "traces/store/test_prune_steps.py::test_a_writer_comes_in_between_any_two_steps",
             "traces/store/test_prune_steps.py::test_a_writer_that_waited_for_a_slow_step_finds_the_next_pause",
             "traces/store/test_prune.py::test_others_can_read_and_write_during_pruning",
@@ -2284,7 +2227,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "traces/store/test_prune_steps.py::test_after_a_kill_the_file_is_sound_and_the_next_prune_finishes",
             "traces/store/test_prune_steps.py::test_interrupted_within_a_trace_the_same_age_deletes_the_rest",
         ),
-        "a run is deleted that an experiment has made again": (
+        "a deleted run was repeated by a [replay experiment](replay.md)": (
             "lab/replay/test_cohort_experiment.py::test_pruned_traces_take_their_results_along",
             "lab/replay/test_cohort_experiment.py::test_an_experiment_goes_with_its_last_result_and_takes_no_other_along",
         ),
@@ -2293,7 +2236,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "traces/store/test_prune_steps.py::test_a_transaction_for_which_the_disk_has_no_space_is_repeated_with_fewer_rows",
             "traces/store/test_prune_steps.py::test_a_prune_uses_the_log_again_so_the_disk_need_not_hold_all_changes",
         ),
-        "an earlier version of this library, or kantan-llm's tracer, created the file": (
+        "kantan-llm's tracer or an earlier version created the file": (
             "traces/store/test_prune_steps.py::test_a_file_of_kantan_llm_keeps_its_size_until_a_vacuum_is_requested",
             "traces/store/test_prune_steps.py::test_in_a_file_that_does_not_shrink_the_size_is_that_of_the_pages_in_use",
         ),
@@ -2302,7 +2245,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "cli/test_traces_prune.py::test_a_file_that_does_not_shrink_says_so_and_vacuum_shrinks_it",
         ),
     },
-    ("docs/guides/record-traces.md", "The search index", "When"): {
+    ("docs/guides/maintain-traces.md", "What happens with the index", "When"): {
         "a run was just recorded": (
             "traces/recorder/test_search_index_kept.py::test_a_few_traces_are_not_indexed_and_found",
             "traces/recorder/test_search_index_kept.py::test_a_new_file_has_an_index_that_is_filled",
@@ -2330,8 +2273,8 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "traces/recorder/test_search_index_kept.py::test_a_damaged_index_does_not_stop_the_recorder",
         ),
     },
-    ("docs/guides/record-traces.md", "When a record is incomplete", "When"): {
-        "a version without records wrote the file, or kantan-llm's tracer": (
+    ("docs/guides/search-traces.md", "When a record is incomplete", "When"): {
+        "kantan-llm's tracer, or a version without records, wrote the file": (
             "traces/store/test_run_records.py::test_a_file_of_a_version_without_records_is_read_and_taken_over",
             "traces/store/test_run_records.py::test_a_file_of_the_tracer_of_kantan_llm_is_read",
         ),
@@ -2355,7 +2298,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "traces/store/test_run_records.py::test_the_other_runs_of_a_trace_are_read_beside_a_damaged_one",
         ),
     },
-    ("docs/guides/record-traces.md", "Search filters", "Argument"): {
+    ("docs/guides/search-traces.md", "Combine filters", "In Python"): {
         '`keywords=["a", "b"]`': (
             "traces/store/test_traces.py::test_keywords_are_found_ignoring_case_in_any_script",
         ),

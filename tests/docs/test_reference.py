@@ -54,7 +54,7 @@ def standard_keys() -> set[str]:
 
 
 def test_the_metadata_table_lists_exactly_the_standard_keys() -> None:
-    table = page("metadata").section("Standard keys")
+    table = page("reference/metadata").section("Standard keys")
     keys = [key for first, *_ in rows(table) for key in code_spans(first)]
     assert sorted(keys) == sorted(standard_keys())
 

@@ -227,6 +227,6 @@ HELD: dict[str, Callable[[Callable[[], Awaitable[None]]], RunOnce]] = {
     "held_100": lambda wait: with_tools(FakeModel(tools=100, wait=wait), 100),
 }
 ABSENT = {
-    "traced": "langgraph sends its traces to the LangSmith service; it has no recorder of its own.",
+    "traced": "langgraph sends its traces to the LangSmith service; it has no recorder.",
     "untraced": "It is the counterpart of the traced run, which langgraph does not have.",
 }

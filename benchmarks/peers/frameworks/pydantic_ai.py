@@ -190,6 +190,6 @@ HELD: dict[str, Callable[[Callable[[], Awaitable[None]]], RunOnce]] = {
     "held_100": lambda wait: with_tools(FakeModel(tools=100, wait=wait), 100),
 }
 ABSENT = {
-    "traced": "pydantic-ai sends its traces to an OpenTelemetry service; it has no recorder of its own.",
+    "traced": "pydantic-ai sends its traces to an OpenTelemetry service; it has no recorder.",
     "untraced": "It is the counterpart of the traced run, which pydantic-ai does not have.",
 }

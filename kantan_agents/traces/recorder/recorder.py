@@ -68,8 +68,12 @@ class SQLiteRecorder(BackgroundRecorder):
             content out. Called in the thread that ends the span, before anything is stored. If it raises, the
             content is left out.
         flush_on_sigterm: Whether to flush when a SIGTERM arrives, or a SIGINT whose action is the default one
-            of the system. An existing handler is called as before. A recorder that is created outside the
-            main thread does not handle the signals.
+            of the system. An existing handler is called as before, and each trace that ends afterwards is
+            written immediately. If the handler restores the default action and sends the signal again, as
+            uvicorn does, everything is written first: after the SIGTERM, ``signal.signal`` sets the
+            recorder's handler instead, once. In a forked child, as of ``gunicorn --preload``, it does so
+            until the child has set its action. A recorder that is created outside the main thread does not
+            handle the signals.
         adopt: Whether the file may be the database of another program, to which the tables for traces are
             added.
         record_requests: Whether the complete record of each run is stored beside its trace: prompts,

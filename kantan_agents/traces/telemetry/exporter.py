@@ -63,7 +63,7 @@ class OtelExporter(TracingProcessor):
             and False without it. Secrets are masked. Runs with ``trace_include_sensitive_data=False`` send
             none in any case.
         redact: As for ``SQLiteRecorder``: receives each span and trace, and returns what may be sent, or None
-            to send no content.
+            to send no content. The conversation is the ``group_id`` of a trace, the user is in its metadata.
         flush_on_sigterm: As for ``SQLiteRecorder``; of no effect with the application's own providers.
         user_key: Which of a run's metadata is sent as ``user.id``, by which backends group traces: a key,
             such as ``"user_id"``. By default none is.
