@@ -11,6 +11,8 @@ import typer
 
 from kantan_agents.cli.app import PROGRAM, app
 
+from . import docstrings
+
 ANCHORS = {
     "eval": "evaluations",
     "rollout": "rollouts",
@@ -38,8 +40,18 @@ def _below(group: Any, name: str) -> Iterator[tuple[str, Any]]:
 
 
 def markdown() -> str:
-    """Return every command: what it does, its arguments and options, its exit codes."""
-    return "\n\n".join(_described(name, command) for name, command in commands())
+    """Return every command: its use, its arguments and options, its exit codes."""
+    purposes = ["| Command | Purpose |", "| --- | --- |"]
+    for name, command in commands():
+        if name.count(" ") == 1:
+            anchor = name.replace(" ", "-")
+            purposes.append(f"| [`{name}`](#{anchor}) | {_summary(command)} |")
+    described = (_described(name, command) for name, command in commands())
+    return "\n\n".join(["\n".join(purposes), *described])
+
+
+def _summary(command: Any) -> str:
+    return _prose(" ".join(command.help.split("\n\n")[0].split()))
 
 
 def _described(name: str, command: Any) -> str:
@@ -76,14 +88,20 @@ def _metavar(argument: Any) -> str:
 
 
 def _paragraph(text: str) -> str:
-    example, is_example = re.subn("^Examples?: *\n?", "", text)
+    example, is_example = re.subn("^Example: ", "", text)
     if is_example:
-        lines = [line.strip() for line in example.splitlines()]
-        return "\n".join(["```bash", *lines, "```"])
-    lines = [_prose(line) for line in text.splitlines()]
-    if all(re.match(r"[\w`.-]+: ", line) for line in lines):  # a list of names
-        return "\n".join(f"- {line}" for line in lines)
-    return "\n".join(lines)
+        return f"```bash\n{' '.join(example.split())}\n```"
+    codes, has_codes = re.subn("^Exit codes: ", "", text)
+    if has_codes:
+        return f"**Exit codes:** {_prose(' '.join(codes.split()))}"
+    entries = [re.fullmatch("([^ ].*?): +(.+)", line) for line in text.splitlines()]
+    if all(entries) and len(entries) > 1:
+        return "\n".join(
+            f"- {docstrings.code(entry[1])}: {_prose(entry[2])}"
+            for entry in entries
+            if entry
+        )
+    return "\n".join(map(_prose, text.splitlines()))
 
 
 def _prose(text: str) -> str:
@@ -110,13 +128,9 @@ def _tables(command: Any) -> list[str]:
 
 def _names(option: Any) -> str:
     value = f" {option.metavar}" if option.metavar and not option.is_flag else ""
-    value = value.replace("|", "\\|")
-    long, *others = (
-        sorted([*option.opts, *option.secondary_opts], key=lambda name: -len(name))
-        if not option.secondary_opts
-        else [*option.opts, *option.secondary_opts]
-    )
-    return ", ".join([f"`{long}{value}`", *(f"`{other}`" for other in others)])
+    first, *others = [*option.opts, *option.secondary_opts]
+    escaped = f"{first}{value}".replace("|", "\\|")
+    return ", ".join([f"`{escaped}`", *(f"`{other}`" for other in others)])
 
 
 def _default(option: Any) -> str:
