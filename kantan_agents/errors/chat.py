@@ -12,8 +12,6 @@ class FileMentionError(KantanAgentsError):
 
     The message was not sent.
 
-    Fix: Depends on ``reason``.
-
     Attributes:
         name: The name as it was typed.
         reason: Why not, and what to do.
@@ -61,8 +59,6 @@ class ConversationsFileError(KantanAgentsError):
 
 class ChatCommandError(KantanAgentsError):
     """A chat command cannot run now: ``/compact`` before the first message, for example.
-
-    Fix: Depends on ``reason``.
 
     Attributes:
         command: The command, such as ``/compact``.

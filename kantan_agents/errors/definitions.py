@@ -132,8 +132,6 @@ class DelegatedAgentError(KantanAgentsError):
 
     The model gets this message. With ``on_failure="raise"``, the run fails.
 
-    Fix: Depends on ``reason``.
-
     Attributes:
         agent: Name of the agent.
         reason: Type and message of its error.
@@ -165,8 +163,6 @@ class ResourceNotReadError(KantanAgentsError):
 
 class PromptNotFetchedError(KantanAgentsError):
     """An MCP server does not return a prompt; its error is the ``__cause__``.
-
-    It does not know the prompt, rejects the arguments, or returned no message.
 
     Fix: Compare the name and the arguments with ``server.list_prompts()``, or with ``/help``.
 

@@ -144,8 +144,6 @@ class CriterionError(KantanAgentsError):
 
     The case lacks a reference output, the run has no sources, or the verdict does not cover all sources.
 
-    Fix: See ``reason``.
-
     Attributes:
         judge: Name of the judge.
         case: Id of the case.

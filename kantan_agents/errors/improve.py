@@ -76,7 +76,7 @@ class WorkingFolderError(KantanAgentsError):
 class JudgeFailedError(KantanAgentsError):
     """The judge failed three times in a row, or gave more than half of the runs no usable score.
 
-    Fix: Depends on ``reason``. The same call continues with this run.
+    Fix: Correct the judge. The same call continues with this run.
 
     Attributes:
         judge: Its name.

@@ -8,8 +8,6 @@ from kantan_agents.errors.root import KantanAgentsError
 class NotInPostgresError(KantanAgentsError):
     """Something that a file can do is not possible in Postgres.
 
-    Fix: Depends on ``reason``.
-
     Attributes:
         what: What was asked for.
         reason: The reason, and what to do instead.
@@ -25,7 +23,7 @@ class NotInPostgresError(KantanAgentsError):
 class TraceCopyError(KantanAgentsError):
     """``traces copy`` got one database twice, or a trace cannot be stored.
 
-    Fix: Depends on ``reason``. The same command resumes where it stopped.
+    Fix: The same command resumes where it stopped.
 
     Attributes:
         source: Where they are.

@@ -147,8 +147,6 @@ class CommandSyntaxError(KantanAgentsError):
 class CommandNotRunnableError(KantanAgentsError):
     """The tool exists, but cannot run as a slash command.
 
-    It runs at a provider, an agent in it waits for an approval, or a middleware replaced the command with it.
-
     Fix: Ask the model to use the tool. A middleware may change only the arguments of a command.
 
     Attributes:
@@ -169,7 +167,7 @@ class RetrievalError(KantanAgentsError):
     The run continues with all tools. The logger ``kantan_agents.retrieval`` has the error, once for each
     reason.
 
-    Fix: Depends on ``reason``. A broken index is rebuilt after 30 seconds.
+    Fix: A broken index is rebuilt after 30 seconds.
 
     Attributes:
         retriever: Name of the retriever.

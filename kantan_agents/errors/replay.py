@@ -72,7 +72,7 @@ class ReplayDifferenceError(KantanAgentsError, AssertionError):
 class NotReplayableError(KantanAgentsError):
     """A run depends on something that cannot be repeated, or the trace has several runs.
 
-    Fix: Depends on ``reason``. Name data that only the provider has, such as a hosted tool, in ``accept``.
+    Fix: Name data that only the provider has, such as a hosted tool, in ``accept``.
 
     Attributes:
         trace_id: Id of the trace.
@@ -88,11 +88,6 @@ class NotReplayableError(KantanAgentsError):
 
 class InvalidChangeError(KantanAgentsError):
     """A change cannot be made to an agent.
-
-    Examples: an empty prompt, an unknown setting, rules with mistakes, a tool or agent that does not exist,
-    or a prompt that reads a context value that was not recorded.
-
-    Fix: See ``reason``.
 
     Attributes:
         change: The change, such as ``"tool 'search'"``.

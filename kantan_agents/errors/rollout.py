@@ -10,8 +10,6 @@ class InvalidRolloutError(KantanAgentsError):
 
     Examples: shares that do not sum to 1, a guard that does not exist, two equal arms.
 
-    Fix: See the message.
-
     Attributes:
         option: The argument of ``Rollout``.
         reason: What is wrong with it, and what to do.
@@ -62,8 +60,6 @@ class RolloutNotFoundError(KantanAgentsError):
 
 class RolloutStepError(KantanAgentsError):
     """A rollout cannot take this step now: it is over, or the step needs the name of an existing arm.
-
-    Fix: See ``reason``.
 
     Attributes:
         rollout: Its name.

@@ -81,8 +81,6 @@ class CallNextNotAwaitedError(KantanAgentsError):
 class InvalidOptionError(KantanAgentsError):
     """An option of ``Agent``, of a run or of a command has an invalid value.
 
-    Fix: ``reason`` names the accepted values and the given one.
-
     Attributes:
         option: Name of the option.
         reason: The accepted values and the given one.
@@ -158,11 +156,6 @@ class InputTypeError(KantanAgentsError):
 class FileArgumentError(KantanAgentsError):
     """A file named on the command line cannot be used.
 
-    It is missing, not readable, not a JSON object or not a trace database, or a command would have to follow
-    a link to write it.
-
-    Fix: See ``reason``.
-
     Attributes:
         path: The path as it was given.
         reason: Why it cannot be used.
@@ -212,8 +205,6 @@ class EventLoopError(KantanAgentsError, RuntimeError):
 class StreamUsageError(KantanAgentsError):
     """A ``RunStream`` was read before ``async with``, entered or read twice, or its context read too early.
 
-    Fix: ``reason`` has the mistake, and what to do instead.
-
     Attributes:
         reason: The mistake, and what to do instead.
     """
@@ -225,11 +216,6 @@ class StreamUsageError(KantanAgentsError):
 
 class ApprovalStateError(KantanAgentsError):
     """A run that waits for approvals cannot be stored or resumed this way.
-
-    It waits for nothing, the stored string has no valid signature or belongs to another agent, the key is
-    missing, or a decision is about a call that does not wait.
-
-    Fix: See ``reason``.
 
     Attributes:
         reason: The mistake, and what to do.

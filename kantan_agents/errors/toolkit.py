@@ -91,8 +91,6 @@ class URLRefusedError(KantanAgentsError):
 class FetchError(KantanAgentsError):
     """The host is not found, the server does not answer in time, or its answer cannot be read.
 
-    Fix: Depends on ``reason``.
-
     Attributes:
         url: Its URL.
         reason: Why.

@@ -118,7 +118,7 @@ class FileForbiddenError(KantanAgentsError):
 
 
 class ProtectedPathError(KantanAgentsError):
-    """A protected file, such as ``.git/config``, decides about programs that run, and no person approved the change.
+    """A protected file, such as ``.git/config``, can start programs, and no person approved its change.
 
     Fix: Approve exactly that call, or pass ``protected="ask"`` or ``"allow"`` to ``toolkit``.
 

@@ -6,12 +6,9 @@ from kantan_agents.errors.root import KantanAgentsError
 
 
 class TraceDatabaseError(KantanAgentsError):
-    """A trace database cannot be opened, read or changed.
+    """A trace database cannot be opened, read or changed, or is the database of another program.
 
-    The file is missing, is not a trace database, belongs to another program, or is the default
-    ``traces.sqlite3`` and a symbolic link.
-
-    Fix: Depends on ``reason``. To record in the database of another program, pass ``adopt=True``.
+    Fix: To record in the database of another program, pass ``adopt=True``.
 
     Attributes:
         path: The file.
@@ -102,7 +99,7 @@ class RedactionError(KantanAgentsError):
 class SpanNotRecordedError(KantanAgentsError):
     """SQLite rejected a single span, for example one larger than a gigabyte; logged, never raised.
 
-    Fix: Depends on ``reason``. ``KANTAN_LLM_TRACING_MAX_CHARS`` limits the length of strings.
+    Fix: Limit the length of strings with ``KANTAN_LLM_TRACING_MAX_CHARS``.
 
     Attributes:
         span_id: Id of the span or the trace.
@@ -118,7 +115,7 @@ class SpanNotRecordedError(KantanAgentsError):
 class RecorderReplacedError(KantanAgentsError):
     """Other trace processors have replaced the recorder of ``record_traces``; logged once, never raised.
 
-    Fix: If you want this, call ``recorder.shutdown()``.
+    Fix: See the message. If you want the replacement, call ``recorder.shutdown()``.
 
     Attributes:
         path: The file that no longer receives traces.
