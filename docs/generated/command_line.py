@@ -129,8 +129,8 @@ def _tables(command: Any) -> list[str]:
 def _names(option: Any) -> str:
     value = f" {option.metavar}" if option.metavar and not option.is_flag else ""
     first, *others = [*option.opts, *option.secondary_opts]
-    escaped = f"{first}{value}".replace("|", "\\|")
-    return ", ".join([f"`{escaped}`", *(f"`{other}`" for other in others)])
+    # A pipe in a code span does not end a cell.
+    return ", ".join(f"`{name}`" for name in [f"{first}{value}", *others])
 
 
 def _default(option: Any) -> str:

@@ -17,7 +17,7 @@ def markdown() -> str:
         _table(
             EventBase,
             common,
-            ["| `type` | `str` | The type, as in the headings below. |"],
+            "| `type` | `str` | The type, as in the headings below. |",
         ),
     ]
     for kind in EVENT_KINDS:
@@ -29,11 +29,11 @@ def markdown() -> str:
     return "\n\n".join(blocks)
 
 
-def _table(kind: type[EventBase], names: list[str], first: list[str] = []) -> str:
+def _table(kind: type[EventBase], names: list[str], *first: str) -> str:
     described = docstrings.parts(kind).attributes
     types = attrs.fields_dict(kind)
     rows = ["| Field | Type | Meaning |", "| --- | --- | --- |", *first]
     for name in names:
-        shown = str(types[name].type).replace("|", "\\|")
-        rows.append(f"| `{name}` | `{shown}` | {described[name]} |")
+        # A pipe in a code span does not end a cell.
+        rows.append(f"| `{name}` | `{types[name].type}` | {described[name]} |")
     return "\n".join(rows)

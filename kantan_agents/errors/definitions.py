@@ -1,4 +1,4 @@
-"""E30 to E39: agent definitions and delegation."""
+"""E30 to E35, E38 and E39: agent definitions and delegation, resources and prompts of MCP servers."""
 
 from __future__ import annotations
 

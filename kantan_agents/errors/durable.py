@@ -1,4 +1,4 @@
-"""Errors of durable runs."""
+"""E150 to E159: durable runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors of datasets, evaluations and comparisons."""
+"""E100 to E109, E205 and E206: datasets, evaluations, comparisons, labels and judges."""
 
 from __future__ import annotations
 

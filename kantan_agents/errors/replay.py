@@ -1,4 +1,4 @@
-"""Errors of recordings and replays."""
+"""E90 to E98: recordings and replays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors of rollouts."""
+"""E110 to E119: rollouts."""
 
 from __future__ import annotations
 

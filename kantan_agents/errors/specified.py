@@ -1,4 +1,4 @@
-"""E1 to E19: codes and messages of the specification's error table, and E47, which specialises E19."""
+"""E1 to E19: codes and messages of the specification's error table, and E46 and E47: models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""E20 to E29: tool rules and tool providers."""
+"""E20 to E24, E27 to E29, E37: tool rules, tool providers and MCP servers of an agent."""
 
 from __future__ import annotations
 

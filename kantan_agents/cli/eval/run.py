@@ -143,7 +143,7 @@ def run(
     Each finished run is stored in the database. After Ctrl-C, the same command
     resumes where it stopped. It runs only missing, failed and changed cases.
 
-    The score of each evaluator is 1 or 0, if not stated otherwise:
+    An evaluator gives 1 if this is true, else 0, or the stated value:
 
     exact: the output is exactly the expected one
     normalized: the same, apart from case, spaces and punctuation
@@ -155,9 +155,10 @@ def run(
     latency:SECONDS, tokens:N, cost:AMOUNT: at most that; or the value itself
     rouge_l, chrf, similar:MODEL: similarity by words, characters or meaning
     correctness, answer_relevance, harmlessness: a ready-made judge agrees
-    tool_choice, task_completion: the same
+    tool_choice, task_completion: a ready-made judge agrees
     groundedness, context_precision, context_recall: 0 to 1, for tool results
-    judged: 0 to 1, by a judge with the agent's own prompt
+    groundedness:TOOL,TOOL: 0 to 1, for the results of these tools
+    judged: 0 to 1, by a judge with the agent's own prompt; metric judge
     MODULE:NAME: an evaluator or a function in a Python module
 
     Example: kantan-agents eval run cases.jsonl --agent support --evaluator contains
