@@ -31,7 +31,7 @@ _COMMANDS: Final = {
     ),
     "run": CommandHome(
         "kantan_agents.cli.run.command:run",
-        "Ask one question and print the answer, for use in scripts.",
+        "Answer one question, for use in scripts.",
     ),
     "completion": CommandHome(
         "kantan_agents.cli.terminal.completion:completion",
@@ -43,15 +43,15 @@ _COMMANDS: Final = {
     ),
     "improve": CommandHome(
         "kantan_agents.cli.improve.commands:improve",
-        "Search for a better version of a prompt, from recorded runs and what was wrong with them.",
+        "Search for a better version of a prompt, from recorded runs and their scores.",
     ),
     "worker": CommandHome(
         "kantan_agents.cli.worker.commands:worker",
-        "Make durable runs of some agents until a signal ends it.",
+        "Run durable agents from queues until a signal stops it.",
     ),
     "approvals": CommandHome(
         "kantan_agents.cli.approvals.commands:app",
-        "List the tool calls of durable runs that wait for a person, and answer them.",
+        "List the tool calls of durable runs that wait for an approval, and answer them.",
     ),
     "agents": CommandHome(
         "kantan_agents.cli.agents.commands:app",
@@ -59,11 +59,11 @@ _COMMANDS: Final = {
     ),
     "eval": CommandHome(
         "kantan_agents.cli.eval.commands:app",
-        "Evaluate agents on datasets, compare prompts and models, and check judges with people's labels.",
+        "Evaluate agents on datasets, compare prompts and models, and check judges with human labels.",
     ),
     "models": CommandHome(
         "kantan_agents.cli.models.commands:app",
-        "Ask a model what it can do, or list the providers that can be used on this machine.",
+        "Check a model, or list the providers that can be used on this machine.",
     ),
     "mcp": CommandHome(
         "kantan_agents.cli.mcp.commands:app",
@@ -79,7 +79,7 @@ _COMMANDS: Final = {
     ),
     "runs": CommandHome(
         "kantan_agents.cli.runs.commands:app",
-        "List durable runs, look at them, cancel them, or let them go on.",
+        "List durable runs, show them, cancel them, or resume them.",
     ),
     "skills": CommandHome(
         "kantan_agents.cli.skills.commands:app",

@@ -1,7 +1,7 @@
 """Every error this library raises: one root, one class per code, a module for each range of codes.
 
-The ranges are described in ``docs/reference/errors.md``. Each exception has its data as attributes, so
-a program never has to parse a message.
+Each exception has its data as attributes, so a program never has to parse a message. The docstring of a class
+has the cause and the fix; ``docs/reference/errors.md`` is generated from them.
 """
 
 from kantan_agents.errors.chat import (

@@ -8,7 +8,9 @@ from kantan_agents.errors.root import KantanAgentsError
 
 
 class FileMentionError(KantanAgentsError):
-    """A file that a message names with ``@`` cannot be sent.
+    """A file that a message names with ``@`` is outside of the folder, a link, binary or too large.
+
+    The message was not sent.
 
     Attributes:
         name: The name as it was typed.
@@ -22,7 +24,9 @@ class FileMentionError(KantanAgentsError):
 
 
 class ConversationNotFoundError(KantanAgentsError):
-    """No kept conversation has this id, or more than one begins with it.
+    """No stored conversation has this id, or the ids of several start with it.
+
+    Fix: ``/resume`` lists the conversations. Give more of the id.
 
     Attributes:
         id: The id as it was given.
@@ -37,7 +41,9 @@ class ConversationNotFoundError(KantanAgentsError):
 
 
 class ConversationsFileError(KantanAgentsError):
-    """The file of conversations cannot be used.
+    """The file of conversations cannot be read or written, is damaged, or is another kind of database.
+
+    Fix: Name another file with ``--conversations``, or pass ``--no-save``.
 
     Attributes:
         path: The file.
@@ -52,7 +58,7 @@ class ConversationsFileError(KantanAgentsError):
 
 
 class ChatCommandError(KantanAgentsError):
-    """A command of the chat cannot be carried out now.
+    """A chat command cannot run now: ``/compact`` before the first message, for example.
 
     Attributes:
         command: The command, such as ``/compact``.
@@ -66,7 +72,9 @@ class ChatCommandError(KantanAgentsError):
 
 
 class HooksFileError(KantanAgentsError):
-    """The user's file of hooks cannot be used.
+    """The file of hooks has mistakes, or other users can change it or a file that it names.
+
+    The reason is its mode, its owner, or a location in the working folder.
 
     Attributes:
         path: The file.
@@ -84,7 +92,9 @@ class HooksFileError(KantanAgentsError):
 
 
 class PlanModeError(KantanAgentsError):
-    """A call was refused, because the user has agreed to no plan yet.
+    """In plan mode, a model called a tool that may change something. The model gets this message.
+
+    Fix: Agree to a plan, type ``/plan off``, or start the chat with ``--plan-tool``.
 
     Attributes:
         tool_name: The tool.

@@ -1,4 +1,4 @@
-"""E30 to E39: agent definitions and delegation."""
+"""E30 to E35, E38 and E39: agent definitions and delegation, resources and prompts of MCP servers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from kantan_agents.errors.root import KantanAgentsError
 
 
 class AgentFileError(KantanAgentsError):
-    """A subagent file cannot be read.
+    """A subagent file has no frontmatter, is not UTF-8, is too large, or cannot be opened.
+
+    Fix: Add a frontmatter between two lines of ``---``. In a directory, a Markdown file without one is only a
+    warning.
 
     Attributes:
         path: The file; None for a text without one.
@@ -31,6 +34,9 @@ class AgentFileError(KantanAgentsError):
 
 class InvalidDefinitionError(KantanAgentsError):
     """A subagent file or the arguments of ``AgentDefinition`` are not a valid definition.
+
+    Fix: Correct each of ``error.problems``. ``kantan-agents agents validate`` lists the mistakes of all
+    files.
 
     Attributes:
         path: The file; None for a definition without one.
@@ -64,7 +70,11 @@ class InvalidDefinitionError(KantanAgentsError):
 
 
 class AgentNotFoundError(KantanAgentsError):
-    """No agent has this name.
+    """No file and no built-in definition has this name.
+
+    If a model used the name, it gets this message and can correct itself.
+
+    Fix: Use one of ``error.available``.
 
     Attributes:
         name: The requested name.
@@ -83,7 +93,9 @@ class AgentNotFoundError(KantanAgentsError):
 
 
 class DelegationLimitError(KantanAgentsError):
-    """A delegation exceeds a limit on depth or number.
+    """A delegation exceeds ``max_depth`` or ``max_delegations``. The model gets this message and continues.
+
+    Fix: Raise the limit of ``task_tool``, or instruct the agents to delegate less.
 
     Attributes:
         agent: The agent to delegate to.
@@ -97,7 +109,9 @@ class DelegationLimitError(KantanAgentsError):
 
 
 class DelegationCycleError(KantanAgentsError):
-    """An agent would delegate to itself, directly or through others that wait for it.
+    """An agent would delegate to itself, directly or through others. The model gets this message.
+
+    Fix: Remove ``Task`` from the tools of one of the agents.
 
     Attributes:
         agent: The agent to delegate to.
@@ -116,6 +130,8 @@ class DelegationCycleError(KantanAgentsError):
 class DelegatedAgentError(KantanAgentsError):
     """A delegated agent failed; its own error is the ``__cause__``.
 
+    The model gets this message. With ``on_failure="raise"``, the run fails.
+
     Attributes:
         agent: Name of the agent.
         reason: Type and message of its error.
@@ -128,7 +144,9 @@ class DelegatedAgentError(KantanAgentsError):
 
 
 class ResourceNotReadError(KantanAgentsError):
-    """A resource of an MCP server cannot be read as text; the server's error is the ``__cause__``.
+    """An MCP server does not know a resource, or it is not a string; its error is the ``__cause__``.
+
+    Fix: Compare the URI with ``server.list_resources()``. For binary data, use ``server.read_resource``.
 
     Attributes:
         uri: URI of the resource.
@@ -144,7 +162,9 @@ class ResourceNotReadError(KantanAgentsError):
 
 
 class PromptNotFetchedError(KantanAgentsError):
-    """A prompt of an MCP server cannot be fetched; the server's error is the ``__cause__``.
+    """An MCP server does not return a prompt; its error is the ``__cause__``.
+
+    Fix: Compare the name and the arguments with ``server.list_prompts()``, or with ``/help``.
 
     Attributes:
         prompt: Name of the prompt.

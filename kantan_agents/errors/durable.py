@@ -1,4 +1,4 @@
-"""Errors of durable runs."""
+"""E150 to E159: durable runs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from kantan_agents.errors.root import KantanAgentsError
 
 
 class DurableNotStartedError(KantanAgentsError):
-    """A durable run needs a ``DurableRuns`` that is started, or its agent is not one of those that it has.
+    """This process has no started ``DurableRuns`` with the agent, or the agent has no ``Durable()``.
+
+    Fix: Start ``DurableRuns(URL, agents=[...])`` around the runs, with every durable agent. A process can
+    have one.
 
     Attributes:
         agent: Name of the agent.
@@ -20,7 +23,9 @@ class DurableNotStartedError(KantanAgentsError):
 
 
 class NotStorableError(KantanAgentsError):
-    """A run has something that cannot be stored, so that another process could not go on with it.
+    """The context, an option or the session has something that another process would not have.
+
+    Fix: Pass ``Durable(reload=...)`` or ``Durable(session=...)``, or set the option on the agent.
 
     Attributes:
         agent: Name of the agent.
@@ -37,6 +42,9 @@ class NotStorableError(KantanAgentsError):
 
 class UnknownDurableAgentError(KantanAgentsError):
     """A stored run is of an agent that this process does not have.
+
+    Fix: Give all processes of an ``application``, and all workers of a queue, the same agents. Then use
+    ``kantan-agents runs resume``.
 
     Attributes:
         run_id: Id of the run.
@@ -55,7 +63,7 @@ class UnknownDurableAgentError(KantanAgentsError):
 
 
 class ToolOutcomeUnknownError(KantanAgentsError):
-    """A process ended while it made a tool call that may be made only once, and the outcome is unknown.
+    """The process exited during a call of a tool in ``Durable(once=...)``, so the outcome is unknown.
 
     Attributes:
         run_id: Id of the run.
@@ -79,6 +87,8 @@ class ToolOutcomeUnknownError(KantanAgentsError):
 class DurableRunNotFoundError(KantanAgentsError):
     """The database has no durable run of this id.
 
+    Fix: Use an id of ``runs list``, or another ``--db``.
+
     Attributes:
         run_id: The id.
         database: The database, without its password.
@@ -92,7 +102,9 @@ class DurableRunNotFoundError(KantanAgentsError):
 
 
 class StoredStepError(KantanAgentsError):
-    """What is stored of a durable run cannot be read.
+    """A stored step is damaged, or of a later library, or of another version of your program.
+
+    Fix: Use the latest library, or the version of your program that started the run.
 
     Attributes:
         run_id: Id of the run.
@@ -108,7 +120,11 @@ class StoredStepError(KantanAgentsError):
 
 
 class DurableDatabaseError(KantanAgentsError):
-    """The database of durable runs cannot be used.
+    """The database of durable runs cannot be reached, is of another kind, or has runs of another engine.
+
+    Or Temporal cannot be reached.
+
+    Fix: Check the URL, and ``engine=``.
 
     Attributes:
         database: Its URL, without a password.
@@ -125,7 +141,9 @@ class DurableDatabaseError(KantanAgentsError):
 
 
 class RunMovedError(KantanAgentsError):
-    """A durable run does not go on in this process: another one has taken it over, or it was cancelled.
+    """The run is no longer in this process: it was taken over or cancelled, or ``DurableRuns`` was stopped.
+
+    Fix: ``await runs.result(run_id)`` waits for the outcome, wherever the run is.
 
     Attributes:
         run_id: Id of the run.
@@ -141,6 +159,8 @@ class RunMovedError(KantanAgentsError):
 class ApprovalAnswerError(KantanAgentsError):
     """No stored call waits for this answer, or it was answered before.
 
+    Fix: ``kantan-agents approvals list`` shows the calls that wait.
+
     Attributes:
         run_id: Id of the run.
         call_id: Id of the call.
@@ -155,7 +175,10 @@ class ApprovalAnswerError(KantanAgentsError):
 
 
 class DurableRunFailedError(KantanAgentsError):
-    """A durable run whose result was asked for has failed, or it was cancelled or parked.
+    """The run has failed, or was cancelled or parked, so it has no result.
+
+    Fix: The message has the error of the run. ``kantan-agents runs resume`` continues a cancelled or parked
+    run.
 
     Attributes:
         run_id: Id of the run.

@@ -1,4 +1,4 @@
-"""Errors of datasets, evaluations and comparisons."""
+"""E100 to E109, E205 and E206: datasets, evaluations, comparisons, labels and judges."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from kantan_agents.errors.root import KantanAgentsError
 
 
 class DatasetFileError(KantanAgentsError):
-    """A file is not a dataset, or cannot be read or written.
+    """A file is not a dataset, or cannot be read or written, or a held-out test set has changed.
+
+    Fix: ``reason`` names the line and what to do. Put values for unknown keys into ``metadata``.
 
     Attributes:
         path: The file.
@@ -21,7 +23,9 @@ class DatasetFileError(KantanAgentsError):
 
 
 class InvalidCaseError(KantanAgentsError):
-    """A case cannot be part of a dataset.
+    """A value of a case has the wrong type or is not JSON data, or two cases have the same id.
+
+    Fix: Give each case a different id, or none: by default it is derived from the content.
 
     Attributes:
         case: Id of the case, or its place in the dataset.
@@ -36,7 +40,9 @@ class InvalidCaseError(KantanAgentsError):
 
 
 class EmptyDatasetError(KantanAgentsError):
-    """There is no case to evaluate.
+    """The dataset has no case: no run passes the filters, or none is recorded completely.
+
+    Fix: Try the filters in ``kantan-agents traces list``; ``reason`` names the first obstacle.
 
     Attributes:
         reason: Why not, and what to do.
@@ -49,7 +55,9 @@ class EmptyDatasetError(KantanAgentsError):
 
 
 class EvaluationBudgetError(KantanAgentsError):
-    """The missing runs of an evaluation may exceed what is left of its budget.
+    """The missing runs of an evaluation may exceed the rest of its budget.
+
+    Fix: Take a smaller sample, or raise the limit. Finished runs are stored.
 
     Attributes:
         reason: What they are expected to use, the limit, and what to do.
@@ -61,7 +69,9 @@ class EvaluationBudgetError(KantanAgentsError):
 
 
 class EvaluationNotFoundError(KantanAgentsError):
-    """There is no such evaluation in a trace database, or no such variant in it.
+    """The trace database has no such evaluation, or the evaluation has no such variant.
+
+    Fix: Use one of the names in ``reason``.
 
     Attributes:
         name: The name that was looked for.
@@ -76,7 +86,9 @@ class EvaluationNotFoundError(KantanAgentsError):
 
 
 class NotComparableError(KantanAgentsError):
-    """Two variants have nothing to compare.
+    """Two variants have no case or metric in common, or scores of different evaluator versions.
+
+    Fix: Run both on the same dataset with the same evaluators.
 
     Attributes:
         a: The one.
@@ -93,7 +105,10 @@ class NotComparableError(KantanAgentsError):
 
 
 class SealedDatasetError(KantanAgentsError):
-    """A sealed test set was used without being opened.
+    """A held-out test set was used without being opened.
+
+    Fix: Work with ``train`` and ``validation``. For the last evaluation, use ``unseal(reason)`` or ``eval run
+    --unseal REASON``.
 
     Attributes:
         dataset: Its name.
@@ -108,7 +123,9 @@ class SealedDatasetError(KantanAgentsError):
 
 
 class UnusableLabelsError(KantanAgentsError):
-    """People's labels cannot be used to measure or to correct a judge.
+    """Human labels cannot measure or correct a judge: too few, or for cases that were not sampled at random.
+
+    Fix: Label the cases that the queue samples at random.
 
     Attributes:
         metric: The metric of the judge.
@@ -123,7 +140,9 @@ class UnusableLabelsError(KantanAgentsError):
 
 
 class CriterionError(KantanAgentsError):
-    """A ready-made judge gives no score: the case lacks what it needs, or the verdict is not usable.
+    """A ready-made judge gives no score.
+
+    The case lacks a reference output, the run has no sources, or the verdict does not cover all sources.
 
     Attributes:
         judge: Name of the judge.
@@ -139,7 +158,9 @@ class CriterionError(KantanAgentsError):
 
 
 class AnswerCutOffError(KantanAgentsError):
-    """The answer of a model that the library asks by itself, such as a judge, was cut off.
+    """The answer to a call of the library itself, such as a judge, was cut off.
+
+    The limits are 8,192 tokens, with reasoning, and 600 seconds.
 
     Attributes:
         agent: Name of the judge, or of another agent.

@@ -6,7 +6,9 @@ from kantan_agents.errors.root import KantanAgentsError
 
 
 class PromptNotImprovableError(KantanAgentsError):
-    """There is no such prompt or version to improve.
+    """The agent has no ``Prompt`` of this name, or no recorded run has used the version.
+
+    Fix: Use a name in ``reason``. Give the agent a ``Prompt`` with a name and a version as its instructions.
 
     Attributes:
         prompt: The name that was looked for.
@@ -23,6 +25,8 @@ class PromptNotImprovableError(KantanAgentsError):
 class CohortTooSmallError(KantanAgentsError):
     """The recorded runs are too few to show that a new version is better.
 
+    Fix: Record more conversations, or choose a larger cohort.
+
     Attributes:
         found: Number of independent conversations in the cohort.
         needed: About how many it takes.
@@ -38,7 +42,9 @@ class CohortTooSmallError(KantanAgentsError):
 
 
 class ImproveBudgetError(KantanAgentsError):
-    """The budget does not suffice for one candidate, or not for the sealed test.
+    """The budget does not suffice for one candidate and its final test, or a model has no price.
+
+    Fix: Raise the limit, choose a smaller cohort, or add the model to the prices. Finished work is stored.
 
     Attributes:
         reason: What is needed, the limit, and what to do.
@@ -51,7 +57,9 @@ class ImproveBudgetError(KantanAgentsError):
 
 
 class WorkingFolderError(KantanAgentsError):
-    """The working folder cannot be used.
+    """The working folder has other files, belongs to another search, is in use, damaged or changed.
+
+    Fix: Choose another folder, or move the file that ``path`` names.
 
     Attributes:
         path: The folder, or a file in it.
@@ -66,7 +74,9 @@ class WorkingFolderError(KantanAgentsError):
 
 
 class JudgeFailedError(KantanAgentsError):
-    """The judge gave no usable score for a run.
+    """The judge failed three times in a row, or gave more than half of the runs no usable score.
+
+    Fix: Correct the judge. The same call continues with this run.
 
     Attributes:
         judge: Its name.
@@ -82,7 +92,10 @@ class JudgeFailedError(KantanAgentsError):
 
 
 class ReflectionFailedError(KantanAgentsError):
-    """The reflection model proposed no new version.
+    """No reply of the reflection model was a new version.
+
+    Fix: Set ``max_tokens`` and a timeout in ``reflection_settings``, and repeat the call. Or choose another
+    model and another folder.
 
     Attributes:
         reason: Its error, and what to do.

@@ -8,7 +8,7 @@ from kantan_agents.errors.root import KantanAgentsError
 class ExtraMissingError(KantanAgentsError, ImportError):
     """A feature needs packages that an extra of this package installs, and they are missing.
 
-    It is an ``ImportError`` too, so that code which does without the feature can catch it as such.
+    Also an ``ImportError``, so that code that does without the feature can catch it as such.
 
     Attributes:
         feature: What needs them.
@@ -28,7 +28,7 @@ class ExtraMissingError(KantanAgentsError, ImportError):
 
 
 class OptimizerMissingError(ExtraMissingError):
-    """The optimiser of ``improve`` is missing, or its version does not work."""
+    """The optimizer of ``improve``, the package ``gepa``, is missing, or its version does not work."""
 
     code = "E124"
 
@@ -40,6 +40,6 @@ class TelemetryMissingError(ExtraMissingError):
 
 
 class PostgresMissingError(ExtraMissingError):
-    """The driver of Postgres is missing, or its library cannot be loaded."""
+    """The package ``psycopg`` is missing, or its library cannot be loaded."""
 
     code = "E140"

@@ -9,7 +9,9 @@ from kantan_agents.errors.root import KantanAgentsError
 
 
 class MCPFileError(KantanAgentsError):
-    """A configuration file of MCP servers cannot be read.
+    """A configuration file of MCP servers is missing, larger than 1 MiB, or not UTF-8, JSON or TOML.
+
+    Fix: Correct the part that ``reason`` names.
 
     Attributes:
         path: The file.
@@ -25,6 +27,10 @@ class MCPFileError(KantanAgentsError):
 
 class InvalidMCPConfigurationError(KantanAgentsError):
     """A configuration file, or ``mcpServers`` of a subagent file, has mistakes.
+
+    A mistake in one server is an error only when this server is used.
+
+    Fix: Correct each of ``error.problems``; each starts with its location.
 
     Attributes:
         path: The file.
@@ -45,6 +51,8 @@ class MCPVariablesError(KantanAgentsError):
     """A server's configuration needs environment variables that are not set, or that may not be read.
 
     The message never contains the value of a variable.
+
+    Fix: Set the variable, and allow it.
 
     Attributes:
         server: Name of the server.
@@ -71,6 +79,9 @@ class MCPVariablesError(KantanAgentsError):
 class MCPNotTrustedError(KantanAgentsError):
     """A server is configured by a file that the user has not trusted, or that has changed since.
 
+    Fix: Run ``kantan-agents mcp trust FILE``. In code, pass ``trusted=True`` if the file is part of your
+    program.
+
     Attributes:
         server: Name of the server.
         path: The file.
@@ -92,7 +103,9 @@ class MCPNotTrustedError(KantanAgentsError):
 
 
 class UnknownMCPServerError(KantanAgentsError):
-    """No MCP server of this name is configured.
+    """No MCP server of this name is configured, or it is disabled.
+
+    Fix: Correct the name, or configure the server.
 
     Attributes:
         server: The name.
@@ -115,7 +128,9 @@ class UnknownMCPServerError(KantanAgentsError):
 
 
 class MCPTrustRecordError(KantanAgentsError):
-    """What the user trusts cannot be written.
+    """Your configuration directory cannot be written, or other users may write to it.
+
+    Fix: Correct the part that ``reason`` names, or set ``KANTAN_AGENTS_CONFIG_DIR`` to another directory.
 
     Attributes:
         path: The file or folder of the record.

@@ -10,6 +10,8 @@ from kantan_agents.errors.root import KantanAgentsError
 class MiddlewareResultError(KantanAgentsError):
     """A middleware around a model call or tool call returned or passed on an invalid value.
 
+    Fix: Write ``return await call_next(call)``, or return another result.
+
     Attributes:
         middleware: Its class and method.
         reason: What is wrong.
@@ -22,7 +24,9 @@ class MiddlewareResultError(KantanAgentsError):
 
 
 class DeadlineExceededError(KantanAgentsError, TimeoutError):
-    """A run exceeded its ``Deadline`` and was cancelled.
+    """A run exceeded its ``Deadline`` and was cancelled. Also a ``TimeoutError``.
+
+    Fix: Allow more time. The trace shows which step took it.
 
     Attributes:
         agent: Name of the agent.
@@ -45,7 +49,9 @@ class DeadlineExceededError(KantanAgentsError, TimeoutError):
 
 
 class BudgetExceededError(KantanAgentsError):
-    """A ``Budget`` does not cover the next call of a run.
+    """A ``Budget`` does not cover the next call of a run. Calls of parallel runs in progress count.
+
+    Fix: Raise the limit, or ``reset`` the budget when its period is over.
 
     Attributes:
         what: ``"model calls"``, ``"tool calls"``, ``"tokens"`` or ``"cost"``.
@@ -63,6 +69,9 @@ class BudgetExceededError(KantanAgentsError):
 class UnknownUsageError(KantanAgentsError):
     """A ``Budget(on_unknown_usage="raise")`` cannot count a model call, because it has no usage.
 
+    Fix: Remove ``include_usage=False`` from the settings. If the server never sends usage, limit
+    ``max_model_calls`` or use ``on_unknown_usage="warn"``. Then ``reset`` the budget.
+
     Attributes:
         what: ``"tokens"`` or ``"cost"``.
         model: Name of the model.
@@ -78,7 +87,9 @@ class UnknownUsageError(KantanAgentsError):
 
 
 class RedactedContentBlockedError(KantanAgentsError):
-    """``Redact(mode="block")`` found content that must not be passed on.
+    """``Redact(mode="block")`` found content that must not be passed on. The content is not reported.
+
+    Fix: Nothing if the rule was right. Otherwise remove the rule, or use another mode.
 
     Attributes:
         rule: Name of the rule that matched; the match itself is never reported.
@@ -92,7 +103,10 @@ class RedactedContentBlockedError(KantanAgentsError):
 
 
 class RequestTooLongError(KantanAgentsError):
-    """``CompactHistory`` cannot make a request short enough: what has to stay in it is too long.
+    """The request is too long even after ``CompactHistory`` omitted everything it may.
+
+    Fix: Shorten the message or the instructions, offer fewer tools, lower ``keep_turns``, or use a model with
+    a larger window. With ``on_too_long="send"``, the provider decides.
 
     Attributes:
         model: Name of the model; None if it has no name.
@@ -111,7 +125,10 @@ class RequestTooLongError(KantanAgentsError):
 
 
 class QueueFullError(KantanAgentsError):
-    """Too many calls or runs of one key wait for a place of a ``LimitConcurrency``.
+    """Too many calls or runs of one key wait for a ``LimitConcurrency``.
+
+    Fix: Answer with status 503, and let the client retry later. If it happens often, raise the limit or
+    ``max_waiting``.
 
     Attributes:
         key: The key, such as the tenant; None without one.
@@ -129,7 +146,10 @@ class QueueFullError(KantanAgentsError):
 
 
 class QueueTimeoutError(KantanAgentsError, TimeoutError):
-    """A call or a run has waited for a place of a ``LimitConcurrency`` for too long.
+    """A call or a run has waited ``max_wait`` seconds for a ``LimitConcurrency``. Also a ``TimeoutError``.
+
+    Fix: Answer with status 503, and let the client retry later. If it happens often, raise the limit or
+    ``max_wait``.
 
     Attributes:
         key: The key, such as the tenant; None without one.
@@ -147,7 +167,12 @@ class QueueTimeoutError(KantanAgentsError, TimeoutError):
 
 
 class RunKeyError(KantanAgentsError):
-    """The context of a run does not say whose run it is, as a middleware with ``per`` needs to know.
+    """The context does not name the tenant of the run, or names it with an unusable value.
+
+    The value must be a str, an int or a UUID.
+
+    Fix: Put the tenant into the context, or pass another ``per``. With ``Cache(per=None)``, all runs share
+    their answers.
 
     Attributes:
         middleware: Name of the middleware.

@@ -21,7 +21,9 @@ class NotInPostgresError(KantanAgentsError):
 
 
 class TraceCopyError(KantanAgentsError):
-    """Traces cannot be copied from one database to another.
+    """``traces copy`` got one database twice, or a trace cannot be stored.
+
+    Fix: The same command resumes where it stopped.
 
     Attributes:
         source: Where they are.

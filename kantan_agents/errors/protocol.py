@@ -10,6 +10,8 @@ from kantan_agents.errors.root import KantanAgentsError
 class InvalidProtocolValueError(KantanAgentsError):
     """A protocol value lacks a required field or has an invalid one.
 
+    Fix: Correct each of ``error.problems``. If a model wrote the value, return ``unreadable(...)``.
+
     Attributes:
         value: The type of the value: ``"ContentSegment"``, ...
         problems: Every mistake; each begins with the path of its field.
@@ -25,7 +27,9 @@ class InvalidProtocolValueError(KantanAgentsError):
 
 
 class AgentPainException(KantanAgentsError):  # noqa: N818 - the protocol's name
-    """A provider cannot understand the reply of its model (spec protocol 7).
+    """A provider returned an invalid answer, or cannot read the reply of its model (spec protocol 7).
+
+    Fix: Correct the provider. With ``on_unreadable="text"``, such a reply becomes the answer.
 
     Attributes:
         provider: Name of the provider.
@@ -39,7 +43,10 @@ class AgentPainException(KantanAgentsError):  # noqa: N818 - the protocol's name
 
 
 class UntranslatableError(KantanAgentsError):
-    """A format cannot express a value without loss.
+    """A format cannot express a part of a conversation, a tool or an answer without loss.
+
+    Fix: Omit each of ``error.problems``, or pass it in another form: the data of a file instead of its id,
+    for example.
 
     Attributes:
         format: Name of the format: ``"OpenAI chat completions"``, ...
@@ -56,7 +63,10 @@ class UntranslatableError(KantanAgentsError):
 
 
 class ProviderRequestError(KantanAgentsError):
-    """A provider's API rejected a request or could not be reached.
+    """An API rejected a request, could not be reached, lost the connection, or blocked the answer.
+
+    Fix: For temporary failures, use ``Retry``; ``retry_after`` is the number of seconds to wait. Otherwise,
+    see ``reason``.
 
     Attributes:
         provider: Name of the provider.
@@ -79,7 +89,9 @@ class ProviderRequestError(KantanAgentsError):
 
 
 class UnknownCommandError(KantanAgentsError):
-    """A text begins like a command, but no command has this name.
+    """The input looks like a slash command, but no command has this name.
+
+    Fix: Correct the name, or start the input with ``//``.
 
     Attributes:
         name: The name as typed, without the prefix, shortened if long.
@@ -107,7 +119,9 @@ class UnknownCommandError(KantanAgentsError):
 
 
 class CommandSyntaxError(KantanAgentsError):
-    """The arguments of a command are invalid.
+    """The arguments of a slash command do not match its parameters.
+
+    Fix: Write the command as ``error.usage`` shows.
 
     Attributes:
         command: The command, with its prefix.
@@ -131,7 +145,9 @@ class CommandSyntaxError(KantanAgentsError):
 
 
 class CommandNotRunnableError(KantanAgentsError):
-    """The tool exists, but a person cannot run it as a command.
+    """The tool exists, but cannot run as a slash command.
+
+    Fix: Ask the model to use the tool. A middleware may change only the arguments of a command.
 
     Attributes:
         command: The command, with its prefix.
@@ -146,7 +162,12 @@ class CommandNotRunnableError(KantanAgentsError):
 
 
 class RetrievalError(KantanAgentsError):
-    """The tools that fit a text cannot be found; the model is shown all of them instead (spec protocol 6).
+    """A retriever of ``ToolRetrieval`` raised, took too long or returned an invalid value (spec protocol 6).
+
+    The run continues with all tools. The logger ``kantan_agents.retrieval`` has the error, once for each
+    reason.
+
+    Fix: A broken index is rebuilt after 30 seconds.
 
     Attributes:
         retriever: Name of the retriever.
@@ -160,7 +181,10 @@ class RetrievalError(KantanAgentsError):
 
 
 class UnknownRetrievedToolError(KantanAgentsError):
-    """``ToolRetrieval(always=...)`` names tools that the agent does not have.
+    """``ToolRetrieval(always=...)`` names tools that the agent lacks, or that are not plain function tools.
+
+    Fix: Correct the names; ``problems`` has the closest ones. Tools that are not plain function tools are
+    always shown.
 
     Attributes:
         problems: Every unknown name, with the most similar known names.
@@ -176,6 +200,8 @@ class UnknownRetrievedToolError(KantanAgentsError):
 
 class HostedToolError(KantanAgentsError):
     """An agent on a custom model provider has tools that only OpenAI or the SDK can run.
+
+    Fix: Remove them, or replace them with function tools.
 
     Attributes:
         provider: Name of the provider.

@@ -1,4 +1,4 @@
-"""Errors of recordings and replays."""
+"""E90 to E98: recordings and replays."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ from kantan_agents.errors.root import KantanAgentsError
 
 class IncompleteRecordError(KantanAgentsError):
     """A run is not recorded completely, so it cannot be run again.
+
+    It was recorded with ``record_requests=False`` or by another tracer, its process was killed, or a part
+    could not be recorded.
+
+    Fix: Record the run again.
 
     Attributes:
         trace_id: Id of the trace.
@@ -23,7 +28,9 @@ class IncompleteRecordError(KantanAgentsError):
 
 
 class RecordingFileError(KantanAgentsError):
-    """A file is not a recording that this version can read.
+    """A file is missing, damaged, or not a recording that this version can read.
+
+    Fix: ``kantan-agents traces save`` writes the file of a run.
 
     Attributes:
         path: The file.
@@ -38,7 +45,10 @@ class RecordingFileError(KantanAgentsError):
 
 
 class ReplayDifferenceError(KantanAgentsError, AssertionError):
-    """A replayed run has left the recording. In pytest, it is a failed assertion.
+    """A replayed run differs from the recording. In pytest, it is a failed assertion.
+
+    Fix: If you want the change, record the run again with ``--update-recordings``, or name the part in
+    ``ignore``.
 
     Attributes:
         place: The call at which it has, such as ``"model call 2 of 'support'"``.
@@ -60,7 +70,9 @@ class ReplayDifferenceError(KantanAgentsError, AssertionError):
 
 
 class NotReplayableError(KantanAgentsError):
-    """A run has something in it that cannot be replayed.
+    """A run depends on something that cannot be repeated, or the trace has several runs.
+
+    Fix: Name data that only the provider has, such as a hosted tool, in ``accept``.
 
     Attributes:
         trace_id: Id of the trace.
@@ -90,7 +102,9 @@ class InvalidChangeError(KantanAgentsError):
 
 
 class NoChangeError(KantanAgentsError):
-    """A change leaves everything as it is.
+    """The agent, or every recorded run, has this prompt, model, setting, rule or definition already.
+
+    Fix: Change something else.
 
     Attributes:
         change: The change, such as ``"settings.temperature"``.
@@ -105,7 +119,7 @@ class NoChangeError(KantanAgentsError):
 
 
 class UnknownRecordedToolError(KantanAgentsError):
-    """An agent lacks a tool that the recorded run has called.
+    """The agent lacks a tool that the recorded run has called.
 
     Attributes:
         tool_name: Name of the tool.
@@ -123,7 +137,9 @@ class UnknownRecordedToolError(KantanAgentsError):
 
 
 class EmptyCohortError(KantanAgentsError):
-    """No recorded run is left that could be replayed.
+    """No trace passes the filters, or none of them can be replayed.
+
+    Fix: Try the filters in ``kantan-agents traces list``; ``reason`` names the first obstacle.
 
     Attributes:
         reason: Why not, and what to do.
@@ -136,7 +152,9 @@ class EmptyCohortError(KantanAgentsError):
 
 
 class ReplayBudgetError(KantanAgentsError):
-    """A replay of a cohort would cost more than it may.
+    """The replay of a cohort would exceed ``max_tokens`` or ``max_cost``, or has reached it.
+
+    Fix: Take a smaller sample, or raise the limit. Finished runs are stored.
 
     Attributes:
         reason: What it would cost, estimated from the recorded runs, and what it may.

@@ -1,4 +1,4 @@
-"""Errors of rollouts."""
+"""E110 to E119: rollouts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from kantan_agents.errors.root import KantanAgentsError
 
 
 class InvalidRolloutError(KantanAgentsError):
-    """The definition of a rollout has a mistake.
+    """An argument of ``Rollout`` or ``Arm`` has a mistake.
+
+    Examples: shares that do not sum to 1, a guard that does not exist, two equal arms.
 
     Attributes:
         option: The argument of ``Rollout``.
@@ -20,7 +22,12 @@ class InvalidRolloutError(KantanAgentsError):
 
 
 class RolloutConflictError(KantanAgentsError):
-    """A rollout cannot run beside another one, or is not the one that was started under its name.
+    """Another rollout of the agent is running, or this one started with other arms, guards or shares.
+
+    Within one process the error is raised. If another process runs the other one, the error is logged and all
+    runs get the control.
+
+    Fix: Promote or stop the other rollout, or give the changed one another ``name``.
 
     Attributes:
         rollout: Its name.
@@ -36,6 +43,8 @@ class RolloutConflictError(KantanAgentsError):
 class RolloutNotFoundError(KantanAgentsError):
     """The database has no rollout of this name, and no agent of this name has one.
 
+    Fix: Use one of the names in the message. A rollout starts when an agent with it is created.
+
     Attributes:
         name: The name.
         path: The database.
@@ -50,7 +59,7 @@ class RolloutNotFoundError(KantanAgentsError):
 
 
 class RolloutStepError(KantanAgentsError):
-    """A rollout cannot take this step now.
+    """A rollout cannot take this step now: it is over, or the step needs the name of an existing arm.
 
     Attributes:
         rollout: Its name.
@@ -64,7 +73,9 @@ class RolloutStepError(KantanAgentsError):
 
 
 class MissingUnitError(KantanAgentsError):
-    """The context of a run does not say which unit the run belongs to, and the rollout requires it.
+    """The context of a run lacks the ``unit`` of its rollout, which has ``on_missing_unit="raise"``.
+
+    Fix: Put the value of ``unit`` into the context, or omit ``on_missing_unit``.
 
     Attributes:
         rollout: Name of the rollout.

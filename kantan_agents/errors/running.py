@@ -6,7 +6,9 @@ from kantan_agents.errors.root import KantanAgentsError
 
 
 class UnknownStageError(KantanAgentsError):
-    """A pipeline does not have the requested stage.
+    """A pipeline does not have the requested stage, or a class matches several of its stages.
+
+    Fix: Use one of the names in the message.
 
     Attributes:
         stage: The requested stage.
@@ -20,7 +22,7 @@ class UnknownStageError(KantanAgentsError):
 
 
 class DuplicateStageError(KantanAgentsError):
-    """Two stages of one pipeline have the same name.
+    """Two stages of one pipeline have the same name; two instances of one class, for example.
 
     Attributes:
         stage: The duplicate name.
@@ -33,6 +35,8 @@ class DuplicateStageError(KantanAgentsError):
 
 class ConcurrentCallNextError(KantanAgentsError):
     """A stage called ``call_next`` while its earlier call was still running.
+
+    Fix: Await each call before the next. To get several answers to one input, run the agent several times.
 
     Attributes:
         stage: Name of the stage.
@@ -47,7 +51,9 @@ class ConcurrentCallNextError(KantanAgentsError):
 
 
 class NotAStageError(KantanAgentsError):
-    """An entry of a pipeline is not ``async def stage(run, call_next)``.
+    """An entry of a pipeline or of ``middleware`` is not ``async def stage(run, call_next)``.
+
+    Fix: Pass an instance instead of a class; otherwise, see ``reason``.
 
     Attributes:
         value: ``repr`` of the object.
@@ -73,7 +79,7 @@ class CallNextNotAwaitedError(KantanAgentsError):
 
 
 class InvalidOptionError(KantanAgentsError):
-    """An option of ``Agent`` or of a run has an invalid value.
+    """An option of ``Agent``, of a run or of a command has an invalid value.
 
     Attributes:
         option: Name of the option.
@@ -90,6 +96,8 @@ class InvalidOptionError(KantanAgentsError):
 class RendererResultError(KantanAgentsError):
     """A renderer did not return a str.
 
+    Fix: Return the rendered str. A function without ``return`` returns None.
+
     Attributes:
         got: Name of the returned type.
     """
@@ -100,7 +108,9 @@ class RendererResultError(KantanAgentsError):
 
 
 class RenderError(KantanAgentsError):
-    """A value of the context could not be put into the instructions; the reason is ``__cause__``.
+    """A value of the context could not be looked up or converted to a str; its error is the ``__cause__``.
+
+    Fix: Correct the value, or put a str into the context.
 
     Attributes:
         expression: The marker in the template.
@@ -114,7 +124,10 @@ class RenderError(KantanAgentsError):
 
 
 class UndefinedMarkerError(RenderError):
-    """A marker of a strict template names a value that does not exist.
+    """A placeholder of a strict template names a key, an index or a variable that does not exist.
+
+    Fix: Correct the placeholder: ``reason`` has the nearest key. Or add the value to the context, ``""`` if
+    it is empty.
 
     Attributes:
         expression: The marker in the template.
@@ -156,7 +169,7 @@ class FileArgumentError(KantanAgentsError):
 
 
 class FixedOptionError(KantanAgentsError, AttributeError):
-    """An option of an ``Agent`` was assigned after the agent had been created.
+    """An option of an ``Agent`` was assigned after the agent had been created. Only ``handoffs`` may be.
 
     Attributes:
         agent: Name of the agent.
@@ -190,7 +203,7 @@ class EventLoopError(KantanAgentsError, RuntimeError):
 
 
 class StreamUsageError(KantanAgentsError):
-    """A streamed run was used incorrectly.
+    """A ``RunStream`` was read before ``async with``, entered or read twice, or its context read too early.
 
     Attributes:
         reason: The mistake, and what to do instead.
@@ -214,7 +227,11 @@ class ApprovalStateError(KantanAgentsError):
 
 
 class NoRunResultError(KantanAgentsError):
-    """``run_result`` was given a context that has no result of a run.
+    """``run_result`` got a context without the result of a run.
+
+    No run has completed it, or a stage stopped the run without a result or set the result itself.
+
+    Fix: Pass the context that a run returned. If a stage returns early, read its answer from the context.
 
     Attributes:
         reason: What the context has instead, and how that can be.
@@ -237,7 +254,13 @@ class RunInCollectorError(KantanAgentsError):
 
 
 class InterpreterExitError(KantanAgentsError):
-    """A sync run was cancelled, or not started, because the interpreter exits."""
+    """A sync run was cancelled, or not started, because the interpreter exits.
+
+    A daemon thread was still running it, or an object called ``run`` in its finalizer.
+
+    Fix: Join the thread, or use one that is not a daemon. Run the agent in ``close()`` or in an ``atexit``
+    handler.
+    """
 
     code = "E26"
     template = (

@@ -15,7 +15,11 @@ def _where(path: Any, line: int) -> str:
 
 
 class SkillFileError(KantanAgentsError):
-    """A ``SKILL.md`` cannot be read.
+    """A ``SKILL.md`` is missing, not a regular file, larger than 4 MiB, not UTF-8, or has no frontmatter.
+
+    ``SkillLoader`` lists it in ``problems`` instead of raising.
+
+    Fix: Correct the file at ``error.line``.
 
     Attributes:
         path: The file; None for a text without one.
@@ -37,6 +41,10 @@ class SkillFileError(KantanAgentsError):
 
 class InvalidSkillError(KantanAgentsError):
     """A ``SKILL.md`` or the arguments of ``Skill`` are not a valid skill.
+
+    ``name`` or ``description`` is missing or too long, or the name differs from the folder's.
+
+    Fix: Correct each of ``error.problems``.
 
     Attributes:
         path: The file; None for a skill without one.
@@ -70,7 +78,9 @@ class InvalidSkillError(KantanAgentsError):
 
 
 class SkillNotFoundError(KantanAgentsError):
-    """No skill has this name, or the agent may not use it.
+    """No skill has this name, or the agent may not use it. If a model used it, the model gets this message.
+
+    Fix: Use one of ``error.available``, or check the rules and the skills in the agent's file.
 
     Attributes:
         name: The requested name.
@@ -92,7 +102,9 @@ class SkillNotFoundError(KantanAgentsError):
 
 
 class SkillPathError(KantanAgentsError):
-    """A file of a skill cannot be read: it is missing, outside of the skill's folder, or not a text.
+    """A file of a skill is missing, outside of its folder, a link, or binary. The model gets this message.
+
+    Fix: Correct the path in the skill, or put the file into its folder.
 
     Attributes:
         skill: Name of the skill.
@@ -108,7 +120,11 @@ class SkillPathError(KantanAgentsError):
 
 
 class CommandFileError(KantanAgentsError):
-    """A Markdown file with a slash command cannot be read, or is not a valid command.
+    """A Markdown file with a slash command cannot be read, is empty, or has a wrong name or frontmatter.
+
+    ``CommandLoader`` lists it in ``problems`` instead of raising.
+
+    Fix: Correct each of ``error.problems``.
 
     Attributes:
         path: The file; None for a text without one.
@@ -142,7 +158,11 @@ class CommandFileError(KantanAgentsError):
 
 
 class ProjectInstructionsError(KantanAgentsError):
-    """A file with project instructions exists and cannot be used.
+    """``AGENTS.md`` or ``CLAUDE.md`` is not UTF-8, larger than 4 MiB, or a link out of the repository.
+
+    Commands omit it and print a line with the reason.
+
+    Fix: Correct or remove the file, or pass other ``names``.
 
     Attributes:
         path: The file.

@@ -1,4 +1,4 @@
-"""E1 to E19: codes and messages of the specification's error table, and E47, which specialises E19."""
+"""E1 to E19: codes and messages of the specification's error table, and E46 and E47: models."""
 
 from __future__ import annotations
 
@@ -12,28 +12,39 @@ _shown.maxother = 120
 
 
 class InstructionsRequiredError(KantanAgentsError):
-    """An Agent was created without instructions (spec 7.1)."""
+    """An Agent was created without instructions, or with None (spec 7.1).
+
+    Fix: Pass a str or a ``Prompt``.
+    """
 
     code = "E1"
     template = "instructions is required"
 
 
 class EmptyPromptTextError(KantanAgentsError):
-    """``Prompt.text`` is empty (spec 7.2)."""
+    """``Prompt.text`` is empty, blank or not a str (spec 7.2).
+
+    Fix: For an agent without instructions, pass ``""`` to ``Agent`` instead of a ``Prompt``.
+    """
 
     code = "E2"
     template = "Prompt.text must not be empty"
 
 
 class EmptyPromptNameError(KantanAgentsError):
-    """``Prompt.name`` or ``Prompt.version`` is empty (spec 7.3)."""
+    """``Prompt.name`` or ``Prompt.version`` is empty, blank or not a str (spec 7.3).
+
+    Fix: Pass both. The version can be any str, such as a date.
+    """
 
     code = "E3"
     template = "Prompt.name and Prompt.version must not be empty"
 
 
 class ToolNameRequiredError(KantanAgentsError):
-    """A tool has no name.
+    """An entry of ``tools`` is neither an SDK tool nor a named function: a lambda, for example.
+
+    Fix: Write a function with ``def``, or create a tool with ``agents.function_tool(name_override=...)``.
 
     Attributes:
         tool: The object given as a tool.
@@ -53,6 +64,8 @@ class ToolNameRequiredError(KantanAgentsError):
 class ContextTypeError(KantanAgentsError):
     """The context of a run is not a dict.
 
+    Fix: Pass a dict, or None for a new one. Put your own objects under a key of the dict.
+
     Attributes:
         got: Name of the given type.
     """
@@ -64,7 +77,9 @@ class ContextTypeError(KantanAgentsError):
 
 
 class HistoryTypeError(KantanAgentsError):
-    """``context["history"]`` is not a list.
+    """``context["history"]`` is neither a list nor None.
+
+    Fix: Delete the key, set it to a list, or create the agent with ``history=0``.
 
     Attributes:
         got: Name of the type found.
@@ -77,7 +92,9 @@ class HistoryTypeError(KantanAgentsError):
 
 
 class ToolProviderInterfaceError(KantanAgentsError):
-    """A tool provider lacks ``list_tools`` or ``get_tool_rules`` (spec 9.4).
+    """An installed tool provider lacks ``list_tools`` or ``get_tool_rules`` (spec 9.4).
+
+    Fix: Correct the provider, or select others with ``tool_providers=[...]``.
 
     Attributes:
         provider: Name of its entry point.
@@ -97,7 +114,12 @@ class ToolProviderInterfaceError(KantanAgentsError):
 
 
 class ToolNotAllowedError(KantanAgentsError):
-    """The tool rules do not allow this tool, or not this call of it.
+    """The tool rules do not allow this tool or this call, or the tool is disabled.
+
+    By default the model gets this message as the result of the tool, and the run continues.
+
+    Fix: Add the tool to ``allow``, or remove it from ``deny``. ``agent.explain_tool`` shows which rule
+    decides.
 
     Attributes:
         tool_name: Name of the called tool.
@@ -109,7 +131,9 @@ class ToolNotAllowedError(KantanAgentsError):
 
 
 class UnknownToolRulesModeError(KantanAgentsError):
-    """A value is not a ``ToolRulesMode``.
+    """The tool rules are a member of an enum other than ``ToolRulesMode``.
+
+    Fix: Pass ``ToolRulesMode.ALLOW_ALL``, ``DENY_ALL`` or ``RECOMMENDED``, or a dict of rules.
 
     Attributes:
         mode: The given value.
@@ -122,10 +146,12 @@ class UnknownToolRulesModeError(KantanAgentsError):
 
 
 class ToolInputError(KantanAgentsError):
-    """The arguments of a tool with parameter rules are not a valid JSON object.
+    """The arguments of a tool call are not a valid JSON object.
 
-    Duplicate keys, non-finite numbers and invalid Unicode are rejected as well: parsers disagree about
-    their meaning.
+    If a rule checks the parameters, duplicate keys, numbers that are not finite and invalid Unicode are
+    errors too: parsers disagree about their meaning.
+
+    Fix: Nothing if a model wrote the arguments: it gets this message and can try again.
 
     Attributes:
         tool_name: Name of the tool.
@@ -140,6 +166,9 @@ class ToolInputError(KantanAgentsError):
 
 class ToolParameterError(KantanAgentsError):
     """An argument of a tool breaks a parameter rule; each keyword has its own subclass (spec 8.3).
+
+    Fix: Nothing if a model wrote the argument: it gets this message. Otherwise correct the rule; ``limit`` is
+    its value.
 
     Attributes:
         tool_name: Name of the tool.
@@ -163,7 +192,7 @@ class ToolParameterTypeError(ToolParameterError):
 
 
 class ToolParameterEnumError(ToolParameterError):
-    """An argument is not one of the values its rule lists."""
+    """An argument is not one of the values in ``enum``."""
 
     code = "E12"
     keyword = "enum"
@@ -171,7 +200,7 @@ class ToolParameterEnumError(ToolParameterError):
 
 
 class ToolParameterMinLengthError(ToolParameterError):
-    """An argument has fewer characters than its rule requires."""
+    """A str is shorter than ``minLength``."""
 
     code = "E13"
     keyword = "minLength"
@@ -179,7 +208,7 @@ class ToolParameterMinLengthError(ToolParameterError):
 
 
 class ToolParameterMaxLengthError(ToolParameterError):
-    """An argument has more characters than its rule allows."""
+    """A str is longer than ``maxLength``."""
 
     code = "E14"
     keyword = "maxLength"
@@ -187,7 +216,11 @@ class ToolParameterMaxLengthError(ToolParameterError):
 
 
 class ToolParameterPatternError(ToolParameterError):
-    """An argument does not match the pattern of its rule."""
+    """The ``pattern`` does not occur in a str.
+
+    Fix: Nothing if a model wrote the argument. A pattern may match anywhere: to match the whole str, add
+    ``^`` and ``$``.
+    """
 
     code = "E15"
     keyword = "pattern"
@@ -195,7 +228,7 @@ class ToolParameterPatternError(ToolParameterError):
 
 
 class ToolParameterMinimumError(ToolParameterError):
-    """An argument is less than its rule allows."""
+    """A number is less than ``minimum``."""
 
     code = "E16"
     keyword = "minimum"
@@ -203,7 +236,7 @@ class ToolParameterMinimumError(ToolParameterError):
 
 
 class ToolParameterMaximumError(ToolParameterError):
-    """An argument is more than its rule allows."""
+    """A number is greater than ``maximum``."""
 
     code = "E17"
     keyword = "maximum"
@@ -228,6 +261,9 @@ PARAMETER_ERRORS: dict[str, type[ToolParameterError]] = {
 class ToolRulesTypeError(KantanAgentsError):
     """``context["tool_rules"]`` is not a dict (spec 7.4), or ``context["user_rules"]`` is not ``UserRules``.
 
+    Fix: ``context["tool_rules"] = {"allow": ..., "deny": ...}``, ``context["user_rules"] =
+    UserRules({"allow": ..., "deny": ...})``.
+
     Attributes:
         got: Name of the type found.
         detail: What follows the message if the rules are those for users; else empty.
@@ -246,7 +282,11 @@ class ToolRulesTypeError(KantanAgentsError):
 
 
 class ModelNotFoundError(KantanAgentsError):
-    """The model name cannot be resolved; kantan-llm's own error is the ``__cause__``.
+    """kantan-llm cannot find the provider of this model name; its own error is the ``__cause__``.
+
+    The note below the message has the nearest names, and the variables of local servers.
+
+    Fix: Correct the name, or add the provider, as in ``ollama/llama3.2``.
 
     Attributes:
         model: The given name.
@@ -261,6 +301,8 @@ class ModelNotFoundError(KantanAgentsError):
 class ModelNotConfiguredError(ModelNotFoundError):
     """The provider of a model name is known, but its key or its URL is missing or cannot be used.
 
+    Fix: Set the environment variable ``error.variable``, or pass a client with a key as ``model``.
+
     Attributes:
         model: The given name.
         variable: The environment variable to set; None if it is unknown.
@@ -274,7 +316,10 @@ class ModelNotConfiguredError(ModelNotFoundError):
 
 
 class ClientLoopError(KantanAgentsError):
-    """A client with a transport of its own failed on another event loop than the one it was first used on.
+    """A client with a custom transport failed on a second event loop.
+
+    Its ``http_client`` has a transport that is neither httpx's nor a wrapper of one, and that holds
+    connections of the loop it was first used on.
 
     Attributes:
         base_url: URL of the API that the client is for.

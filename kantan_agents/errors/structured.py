@@ -9,7 +9,10 @@ from kantan_agents.errors.root import KantanAgentsError
 
 
 class JudgementError(KantanAgentsError):
-    """No stage of a judgement gave a valid answer, so no rule was chosen.
+    """No stage of a ``StatusJudge`` gave the number of a rule as its answer.
+
+    Fix: Use a better model, or add a last condition for everything else. ``attempts`` has each instruction,
+    reply and problem.
 
     Attributes:
         attempts: The stages, in order: ``StageAttempt`` objects with ``stage``,
@@ -26,7 +29,9 @@ class JudgementError(KantanAgentsError):
 
 
 class InvalidJudgeRulesError(KantanAgentsError):
-    """The rules of a ``StatusJudge`` have mistakes; all of them are listed.
+    """The rules of a ``StatusJudge`` are empty, or a condition is empty or not a str.
+
+    Fix: Correct each of ``error.problems``.
 
     Attributes:
         problems: One sentence per mistake, each beginning with its place.
@@ -41,7 +46,13 @@ class InvalidJudgeRulesError(KantanAgentsError):
 
 
 class OutputSchemaError(KantanAgentsError):
-    """An output type cannot be expressed as a valid JSON schema.
+    """An output type cannot be expressed as a JSON Schema that a reply can fill.
+
+    Examples: a function, an arbitrary class, ``dict[tuple[int, int], str]``, an ``Iterable``, or a dict that
+    is not a valid JSON Schema or refers to another document.
+
+    Fix: Pass a pydantic model, dataclass, TypedDict, attrs class, a ``list`` or union of these, or a JSON
+    Schema that has everything it refers to under ``$defs``.
 
     Attributes:
         output_type: The type.
@@ -55,9 +66,12 @@ class OutputSchemaError(KantanAgentsError):
 
 
 class StructuredOutputError(KantanAgentsError):
-    """No attempt gave an output that fits the output type.
+    """No attempt gave an output that matches the output type.
 
     Also a ``ModelBehaviorError`` of the SDK.
+
+    Fix: Read ``attempts``. Simplify the type, describe its fields, use another model, or raise
+    ``output_repairs``. If a reply was cut off, raise ``max_tokens``.
 
     Attributes:
         output: Name of the output type.

@@ -6,7 +6,9 @@ from kantan_agents.errors.root import KantanAgentsError
 
 
 class TelemetrySettingError(KantanAgentsError):
-    """An environment variable asks for a way of sending that this library does not set up itself.
+    """An ``OTEL_*`` variable names an exporter or a protocol that ``OtelExporter`` does not set up itself.
+
+    Fix: Change the variable, or set up OpenTelemetry and pass ``tracer_provider``.
 
     Attributes:
         variable: The variable.
@@ -22,7 +24,12 @@ class TelemetrySettingError(KantanAgentsError):
 
 
 class SpansNotSentError(KantanAgentsError):
-    """Spans were not sent to the collector; logged, never raised. The runs are not affected.
+    """The collector is away or rejects spans; logged, never raised. The runs are not affected.
+
+    Spans are lost if more than ``OTEL_BSP_MAX_QUEUE_SIZE`` wait, or if some still wait at the end of the
+    process.
+
+    Fix: Check the collector: ``reason`` has its answer. ``exporter.stats()`` has the numbers.
 
     Attributes:
         lost: Number of spans that are lost so far.
@@ -36,7 +43,9 @@ class SpansNotSentError(KantanAgentsError):
 
 
 class SpanNotTranslatedError(KantanAgentsError):
-    """A span of the SDK could not become one of OpenTelemetry; logged once for each reason, never raised.
+    """A span has data that cannot be read; logged once for each reason, never raised.
+
+    Fix: Correct the part that ``reason`` names, such as a ``__str__`` that raises.
 
     Attributes:
         reason: The reason.

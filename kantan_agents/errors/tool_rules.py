@@ -1,4 +1,4 @@
-"""E20 to E29: tool rules and tool providers."""
+"""E20 to E24, E27 to E29, E37: tool rules, tool providers and MCP servers of an agent."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from kantan_agents.errors.root import KantanAgentsError
 
 
 class InvalidToolRulesError(KantanAgentsError):
-    """A rule set has mistakes; all of them are listed.
+    """A rule set has mistakes, or the file of a strict agent names tools that do not exist.
+
+    Fix: Correct each of ``error.problems``. ``kantan-agents tools check FILE`` prints them, one a line.
 
     Attributes:
         problems: One sentence per mistake, each beginning with its path.
@@ -27,6 +29,11 @@ class InvalidToolRulesError(KantanAgentsError):
 class UnknownToolError(KantanAgentsError):
     """A model called a tool that its agent does not have.
 
+    The model gets this message with the names of the tools it may use. The run fails after five turns in a
+    row with nothing but such mistakes.
+
+    Fix: Usually nothing. Check whether the instructions mention a tool with this name.
+
     Attributes:
         tool_name: The name in the call.
     """
@@ -38,6 +45,8 @@ class UnknownToolError(KantanAgentsError):
 
 class ToolProviderFailedError(KantanAgentsError):
     """A tool provider cannot be imported, or its methods fail; its own error is the ``__cause__``.
+
+    Fix: Correct or uninstall it, or select others with ``tool_providers=[...]``.
 
     Attributes:
         provider: Name of its entry point.
@@ -55,6 +64,8 @@ class ToolProviderFailedError(KantanAgentsError):
 
 class DuplicateToolError(KantanAgentsError):
     """Two tool providers have a tool with the same name.
+
+    Fix: Select one of them, or pass your own tool with this name: it wins.
 
     Attributes:
         tool_name: The name.
@@ -75,6 +86,8 @@ class DuplicateToolError(KantanAgentsError):
 class UnknownToolProviderError(KantanAgentsError):
     """``tool_providers`` names a provider that is not installed.
 
+    Fix: Install it, or correct the name. ``kantan-agents tools list`` shows the installed providers.
+
     Attributes:
         provider: The name.
         installed: Names of the installed providers.
@@ -88,7 +101,12 @@ class UnknownToolProviderError(KantanAgentsError):
 
 
 class RepeatedFailureError(KantanAgentsError):
-    """A model has made the same call in several turns, and it failed in the same way each time.
+    """A model made the same call in five turns, and it failed in the same way each time.
+
+    In between, neither this call nor a new one succeeded. The exception of the tool is the ``__cause__``.
+
+    Fix: If the model should call the tool until something is ready, return a str instead of raising an
+    exception.
 
     Attributes:
         tool_name: Name of the tool.
@@ -106,9 +124,12 @@ class RepeatedFailureError(KantanAgentsError):
 
 
 class ToolSchemaError(KantanAgentsError):
-    """A function cannot become a tool: no JSON schema can describe its parameters.
+    """A function cannot become a tool: no JSON Schema can describe its parameters.
 
     The SDK's own error is the ``__cause__``.
+
+    Fix: Give the parameter a precise type, such as a pydantic model instead of ``dict[str, Any]``, or create
+    the tool with ``agents.function_tool(strict_mode=False)``.
 
     Attributes:
         tool_name: Name of the function.

@@ -6,7 +6,11 @@ from kantan_agents.errors.root import KantanAgentsError
 
 
 class ShellUnavailableError(KantanAgentsError):
-    """Commands cannot be run here, or one of them could not be started.
+    """``Bash`` cannot start a command: no bash or ``/bin/sh``, no ``sys.executable``, or an unsafe folder.
+
+    The folder is unsafe if it was replaced by a link, or if a running command could replace it.
+
+    Fix: Use the tools on a POSIX system.
 
     Attributes:
         reason: Why.
@@ -18,7 +22,9 @@ class ShellUnavailableError(KantanAgentsError):
 
 
 class SandboxUnavailableError(KantanAgentsError):
-    """``sandbox="required"``, and there is no sandbox that works.
+    """With ``sandbox="required"``, bubblewrap is missing or does not work here. No model is called.
+
+    Fix: Install bubblewrap. In a container, allow user namespaces.
 
     Attributes:
         reason: What was tried, and how it failed.
@@ -31,7 +37,9 @@ class SandboxUnavailableError(KantanAgentsError):
 
 
 class UnknownShellError(KantanAgentsError):
-    """A call names a background shell that its run or conversation has not.
+    """``BashOutput``, ``KillShell`` or ``/jobs`` named a shell that this run or conversation has not started.
+
+    Fix: Use one of ``error.available``. Shells are closed with their run or conversation.
 
     Attributes:
         shell: The id in the call.
@@ -48,7 +56,7 @@ class UnknownShellError(KantanAgentsError):
 
 
 class TooManyShellsError(KantanAgentsError):
-    """A run or conversation has as many background shells as it may have.
+    """A run or conversation has as many background commands as ``ShellLimits`` allows.
 
     Attributes:
         limit: How many it may have.
@@ -65,7 +73,9 @@ class TooManyShellsError(KantanAgentsError):
 
 
 class URLRefusedError(KantanAgentsError):
-    """A URL that is not fetched, whatever the rules say.
+    """``WebFetch`` got a URL that is not a web page, has a password, is ambiguous, or is not public.
+
+    Fix: For services of an internal network, pass ``private_addresses=True``.
 
     Attributes:
         url: The URL.
@@ -79,7 +89,7 @@ class URLRefusedError(KantanAgentsError):
 
 
 class FetchError(KantanAgentsError):
-    """A page could not be fetched.
+    """The host is not found, the server does not answer in time, or its answer cannot be read.
 
     Attributes:
         url: Its URL.

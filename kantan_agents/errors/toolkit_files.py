@@ -6,7 +6,12 @@ from kantan_agents.errors.root import KantanAgentsError
 
 
 class OutsideRootError(KantanAgentsError):
-    """A path leaves the root folder of a toolkit.
+    """A path leaves the root folder of a toolkit, or ``kantan-agents`` stores its data there.
+
+    It leaves it by ``..``, as an absolute path, through a symbolic link, or into another file system mounted
+    there.
+
+    Fix: Use a path below the folder, or create a toolkit of a higher one.
 
     Attributes:
         path: The path as it was written.
@@ -20,7 +25,9 @@ class OutsideRootError(KantanAgentsError):
 
 
 class FileNotUsableError(KantanAgentsError):
-    """A file or folder cannot be opened, read or written by a tool.
+    """A file or folder is missing, of another kind, binary, a symbolic link, too large, or not permitted.
+
+    Fix: ``reason`` has the nearest path, or the target of a link.
 
     Attributes:
         path: The path, relative to the root folder.
@@ -36,6 +43,11 @@ class FileNotUsableError(KantanAgentsError):
 class EditRefusedError(KantanAgentsError):
     """An edit does not fit the file, which is unchanged.
 
+    The string to replace does not occur, or more than once; the file's encoding lacks a character; or, with
+    ``read_first``, the file was not read before.
+
+    Fix: ``reason`` has the nearest lines.
+
     Attributes:
         path: The file, relative to the root folder.
         reason: What does not fit, with the nearest lines of the file.
@@ -48,7 +60,7 @@ class EditRefusedError(KantanAgentsError):
 
 
 class FileChangedError(KantanAgentsError):
-    """Another program changed a file while a tool was changing it, or a person was asked about the change.
+    """Another program changed the file after it was read, or while a tool or an approval was in progress.
 
     The tool has written nothing.
 
@@ -62,7 +74,9 @@ class FileChangedError(KantanAgentsError):
 
 
 class InvalidPatternError(KantanAgentsError):
-    """A glob pattern or a regular expression cannot be used.
+    """A glob pattern or a regular expression is invalid, too long or too large.
+
+    Fix: Correct it. Expressions have the syntax of RE2.
 
     Attributes:
         pattern: The pattern.
@@ -76,7 +90,9 @@ class InvalidPatternError(KantanAgentsError):
 
 
 class ToolkitUnavailableError(KantanAgentsError):
-    """This system lacks what the tools need to stay inside their root folder.
+    """This system, such as Windows, lacks the functions that confine the tools to their root folder.
+
+    Fix: Use Linux or macOS.
 
     Attributes:
         reason: What is missing.
@@ -88,7 +104,9 @@ class ToolkitUnavailableError(KantanAgentsError):
 
 
 class FileForbiddenError(KantanAgentsError):
-    """The tool rules of the run do not permit to read a file that another tool would have shown.
+    """The rules deny ``Read`` for a file that ``Edit`` or ``MultiEdit`` would change.
+
+    Fix: Allow both, or neither.
 
     Attributes:
         path: The file, relative to the root folder.
@@ -100,7 +118,9 @@ class FileForbiddenError(KantanAgentsError):
 
 
 class ProtectedPathError(KantanAgentsError):
-    """A file decides what is executed or what tools may do, and no person has agreed to its change.
+    """A protected file, such as ``.git/config``, can start programs, and no person approved its change.
+
+    Fix: Approve exactly that call, or pass ``protected="ask"`` or ``"allow"`` to ``toolkit``.
 
     Attributes:
         path: The file, relative to the root folder.

@@ -6,7 +6,9 @@ from kantan_agents.errors.root import KantanAgentsError
 
 
 class TraceDatabaseError(KantanAgentsError):
-    """A trace database cannot be opened, read or changed.
+    """A trace database cannot be opened, read or changed, or is the database of another program.
+
+    Fix: To record in the database of another program, pass ``adopt=True``.
 
     Attributes:
         path: The file.
@@ -21,7 +23,9 @@ class TraceDatabaseError(KantanAgentsError):
 
 
 class TraceNotFoundError(KantanAgentsError):
-    """The database has no such trace, or several whose ids begin with the given text.
+    """The database has no trace with this id, or several whose ids start or end with it.
+
+    Fix: ``kantan-agents traces list`` shows the latest ids.
 
     Attributes:
         trace_id: The requested id.
@@ -40,7 +44,9 @@ class TraceNotFoundError(KantanAgentsError):
 class TracesNotWrittenError(KantanAgentsError):
     """Spans cannot be written at the moment; logged, never raised. The run continues, the spans wait.
 
-    If the process ends, those that wait are lost; ``reason`` then says so.
+    If the process exits, the waiting spans are lost; ``reason`` then states it.
+
+    Fix: Correct the part that ``reason`` names, such as a full disk. The recorder retries by itself.
 
     Attributes:
         path: The file.
@@ -58,6 +64,9 @@ class TracesNotWrittenError(KantanAgentsError):
 class SpansDroppedError(KantanAgentsError):
     """The queue of a recorder is full and its oldest spans are dropped; logged, never raised.
 
+    Fix: If E62 was logged before, fix that first. Otherwise raise ``max_queue``, ``max_queue_bytes`` or
+    ``max_wait``.
+
     Attributes:
         path: The file.
         limit: The capacity of the queue.
@@ -70,7 +79,11 @@ class SpansDroppedError(KantanAgentsError):
 
 
 class RedactionError(KantanAgentsError):
-    """A ``redact`` function failed and its span was recorded without content; logged, never raised.
+    """A ``redact`` function raised or did not return a dict; its span is recorded without content.
+
+    Logged, never raised.
+
+    Fix: Correct the function.
 
     Attributes:
         span_id: Id of the span or the trace.
@@ -84,7 +97,9 @@ class RedactionError(KantanAgentsError):
 
 
 class SpanNotRecordedError(KantanAgentsError):
-    """A single span cannot be recorded; logged, never raised.
+    """SQLite rejected a single span, for example one larger than a gigabyte; logged, never raised.
+
+    Fix: Limit the length of strings with ``KANTAN_LLM_TRACING_MAX_CHARS``.
 
     Attributes:
         span_id: Id of the span or the trace.
@@ -100,6 +115,8 @@ class SpanNotRecordedError(KantanAgentsError):
 class RecorderReplacedError(KantanAgentsError):
     """Other trace processors have replaced the recorder of ``record_traces``; logged once, never raised.
 
+    Fix: See the message. If you want the replacement, call ``recorder.shutdown()``.
+
     Attributes:
         path: The file that no longer receives traces.
     """
@@ -113,7 +130,10 @@ class RecorderReplacedError(KantanAgentsError):
 
 
 class NoRecordedCallsError(KantanAgentsError):
-    """The traces hold no recorded tool call about which a question can be answered.
+    """``what_if`` found no recorded tool call about which the rules can decide.
+
+    Fix: Choose other runs; ``reason`` describes the chosen ones. Runs with ``record_requests=False`` have no
+    record.
 
     Attributes:
         reason: What they hold instead.
@@ -127,6 +147,8 @@ class NoRecordedCallsError(KantanAgentsError):
 
 class PromptNotRecordedError(KantanAgentsError):
     """No recorded run in the database has used a prompt of this id, or of this name and version.
+
+    Fix: ``store.prompts()`` lists the versions with their recorded prompts.
 
     Attributes:
         prompt: The id, or the name and version.

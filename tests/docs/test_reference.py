@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any
-
-import typer
 
 import kantan_agents
-from kantan_agents import DEFAULT_STAGES, KantanAgentsError, Pipeline, Prompt, errors, testing
-from kantan_agents.cli.app import app
+from kantan_agents import DEFAULT_STAGES, Pipeline, Prompt, testing
 from kantan_agents.models.structured.requests.families import FAMILIES
 from kantan_agents.models.structured.requests.forms import FORCED_TOOL, TOOL, Form
 from kantan_agents.traces.metadata import origin_metadata, prompt_metadata, run_metadata
@@ -28,23 +23,6 @@ def test_the_readme_has_each_of_the_two_commands_in_its_own_block() -> None:
     commands = [block.code.strip() for block in README.blocks("bash")]
     assert "python -m pip install . && kantan-agents demo" in commands
     assert 'python -m pip install -e ".[dev]" && python -m pytest' in commands
-
-
-def test_every_error_is_listed_with_its_class_and_message_a_cause_and_a_fix() -> None:
-    written = {}
-    for code, class_and_message, cause, fix in rows(page("errors").text):
-        name, message = code_spans(class_and_message)
-        assert cause
-        assert fix
-        assert code.strip("`") not in written
-        written[code.strip("`")] = (name, message)
-
-    defined = {
-        value.code: (name, value.template)
-        for name, value in vars(errors).items()
-        if isinstance(value, type) and issubclass(value, KantanAgentsError) and hasattr(value, "code")
-    }
-    assert written == defined
 
 
 def standard_keys() -> set[str]:
@@ -92,26 +70,6 @@ def test_every_public_name_is_in_the_api_reference() -> None:
     for module in (kantan_agents, testing):
         for name in module.__all__:
             assert re.search(rf"\b{name}\b", text), f"{module.__name__}.{name}"
-
-
-def commands(group: Any, name: str) -> Iterator[tuple[str, Any]]:
-    for command in vars(group)["commands"].values():
-        full = f"{name} {command.name}"
-        if "commands" in vars(command):
-            yield from commands(command, full)
-        else:
-            yield full, command
-
-
-def test_the_command_line_page_lists_every_option() -> None:
-    for name, command in commands(typer.main.get_command(app), "kantan-agents"):
-        listed = {
-            re.split("[ =]", code_spans(first)[0])[0]
-            for first, *_ in rows(page("cli").section(f"`{name}`"))
-            if "--" in first
-        }
-        options = {option for parameter in command.params for option in parameter.opts}
-        assert listed == {option for option in options if option.startswith("--")} - {"--help"}
 
 
 def test_every_link_of_the_readme_has_a_target() -> None:

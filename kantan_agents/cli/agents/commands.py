@@ -42,7 +42,11 @@ def list_(
 ) -> None:
     """List the agents of this project and its user.
 
-    Exit codes: 0 listed, even if there is none, 1 a file cannot be loaded.
+    They are in .kode/agents and .claude/agents. A line below the list counts
+    the files that have errors, were repaired, or are shadowed by another file
+    with the same name.
+
+    Exit codes: 0 listed, even without agents, 1 a file cannot be loaded.
     """
     from kantan_agents.cli.agents.list import list_agents
 
@@ -56,6 +60,9 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """Show one agent: its settings, its tools, its file and its prompt.
+
+    It also shows the repairs of the file, the limits without effect here, the
+    installed providers of its tools, and the unused keys.
 
     Exit codes: 0 shown, 2 no such agent, or its file cannot be loaded.
     """
@@ -104,7 +111,10 @@ def validate(
 ) -> None:
     """Check agent files; print one line per problem: path, line, error or warning, message.
 
-    Exit codes: 0 no errors, even if there is no file, 1 errors, 2 a path does not exist.
+    An error is a file that cannot be loaded. A warning is a part that was
+    repaired, is unknown, has no effect here, or names a missing tool or skill.
+
+    Exit codes: 0 no errors, even without files, 1 errors, 2 a path does not exist.
     """
     from kantan_agents.cli.agents.validate import validate_agents
 
@@ -122,20 +132,26 @@ def new(
         typer.Option(
             "--tools",
             metavar="NAMES",
-            help='Tools it may use, such as "Read, Grep"; default: all, "": none.',
+            help='Tools it may use, such as "Read, Grep, Bash(git diff:*)"; default: all, "": none. '
+            "Entries that grant nothing are errors.",
             show_default=False,
         ),
     ] = None,
     model: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option("--model", metavar="NAME", help="Its model.", show_default=False),
+        typer.Option(
+            "--model",
+            metavar="NAME",
+            help="Its model: a full name, or a short one such as sonnet.",
+            show_default=False,
+        ),
     ] = None,
     prompt: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option(
             "--prompt",
             metavar="TEXT|@FILE",
-            help="System prompt; default: one line to begin with.",
+            help="System prompt; default: a line with the name and the description.",
             show_default=False,
         ),
     ] = None,
@@ -148,6 +164,11 @@ def new(
     ] = None,
 ) -> None:
     """Write a new agent file and print its path; never overwrite a file.
+
+    The file is written to .claude/agents in the root of the repository or,
+    outside of one, in the current directory. Links in it are not followed.
+
+    Example: kantan-agents agents new "Code Reviewer" --description "Reviews changes." --tools "Read, Grep"
 
     Exit codes: 0 written, 2 bad arguments, or the file or agent exists already.
     """
@@ -169,6 +190,10 @@ def fix(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the changes, write nothing.")] = False,
 ) -> None:
     """Rewrite files that are not valid YAML as valid YAML; show the changes.
+
+    Only the invalid fields change. A file is skipped if its meaning would
+    change, it has changed in the meantime, it has a second name (a hard link),
+    or a link in the repository leads to it. Standard error has the reasons.
 
     Exit codes: 0 all files are valid now, 1 a file cannot be fixed, 2 a path does not exist.
     """

@@ -38,7 +38,7 @@ def list_approvals(
     db: DurableDatabaseOption = DURABLE_DATABASE,
     as_json: JsonOption = False,
 ) -> None:
-    """List the tool calls that wait for a person, the oldest first.
+    """List the tool calls that wait for an approval, the oldest first.
 
     Exit codes: 0 listed, 2 the database cannot be read.
     """
@@ -63,7 +63,9 @@ def approve(
     ] = None,
     db: DurableDatabaseOption = DURABLE_DATABASE,
 ) -> None:
-    """Approve a call. When all calls of the run are answered, a worker goes on with it.
+    """Approve a call. When all calls of the run are answered, a worker continues it.
+
+    Example: kantan-agents approvals approve RUN --by Mia --arguments '{"amount": 20}'
 
     Exit codes: 0 approved, 1 no such call waits, 2 bad arguments, or the
     database cannot be used.
@@ -83,13 +85,13 @@ def reject(
         typer.Option(
             "--reason",
             metavar="TEXT",
-            help="What the model gets as the result of the call.",
+            help="The result of the call for the model.",
             show_default=False,
         ),
     ] = None,
     db: DurableDatabaseOption = DURABLE_DATABASE,
 ) -> None:
-    """Reject a call. The model gets the reason as its result, and the run goes on.
+    """Reject a call. The model gets the reason as its result, and the run continues.
 
     Exit codes: 0 rejected, 1 no such call waits, 2 the database cannot be used.
     """

@@ -71,7 +71,7 @@ def chat(
         typer.Option(
             "--resume",
             metavar="ID",
-            help="Go on with a kept conversation: the beginning of its id, or last.",
+            help="Continue a stored conversation: the start of its id, or last.",
             show_default=False,
             autocompletion=_complete_conversation,
         ),
@@ -86,8 +86,8 @@ def chat(
         typer.Option(
             "--plan-tool",
             metavar="TOOL",
-            help="Permit this tool in plan mode as well, or only some calls, as in 'Bash(git log:*)'. May be "
-            "given several times.",
+            help="Permit this tool in plan mode as well, or only some calls, as in 'Bash(git log:*)' or "
+            "mcp__SERVER. May be repeated.",
             show_default=False,
         ),
     ] = None,
@@ -98,27 +98,35 @@ def chat(
             "--conversations",
             metavar="PATH",
             envvar=CONVERSATIONS_VARIABLE,
-            help="File that conversations are kept in. Default: one in the user's folder for data.",
+            help="File that stores conversations. Default: one in your folder for data.",
             show_default=False,
         ),
     ] = None,
     no_save: Annotated[
-        bool, typer.Option("--no-save", help="Do not keep the conversation, nor what is typed.")
+        bool, typer.Option("--no-save", help="Do not store the conversation, nor your input.")
     ] = False,
 ) -> None:
     """Talk to an agent in the terminal.
 
-    A message may name files of the working folder with @, and a message that
-    begins with / is a command: /help lists them.
+    A message may name files of the working folder with @. A message that
+    starts with / is a command: /help lists them.
 
-    Ctrl-C ends an answer, and the chat if nothing is being answered and it is
-    pressed twice. Ctrl-D ends the chat. What was said is kept, and --resume
-    goes on with it.
+    Ctrl-C cancels an answer; pressed twice while no answer is in progress, it
+    ends the chat, as Ctrl-D does. The conversation is stored in
+    kantan-agents/conversations.sqlite3 in your folder for data, such as
+    ~/.local/share, and --resume continues it.
 
-    If standard input is not a terminal, each of its lines is a question.
+    If standard input is not a terminal, each of its lines is a question: never
+    a command, without files, and calls that need an approval are denied. The
+    answers go to standard output, everything else to standard error.
+
+    An Agent of a Python module decides itself about --ask and
+    --project-instructions; --model replaces its model.
+
+    Example: kantan-agents chat --agent code-reviewer --tools . --write
 
     Exit codes: 0 ended, 1 an answer to a line failed, 2 bad arguments, files or
-    agents, 129, 130 and 143 ended by a signal.
+    agents, 129, 130 and 143 stopped by a signal.
     """
     options.check(invocation, agent)
     if no_save and resume is not None:

@@ -42,7 +42,7 @@ EvaluationOption = Annotated[
     typer.Option(
         "--evaluation",
         metavar="NAME",
-        help="The evaluation that the variants belong to; by default the newest.",
+        help="The evaluation that the variants belong to; by default the latest.",
         show_default=False,
     ),
 ]
@@ -60,25 +60,24 @@ MissingOption = Annotated[
     typer.Option(
         "--missing",
         metavar="worst|ignore",
-        help="What becomes of runs that failed or lack a score: they count as the worst score, or their "
-        "cases are left out.",
+        help="Whether runs that failed or lack a score count as the worst score, or their cases are omitted.",
         show_default=False,
     ),
 ]
 EvaluationArgument = Annotated[
     str,
-    typer.Argument(metavar="EVALUATION", help="The evaluation that `list` shows, or LAST for the newest."),
+    typer.Argument(metavar="EVALUATION", help="The evaluation that `list` shows, or LAST for the latest."),
 ]
 MetricOption = Annotated[
     str,
-    typer.Option("--metric", metavar="NAME", help="What is judged, such as helpful.", show_default=False),
+    typer.Option("--metric", metavar="NAME", help="The judged metric, such as helpful.", show_default=False),
 ]
 VariantOption = Annotated[
     Optional[list[str]],  # noqa: UP045 - Typer reads it at run time, on Python 3.10 too
     typer.Option(
         "--variant",
         metavar="NAME",
-        help="Only results of this variant; may be repeated. By default those of all.",
+        help="Only results of this variant; may be repeated. By default all.",
         show_default=False,
     ),
 ]
@@ -87,7 +86,11 @@ VariantOption = Annotated[
 @app.command()
 def dataset(
     output: Annotated[
-        str, typer.Argument(metavar="OUT.jsonl", help="The file to write, for `eval run`; or OUT.csv.")
+        str,
+        typer.Argument(
+            metavar="OUT.jsonl",
+            help="The file to write, for `eval run`; or OUT.csv or OUT.tsv, for str values only.",
+        ),
     ],
     db: DatabaseOption = DATABASE,
     agent: AgentOption = None,
@@ -108,7 +111,9 @@ def dataset(
 
     A case has the input of the run, the context values that its prompt read,
     and the recorded answer as the expected output. Edit the file where the
-    answer was wrong.
+    answer was wrong. Runs of experiments and of judges are omitted.
+
+    Example: kantan-agents eval dataset cases.jsonl --prompt support --last 7d --sample 50
 
     Exit codes: 0 written, 2 no such run, or a bad file or database.
     """
@@ -136,9 +141,9 @@ app.command("run")(run)
 
 @app.command("list")
 def list_(db: DatabaseOption = DATABASE, limit: ListLimitOption = None, as_json: JsonOption = False) -> None:
-    """List the newest evaluations.
+    """List the latest evaluations.
 
-    Exit codes: 0 listed, even if there is none, 2 bad arguments or database.
+    Exit codes: 0 listed, even without evaluations, 2 bad arguments or database.
     """
     from kantan_agents.cli.eval.list_evaluations import list_evaluations
 
@@ -149,7 +154,7 @@ def list_(db: DatabaseOption = DATABASE, limit: ListLimitOption = None, as_json:
 @grouped
 def show(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="The evaluation that `list` shows, or LAST for the newest.")
+        str, typer.Argument(metavar="NAME", help="The evaluation that `list` shows, or LAST for the latest.")
     ],
     db: DatabaseOption = DATABASE,
     failed: Annotated[
@@ -192,8 +197,8 @@ def compare(
             "--fail-if",
             metavar="worse:METRIC",
             help="Exit with code 1 if B is worse on this metric; may be repeated. not-better:METRIC also "
-            "fails if nobody can tell. Both fail if no case has a score, and for latency, tokens and cost if "
-            "more runs failed.",
+            "fails if it is unclear. Both fail if no case has a score, and for latency, tokens and cost if more "
+            "runs failed.",
             show_default=False,
         ),
     ] = None,
@@ -201,10 +206,13 @@ def compare(
     looks: LooksOption = None,
     form: FormOptions = AS_TABLE,
 ) -> None:
-    """Compare variants, case by case: is B better than A, worse, or can nobody tell yet?
+    """Compare variants, case by case: is B better than A, worse, or is it unclear?
 
     Differences are B minus A. The p values are adjusted for the number of
-    metrics, and for that of variants if there are more than two.
+    metrics, and for the number of variants if there are more than two. Cases
+    that only one of both was run on are omitted.
+
+    Example: kantan-agents eval compare v1 v2 --fail-if worse:polite
 
     Exit codes: 0 compared, 1 a condition of --fail-if is met, 2 bad arguments
     or database, nothing to compare, or a condition that cannot be met with so
@@ -238,7 +246,8 @@ def report(
 ) -> None:
     """Write the comparison of variants as one HTML page, with charts and the cases behind them.
 
-    The page needs no network. It has inputs and outputs in clear text.
+    The page needs no network and has no script. It has inputs and outputs in
+    clear text, so a new file is for its owner only.
 
     Exit codes: 0 written, 2 bad arguments, file or database, or nothing to
     compare.
@@ -267,11 +276,18 @@ def label(
         ),
     ] = None,
     seed: Annotated[
-        int, typer.Option("--seed", metavar="N", min=0, help="The same seed draws the same sample.")
+        int,
+        typer.Option(
+            "--seed", metavar="N", min=0, help="The same seed chooses the same sample, for every labeler."
+        ),
     ] = 0,
     scale: Annotated[
         str,
-        typer.Option("--scale", metavar="SCALE", help="yesno, 0-1, or grades such as 1-5."),
+        typer.Option(
+            "--scale",
+            metavar="SCALE",
+            help="yesno, 0-1, or grades such as 1-5, which are stored from 0 to 1.",
+        ),
     ] = "0-1",
     variant: VariantOption = None,
     as_json: Annotated[
@@ -282,11 +298,13 @@ def label(
 
     Each result is shown without the score of the judge, which follows after
     your answer, and without its variant, which follows when all variants of
-    the case are answered. Each answer is stored at once; the same command
-    goes on where you stopped.
+    the case are answered. Each answer is stored immediately; the same command
+    resumes where you stopped.
 
     Answers: y, n or a number; c adds a comment, s skips, u takes the last
     answer back, q quits.
+
+    Example: kantan-agents eval label LAST --metric helpful --by Aiko --sample 40 --scale yesno
 
     Exit codes: 0 done or quit, 2 bad arguments or database, 130 interrupted.
     """
@@ -312,7 +330,7 @@ def judge(
         typer.Option(
             "--by",
             metavar="NAME",
-            help="Only this person's labels; may be repeated. By default those of all.",
+            help="Only this person's labels; may be repeated. By default all.",
             show_default=False,
         ),
     ] = None,
@@ -321,11 +339,11 @@ def judge(
     ] = 0.5,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure a judge with people's labels, and correct what it says.
+    """Measure a judge with human labels, and correct its scores.
 
-    Shows how often the judge agrees with people, its bias, how well people
-    agree, and what people would say about all cases. With two variants that
-    is their difference, with any other number the score of each.
+    Shows how often the judge agrees with the labels, its bias, how well the
+    labelers agree, and the corrected score of all cases. With two variants
+    that is their difference, with any other number the score of each.
 
     Exit codes: 0 printed, 2 bad arguments or database.
     """

@@ -37,7 +37,7 @@ VariantOption = Annotated[
     typer.Option(
         "--variant",
         metavar="NAME=FILE",
-        help="Run the agent with the text of this file as its prompt too; may be repeated.",
+        help="Run the agent with this file as its prompt too; may be repeated.",
         show_default=False,
     ),
 ]
@@ -46,10 +46,7 @@ EvaluatorOption = Annotated[
     typer.Option(
         "--evaluator",
         metavar="WHAT",
-        help="What gives a score: exact, contains:TEXT, matches:REGEX, json_fields:PATH,PATH, "
-        "valid:SCHEMA.json, used_tools:TOOL,TOOL, not_used:TOOL, latency:SECONDS, tokens:N, cost:AMOUNT, "
-        "normalized, rouge_l, chrf, similar:MODEL, judged, correctness or another ready-made judge, or "
-        "MODULE:NAME for one in a Python module; may be repeated. METRIC=WHAT gives it another name.",
+        help="An evaluator, see above; may be repeated. METRIC=WHAT gives its score another name.",
         show_default=False,
     ),
 ]
@@ -58,7 +55,7 @@ JudgeModelOption = Annotated[
     typer.Option(
         "--judge-model",
         metavar="NAME",
-        help="The model of the judges; by default that of the agent.",
+        help="The model of the judges; by default the agent's.",
         show_default=False,
     ),
 ]
@@ -76,7 +73,7 @@ NameOption = Annotated[
     typer.Option(
         "--name",
         metavar="EVALUATION",
-        help="Name of the evaluation; by default made of the dataset and the variants.",
+        help="Name of the evaluation; by default from the dataset and the variants.",
         show_default=False,
     ),
 ]
@@ -85,7 +82,7 @@ UnsealOption = Annotated[
     typer.Option(
         "--unseal",
         metavar="REASON",
-        help="Open a sealed test set, for the last evaluation; the reason is logged.",
+        help="Open a held-out test set, for the last evaluation; the reason is logged.",
         show_default=False,
     ),
 ]
@@ -97,7 +94,7 @@ LooksOption = Annotated[
     typer.Option(
         "--looks",
         metavar="one|any",
-        help="Whether the verdicts hold for one look, or at any look while you add cases. Such verdicts take "
+        help="Whether the verdicts hold for one look, or at any look while you add cases, which needs "
         "about twice as many cases. By default any, if cases were added to the evaluation.",
         show_default=False,
     ),
@@ -136,19 +133,39 @@ def run(
     looks: LooksOption = None,
     form: FormOptions = AS_TABLE,
 ) -> None:
-    """Run an agent on the cases of a dataset, and score what it answers.
+    """Run an agent on the cases of a dataset, and score its answers.
 
     The agent itself is one variant, named by the version of its prompt, or
     else "baseline". Each --variant is another one. All are compared with the
     first, as by `eval compare`. If you mean to add cases until it is clear, give
     --looks any from the first run on. Tools really run.
 
-    Each finished run is kept in the database. After Ctrl-C, the same command
-    goes on where it stopped.
+    Each finished run is stored in the database. After Ctrl-C, the same command
+    resumes where it stopped. It runs only missing, failed and changed cases.
 
-    Exit codes: 0 all runs made, 1 more runs failed than --max-failed says, or
-    the budget is used up, 2 bad arguments, files or database, or the model
-    cannot be reached, 130 interrupted.
+    An evaluator gives 1 if this is true, else 0, or the stated value:
+
+    exact: the output is exactly the expected one
+    normalized: the same, apart from case, spaces and punctuation
+    contains, contains:TEXT: it contains the expected output, or TEXT
+    matches:REGEX: the regular expression matches somewhere
+    json_fields, json_fields:PATH,PATH: the fraction of equal fields
+    valid:SCHEMA.json: it fits the JSON Schema in the file
+    used_tools:TOOL,TOOL and not_used:TOOL: the run used these tools, or none
+    latency:SECONDS, tokens:N, cost:AMOUNT: at most that; or the value itself
+    rouge_l, chrf, similar:MODEL: similarity by words, characters or meaning
+    correctness, answer_relevance, harmlessness: a ready-made judge agrees
+    tool_choice, task_completion: a ready-made judge agrees
+    groundedness, context_precision, context_recall: 0 to 1, for tool results
+    groundedness:TOOL,TOOL: 0 to 1, for the results of these tools
+    judged: 0 to 1, by a judge with the agent's own prompt; metric judge
+    MODULE:NAME: an evaluator or a function in a Python module
+
+    Example: kantan-agents eval run cases.jsonl --agent support --evaluator contains
+
+    Exit codes: 0 all runs done, 1 more failed than --max-failed, or the budget
+    is used up, 2 bad arguments, files or database, or the model cannot be
+    reached, 130 interrupted.
     """
     from kantan_agents.cli.terminal.inputs import read_context
 

@@ -20,7 +20,7 @@ JudgeOption = Annotated[
     typer.Option(
         "--judge",
         metavar="WHAT",
-        help="What gives a score from 0 to 1: judged, an evaluator as for `eval run`, or MODULE:NAME for an "
+        help="The score from 0 to 1: judged, an evaluator as for `eval run`, or MODULE:NAME for an "
         "evaluator, a judge's agent or a function in a Python module.",
         show_default=False,
     ),
@@ -31,7 +31,8 @@ BudgetOption = Annotated[
     typer.Option(
         "--budget",
         metavar="TOKENS",
-        help="The most tokens of all runs, judges and reflections together, such as 500000, 500k or 2M.",
+        help="Maximum number of tokens of all runs, judges and reflections together, such as 500000, "
+        "500k or 2M. This or --max-cost is required.",
         show_default=False,
     ),
 ]
@@ -41,7 +42,7 @@ CostOption = Annotated[
         "--max-cost",
         metavar="AMOUNT",
         min=0,
-        help="The most that they may cost; needs --price.",
+        help="Maximum cost of them; needs --price.",
         show_default=False,
     ),
 ]
@@ -60,7 +61,7 @@ VersionOption = Annotated[
     typer.Option(
         "--version",
         metavar="VERSION",
-        help="The version that is improved; by default that of the agent.",
+        help="The version that is improved; by default the agent's.",
         show_default=False,
     ),
 ]
@@ -69,7 +70,7 @@ ReflectionOption = Annotated[
     typer.Option(
         "--reflection-model",
         metavar="NAME",
-        help="The model that proposes new versions; by default that of the agent.",
+        help="The model that proposes new versions; by default the agent's.",
         show_default=False,
     ),
 ]
@@ -79,7 +80,8 @@ ReflectionTokensOption = Annotated[
         "--reflection-tokens",
         metavar="N",
         min=1,
-        help="The most tokens of a reply of that model; by default 8,192 and those of a version.",
+        help="Maximum number of tokens of a reply of that model; by default 8,192 and the length of a "
+        "version.",
         show_default=False,
     ),
 ]
@@ -99,7 +101,7 @@ LengthOption = Annotated[
         "--max-length",
         metavar="N",
         min=1,
-        help="The most characters of a version; by default twice those of the old one, at least 2,000.",
+        help="Maximum length of a version in characters; by default twice the old one, at least 2,000.",
         show_default=False,
     ),
 ]
@@ -136,11 +138,22 @@ def improve(
     reflection_model: ReflectionOption = None,
     reflection_tokens: ReflectionTokensOption = None,
     reflection_timeout: ReflectionTimeoutOption = None,
-    rounds: Annotated[int, typer.Option("--rounds", metavar="N", min=1, help="The most rounds.")] = 10,
+    rounds: Annotated[
+        int,
+        typer.Option(
+            "--rounds",
+            metavar="N",
+            min=1,
+            help="Maximum number of rounds; in each, at most one version is proposed.",
+        ),
+    ] = 10,
     minibatch: Annotated[
         int,
         typer.Option(
-            "--minibatch", metavar="N", min=1, help="On how many runs a version is made and tried first."
+            "--minibatch",
+            metavar="N",
+            min=1,
+            help="On how many training runs a version is written and tried first.",
         ),
     ] = 3,
     seed: Annotated[
@@ -176,20 +189,22 @@ def improve(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Search for a better version of a prompt, from recorded runs and what was wrong with them.
+    """Search for a better version of a prompt, from recorded runs and their scores.
 
     A model reads recorded runs with their scores and proposes new versions.
-    Each is run again on recorded runs: the models are really asked, and tools
-    do not run. The best one is compared with the old one on sealed cases,
+    Each is run again on recorded runs: the models are really called, and tools
+    do not run. The best one is compared with the old one on held-out cases,
     which are opened for it alone.
 
     The new version is written to a file. Nothing goes live: the last line is
     the command that gives it to the first users.
 
-    What is finished is kept. After Ctrl-C, the same command goes on where it
+    Finished work is stored. After Ctrl-C, the same command resumes where it
     stopped.
 
-    Exit codes: 0 a new version was written, 1 nothing is shown to be better,
+    Example: kantan-agents improve support --agent shop:support --judge judged --budget 500k --cohort last=7d
+
+    Exit codes: 0 a new version was written, 1 no version is shown to be better,
     or it failed, 2 bad arguments, files or database, 130 interrupted.
     """
     from kantan_agents.cli.improve.read_arguments import (

@@ -20,7 +20,7 @@ ConfigOption = Annotated[
     typer.Option(
         "--config",
         metavar="FILE",
-        help="Read this file instead of those that are found. May be given several times.",
+        help="Read this file instead of the usual ones. May be repeated.",
         show_default=False,
     ),
 ]
@@ -31,7 +31,14 @@ def list_(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """List the configured servers, where they are configured, and whether the file is trusted.
 
     No server is started.
-    Exit codes: 0 listed, even if there is none, 2 a file has mistakes.
+
+    ready: runs can use it
+    not trusted: the file is not trusted, or has changed since
+    variables missing: a variable is not set, or not allowed
+    disabled: by the file
+    has mistakes: it cannot be used; a line below has the reason
+
+    Exit codes: 0 listed, even without servers, 2 a file has mistakes.
     """
     from kantan_agents.cli.mcp.list import list_servers
 
@@ -62,10 +69,14 @@ def check(
     ] = CHECK_SECONDS,
     as_json: JsonOption = False,
 ) -> None:
-    """Start the servers, at the same time, and list their tools; say which the rules allow.
+    """Start the servers, at the same time, and list their tools; show which the rules allow.
+
+    It also counts prompts and resources. For a server that cannot be used, it
+    shows the error and the last lines of its output, with secrets masked.
 
     A server of a file that is not trusted is not started. In a terminal you
-    are asked first.
+    can agree first.
+
     Exit codes: 0 all servers answer, 1 some do not, 2 bad arguments, rules or files.
     """
     from kantan_agents.cli.tools import rules_file
@@ -88,6 +99,8 @@ def trust(
     forget: Annotated[bool, typer.Option("--forget", help="Do not trust it any longer.")] = False,
 ) -> None:
     """Trust a file: the servers in it may be started, until the file changes.
+
+    It shows what the file starts, and the values of its variables.
 
     Exit codes: 0 trusted, or forgotten, 2 the file cannot be read or has mistakes.
     """

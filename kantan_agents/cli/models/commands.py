@@ -37,12 +37,17 @@ def check(
     ] = CHECK_TOKENS,
     as_json: JsonOption = False,
 ) -> None:
-    """Ask a model five short questions, and say what works; or list the providers.
+    """Call a model with five short questions, and show what works; or list the providers.
 
-    The questions are a text, a stream, a tool call, JSON, and the usage of the
-    answers. Nothing is recorded. Without a name, the variables of each
-    provider are listed, and whether its server answers: only addresses of this
-    machine are contacted, and no key is shown.
+    The questions need a plain answer, a stream, a tool call, JSON, and the
+    usage of the answers. It also shows the mode of structured output. Nothing
+    is recorded.
+
+    Without a name, it lists the variables of each provider, and whether its
+    server answers. Only addresses of this machine are contacted: the ones that
+    a variable names, and the usual ports of Ollama (11434), LM Studio (1234),
+    llama.cpp (8080) and vLLM (8000). No key is shown.
+
     Exit codes: 0 all works, or listed, 1 something does not, 2 bad arguments,
     an unknown model, or one without its key or URL.
     """

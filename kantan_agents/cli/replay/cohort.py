@@ -19,7 +19,7 @@ AgentOption = Annotated[
     typer.Option(
         "--agent",
         metavar="MODULE:NAME",
-        help="The agent as it is now: an Agent object in a Python module.",
+        help="The agent as defined now: an Agent object in a Python module, also of the current directory.",
         show_default=False,
     ),
 ]
@@ -39,7 +39,7 @@ OfOption = Annotated[
         "--of",
         metavar="AGENT",
         help="The agent that is changed, if not the given one: one that it hands over or delegates to. "
-        "By default, those with the --prompt, or else the given agent.",
+        "By default the agents with the --prompt, or else the given one.",
         show_default=False,
     ),
 ]
@@ -53,7 +53,7 @@ LastOption = Annotated[
 ]
 LimitOption = Annotated[
     Optional[int],  # noqa: UP045
-    typer.Option("--limit", metavar="N", min=1, help="At most the newest N runs.", show_default=False),
+    typer.Option("--limit", metavar="N", min=1, help="At most the latest N runs.", show_default=False),
 ]
 SampleOption = Annotated[
     Optional[int],  # noqa: UP045
@@ -72,10 +72,11 @@ LiveOption = Annotated[
     ),
 ]
 RepeatsOption = Annotated[
-    int, typer.Option("--repeats", metavar="N", min=1, help="How often each run is made.")
+    int, typer.Option("--repeats", metavar="N", min=1, help="How often each run is repeated.")
 ]
 ConcurrencyOption = Annotated[
-    int, typer.Option("--concurrency", metavar="N", min=1, help="How many runs are made at the same time.")
+    int,
+    typer.Option("--concurrency", metavar="N", min=1, help="How many runs are in progress at the same time."),
 ]
 ContextOption = Annotated[
     Optional[Path],  # noqa: UP045
@@ -117,17 +118,19 @@ def cohort(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Run recorded runs again with something changed, and show what became of them.
+    """Run recorded runs again with something changed, and show the differences.
 
-    The models are really asked. Tools do not run: a recorded call gets its
-    recorded result, and any other call ends that run as diverged.
+    The models are really called. Tools do not run: a recorded call gets its
+    recorded result, and any other call stops that run as diverged.
 
-    Each finished run is kept in the database. After Ctrl-C, the same command
-    goes on where it stopped.
+    Each finished run is stored in the database. After Ctrl-C, the same command
+    resumes where it stopped.
 
-    Exit codes: 0 all runs made, 1 more runs failed than --max-failed says, or
-    the budget is used up, 2 bad arguments or database, or the model cannot be
-    reached, 130 interrupted.
+    Example: kantan-agents replay cohort --agent shop:support --last 7d --change model=gpt-6.1-terra
+
+    Exit codes: 0 all runs done, 1 more failed than --max-failed, or the budget
+    is used up, 2 bad arguments or database, or the model cannot be reached,
+    130 interrupted.
     """
     from kantan_agents.cli.replay.read_changes import read_changes
     from kantan_agents.cli.replay.run_experiment import CohortArguments, run_experiment

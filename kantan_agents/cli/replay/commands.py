@@ -67,8 +67,8 @@ def recordings(
         typer.Option(
             "--accept",
             metavar="NAME",
-            help="A hosted tool, such as web_search, or something that the provider holds, such as "
-            "previous_response_id, whose recorded answers are taken as they are; may be repeated.",
+            help="A hosted tool, such as web_search, or data of the provider, such as "
+            "previous_response_id, whose recorded answers are used; may be repeated.",
             show_default=False,
         ),
     ] = None,
@@ -84,6 +84,8 @@ def recordings(
 
     Model answers and tool results come from the recordings. No request leaves
     the process and no tool runs, unless --update records a run again.
+
+    Example: kantan-agents replay recordings tests/recordings/*.json --agent app.agents:support
 
     Exit codes: 0 all are the same or updated, 1 one differs or failed,
     2 bad arguments, or a recording that cannot be replayed.

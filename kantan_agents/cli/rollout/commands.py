@@ -16,7 +16,7 @@ from kantan_agents.errors import InvalidOptionError
 app = new_group()
 
 NameArgument = Annotated[
-    str, typer.Argument(metavar="NAME", help="The rollout, or an agent: then its newest rollout.")
+    str, typer.Argument(metavar="NAME", help="The rollout, or an agent: then its latest rollout.")
 ]
 ByOption = Annotated[
     Optional[str],  # noqa: UP045
@@ -40,14 +40,14 @@ def status(
         Optional[str],  # noqa: UP045
         typer.Argument(
             metavar="[NAME]",
-            help="The rollout, or an agent: then its newest rollout. Without it, all are listed.",
+            help="The rollout, or an agent: then its latest rollout. Without it, all are listed.",
             show_default=False,
         ),
     ] = None,
     db: DatabaseOption = DATABASE,
     form: FormOptions = AS_TABLE,
 ) -> None:
-    """Show the status of a rollout: the figures of each arm, the guards, the verdict.
+    """Show the status of a rollout: the metrics of each arm, the guards, the verdict.
 
     Look as often as you like: the tests allow it.
 
@@ -75,7 +75,7 @@ def promote(
         typer.Option(
             "--arm",
             metavar="ARM",
-            help="Give all units this arm now. Without it: the next step of the ramp.",
+            help="Give everyone this arm now. Without it: the next step of the ramp.",
             show_default=False,
         ),
     ] = None,
@@ -86,16 +86,18 @@ def promote(
         typer.Option(
             "--expect-step",
             metavar="STEP",
-            help="Promote only from this step, from 0, so that two people take one step.",
+            help="Promote only from this step, from 0, so that two operators take one step.",
             show_default=False,
         ),
     ] = None,
     db: DatabaseOption = DATABASE,
     as_json: JsonOption = False,
 ) -> None:
-    """Give the new arms the next share of the ramp; at its end, all units get the new arm.
+    """Give the new arms the next share of the ramp; at its end, everyone gets the new arm.
 
     Every process that shares the database follows within a second.
+
+    Example: kantan-agents rollout promote support --reason "two quiet days"
 
     Exit codes: 0 promoted, 1 the rollout is over, at another step, or cannot
     be found or changed.
@@ -113,7 +115,7 @@ def stop(
     db: DatabaseOption = DATABASE,
     as_json: JsonOption = False,
 ) -> None:
-    """Give all units the control again, also after a promotion.
+    """Give everyone the control again, even after a promotion.
 
     Every process that shares the database follows within a second.
 

@@ -17,7 +17,7 @@ def run(
     question: Annotated[
         str,
         typer.Argument(
-            metavar="QUESTION", help="The question, or a /command; - reads a question from stdin."
+            metavar="QUESTION", help="The question, or a /command; - reads a question from standard input."
         ),
     ],
     *,
@@ -36,37 +36,49 @@ def run(
         typer.Option(
             "--rules",
             metavar="FILE",
-            help="Tool rules of the run, as for `tools check`; - reads standard input.",
+            help="Tool rules of the run, as for `tools check`; - reads standard input. An error if the "
+            "context has others.",
             show_default=False,
         ),
     ] = None,
     options: AgentRunOptions,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print the completed context as one JSON object.")
+        bool,
+        typer.Option(
+            "--json", help="Print the completed context as one JSON object, which --context accepts again."
+        ),
     ] = False,
     no_commands: Annotated[
         bool,
-        typer.Option("--no-commands", help="Do not treat a question that begins with / as a command."),
+        typer.Option("--no-commands", help="Do not treat a question that starts with / as a command."),
     ] = False,
 ) -> None:
-    """Ask one question and print the answer, for use in scripts.
+    """Answer one question, for use in scripts.
 
     The answer goes to standard output, an error as one line to standard error.
-    Exit codes: 0 answered, 1 the run failed, 2 bad arguments, 130 interrupted.
 
     A question such as /read notes.txt runs the tool read without a model.
-    /help lists the commands. Write // to ask a question that begins with /.
-    A question from - is never a command, and none is with --no-commands.
+    /help lists the commands. Write // for a question that starts with /.
+    In a script, a question that you did not write may start with /: pass it
+    with - or --no-commands. It is then never a command. user_rules in the
+    context, or else its tool_rules, decide which commands may run.
 
-    With --tools DIR the agent may read the files below a folder, as far as the
-    file of the agent permits it. Tools that change something need --yes TOOL.
+    With --tools DIR the agent may read the files in a folder, if the agent's
+    own file allows it. Tools that change something need --yes TOOL; otherwise
+    their calls are denied.
 
     Without --model the default model of the SDK answers.
     With --agent, --model replaces short names or a missing model in its file.
 
     The run is recorded in the database that `kantan-agents traces` reads.
-    If that file cannot be written, a line on standard error says so, and the
-    run goes on. It is an error if --db names the file.
+    If that file cannot be written, a line on standard error reports it, and the
+    run continues. If --db names the file, that is an error. Without --db,
+    OPENAI_AGENTS_DISABLE_TRACING=1 turns recording off.
+
+    Example: printf %s "$QUESTION" | kantan-agents run - --agent support
+
+    Exit codes: 0 answered, 1 the run failed, 2 bad arguments, files or
+    providers, or an MCP server that is not trusted, 130 interrupted.
     """
     from kantan_agents.cli.agents.agent_to_run import read_agent
     from kantan_agents.cli.run import recording

@@ -40,7 +40,7 @@ def list_runs(
     db: DurableDatabaseOption = DURABLE_DATABASE,
     as_json: JsonOption = False,
 ) -> None:
-    """List the newest durable runs, newest first.
+    """List the latest durable runs, latest first.
 
     Exit codes: 0 listed, 2 bad arguments, or the database cannot be read.
     """
@@ -58,7 +58,9 @@ def show(
     db: DurableDatabaseOption = DURABLE_DATABASE,
     as_json: JsonOption = False,
 ) -> None:
-    """Show a run: its status, the calls that people are asked about, its output or its error.
+    """Show a run: its status, the calls that need an approval, its output or its error.
+
+    A run that waited for approvals continues as another run, which is named.
 
     Exit codes: 0 shown, 2 there is no such run, or the database cannot be read.
     """
@@ -73,7 +75,7 @@ def cancel(
     application: ApplicationOption = APPLICATION,
     db: DurableDatabaseOption = DURABLE_DATABASE,
 ) -> None:
-    """Cancel a run. The worker that makes it ends it within a second.
+    """Cancel a run. Its worker stops it within a second.
 
     Exit codes: 0 cancelled, 1 it has ended already, 2 there is no such run, or
     the database cannot be used.
@@ -98,7 +100,9 @@ def resume(
     application: ApplicationOption = APPLICATION,
     db: DurableDatabaseOption = DURABLE_DATABASE,
 ) -> None:
-    """Let a run go on that was cancelled or parked.
+    """Resume a run that was cancelled or parked.
+
+    If it was cancelled while it waited for approvals, it waits for them again.
 
     Exit codes: 0 queued, 1 it is in another state, 2 there is no such run, or
     the database cannot be used.
@@ -116,7 +120,10 @@ def prune(
     application: ApplicationOption = APPLICATION,
     db: DurableDatabaseOption = DURABLE_DATABASE,
 ) -> None:
-    """Delete what is stored of runs that have ended. Waiting and parked runs stay.
+    """Delete the stored data of runs that have ended. Waiting and parked runs stay.
+
+    The data are inputs, steps, events and outcomes, and the firings of
+    schedules.
 
     Exit codes: 0 deleted, 2 bad arguments, or the database cannot be used.
     """
@@ -129,7 +136,7 @@ def prune(
 def events(
     run: RunArgument,
     after: Annotated[
-        int, typer.Option("--after", metavar="N", help="Begin after the event of this number.")
+        int, typer.Option("--after", metavar="N", help="Start after the event of this number.")
     ] = 0,
     follow: Annotated[
         bool, typer.Option("--follow", help="Print events as they come, until the run has ended.")
@@ -139,7 +146,8 @@ def events(
 ) -> None:
     """Print the stored events of a run as JSON lines, each with its number.
 
-    Workers store them with --keep-events.
+    Workers store them with --keep-events. A line is
+    {"sequence": 3, "event": {...}}
 
     Exit codes: 0 printed, 2 there is no such run, or the database cannot be
     read.

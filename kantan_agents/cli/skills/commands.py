@@ -19,7 +19,7 @@ app = new_group()
 def list_(as_json: JsonOption = False) -> None:
     """List the skills and the Markdown commands of this project and its user.
 
-    Exit codes: 0 listed, even if there is none, 1 a file cannot be loaded.
+    Exit codes: 0 listed, even without any, 1 a file cannot be loaded.
     """
     from kantan_agents.cli.skills.list import list_skills
 
@@ -42,8 +42,11 @@ def validate(
 ) -> None:
     """Check skills and commands; print one line per problem: path, line, error or warning, message.
 
-    A directory named commands holds commands, any other one skills.
-    Exit codes: 0 no errors, even if there is no file, 1 errors, 2 a path does not exist.
+    A directory named commands holds commands, any other one skills. An error
+    is a file that cannot be loaded. A warning is a part that was repaired or
+    has no effect here.
+
+    Exit codes: 0 no errors, even without files, 1 errors, 2 a path does not exist.
     """
     from kantan_agents.cli.skills.validate import validate_skills
 

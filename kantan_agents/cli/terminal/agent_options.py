@@ -55,7 +55,7 @@ class AgentRunOptions:
         typer.Option(
             "--instructions",
             metavar="TEXT|@FILE",
-            help="System prompt without --agent; may contain markers such as {{ $ctx.customer.name }}. "
+            help="System prompt without --agent; may contain placeholders such as {{ $ctx.customer.name }}. "
             f'Default: "{INSTRUCTIONS}"',
             show_default=False,
         ),
@@ -74,8 +74,8 @@ class AgentRunOptions:
         typer.Option(
             "--project-instructions",
             metavar="ask|use|off",
-            help="Whether an agent of a file, or with --tools, gets the nearest AGENTS.md or CLAUDE.md: only "
-            "if you agree to it, without a question, or not.",
+            help="Whether the agent gets the nearest AGENTS.md or CLAUDE.md: ask, for an agent of a file "
+            "or with --tools, if you have agreed to it; use, always; off, never.",
             show_default=False,
         ),
     ] = "ask"
@@ -88,11 +88,19 @@ class AgentRunOptions:
             show_default=False,
         ),
     ] = None
-    write: Annotated[bool, typer.Option("--write", help="With --tools: also Write, Edit and MultiEdit.")] = (
-        False
-    )
+    write: Annotated[
+        bool,
+        typer.Option(
+            "--write",
+            help="With --tools: also Write, Edit and MultiEdit. A file must be read with Read before it is "
+            "changed.",
+        ),
+    ] = False
     shell: Annotated[
-        bool, typer.Option("--shell", help="With --tools: also Bash, which begins in the folder.")
+        bool,
+        typer.Option(
+            "--shell", help="With --tools: also Bash, which starts in the folder, BashOutput and KillShell."
+        ),
     ] = False
     network: Annotated[bool, typer.Option("--network", help="With --tools: also WebFetch.")] = False
     sandbox: Annotated[
@@ -100,8 +108,8 @@ class AgentRunOptions:
         typer.Option(
             "--sandbox",
             metavar="auto|required|off",
-            help="Whether Bash needs a sandbox: auto uses one if there is one, required refuses to run "
-            "without.",
+            help="Whether Bash needs a sandbox: auto uses one if there is one, required fails without one "
+            "(E168), off uses none.",
             show_default=False,
         ),
     ] = "auto"
@@ -111,7 +119,7 @@ class AgentRunOptions:
             "--max-turns",
             metavar="N",
             min=1,
-            help="The most model calls of an answer. Default: maxTurns of the agent's file, or 100.",
+            help="Maximum number of model calls of an answer. Default: maxTurns of the agent's file, or 100.",
             show_default=False,
         ),
     ] = None
@@ -120,8 +128,9 @@ class AgentRunOptions:
         typer.Option(
             "--yes",
             metavar="TOOL",
-            help="Approve the calls of this tool without asking, or only some, as in 'Bash(git status:*)' or "
-            "'Write(docs/**)'. A protected file is approved by its path alone. May be given several times.",
+            help="Approve all calls of this tool, or only some, as in 'Bash(git status:*)', "
+            "'Write(docs/**)' or mcp__SERVER. A protected file needs its path: 'Edit(.git/config)'. "
+            "May be repeated.",
             show_default=False,
         ),
     ] = None
@@ -130,7 +139,8 @@ class AgentRunOptions:
         typer.Option(
             "--ask",
             metavar="TOOL",
-            help="Also ask about calls of this tool, or as in 'Read(.env*)'. May be given several times.",
+            help="Calls of this tool need an approval too, or only some, as in 'Read(.env*)'. --yes counts "
+            "first. May be repeated.",
             show_default=False,
         ),
     ] = None
@@ -138,7 +148,7 @@ class AgentRunOptions:
         bool, typer.Option("--no-hooks", help="Do not run the hooks of your hooks.json, and do not read it.")
     ] = False
     db: DatabaseOption = DATABASE
-    no_record: Annotated[bool, typer.Option("--no-record", help="Do not record what the agent does.")] = False
+    no_record: Annotated[bool, typer.Option("--no-record", help="Do not record the run.")] = False
 
     def check(self, invocation: typer.Context, agent: str | None) -> None:
         """Check that ``--agent`` and ``--no-record`` are not combined with options that they exclude.

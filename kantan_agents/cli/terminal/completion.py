@@ -35,6 +35,10 @@ def completion(
     zsh:  add  eval "$(kantan-agents completion zsh)"  to ~/.zshrc, after compinit
     fish: kantan-agents completion fish > ~/.config/fish/completions/kantan-agents.fish
 
+    powershell: add  kantan-agents completion powershell | Out-String | Invoke-Expression  to $PROFILE
+
+    It completes agents after --agent and ids after chat --resume, too.
+
     Exit codes: 0 printed, 2 unknown shell.
     """
     _register_shells()

@@ -17,7 +17,8 @@ DurableDatabaseOption = Annotated[
         "--db",
         metavar="URL",
         envvar=DURABLE_VARIABLE,
-        help="The database of durable runs: sqlite:///PATH or a path, or postgresql://...",
+        help="The database of durable runs: sqlite:///PATH or a path, or postgresql://... Only worker "
+        "creates a file.",
     ),
 ]
 
@@ -29,7 +30,7 @@ ApplicationOption = Annotated[
     typer.Option(
         "--application",
         metavar="NAME",
-        help="The application. Workers of the same name make each other's runs.",
+        help="The application. Workers of the same name continue each other's runs.",
     ),
 ]
 

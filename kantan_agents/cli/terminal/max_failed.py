@@ -20,7 +20,7 @@ MaxFailedOption = Annotated[
     typer.Option(
         _OPTION,
         metavar="N|P%",
-        help="Exit with code 1 if more runs than this have failed: a number, or a part such as 5%.",
+        help="Exit with code 1 if more runs than this have failed: a number, or a share such as 5%.",
     ),
 ]
 

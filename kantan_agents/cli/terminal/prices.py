@@ -23,12 +23,22 @@ PriceOption = Annotated[
 
 TokensOption = Annotated[
     Optional[int],  # noqa: UP045
-    typer.Option("--max-tokens", metavar="N", min=1, help="The most tokens of all runs.", show_default=False),
+    typer.Option(
+        "--max-tokens",
+        metavar="N",
+        min=1,
+        help="Maximum number of tokens of all runs, with judges and failed attempts.",
+        show_default=False,
+    ),
 ]
 CostOption = Annotated[
     Optional[float],  # noqa: UP045
     typer.Option(
-        "--max-cost", metavar="AMOUNT", min=0, help="The most that all runs may cost.", show_default=False
+        "--max-cost",
+        metavar="AMOUNT",
+        min=0,
+        help="Maximum cost of all runs, as far as their models have a price.",
+        show_default=False,
     ),
 ]
 

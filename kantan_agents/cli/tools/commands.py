@@ -30,7 +30,7 @@ def explain(
         typer.Option(
             "--rules",
             metavar="FILE",
-            help="Explicit rules, as for check; - reads standard input.",
+            help="Explicit rules, as for `tools check`; - reads standard input.",
             show_default=False,
         ),
     ] = None,
@@ -66,9 +66,17 @@ def explain(
 ) -> None:
     """Show whether a tool may be used, and which rule of which layer decides.
 
-    The rules of installed providers apply below those of --rules, as in a run.
-    With --agent, the tools that its file allows limit them.
-    Exit codes: 0 allowed, 1 refused, 2 bad arguments, files or providers.
+    The layers are base, provider NAME, explicit (--rules) and, with --agent,
+    definition: the tools that its file allows. Installed providers apply, as
+    in a run.
+
+    No MCP server is started: mcp__github__push is decided by its name alone,
+    and mcp__github means all tools of the server. A line that starts with
+    unknown has the conditions.
+
+    Example: kantan-agents tools explain Bash --agent code-reviewer --args '{"command": "git push"}'
+
+    Exit codes: 0 allowed, 1 denied, 2 bad arguments, files or providers.
     """
     from kantan_agents.cli.terminal import inputs
     from kantan_agents.cli.tools import rules_file
@@ -99,6 +107,9 @@ def check(
 ) -> None:
     """List all mistakes in a file of tool rules, one per line, each with its path.
 
+    Duplicate keys and numbers that JSON does not have are mistakes too. An
+    entry of allow that is a full shell, such as Bash(find:*), is a warning.
+
     Exit codes: 0 no mistakes, 2 mistakes, or the file cannot be read.
     """
     from kantan_agents.cli.tools.rules_file import check_rules
@@ -112,7 +123,7 @@ def what_if(
     rules: Annotated[
         str,
         typer.Argument(
-            metavar="RULES", help="The other rules, in a file as for check; - reads standard input."
+            metavar="RULES", help="The other rules, in a file as for `tools check`; - reads standard input."
         ),
     ],
     last: Annotated[
@@ -137,6 +148,11 @@ def what_if(
     """List the recorded tool calls that other rules would have decided otherwise.
 
     No model and no tool runs. RULES replaces one layer of the recorded rules.
+    A terminal shows 20 flips of each kind. A trace id with a * marks a call
+    after another flip of its run, so it might not have happened.
+
+    Example: kantan-agents tools what-if rules.json --last 30d
+
     Exit codes: 0 no decision flips, 1 some do, 2 bad rules, arguments or
     database, or no recorded call.
     """
@@ -158,6 +174,9 @@ def what_if(
 @app.command("list")
 def list_(as_json: JsonOption = False) -> None:
     """List installed tool providers with their tools and rules, and providers that cannot be used.
+
+    Providers that KANTAN_AGENTS_TOOL_PROVIDERS does not permit are listed
+    without being loaded.
 
     Exit codes: 0 all can be used, 1 some cannot.
     """

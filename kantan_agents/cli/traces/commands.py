@@ -29,9 +29,20 @@ def list_(
     limit: ListLimitOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the newest runs that pass all filters.
+    """List the latest runs that pass all filters.
 
-    Exit codes: 0 listed, even if there is none, 2 bad arguments or database.
+    A run has one of these states, or the message of the error that stopped it:
+
+    ok: it ended with an answer, was stopped after a turn, or waits for approval
+    recovered: it ended with an answer, but something in it failed
+    cut off: it ended with an answer that is cut off
+    unfinished: it has not ended yet, or its process was killed
+
+    A pipe gets one line for each run, with all columns, complete ids and times.
+
+    Example: kantan-agents traces list --prompt support --errors --since 2h
+
+    Exit codes: 0 listed, even without runs, 2 bad arguments or database.
     """
     from kantan_agents.cli.traces.filters import read_filters
 
@@ -61,7 +72,11 @@ def search(
 ) -> None:
     """Find the runs whose inputs and outputs contain all words, tool calls included.
 
-    Exit codes: 0 searched, even if nothing was found, 2 bad arguments or database.
+    No character is a wildcard. `traces index` makes rare words fast.
+
+    Example: kantan-agents traces search invoice refund --since 7d
+
+    Exit codes: 0 searched, even if no run was found, 2 bad arguments or database.
     """
     from kantan_agents.cli.traces.filters import check_words, read_filters
 
@@ -97,7 +112,10 @@ def failed(
 ) -> None:
     """List failed verdicts by bucket, each with the run whose answer was judged.
 
-    Exit codes: 0 listed, even if there is none, 2 bad arguments or database.
+    The buckets are from kantan-llm. A judge that runs separately names the run
+    in its metadata, as judged_trace_id.
+
+    Exit codes: 0 listed, even without verdicts, 2 bad arguments or database.
     """
     from kantan_agents.cli.traces.filters import check_finite
 
@@ -114,6 +132,7 @@ def tail(db: DatabaseOption = DATABASE, as_json: JsonLinesOption = False) -> Non
     """Print one line for each new run when it ends, until Ctrl-C.
 
     Waits for a database that does not exist yet.
+
     Exit codes: 130 interrupted, 1 the output pipe was closed, 2 a bad database.
     """
     from kantan_agents.cli.traces.tail import tail_traces

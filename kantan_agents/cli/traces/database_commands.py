@@ -36,19 +36,22 @@ def export(
     filters: FilterOptions = NO_FILTERS,
     limit: Annotated[
         Optional[int],  # noqa: UP045
-        typer.Option("--limit", metavar="N", min=1, help="At most the newest N.", show_default="all"),
+        typer.Option("--limit", metavar="N", min=1, help="At most the latest N.", show_default="all"),
     ] = None,
     experiments: Annotated[
         bool, typer.Option("--experiments", help="Write the experiments of `replay cohort` instead of runs.")
     ] = False,
     as_json: JsonLinesOption = False,
 ) -> None:
-    """Write runs with all their spans as JSON Lines, the newest first.
+    """Write runs with all their spans as JSON Lines, the latest first.
 
     With --experiments, write each experiment with all its results. Filters
-    are for runs only.
+    are for runs only. A new file is for its owner only; a replaced one has the
+    same mode as before.
 
-    Exit codes: 0 written, even if there is none, 2 bad arguments, files or database.
+    Example: kantan-agents traces export --prompt support --output runs.jsonl
+
+    Exit codes: 0 written, even without runs, 2 bad arguments, files or database.
     """
     del as_json  # JSON Lines is the only format
     from kantan_agents.cli.traces.filters import read_filters
@@ -77,7 +80,10 @@ def save(
 ) -> None:
     """Write the recording of a run to a file, for `replay` and for tests.
 
-    It has all that the models and tools have said, in clear text.
+    It has all messages of the models and tools, in clear text.
+
+    Example: kantan-agents traces save LAST --output tests/refund.json
+
     Exit codes: 0 written, 2 no such run, not recorded completely, or a bad file or database.
     """
     from kantan_agents.cli.traces.save import save_recording
@@ -94,7 +100,8 @@ def prune(
         bool,
         typer.Option(
             "--vacuum",
-            help="Write the whole file anew, to shrink one of an earlier version; nobody can write.",
+            help="Rewrite the whole file, to shrink one of an earlier version; no one else can write "
+            "meanwhile.",
         ),
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Delete, instead of only showing the effect.")] = False,
@@ -103,6 +110,9 @@ def prune(
     """Delete old runs; without --yes, only show what would be deleted.
 
     Give at least one limit; runs beyond any of them are deleted.
+
+    Example: kantan-agents traces prune --older-than 30d --max-size 2GB --yes
+
     Exit codes: 0 done, 2 bad arguments or database.
     """
     from kantan_agents.cli.traces.prune import prune_traces, read_limits
@@ -118,8 +128,9 @@ def index(
 ) -> None:
     """Build the index that makes searches for rare words fast, for a database that lacks it.
 
-    Other processes can go on writing.
-    Interrupted with Ctrl-C, it keeps what is done; run again, it goes on.
+    Other processes can continue to write. After Ctrl-C, the finished part is
+    stored, and the next call resumes.
+
     Exit codes: 0 done, 2 bad arguments or database, 130 interrupted.
     """
     from kantan_agents.cli.traces.index import index_traces
@@ -142,7 +153,12 @@ def copy(
 ) -> None:
     """Copy the runs that another database lacks: from a file to Postgres, back, or to another file.
 
-    Interrupted with Ctrl-C, it keeps what is done; run again, it goes on.
+    Evaluations, scores, experiments and rollouts are not copied; the output
+    names them. After Ctrl-C, the copied runs are stored, and the next call
+    resumes.
+
+    Example: kantan-agents traces copy traces.sqlite3 postgresql://user@host/traces
+
     Exit codes: 0 done, 2 bad arguments or database, 130 interrupted.
     """
     from kantan_agents.cli.traces.copy import copy_runs

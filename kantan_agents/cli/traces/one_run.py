@@ -22,12 +22,14 @@ def show(
         str,
         typer.Argument(
             metavar="ID",
-            help="The id that `list` shows, a trace id, a run id, the unique beginning of either, or LAST for"
-            " the newest run.",
+            help="The id that `traces list` shows, a trace id, a run id, the unique start of either, or "
+            "LAST for the latest run.",
         ),
     ],
     db: DatabaseOption = DATABASE,
-    full: Annotated[bool, typer.Option("--full", help="Show complete inputs and outputs.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Show complete inputs and outputs; otherwise long ones are cut.")
+    ] = False,
     depth: Annotated[
         Optional[int],  # noqa: UP045
         typer.Option(
@@ -55,7 +57,9 @@ def show(
 ) -> None:
     """Show one run: its metadata, and its spans as a tree with their inputs and outputs.
 
-    The SDK's own task and turn spans are left out, unless one has an error.
+    The SDK's own task and turn spans are omitted, unless one has an error.
+    If the record of the run is incomplete, the output states it.
+
     Exit codes: 0 shown, 2 no such run, or a bad database.
     """
     from kantan_agents.cli.traces.show import TraceView, show_trace
@@ -90,7 +94,7 @@ def open_(
             "--token",
             metavar="SECRET",
             envvar="KANTAN_AGENTS_PAGE_TOKEN",
-            help="What every request needs, of 16 characters or more; by default a random one.",
+            help="The secret of every request, 16 characters or more; by default a random one.",
             show_default=False,
         ),
     ] = None,
@@ -104,8 +108,8 @@ def open_(
     Example: kantan-agents traces open LAST --db traces.sqlite3
 
     The page is served by this machine, for this machine only, and makes no
-    request to anywhere else. The printed address holds a token, without
-    which nobody else can open it. With --price it shows what runs have cost.
+    request to anywhere else. The printed address has a token, without which
+    no one else can open it. With --price it shows the cost of runs.
 
     Exit codes: 130 interrupted, 2 no such run, or a bad argument or database.
     """
@@ -124,7 +128,9 @@ def diff(
 ) -> None:
     """Show where two runs part: the first model call whose request or answer differs, and in which part.
 
-    Below it, the calls, tokens and outputs of both runs.
+    Below it, the calls, tokens and outputs of both runs. New ids from the
+    provider do not count as a difference.
+
     Exit codes: 0 no difference, 1 they differ, 2 no such run, or a bad database.
     """
     from kantan_agents.cli.traces.diff import diff_runs
@@ -139,21 +145,23 @@ def prompts(
     ] = None,
     versions: Annotated[
         Optional[list[str]],  # noqa: UP045
-        typer.Argument(
-            metavar="[OLD NEW]", help="With --diff, compare the texts of these two.", show_default=False
-        ),
+        typer.Argument(metavar="[OLD NEW]", help="With --diff, compare these two.", show_default=False),
     ] = None,
     db: DatabaseOption = DATABASE,
     diff: Annotated[
-        bool, typer.Option("--diff", help="Show how the text changes from each version to the next.")
+        bool, typer.Option("--diff", help="Show the changes from each version to the next.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare prompt versions: runs, failures, scores, tokens, latency; with --diff, their texts.
+    """Compare prompt versions: runs, failures, scores, tokens, latency; with --diff, their wording.
 
     Without NAME, print a row for each version of each prompt.
-    With it, print its versions side by side.
-    Exit codes: 0 compared, even if there is none, 2 bad arguments or database.
+    With it, print its versions side by side. The failure rate is the share of
+    the runs that have ended.
+
+    Example: kantan-agents traces prompts support v1 v3 --diff
+
+    Exit codes: 0 compared, even without prompts, 2 bad arguments or database.
     """
     from kantan_agents.cli.traces.prompt_diff import check_versions, diff_prompts
     from kantan_agents.cli.traces.prompts import compare_prompts

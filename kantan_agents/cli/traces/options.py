@@ -33,7 +33,9 @@ VersionOption = Annotated[
 ]
 ToolOption = Annotated[
     Optional[str],  # noqa: UP045
-    typer.Option("--tool", metavar="NAME", help="Runs that called this tool.", show_default=False),
+    typer.Option(
+        "--tool", metavar="NAME", help="Runs that called this tool, or tried to.", show_default=False
+    ),
 ]
 MetaOption = Annotated[
     Optional[list[str]],  # noqa: UP045
@@ -49,7 +51,7 @@ ErrorsOption = Annotated[
     Optional[bool],  # noqa: UP045
     typer.Option(
         "--errors/--no-errors",
-        help="Runs that an error ended, or that ended without one.",
+        help="Runs that an error stopped, or that ended without one.",
         show_default=False,
     ),
 ]
@@ -57,9 +59,7 @@ FailedSpansOption = Annotated[
     bool,
     typer.Option("--failed-spans", help="Runs in which anything failed, even if the run recovered."),
 ]
-RefusedOption = Annotated[
-    bool, typer.Option("--refused", help="Runs in which the tool rules refused a call.")
-]
+RefusedOption = Annotated[bool, typer.Option("--refused", help="Runs in which the tool rules denied a call.")]
 CutOption = Annotated[bool, typer.Option("--cut", help="Runs in which an answer of a model was cut off.")]
 RubricOption = Annotated[
     Optional[float],  # noqa: UP045
@@ -101,7 +101,7 @@ class FilterOptions:
 
 NO_FILTERS: Final = FilterOptions()
 """All runs."""
-LimitOption = Annotated[int, typer.Option("--limit", metavar="N", min=1, help="At most the newest N.")]
+LimitOption = Annotated[int, typer.Option("--limit", metavar="N", min=1, help="At most the latest N.")]
 OlderThanOption = Annotated[
     Optional[str],  # noqa: UP045
     typer.Option(
@@ -113,7 +113,7 @@ OlderThanOption = Annotated[
 ]
 KeepOption = Annotated[
     Optional[int],  # noqa: UP045
-    typer.Option("--keep", metavar="N", min=0, help="Keep the newest N runs.", show_default=False),
+    typer.Option("--keep", metavar="N", min=0, help="Delete all but the latest N runs.", show_default=False),
 ]
 MaxSizeOption = Annotated[
     Optional[str],  # noqa: UP045

@@ -28,17 +28,17 @@ def worker(
         typer.Option(
             "--queue",
             metavar="NAME",
-            help="Make the runs of this queue. May be given several times.",
+            help="Take the runs of this queue. May be repeated.",
             show_default=False,
         ),
     ] = None,
     concurrency: Annotated[
-        int, typer.Option("--concurrency", metavar="N", help="Runs of a queue at once in this worker.")
+        int, typer.Option("--concurrency", metavar="N", help="Parallel runs of a queue in this worker.")
     ] = CONCURRENCY,
     total: Annotated[
         Optional[int],  # noqa: UP045
         typer.Option(
-            "--total", metavar="N", help="Runs of a queue at once in all workers.", show_default=False
+            "--total", metavar="N", help="Parallel runs of a queue in all workers.", show_default=False
         ),
     ] = None,
     rate: Annotated[
@@ -46,7 +46,7 @@ def worker(
         typer.Option(
             "--rate",
             metavar="N/SECONDS",
-            help="Runs of a queue that may begin in a time, in all workers: 100/60.",
+            help="Runs of a queue that may start in a period, in all workers: 100/60.",
             show_default=False,
         ),
     ] = None,
@@ -55,7 +55,7 @@ def worker(
         typer.Option(
             "--tenant-concurrency",
             metavar="N",
-            help="Runs of each tenant at once, in all workers.",
+            help="Parallel runs of each tenant, in all workers.",
             show_default=False,
         ),
     ] = None,
@@ -64,7 +64,7 @@ def worker(
         typer.Option(
             "--tenant-rate",
             metavar="N/SECONDS",
-            help="Runs of each tenant that may begin in a time, in all workers.",
+            help="Runs of each tenant that may start in a period, in all workers.",
             show_default=False,
         ),
     ] = None,
@@ -73,7 +73,7 @@ def worker(
         typer.Option(
             "--grace",
             metavar="SECONDS",
-            help="How long it may take to end after a signal. Others go on with the runs that are left.",
+            help="How long it waits for its runs after a signal. Other workers continue the rest.",
         ),
     ] = 10.0,
     keep_events: Annotated[
@@ -95,24 +95,28 @@ def worker(
             "--engine",
             metavar="dbos|URL",
             envvar=ENGINE_VARIABLE,
-            help="What gives runs to workers: dbos, or temporal://HOST:PORT/NAMESPACE.",
+            help="The engine that gives runs to workers: dbos, or temporal://HOST:PORT/NAMESPACE.",
         ),
     ] = "dbos",
     application: ApplicationOption = APPLICATION,
     db: DurableDatabaseOption = DURABLE_DATABASE,
 ) -> None:
-    """Make durable runs of some agents until a signal ends it.
+    """Run durable agents from queues until a signal stops it.
 
-    It makes the runs of its queues, those that workers have left which ended
-    without a signal, and those that go on after people have answered.
+    It takes the runs of its queues, the runs that killed workers have left,
+    and runs that continue after their approvals.
 
-    SIGTERM or SIGINT (Ctrl-C) ends it: it begins no more runs, and lets those
-    that are being made end. A second signal ends it at once. No run is lost:
-    another worker goes on with it.
+    SIGTERM or SIGINT (Ctrl-C) stops it: it starts no more runs and waits for
+    its current ones. A second signal stops it immediately. No run is lost:
+    another worker continues it.
 
-    Exit codes: 0 ended by a signal, 1 it failed, 2 bad arguments, or the
-    database cannot be used. If its traces cannot be written, the runs go on,
-    and it ends with 0; E62 is logged.
+    Limits apply to a queue. The worker that started last sets them for all.
+
+    Example: kantan-agents worker shop.agents:support --queue support
+
+    Exit codes: 0 stopped by a signal, 1 it failed, 2 bad arguments, or the
+    database cannot be used. If its traces cannot be written, the runs continue,
+    and the code is 0; E62 is logged.
     """
     from kantan_agents.cli.worker.limits import limits_of
 

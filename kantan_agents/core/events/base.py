@@ -20,12 +20,13 @@ class EventBase:
     then narrows it to one class.
 
     Attributes:
-        run_id: Id of the run, ``agent_run_id`` in its trace.
+        run_id: Id of the run; ``agent_run_id`` in its trace.
         parent_run_id: Id of the run that started this one, for example in a tool; None for an outermost run.
-        agent: Name of the active agent; after a hand-off, the agent that took over.
+        agent: Name of the active agent; after a handoff, the agent that took over.
         sequence: Number of the event in its run: 1, 2, 3, ... without gaps.
         time: When it happened, in UTC.
-        internal: Whether it comes from a model call that a middleware makes for its own purposes.
+        internal: Whether it comes from a model call that a middleware makes for itself. Streams omit these
+            events.
     """
 
     type: ClassVar[str]

@@ -32,7 +32,7 @@ class ModelCallStarted(EventBase):
 
 @attrs.frozen(kw_only=True)
 class TextDelta(EventBase):
-    """The model has produced a piece of its answer. Only streamed runs emit it.
+    """The model has written a piece of its answer. Only in streamed runs.
 
     Attributes:
         call_id: Id of the model call.
@@ -47,7 +47,9 @@ class TextDelta(EventBase):
 
 @attrs.frozen(kw_only=True)
 class ReasoningDelta(EventBase):
-    """The model has produced a piece of its reasoning, or of a summary of it. Only streamed runs emit it.
+    """The model has written a piece of its reasoning, or of a summary of it.
+
+    Only in streamed runs, if the model shows its reasoning.
 
     Attributes:
         call_id: Id of the model call.
@@ -62,7 +64,11 @@ class ReasoningDelta(EventBase):
 
 @attrs.frozen(kw_only=True)
 class ToolArgumentsDelta(EventBase):
-    """The model has produced a piece of the arguments of a tool call. Only streamed runs emit it.
+    """The model has written a piece of the arguments of a tool call. Only in streamed runs.
+
+    All pieces come before ``tool_call_started``, which has the whole arguments, and before any check: the
+    call may still be denied, or name an unknown tool. An API that sends whole calls, such as Gemini's, gives
+    one piece.
 
     Attributes:
         call_id: The model's id for the call, the same in its other events.
@@ -79,12 +85,15 @@ class ToolArgumentsDelta(EventBase):
 
 @attrs.frozen(kw_only=True)
 class RawResponseEvent(EventBase):
-    """The model has streamed an event. Only those who ask for raw events receive it.
+    """The model has streamed an event. Only in streamed runs that request raw events.
+
+    If a middleware rewrites the streamed answer, only ``response.output_text.delta`` is passed on, rewritten.
 
     Attributes:
         call_id: Id of the model call.
-        data: The event, as the ``data`` of the SDK's event of the same type. A check of ``event.data.type``
-            narrows it to one class of ``openai.types.responses``.
+        data: The event, an object of a class in ``openai.types.responses``, as the ``data`` of the SDK's
+            event of the same type; in JSON, its fields. A check of ``event.data.type`` narrows it to one
+            class.
     """
 
     type: ClassVar[Literal["raw_response_event"]] = "raw_response_event"
@@ -103,22 +112,22 @@ class RawResponseEvent(EventBase):
 
 @attrs.frozen(kw_only=True)
 class ModelCallFinished(EventBase):
-    """A model call has ended.
+    """A model call has ended, with an answer or an error.
 
     Attributes:
         call_id: Id of the model call.
         model: Name of the model; None if it has no name.
         seconds: How long it took.
-        outcome: How it ended.
+        outcome: How it ended: ``"finished"``, ``"failed"`` or ``"cancelled"``.
         usage: ``requests``, ``input_tokens``, ``output_tokens``, ``total_tokens`` and
-            ``requests_without_usage``, whose tokens are unknown; None without an answer.
-        finish_reason: Why the answer has ended: ``"stop"``, ``"tool_call"``, or if it was cut off
-            ``"length"`` or ``"content_filter"``; None without an answer.
+            ``requests_without_usage``, for which the provider sent no tokens; None without an answer.
+        finish_reason: Why the answer ended: ``"stop"``, ``"tool_call"``, or if it was cut off ``"length"`` or
+            ``"content_filter"``; None without an answer. ``answer_cut_off`` is True for the last two.
         error_type: Name of the exception's class; None unless the call failed.
         message: Text of the exception; None unless the call failed.
-        from_cache: Whether ``Cache`` has given the answer. No model was asked, so its usage is zero.
-        superseded: Whether it was cancelled because another request for the same answer was faster, see
-            ``Hedge``.
+        from_cache: Whether ``Cache`` gave the answer. No model was called, so the usage is zero.
+        superseded: Whether it was cancelled because the other request of ``Hedge`` was faster. Its ``usage``
+            is None unless it is known.
     """
 
     type: ClassVar[Literal["model_call_finished"]] = "model_call_finished"
@@ -142,17 +151,17 @@ class ModelCallFinished(EventBase):
 
 @attrs.frozen(kw_only=True)
 class RetryScheduled(EventBase):
-    """A request to a model has failed, and is sent again after a wait.
+    """A request to a model has failed, and ``Retry`` or OpenAI's client waits to send it again.
 
-    ``Retry`` waits, or the client of the model. Clients of other libraries do not report it.
+    A retry of the client is within one model call; ``Retry`` makes a new one. Other clients, such as
+    LiteLLM's, and custom retry policies emit no event. A replay does not wait, so it emits none either.
 
     Attributes:
-        call_id: Id of the model call. A retry of the client belongs to the same call, one of ``Retry`` is the
-            next.
-        delay: Seconds until it is sent again; about, if the client has chosen them.
+        call_id: Id of the model call that failed.
+        delay: Seconds until it is sent again; approximate if the client has chosen them.
         status: HTTP status of the answer; None if the connection has failed.
         attempt: Number of the next attempt, from 2.
-        attempts: How many attempts there are at most.
+        attempts: Maximum number of attempts.
     """
 
     type: ClassVar[Literal["retry_scheduled"]] = "retry_scheduled"
@@ -166,19 +175,19 @@ class RetryScheduled(EventBase):
 
 @attrs.frozen(kw_only=True)
 class HistoryCompacted(EventBase):
-    """``CompactHistory`` leaves out more of a conversation than before, as a request would be too long.
+    """``CompactHistory`` omits more of a conversation than before, because a request would be too long.
 
-    The requests that follow begin alike until the next such event.
+    The following requests have the same prefix until the next such event. The counts include earlier steps.
 
     Attributes:
         model: Name of the model that the request goes to; None if it has no name.
-        limit: The most tokens of a request to this model.
-        tokens_before: About how many tokens the request would have had.
-        tokens_after: About how many tokens it has.
-        results_removed: How many results of tools are stubs now.
-        results_cut: How many results of tools are cut in the middle.
-        items_removed: How many messages and tool calls are left out.
-        is_summarised: Whether there is a summary of what is left out.
+        limit: Maximum number of tokens of a request to this model.
+        tokens_before: Estimated tokens of the request before compaction.
+        tokens_after: Estimated tokens after compaction.
+        results_removed: How many tool results are stubs now.
+        results_cut: How many tool results are cut in the middle.
+        items_removed: How many messages and tool calls are omitted.
+        is_summarised: Whether the request has a summary of the omitted part.
         error_type: Name of the exception's class if a summary was wanted and failed; else None.
     """
 

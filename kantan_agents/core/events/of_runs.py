@@ -1,4 +1,4 @@
-"""The events of a run as a whole: its beginning and end, its stages, what it passes on; and of rollouts."""
+"""The events of a run as a whole: its start and end, stages, handoffs and delegations; and of rollouts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class RunStarted(EventBase):
     """A run has started.
 
     Attributes:
-        trace_id: Id of its trace; None without tracing.
+        trace_id: Id of the trace that records the run; None without tracing.
     """
 
     type: ClassVar[Literal["run_started"]] = "run_started"
@@ -25,17 +25,18 @@ class RunStarted(EventBase):
 
 @attrs.frozen(kw_only=True)
 class RunFinished(EventBase):
-    """A run has ended without an error, or waits for an approval.
+    """A run has ended without an error, waits for an approval, or was stopped after a turn.
 
     Attributes:
         seconds: How long it took.
         output: The final output; a structured output as a dict.
         usage: ``requests``, ``input_tokens``, ``output_tokens`` and ``total_tokens`` of the run, and
-            ``requests_without_usage``, whose tokens are unknown.
+            ``requests_without_usage``, for which the provider sent no tokens. Agents used as tools and
+            subagents are not counted; their own events have their usage.
         waits_for_approval: Whether the run waits for an approval and has to be resumed.
-        stopped: Whether ``RunStream.cancel(mode="after_turn")`` has ended it before the answer.
-        finish_reason: Why the last answer of the model has ended, as in ``ModelCallFinished``; None if no
-            model has answered.
+        stopped: Whether ``RunStream.cancel(mode="after_turn")`` stopped it before the answer.
+        finish_reason: Why the last answer of the model ended, as in ``ModelCallFinished``; None without an
+            answer.
     """
 
     type: ClassVar[Literal["run_finished"]] = "run_finished"
@@ -74,7 +75,7 @@ class RunFailed(EventBase):
 
 @attrs.frozen(kw_only=True)
 class RunCancelled(EventBase):
-    """A run was cancelled from outside.
+    """A run was cancelled.
 
     Attributes:
         seconds: How long it took.
@@ -87,7 +88,7 @@ class RunCancelled(EventBase):
 
 @attrs.frozen(kw_only=True)
 class StageEntered(EventBase):
-    """A stage has started.
+    """A stage of the pipeline has started.
 
     Attributes:
         stage: Its name in the pipeline.
@@ -100,12 +101,12 @@ class StageEntered(EventBase):
 
 @attrs.frozen(kw_only=True)
 class StageLeft(EventBase):
-    """A stage has ended.
+    """A stage of the pipeline has ended.
 
     Attributes:
         stage: Its name in the pipeline.
         seconds: How long it took, including everything inside its ``call_next``.
-        outcome: How it ended.
+        outcome: How it ended: ``"finished"``, ``"failed"`` or ``"cancelled"``.
     """
 
     type: ClassVar[Literal["stage_left"]] = "stage_left"
@@ -130,7 +131,7 @@ class HandedOff(EventBase):
 
 @attrs.frozen(kw_only=True)
 class Delegated(EventBase):
-    """An agent has started a run of another agent, which emits its own events.
+    """Another run is about to start inside this one; it emits its own events.
 
     Attributes:
         to_agent: Name of the other agent.
@@ -149,7 +150,7 @@ class MCPServerLeftOut(EventBase):
 
     Attributes:
         server: Name of the server.
-        code: E-code of the error that would have ended the run, E28.
+        code: E-code of the error: E28.
         message: Text of the error.
     """
 
@@ -175,14 +176,16 @@ class OutputStored(EventBase):
 
 @attrs.frozen(kw_only=True)
 class RolloutChanged(EventBase):
-    """A rollout has changed, in this process or in another one. Its ``run_id`` is empty, its ``sequence`` 0.
+    """A rollout got another share, or was promoted or stopped, in this process or in another one.
+
+    It belongs to no run: ``run_id`` is empty and ``sequence`` is 0. Streams do not have it.
 
     Attributes:
         rollout: Name of the rollout; ``agent`` is the agent that has it.
-        action: ``"promote"``, ``"stop"``, or ``"return"`` if a guard has returned all units to the control.
+        action: ``"promote"``, ``"stop"``, or ``"return"`` if a guard has given all runs the control.
         share: The share of all new arms together from now on, 0 to 1.
-        arm: The arm that all units get from now on; None while arms are drawn, or after a stop.
-        author: Who has changed it.
+        arm: The arm that all runs get from now on; None while arms are assigned at random, or after a stop.
+        author: Who changed it.
         reason: Why.
     """
 

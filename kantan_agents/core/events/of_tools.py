@@ -28,14 +28,15 @@ class ToolCallStarted(EventBase):
 
 @attrs.frozen(kw_only=True)
 class ToolCallFinished(EventBase):
-    """A tool call has ended.
+    """A tool call has ended, with a result or an error.
 
     Attributes:
         call_id: Id of the call.
         tool: Name of the tool.
         seconds: How long it took.
-        outcome: How it ended. A failure that goes back to the model as the result counts as ``"finished"``.
-        output: The result as text; None without a result.
+        outcome: How it ended: ``"finished"``, ``"failed"`` or ``"cancelled"``. A failure that goes back to
+            the model as the result counts as ``"finished"``.
+        output: The result as a str; None without a result.
         error_type: Name of the exception's class; None unless the call failed.
         message: Text of the exception; None unless the call failed.
     """
@@ -53,14 +54,14 @@ class ToolCallFinished(EventBase):
 
 @attrs.frozen(kw_only=True)
 class ToolCallRefused(EventBase):
-    """The tool rules have refused a tool call.
+    """The tool rules have denied a tool call.
 
     Attributes:
         call_id: Id of the call.
         tool: Name of the tool.
         seconds: How long it took.
-        code: E-code of the refusal.
-        message: Text of the refusal.
+        code: E-code of the error.
+        message: Text of the error.
     """
 
     type: ClassVar[Literal["tool_call_refused"]] = "tool_call_refused"
@@ -74,7 +75,7 @@ class ToolCallRefused(EventBase):
 
 @attrs.frozen(kw_only=True)
 class ApprovalNeeded(EventBase):
-    """A tool call needs a person's approval. The run ends here and can be resumed.
+    """A tool call needs an approval. The run pauses here until it is resumed.
 
     Attributes:
         call_id: The model's id for the call.

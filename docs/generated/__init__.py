@@ -1,0 +1,1 @@
+"""The generated parts of the reference pages: each module has ``markdown()``, a pure function of the code."""
