@@ -947,9 +947,9 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "middleware/test_unknown_usage.py::test_a_budget_that_cannot_count_ends_the_run_and_stays_closed",
         ),
     },
-    ("docs/guides/prompts-and-context.md", "What is sent", ""): {
+    ("docs/guides/prompts-and-context.md", "Continue a conversation", ""): {
         "`input`": ("agent/test_agent.py::test_the_last_user_text_of_a_list_of_input_items_is_stored",),
-        "the rendered instructions, tools and hand-offs": (
+        "the rendered instructions, tools and handoffs": (
             "agent/test_agent.py::test_a_sync_or_async_renderer_is_called_once_per_turn",
         ),
         "earlier messages in `session=`": ("agent/test_agent.py::test_a_session_works_as_in_the_sdk",),
@@ -1466,7 +1466,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "agent/test_agent.py::test_what_the_context_holds_after_an_early_end_depends_on_the_stages_that_ran",
         ),
     },
-    ("docs/guides/prompts-and-context.md", "Templates", "Marker"): {
+    ("docs/guides/prompts-and-context.md", "Templates", "Placeholder"): {
         "`{{ $ctx.user.name }}`": (
             "core/test_templating.py::test_any_nesting_of_mappings_and_lists_is_reached",
         ),
@@ -1491,16 +1491,16 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "agent/test_agent.py::test_spec_2_5_and_2_7_the_callers_dict_is_completed_and_returned",
             "agent/test_agent.py::test_spec_11_1_a_structured_output_is_stored_in_the_context_as_a_dict",
         ),
-        "[waits for an approval](tools.md#approvals)": (
+        "waits for an [approval](tools.md)": (
             "middleware/test_approve.py::test_a_call_that_matches_the_policy_waits_and_the_run_ends_without_an_answer",
         ),
         "was answered by a stage, which set `run.result` and awaited `call_next`": (
             "agent/test_agent.py::test_a_result_set_before_call_sdk_is_used_and_no_model_is_called",
         ),
-        "was ended by a stage that did not call `call_next`": (
+        "was stopped by a stage that did not call `call_next`": (
             "agent/test_agent.py::test_a_stage_that_does_not_call_next_leaves_no_stale_result",
         ),
-        "raised an exception or was cancelled": (
+        "raised an exception or was canceled": (
             "agent/test_agent.py::test_a_failing_stage_leaves_the_context_unchanged",
             "traces/test_spans.py::test_a_cancelled_run_is_recorded_and_restores_the_context",
         ),
