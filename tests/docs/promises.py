@@ -916,7 +916,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "models/test_stream_usage.py::test_settings_that_decide_about_the_usage_are_respected",
             "models/test_stream_usage.py::test_the_run_config_can_switch_it_off",
         ),
-        "the server rejects the question, by a status 400 or 422 that names `stream_options`": (
+        "the server rejects `stream_options` with status 400 or 422": (
             "models/test_stream_usage.py::test_a_server_that_rejects_the_question_is_asked_once",
             "models/test_stream_usage.py::test_any_other_error_is_not_taken_for_a_rejected_question",
             "models/test_stream_usage.py::test_an_error_after_a_rejected_question_is_the_error_of_the_run",
@@ -924,9 +924,6 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "the server sends no usage": (
             "middleware/test_unknown_usage.py::test_events_distinguish_0_tokens_from_an_unknown_usage",
             "middleware/test_unknown_usage.py::test_a_call_without_usage_is_counted_as_such_and_costs_its_reservation",
-        ),
-        "the SDK's `Runner` runs an agent of this library": (
-            "models/test_stream_usage.py::test_a_model_made_from_a_name_or_a_client_is_asked_in_runs_of_the_sdk",
         ),
     },
     ("docs/reference/middleware/budget.md", "Reference", "Argument"): {
@@ -1195,41 +1192,28 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "`ai_judge`": ("lab/judges/test_status_judge.py::test_the_conditions_are_evaluated_last",),
     },
     ("docs/guides/models.md", "Clients and connections", "When"): {
-        "a run is cancelled while its connection is opened, used or closed": (
+        "a run is canceled": (
             "models/test_cancelled_connections.py::test_every_place_is_free_after_runs_were_cancelled_at_random_points",
         ),
-        "more than 128 model names are in use": (
+        "more than 128 names are in use": (
             "models/test_shared_clients.py::test_an_api_that_is_no_longer_used_keeps_no_idle_connection",
             "models/test_shared_clients.py::test_a_request_continues_when_its_client_is_evicted",
         ),
         "nothing uses a client any longer": (
             "models/test_shared_clients.py::test_objects_per_loop_are_closed_on_their_loop_when_nothing_uses_them",
             "models/test_shared_clients.py::test_a_provider_that_is_dropped_closes_its_connections",
+            "models/test_several_loops.py::test_a_client_that_nothing_refers_to_leaves_no_connection_on_any_loop",
         ),
-        "`SSL_CERT_FILE`, `SSL_CERT_DIR` or the file itself changes": (
+        "a variable of the client, or `SSL_CERT_FILE`, `SSL_CERT_DIR` or the file, changes": (
             "models/test_shared_clients.py::test_other_certificates_in_the_environment_are_read_by_later_clients",
             "models/test_shared_clients.py::test_a_name_gets_another_client_after_the_file_of_certificates_has_changed",
         ),
-    },
-    ("docs/guides/models.md", "Several event loops", "When"): {
-        "`run`, `run_async` and streams take turns, in any threads and loops": (
-            "models/test_several_loops.py::test_run_run_async_and_streams_in_turns_send_each_request_once",
-            "models/test_several_loops.py::test_loops_of_many_threads_at_once_send_each_request_once",
-            "models/test_several_loops.py::test_the_settings_of_a_pool_hold_on_every_loop",
-        ),
-        "a loop ends, as at the end of `asyncio.run`": (
+        "an event loop ends, or `client.close()` is called": (
             "models/test_several_loops.py::test_in_any_order_of_loops_each_loop_keeps_its_connection_and_none_is_left",
-        ),
-        "a loop is closed in another way": (
             "models/test_several_loops.py::test_the_connections_of_a_loop_that_was_closed_without_its_end_are_not_used_or_counted",
-        ),
-        "a client is closed (`await client.close()`)": (
             "models/test_several_loops.py::test_a_client_closed_on_another_loop_closes_its_connections_on_their_own",
         ),
-        "nothing refers to a client any longer": (
-            "models/test_several_loops.py::test_a_client_that_nothing_refers_to_leaves_no_connection_on_any_loop",
-        ),
-        "a transport that is not httpx's, and wraps none, fails on another loop than its first": (
+        "a transport that is not httpx's, and wraps none, fails on a second loop": (
             "models/test_several_loops.py::test_a_transport_that_fails_on_another_loop_is_named_and_its_request_is_not_repeated",
             "models/test_several_loops.py::test_a_transport_without_connections_works_on_every_loop",
         ),
@@ -1416,19 +1400,19 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
     },
     ("docs/guides/models.md", "The defaults of the SDK", "When a name is"): {
-        "one of OpenAI's": (
+        "one of OpenAI's, or None": (
             "models/test_openai_defaults.py::test_the_default_client_counts_whenever_it_is_set",
             "models/test_openai_defaults.py::test_the_default_client_needs_no_key_in_the_environment",
             "models/test_openai_defaults.py::test_the_default_key_goes_before_the_environment",
         ),
-        "one of another provider, or begins with its prefix": (
+        "one of another provider": (
             "models/test_openai_defaults.py::test_other_providers_do_not_use_the_default_client",
             "models/test_openai_defaults.py::test_a_provider_without_its_variable_is_e47_despite_the_default_client",
         ),
-        "of no known provider, and a variable of the order above is set": (
+        "unknown, and a variable of the order above is set": (
             "models/test_openai_defaults.py::test_other_providers_do_not_use_the_default_client",
         ),
-        "of no known provider otherwise": (
+        "unknown otherwise": (
             "models/test_openai_defaults.py::test_the_default_client_counts_for_a_name_of_no_known_provider",
         ),
     },
