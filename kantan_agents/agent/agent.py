@@ -125,7 +125,8 @@ class Agent(SDKView, Generic[OutputT_co]):
         metadata: More trace metadata: a mapping, or a function from the context to one. It never
             overrides the standard keys (spec 4).
         output_type: Type of the structured output: a pydantic model, dataclass, TypedDict, attrs class,
-            ``list[...]``, a union, or a JSON Schema as a dict; ``RUBRIC`` makes a judge (spec 5.2).
+            ``list[...]``, a union, or a JSON Schema as a dict, whose references are never fetched;
+            ``RUBRIC`` makes a judge (spec 5.2).
         output_mode: How the model is asked for it: ``"native"``, the provider's own JSON schema; ``"tool"``,
             a final tool whose parameters are the schema; ``"prompt"``, the schema at the end of the
             instructions; ``"auto"``, the mode that the provider supports, or else the first that works.

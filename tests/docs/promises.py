@@ -958,7 +958,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
     },
     ("docs/reference/odd-replies.md", "When the reply is not an answer", "When"): {
-        "the body is HTML, another text, or half of a JSON object": (
+        "the body is HTML, plain text, or half of a JSON object": (
             "models/test_whole_streams.py::test_an_answer_that_is_not_streamed_and_not_json_is_an_error_and_retried",
         ),
         "the JSON has no message (Responses API: no `output`)": (
@@ -967,7 +967,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "a stream has no part of an answer": (
             "models/test_whole_streams.py::test_a_stream_that_breaks_off_is_an_error",
         ),
-        "a stream ends without a finish reason and an end mark": (
+        "a stream stops without a finish reason and an end mark": (
             "models/test_whole_streams.py::test_a_stream_that_breaks_off_is_an_error",
         ),
         "a stream contains an error": (
@@ -1626,19 +1626,19 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "models/structured/test_schema.py::test_outputs_that_are_not_dicts_are_not_stored",
         ),
     },
-    ("docs/guides/structured-output.md", "When a provider refuses a form", "The error"): {
+    ("docs/guides/structured-output.md", "When a provider rejects a form", "The error"): {
         "names the form: `response_format`, a schema, a grammar; in tool mode also tools or functions": (
             "models/structured/test_refused_forms.py::test_a_native_provider_that_refuses_the_schema_is_asked_with_a_tool",
             "models/structured/test_refused_forms.py::test_a_refused_schema_is_no_error_about_size",
         ),
-        "says nothing about the form: `Request contains an invalid argument.`": (
+        "does not name the form: `Request contains an invalid argument.`": (
             "models/structured/test_refused_forms.py::test_an_accepted_form_is_found_and_remembered",
             "models/structured/test_refused_forms.py::test_an_error_that_every_form_gets_is_raised_after_one_more_request",
         ),
         "is about the length of the conversation, a quota, the key, the model or a content filter": (
             "models/structured/test_refused_forms.py::test_an_error_about_something_else_is_raised_at_once",
         ),
-        "has another status: 401, 403, 429, 5xx": (
+        "has another status than 400, 404 or 422: 401, 403, 429, 5xx": (
             "models/structured/test_refused_forms.py::test_no_other_status_costs_a_second_request",
         ),
     },
