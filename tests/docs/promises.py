@@ -1003,7 +1003,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "`stream` is not an async generator": (
             "models/protocol/test_provider_model.py::test_a_stream_method_that_returns_no_stream_raises_e51",
         ),
-        "the provider raises `CancelledError` although nobody cancelled the run": (
+        "the provider raises `CancelledError`, but the run was not canceled": (
             "models/protocol/test_provider_model.py::test_a_cancelled_error_without_a_cancellation_raises_e51",
         ),
         "`generate` raises any other exception": (
@@ -1038,11 +1038,11 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "media that another model made": (
             "models/protocol/test_http_providers.py::test_media_and_ui_of_another_model_do_not_end_the_conversation",
         ),
-        "texts and images in the result of a tool": (
+        "text and images in the result of a tool": (
             "models/protocol/test_translations.py::test_media_at_a_url_in_a_tool_result_are_a_loss_for_gemini",
             "models/protocol/test_http_providers.py::test_a_conversation_of_another_model_is_adapted",
         ),
-        "files of text from the user or a tool": (
+        "text files from the user or a tool": (
             "models/protocol/test_files.py::test_a_file_of_text_is_sent_as_a_document",
         ),
         "names of files": ("models/protocol/test_files.py::test_a_pdf_is_sent_to_the_native_apis",),
@@ -1052,9 +1052,8 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
     },
     ("docs/reference/custom-providers.md", "Errors", "When"): {
-        "the API refuses the request, the connection fails, a turn of Claude pauses more than ten times, "
-        "an error arrives in the middle of a stream, or "
-        "an answer is blocked or refused, even after its first words": (
+        "the API rejects the request, the connection fails, a stream breaks off, "
+        "a turn of Claude pauses more than ten times, or the answer is blocked": (
             "models/protocol/test_paused_turns.py::test_a_turn_that_pauses_without_end_is_e53",
             "models/protocol/test_http_providers.py::test_a_rejected_request_raises_e53",
             "models/protocol/test_http_providers.py::test_an_unreachable_or_interrupted_api_raises_e53",
@@ -1064,7 +1063,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "the connection is lost, or the status is 408, 409, 429 or 5xx": (
             "models/protocol/test_anthropic_gemini_agents.py::test_retry_repeats_a_request_to_a_busy_api_but_not_a_rejected_one",
         ),
-        "the answer cannot be understood": (
+        "the answer cannot be parsed": (
             "models/protocol/test_http_providers.py::test_an_unreadable_response_raises_e51_or_becomes_a_text",
         ),
     },
