@@ -2490,26 +2490,26 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "keyword search finds no text answers of the Responses API": (
             "traces/test_spans.py::test_spec_5_3_a_text_run_is_found_by_a_word_of_its_input_or_output",
         ),
-        "the newest trace is not the first result: ids are random": (
+        "the latest trace is not the first result": (
             "traces/test_spans.py::test_the_newest_trace_comes_first",
         ),
-        "with an SQLite tracer, every span is committed on the event loop": (
+        "an SQLite tracer commits every span on the event loop": (
             "traces/recorder/test_recorder.py::test_nothing_blocks_the_event_loop",
         ),
-        "hosted tools, MCP tools and the tools of SDK hand-off targets are not checked": (
+        "hosted tools, MCP tools and tools of SDK handoff targets are not checked": (
             "tools/test_guard.py::test_no_kind_of_tool_is_shown_or_run_when_it_is_denied",
             "tools/test_reach.py::test_tools_of_a_handoff_target_obey_the_rules_of_the_run",
         ),
         "wrapping a tool drops `needs_approval`, `timeout` and `defer_loading`": (
             "agent/bridge/test_sdk_agent.py::test_a_guarded_tool_keeps_the_sdks_attributes",
         ),
-        "hand-offs in a cycle raise `RecursionError`": (
+        "handoffs in a cycle raise `RecursionError`": (
             "agent/bridge/test_handoffs.py::test_cycles_work_and_the_starting_agent_is_rendered_again",
         ),
         "a tool provider that cannot be imported breaks every `Agent`": (
             "tools/test_providers.py::test_a_provider_that_fails_to_import_is_logged_and_the_others_load",
         ),
-        "the input is always a `str`; no sessions, no options for the runner": (
+        "the input is a `str`; no sessions, no options for the runner": (
             "agent/test_agent.py::test_runner_options_reach_the_runner",
             "agent/test_agent.py::test_a_session_works_as_in_the_sdk",
         ),
