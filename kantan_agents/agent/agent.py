@@ -127,13 +127,15 @@ class Agent(SDKView, Generic[OutputT_co]):
         metadata: More trace metadata: a mapping, or a function from the context to one. It never
             overrides the standard keys (spec 4).
         output_type: Type of the structured output: a pydantic model, dataclass, TypedDict, attrs class,
-            ``list[...]``, a union, or a JSON Schema as a dict; ``RUBRIC`` makes a judge (spec 5.2).
+            ``list[...]``, a union, or a JSON Schema as a dict, whose references are never fetched;
+            ``RUBRIC`` makes a judge (spec 5.2).
         output_mode: How the model is asked for it: ``"native"``, the provider's own JSON schema; ``"tool"``,
             a final tool whose parameters are the schema; ``"prompt"``, the schema at the end of the
             instructions; ``"auto"``, the mode that the provider supports, or else the first that works.
         output_repairs: How often an invalid reply is sent back to the model with its errors.
         output_dest: Key of the context under which a structured output is stored as a dict (spec 11).
-        history: How many of the newest entries ``context["history"]`` keeps; 0 keeps none (spec 10).
+        history: How many entries ``context["history"]`` stores; the oldest are dropped. A run adds two. With
+            0, the key is neither read nor written. After a handoff, this agent's number applies (spec 10).
         middleware: Your own code around the run, the first entry outermost: stages, or ``Middleware``
             objects, which may also wrap each model call and each tool call.
         pipeline: Replaces the standard pipeline, ``Pipeline(DEFAULT_STAGES)``: a ``Pipeline``, or a list of

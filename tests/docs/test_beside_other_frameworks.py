@@ -10,7 +10,7 @@ from kantan_agents.agent.bridge.tested_versions import PACKAGES, TESTED
 
 from .pages import ROOT, Page, code_spans, rows
 
-PAGE = Page(ROOT / "docs" / "guides" / "beside-other-frameworks.md")
+PAGE = Page(ROOT / "docs" / "start" / "install.md")
 SHIPPED = files("kantan_agents") / "newest-sdk.txt"
 
 

@@ -104,7 +104,7 @@ def test_the_navigation_has_every_page() -> None:
 
 
 def test_the_table_of_provider_families_lists_their_modes_in_order() -> None:
-    table = page("guides/structured-output").section("Output modes").partition("| Family |")[2]
+    table = page("guides/structured-output").text.partition("| Family |")[2]
     written = {code_spans(name)[0]: cells for name, *cells in rows(table)}
     for family in FAMILIES:
         recognized_by, *tries = written.pop(family.name)

@@ -115,8 +115,8 @@ class ProviderContext:
     A provider may change what it gets, such as the schema of a tool: everything is a copy for this call.
 
     Attributes:
-        tools: The tools that the model may call in this turn, by name, in an order that is stable from turn
-            to turn. Tools hidden by the tool rules are not among them.
+        tools: The tools that the model may call in this turn, and its handoffs, by name, in an order that is
+            stable from turn to turn. Tools hidden by the tool rules are not among them.
         messages: The conversation so far, oldest first, with tool calls and their results, without the
             instructions.
         instructions: The rendered system prompt.

@@ -144,7 +144,11 @@ class ProviderResponse(Value):
     Args:
         segments: The parts of the response in order; empty for an empty response.
         metadata: JSON data about the response, such as
-            ``{"usage": {"input_tokens": 3, "output_tokens": 5}, "model": "..."}``.
+            ``{"usage": {"input_tokens": 3, "output_tokens": 5}, "model": "..."}``. ``usage`` may also have
+            ``total_tokens`` and ``cached_tokens``, a part of ``input_tokens``, and the names of other APIs;
+            Anthropic's ``cache_read_input_tokens`` are added to ``input_tokens``. Without it, the number of
+            tokens is unknown. ``model`` is the name in the trace; ``requests``, how many requests to the API
+            there were; ``finish_reason``, why the answer has ended.
 
     Raises:
         InvalidProtocolValueError: E50, ``segments`` is not a list of segments or ``metadata`` not JSON data.

@@ -13,24 +13,46 @@ from kantan_agents import RUBRIC, Agent, StatusJudge, StructuredOutputError, fin
 from kantan_agents.lab.improve.reflection import NewPrompt
 from kantan_agents.models.structured.parsing.reasoning import REASONING_MARKS, REASONING_TAGS, reply_in
 from kantan_agents.testing import OfflineServer, ScriptedModel
-from tests.docs.pages import ROOT, Page, code_spans, rows
 from tests.models.structured.invoices import DATA, TEXT, invoice_agent
 
 DRAFT = '```json\n{"number": "B-9", "items": []}\n```'
-TABLE = (
-    Page(ROOT / "docs/guides/structured-output.md")
-    .section("Parse a reply yourself")
-    .partition("| Opens |")[2]
-)
 MARKS = [
-    (opening, closing)
-    for opens, closes, _ in rows(TABLE.replace("\\|", "|"))
-    for opening, closing in zip(code_spans(opens), code_spans(closes) * 2, strict=False)
+    ("<think>", "</think>"),  # DeepSeek, Qwen, GLM, EXAONE and most others
+    ("<thinking>", "</thinking>"),
+    ("<thought>", "</thought>"),
+    ("<thoughts>", "</thoughts>"),
+    ('<think signature="x">', "</think>"),
+    ("<THINK>", "</THINK>"),
+    ("<mm:think>", "</mm:think>"),
+    ("<seed:think>", "</seed:think>"),
+    ("<think:opensource>", "</think:opensource>"),  # Hunyuan
+    ("<think_never_used_51bc>", "</think_never_used_51bc>"),  # Doubao Seed
+    ("<antThinking>", "</antThinking>"),  # Claude
+    ("<inner_monologue>", "</inner_monologue>"),  # Hermes 3
+    ("<reasoning>", "</reasoning>"),  # Reka, and prompts
+    ("<reflection>", "</reflection>"),
+    ("<scratchpad>", "</scratchpad>"),  # prompts
+    ("<scratch_pad>", "</scratch_pad>"),
+    ("<analysis>", "</analysis>"),
+    ("[THINK]", "[/THINK]"),  # Magistral
+    ("[THINKING]", "[/THINKING]"),
+    ("◁think▷", "◁/think▷"),  # Kimi-VL
+    ("<|channel|>analysis<|message|>", "<|channel|>final<|message|>"),  # gpt-oss
+    ("<|channel|>commentary<|message|>", "<|channel|>final <|constrain|>json<|message|>"),
+    ("analysis", "assistantfinal"),  # gpt-oss without its tokens
+    ("commentary", "assistantfinal"),
+    ("<|channel>thought", "<channel|>"),  # Gemma 4
+    ("<|begin_of_thought|>", "<|end_of_thought|>"),  # OpenThinker
+    ("<|START_THINKING|>", "<|END_THINKING|>"),  # Command A
+    ("<|inner_prefix|>", "<|inner_suffix|>"),  # Apertus
+    ("<unused94>thought", "<unused95>"),  # MedGemma
+    ("<|open|>think<|sep|>", "<|close|>think<|sep|>"),  # Kimi K3
+    ("<|open|>think<|sep|>", "<|close|>think<|sep|><|open|>response<|sep|>"),
 ]
 
 
 @pytest.mark.parametrize(("opening", "closing"), MARKS)
-def test_every_form_of_the_documentation_is_recognized(opening: str, closing: str) -> None:
+def test_every_form_is_recognized(opening: str, closing: str) -> None:
     answer = f"\n{TEXT}"
     assert reply_in(f"{opening}\n{DRAFT}\nNo.{closing}{answer}") == answer
     assert parse_structured_output(f"{opening}{TEXT}{closing}{DRAFT}") == {"number": "B-9", "items": []}
@@ -40,10 +62,12 @@ def test_every_form_of_the_documentation_is_recognized(opening: str, closing: st
     assert find_tag(f"{opening}[MOVEMENT:1]? No.{closing}[MOVEMENT:2]", 3) == 2
 
 
-def test_the_documentation_has_every_form() -> None:
+def test_every_tag_has_a_form_and_is_documented() -> None:
     named = {mark.strip("</>").lower() for pair in MARKS for mark in pair}
     assert set(REASONING_TAGS) <= named
-    assert len(REASONING_MARKS) == 9  # rows of the table that have no tags; "assistantfinal" is not a mark
+    documented = (parse_structured_output.__doc__ or "").lower()
+    assert all(f"<{tag}>" in documented for tag in REASONING_TAGS)
+    assert len(REASONING_MARKS) == 9  # forms that are no tags; "assistantfinal" is not a mark
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from kantan_agents import parse_structured_output
 from kantan_agents.models.structured.parsing.parse import parsed_values
 from kantan_agents.models.structured.parsing.tolerant import Partial, tolerant_values
 from kantan_agents.models.structured.parsing.tolerant_tokens import MAX_DEPTH, MAX_STEPS, TokenSource
-from tests.docs.pages import ROOT, Page, code_spans, rows
 
 REPLIES: list[tuple[str, dict[str, Any] | None]] = [
     # Several objects, and other text with braces.
@@ -243,15 +242,17 @@ def test_a_long_reply_with_one_error_is_cheap() -> None:
     assert source.spent < MAX_STEPS / 2
 
 
-PAGE = Page(ROOT / "docs/guides/structured-output.md").section("Parse a reply yourself")
-UNREADABLE = [
-    value
-    for written, _ in rows(PAGE.partition("| Written |")[2].partition("###")[0])
-    for value in code_spans(written)
+AMBIGUOUS = [
+    *(r'"D:\work\build"', r'"in D:\temp"', r'"\\nas\new"', r'"\d+\t"'),  # a path or pattern, or an escape
+    *(r'"\frac{1}{2}"', r'"\beta"', r'"\rho"', r'"\tan"', r'"\nleq"'),  # LaTeX, or a control character
+    *(r'"\x41"', r'"\1"', r'"\alpha"', r'"\u00zz"'),  # an escape of Python or JavaScript, or text
+    *('"a" "b"', '"a" + "b"', '"a"+"b"'),  # two strings, or one with quotes in it
+    *('"a" + b + "c"', '"a" if b else "c"'),  # an expression, or a string with quotes in it
+    *('"""a = 1"""', '""a""'),  # a string with three quotes, or one that starts with a quote
 ]
 
 
-@pytest.mark.parametrize("value", UNREADABLE)
+@pytest.mark.parametrize("value", AMBIGUOUS)
 @pytest.mark.parametrize("wrong", ["{{'n': 1, 'a': {0}}}", '{{"n": 1, "a": {0},}}', '{{n: 1, "a": [{0}]}}'])
 def test_a_value_with_more_than_one_reading_is_omitted(value: str, wrong: str) -> None:
     (found,) = parsed_values(wrong.format(value))

@@ -63,6 +63,15 @@ class AnthropicProvider(HttpProvider):
     ignored. Enable thinking with ``extra_body={"thinking": {...}}``; thinking blocks are sent back to the API
     in the next turn.
 
+    If Claude pauses a turn in which it uses tools that Anthropic runs, the provider sends the content back,
+    up to ten times; a turn that still pauses is E53. The answer has the content and the tokens of all
+    requests. ``dict`` outputs with free keys and recursive output types are requested with a tool or in the
+    prompt.
+
+    Each event loop has its own connections. ``async with provider:`` or ``aclose()`` closes those of the
+    running loop. A copy of a provider is the same provider, and it cannot be pickled. The key is in no error,
+    ``repr`` or trace.
+
     Args:
         model: Name of the model.
         api_key: The API key; by default the environment variable ``ANTHROPIC_API_KEY``. ``""`` for a server
@@ -76,7 +85,8 @@ class AnthropicProvider(HttpProvider):
             that do not support it: they return the output as a tool call, and so does every model if
             ``output_config`` cannot express the schema (see ``output_schema_to_anthropic``).
         cache: Whether the API caches the tools, the instructions and the conversation, so that the next
-            request with the same beginning costs less. The first request costs more.
+            request that starts alike costs less. The first request costs more. Your own ``cache_control`` in
+            ``extra_body`` counts toward the API's limit of four; its ``ttl`` must be that of ``cache_ttl``.
         cache_ttl: How long it keeps them after their last use: ``"5m"``, or ``"1h"``, which costs more.
 
     Raises:

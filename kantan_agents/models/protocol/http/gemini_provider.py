@@ -70,6 +70,14 @@ class GeminiProvider(HttpProvider):
     they are ignored. Configure thinking with ``extra_body={"generationConfig": {"thinkingConfig": {...}}}``.
     Thought signatures are sent back to the API in the next turn, as it requires.
 
+    An answer that the API has blocked (``SAFETY``, ``RECITATION``, ``PROHIBITED_CONTENT``, ``LANGUAGE``,
+    ``BLOCKLIST``, ``SPII``) is E53, a malformed one E51. With any other reason, the answer counts and the
+    warning ``answer_ended_early`` is logged; without an answer it is E53.
+
+    Each event loop has its own connections. ``async with provider:`` or ``aclose()`` closes those of the
+    running loop and deletes the stored prefixes. A copy of a provider is the same provider, and it cannot be
+    pickled. The key is in no error, ``repr`` or trace.
+
     Args:
         model: Name of the model, such as ``"gemini-..."``, or with its collection, ``"tunedModels/..."``.
         api_key: The API key; by default the environment variable ``GEMINI_API_KEY`` or ``GOOGLE_API_KEY``.
@@ -83,7 +91,9 @@ class GeminiProvider(HttpProvider):
         schema_field: The field that takes the schema of a tool: ``"parametersJsonSchema"``, or
             ``"parameters"`` for a server that does not support the former (see ``tools_to_gemini``).
         cache: Whether the tools and the instructions are stored at the API (``cachedContents``), and not sent
-            again with every request. Storing costs a request and a fee for the time.
+            again with every request. Storing costs a request and a fee for the time. If the API cannot store
+            them, requests are sent in full and the warning ``prefix_not_cached`` is logged. With your own
+            ``cachedContent``, nothing is stored. The API also caches by itself, without a promise.
         cache_seconds: How long the API keeps them; then they are stored again.
 
     Raises:

@@ -1,4 +1,10 @@
-"""Translate tools, messages and responses between the protocol and the formats of four model APIs."""
+"""Translate tools, messages and responses between the protocol and the formats of four model APIs.
+
+A value that is translated and translated back is the same value, apart from its spelling: a base64 ``data:``
+URL becomes base64 with its type, and several system messages at the start become one. Fields of a format
+beyond the protocol are in ``extra`` under the name of the format; other formats omit them, and any other
+field of ``extra`` is E52. Input that is not of the format at all is E50.
+"""
 
 from kantan_agents.models.protocol.translate.anthropic import (
     messages_from_anthropic,

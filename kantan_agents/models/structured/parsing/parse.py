@@ -30,11 +30,23 @@ def parse_structured_output(
 ) -> dict[str, Any] | None:
     """Return the JSON object in a model's reply, or None if it contains no object.
 
-    Reasoning that the server left in the reply (``<think>...</think>`` and the like) is not part of it.
+    Reasoning that the server left in the reply is not part of it: the text up to the last closing tag, or
+    reasoning that is never closed. A tag in a JSON string, or one that a sentence mentions, does not count.
+    Known are:
+
+    - tags, in any case and with attributes or prefixes: ``<think>``, ``<thinking>``, ``<thought>``,
+      ``<thoughts>``, ``<antThinking>``, ``<inner_monologue>``, ``<reasoning>``, ``<reflection>``,
+      ``<scratchpad>``, ``<scratch_pad>``, ``<analysis>``, ``[THINK]``, ``[THINKING]`` and ``◁think▷``;
+    - the channels of gpt-oss, with and without their tokens;
+    - the tokens of Gemma 4, MedGemma, OpenThinker, Command A, Apertus and Kimi K3.
+
     Three steps look for strictly valid JSON: the whole text; a block between code fences; the part from the
     first brace to the last. If they find nothing, a tolerant parser accepts what models actually send:
     several objects, trailing commas, other quotes and brackets, comments, Python literals, missing ends. It
-    never invents data: a missing or unfinished value is omitted together with its key.
+    never invents data: a missing or unfinished value is omitted together with its key. So is a value that can
+    be read in two ways where the JSON is damaged: a path or an escape (``"D:\\temp"``), LaTeX or a control
+    character (``"\\frac"``), an escape of Python or text (``"\\x41"``), an expression or a string with quotes
+    (``"a" + "b"``). In strictly valid JSON no value is ambiguous.
 
     The time is linear in the length of the text, for any text.
 
