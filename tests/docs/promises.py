@@ -2306,7 +2306,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "models/test_finish_reasons.py::test_an_answer_that_was_cut_off_says_so_everywhere",
         ),
     },
-    ("docs/start/migrating-from-0.1.md", "Mistakes in tool rules are errors", "Rules"): {
+    ("docs/reference/migrating-from-0.1.md", "Mistakes in tool rules are errors", "Rules"): {
         '`{"allow": "read"}`': ("tool_rules/test_rules.py::test_a_mistake_is_an_error_that_names_it",),
         '`{"deny": ("shell",)}`': ("tool_rules/test_rules.py::test_a_tuple_is_a_list_of_names",),
         '`{"params": {"search": {"query": {"maxlength": 9}}}}`': (
@@ -2316,7 +2316,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "tool_rules/test_parameters.py::test_a_pattern_that_cannot_be_checked_in_linear_time_is_refused",
         ),
     },
-    ("docs/start/migrating-from-0.1.md", "Problems of 0.1 that are solved", "0.1"): {
+    ("docs/reference/migrating-from-0.1.md", "Problems of 0.1 that are solved", "0.1"): {
         "`run` inside a running event loop loses the traces of kantan-llm's SQLite tracer": (
             "traces/test_sqlite.py::test_an_async_run_and_a_sync_run_inside_the_same_loop_are_both_recorded",
         ),
