@@ -76,6 +76,8 @@ IN_PAGES = {
     r"\w*(summar|optim|recogn|organ|normal|serial|author|initial|custom|minim|maxim|real|general|special|standard|anonym|categor|priorit|synchron|token|final|capital|emphas)is(e|es|ed|er|ers|ing|ation|ations)": "American spelling: -ize",
     r"\w*(behaviour|colour|favour|honour|neighbour|labour)\w*|licences?|judgements?|(label|model|travel|signal)l(ed|ing)|catalogues?|grey|centres?|whilst|analys(e|es|ed|ing)": "American spelling",
 }
+# Where docstrings and comments have been read for these words as well.
+READ = ("kantan_agents/errors",)
 # Plain English that the expressions above would find.
 ALLOWED = (
     r"(living|meeting|chat|hotel) rooms?|room for",
@@ -128,21 +130,27 @@ def in_markdown(text: str) -> Iterator[Found]:
     yield from in_prose(_FENCE.sub(_blank, text), words=[*_PROSE, *_IN_PAGES])
 
 
-def in_python(text: str, *, with_texts: bool) -> Iterator[Found]:
-    """Yield what is found in docstrings, comments and names; in all other texts too if ``with_texts``."""
+def in_python(text: str, *, with_texts: bool, is_read: bool = False) -> Iterator[Found]:
+    """Yield the finds in docstrings, comments and names; in all other strings too if ``with_texts``.
+
+    Docstrings and comments of a package in ``READ`` avoid the words of pages, too.
+    """
     tree = ast.parse(text)
+    words = [*_PROSE, *_IN_PAGES] if is_read else _PROSE
     # A text that is a statement documents what is above it: a module, a class, a function, an attribute.
     documentation = {
         id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)
     }
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            if with_texts or id(node) in documentation:
+            if id(node) in documentation:
+                yield from in_prose(node.value, node.lineno, words)
+            elif with_texts:
                 yield from in_prose(node.value, node.lineno)
-    yield from _in_tokens(text)
+    yield from _in_tokens(text, words)
 
 
-def _in_tokens(text: str) -> Iterator[Found]:
+def _in_tokens(text: str, words: list[tuple[re.Pattern[str], str]]) -> Iterator[Found]:
     comment: list[str] = []
     last = 0
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
@@ -151,11 +159,11 @@ def _in_tokens(text: str) -> Iterator[Found]:
             yield line, token.string, NAME_ADVICE
         elif token.type == tokenize.COMMENT:
             if comment and line != last + 1:
-                yield from in_prose("\n".join(comment), last - len(comment) + 1)
+                yield from in_prose("\n".join(comment), last - len(comment) + 1, words)
                 comment = []
             comment.append(token.string.lstrip("# "))
             last = line
-    yield from in_prose("\n".join(comment), last - len(comment) + 1)
+    yield from in_prose("\n".join(comment), last - len(comment) + 1, words)
 
 
 def in_file(path: Path) -> list[Found]:
@@ -165,7 +173,11 @@ def in_file(path: Path) -> list[Found]:
         found = set(in_markdown(text))
     else:
         found = set(
-            in_python(text, with_texts=path.is_relative_to(ROOT / "kantan_agents"))
+            in_python(
+                text,
+                with_texts=path.is_relative_to(ROOT / "kantan_agents"),
+                is_read=any(path.is_relative_to(ROOT / folder) for folder in READ),
+            )
         )
     if _NAMES.search(path.stem.lower()):
         found.add((1, path.name, NAME_ADVICE))

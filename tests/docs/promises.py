@@ -234,7 +234,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "cli/chat/test_history.py::test_answers_are_not_kept_and_the_history_can_be_removed",
         ),
         "anything with `--no-save`, or input that starts with a space, exceeds 20 KB, or has a "
-        "secret that [`Redact`](../reference/middleware/index.md) finds": (
+        "secret that [`Redact`](../reference/middleware/redact.md) finds": (
             "cli/chat/test_history.py::test_secrets_lines_with_a_space_before_and_very_long_texts_are_not_kept",
             "cli/chat/test_history.py::test_the_latest_entry_is_first_whichever_chat_it_is_from",
             "cli/chat/test_history.py::test_without_saving_nothing_is_kept",

@@ -13,7 +13,7 @@ check_words = load("check_words")
 # One sentence for each expression of the list, and the words that are found in it.
 SENTENCES = {
     "Each room has one door.": ["room"],
-    "The observer is told, and tells nobody.": ["told", "tells"],
+    "The observer is told, and tells no one.": ["told", "tells"],
     "The hook hears it.": ["hears"],
     "It runs on the way in and on the way out.": ["the way in", "the way out"],
     "A shelf of tools.": ["shelf"],
@@ -31,6 +31,44 @@ SENTENCES = {
     "Whoever calls it.": ["Whoever"],
     "The file is put right.": ["put right"],
 }
+
+# The same for the words that only pages and docstrings of read packages avoid.
+IN_PAGES = {
+    "It returns what was stored.": ["what was"],
+    "Pass a text, or several texts.": ["a text", "texts"],
+    "It begins here, at the beginning.": ["begins", "beginning"],
+    "The rules refuse a call, which is a refusal.": ["refuse", "refusal"],
+    "The message says why.": ["says"],
+    "The names are those of the file, and that of the user.": ["that of", "those of"],
+    "The value is kept.": ["kept"],
+    "Nobody reads it, and people ask somebody.": ["Nobody", "people", "somebody"],
+    "The place where it is.": ["place"],
+    "A unit gets one arm.": ["unit"],
+    "The newest run is first.": ["newest"],
+    "Leave out the rest.": ["Leave out"],
+    "An error ends the run.": ["ends the run"],
+    "It goes on.": ["goes on"],
+    "Runs are made by workers.": ["Runs are made"],
+    "A hand-off to another agent.": ["hand-off"],
+    "Both start at once.": ["at once"],
+    "The file stays as it is.": ["as it is"],
+    "The sealed cases.": ["sealed"],
+    "A process of its own.": ["of its own"],
+    "Draw a sample.": ["Draw"],
+    "The model is asked again.": ["asked"],
+    "A file beside the database.": ["beside"],
+    "The figures are stored.": ["figures"],
+    "A marker without a value.": ["marker"],
+    "Also if it fails.": ["Also if"],
+    "The contents of the file.": ["contents"],
+    "It is summarised and optimised.": ["optimised", "summarised"],
+    "Its behaviour is labelled.": ["behaviour", "labelled"],
+}
+ALLOWED_IN_PAGES = [
+    "What is a run? It takes place in a worker, in place of a script.",
+    "A unit test, a sampling unit and a work unit.",
+    "He said so, and keeps it.",
+]
 
 ALLOWED = [
     "The letter stands for a word, a stand-in for a model stands alone.",
@@ -54,6 +92,22 @@ def words_of(found: object) -> list[str]:
 def test_every_expression_has_a_sentence() -> None:
     for pattern, _ in check_words._PROSE:
         assert any(pattern.search(sentence) for sentence in SENTENCES), pattern
+
+
+def test_every_expression_for_pages_has_a_sentence_that_other_code_may_have() -> None:
+    for pattern, _ in check_words._IN_PAGES:
+        assert any(pattern.search(sentence) for sentence in IN_PAGES), pattern
+    for sentence, words in IN_PAGES.items():
+        assert words_of(check_words.in_markdown(sentence)) == sorted(words)
+        assert words_of(check_words.in_python(f"# {sentence}\n", with_texts=True)) == []
+    for sentence in ALLOWED_IN_PAGES:
+        assert words_of(check_words.in_markdown(sentence)) == []
+
+
+def test_docstrings_and_comments_of_a_read_package_have_the_words_of_pages() -> None:
+    code = '"""It goes on."""\n# Nobody reads it.\nX = "as it is"\n'
+    found = check_words.in_python(code, with_texts=True, is_read=True)
+    assert words_of(found) == ["goes on", "Nobody"]
 
 
 @BANNED

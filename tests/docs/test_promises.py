@@ -55,7 +55,12 @@ def tables(page: Page) -> Iterator[Table]:
 
 
 TABLES = {table.key: table for path in PAGES for table in tables(Page(path))}
-CHECKED_ELSEWHERE = {"docs/reference/errors.md", "docs/reference/specification.md", "docs/where-do-i-put.md", "docs/reference/command-line.md"}
+CHECKED_ELSEWHERE = {
+    "docs/reference/errors.md",
+    "docs/reference/specification.md",
+    "docs/where-do-i-put.md",
+    "docs/reference/command-line.md",
+}
 """Pages whose tables have tests of their own."""
 LISTS = {"Code", "No."}
 """First columns of tables that only list: errors, which ``tests/errors`` covers, and decisions."""
