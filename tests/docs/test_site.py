@@ -154,12 +154,10 @@ def hits(window: Page, words: str) -> list[str]:
     meta = window.locator(".md-search-result__meta")
     expect(meta).to_have_text(re.compile(r"\d|No matching"), timeout=60_000)
     addresses: list[Any] = found.evaluate_all("links => links.map(link => new URL(link.href).pathname)")
-    return [str(address).lstrip("/") for address in addresses]
+    return list(dict.fromkeys(str(address).lstrip("/") for address in addresses))
 
 
 @pytest.mark.browser
 @pytest.mark.parametrize(("question", "answer"), QUESTIONS.items())
-def test_a_newcomer_finds_the_answer_in_the_first_three_hits(
-    window: Page, question: str, answer: str
-) -> None:
+def test_a_newcomer_finds_the_answer_in_three_hits(window: Page, question: str, answer: str) -> None:
     assert answer in hits(window, question)[:3]
