@@ -22,9 +22,9 @@ _NOT_SEARCHED = (
 _BOOST = {
     "recipes": 4.0,
     "troubleshooting": 4.0,
-    "glossary": 2.0,
-    "guides/": 3.0,
+    "guides/": 2.0,
     "start/": 2.0,
+    "reference/middleware/": 2.0,
     "reference/api/": 0.5,
 }
 

@@ -32,20 +32,20 @@ MOST_BYTES = 300_000
 NOT_SEARCHED = ("architecture", "decisions/", "measuring", "performance", "where-do-i-put")
 
 QUESTIONS = {
-    "runs of one user": "guides/search-traces/",
-    "two requests on one session": "guides/prompts-and-context/",
-    "my run failed": "troubleshooting/",
-    "limit cost per tenant": "reference/middleware/budget/",
-    "tool needs approval": "reference/middleware/approve/",
-    "use ollama": "guides/local-models/",
-    "test without network": "start/first-tests/",
-    "retry on rate limit": "reference/middleware/retry/",
-    "which prompt version": "guides/prompts-and-context/",
-    "resume after crash": "guides/durable-runs/",
-    "承認": "glossary/",
-    "段階的公開とは": "glossary/",
+    "runs of one user": ("guides/search-traces/",),
+    "two requests on one session": ("guides/prompts-and-context/",),
+    "my run failed": ("troubleshooting/",),
+    "limit cost per tenant": ("reference/middleware/budget/",),
+    "tool needs approval": ("reference/middleware/approve/", "guides/durable-runs/"),
+    "use ollama": ("guides/local-models/",),
+    "test without network": ("start/first-tests/",),
+    "retry on rate limit": ("reference/middleware/retry/",),
+    "which prompt version": ("guides/prompts-and-context/", "guides/search-traces/"),
+    "resume after crash": ("guides/durable-runs/",),
+    "承認": ("glossary/",),
+    "段階的公開とは": ("glossary/",),
 }
-"""What newcomers look for, each with the page that answers it."""
+"""What newcomers look for, each with the pages that answer it."""
 
 
 @pytest.fixture(scope="module")
@@ -117,9 +117,7 @@ def test_the_picture_of_the_start_page_is_in_it_and_leads_to_pages(site: Path, p
     assert set(targets) <= set(pages)
 
 
-def test_pages_for_contributors_are_not_in_the_search_and_all_others_are(
-    site: Path, pages: list[str]
-) -> None:
+def test_pages_for_contributors_are_not_in_the_search(site: Path, pages: list[str]) -> None:
     index = json.loads((site / "search/search_index.json").read_text(encoding="utf-8"))
     found = {document["location"].partition("#")[0] for document in index["docs"]}
     assert found == {page for page in pages if not page.startswith(NOT_SEARCHED)}
@@ -158,6 +156,9 @@ def hits(window: Page, words: str) -> list[str]:
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize(("question", "answer"), QUESTIONS.items())
-def test_a_newcomer_finds_the_answer_in_three_hits(window: Page, question: str, answer: str) -> None:
-    assert answer in hits(window, question)[:3]
+@pytest.mark.parametrize(("question", "answers"), QUESTIONS.items())
+def test_a_newcomer_finds_the_answer_in_three_hits(
+    window: Page, question: str, answers: tuple[str, ...]
+) -> None:
+    found = hits(window, question)[:3]
+    assert set(answers) & set(found), found
