@@ -74,7 +74,9 @@ def _overview(items: list[Any], title: str) -> Iterator[str]:
 def _description(page: Page) -> str:
     """Return the first sentence under the title of a page."""
     text = _COMMENT.sub("", page.markdown or "").partition("\n\n")[2]
-    paragraphs = (part for part in text.split("\n\n") if re.match(r"[\w`*\[]", part))
+    paragraphs = (
+        part for part in text.split("\n\n") if re.match(r"(?!```)[^#|<>!:\s-]", part)
+    )
     words = re.sub(
         r"\[([^\]]*)\]\([^)]*\)", r"\1", " ".join(next(paragraphs, "").split())
     )
