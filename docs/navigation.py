@@ -20,7 +20,7 @@ _NOT_SEARCHED = (
 
 # By the start of the path. The rest has 1.
 _BOOST = {
-    "recipes": 4.0,
+    "recipes": 2.0,
     "troubleshooting": 4.0,
     "guides/": 2.0,
     "start/": 2.0,
