@@ -1,6 +1,6 @@
 """Measures what a durable step costs beside one of DBOS, what a durable run costs, and what workers add.
 
-    python benchmarks/durable.py [--repeats 21] [--quick] [--picture docs/assets/durable-workers.png]
+    python benchmarks/durable.py [--repeats 21] [--quick] [--picture FILE.png]
     python benchmarks/durable.py --only steps|takeovers|waiters|workers
 
 The steps of both take turns in one SQLite file, and in one Postgres. The goal is 1.5 times a step of DBOS.

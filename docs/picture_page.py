@@ -1,4 +1,4 @@
-"""Takes the pictures of the page in docs/assets/page: each view, light and dark, on two widths.
+"""Takes the pictures of the page in docs/assets/page: each view of it, in light colors.
 
     python docs/picture_page.py [FOLDER]
 
@@ -11,7 +11,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from playwright.sync_api import Page, sync_playwright
 
@@ -25,11 +25,9 @@ from kantan_agents.page import traces_app  # noqa: E402
 from tests.page.browser import installed_chromium  # noqa: E402
 from tests.page.served import apart, served  # noqa: E402
 
-SIZES: Final = {"wide": (1280, 800), "narrow": (390, 844)}
 PRICES: Final = {"gpt-6.1-terra": (1.25, 10.0)}
 REFUSED_LINE: Final = 3
 """The line of the refused call in the picture of a run."""
-SCHEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
 
 
 def main() -> None:
@@ -49,24 +47,15 @@ def main() -> None:
             browser = playwright.chromium.launch(
                 executable_path=installed_chromium(), args=["--no-sandbox"]
             )
-            for scheme in SCHEMES:
-                for size, (width, height) in SIZES.items():
-                    page = browser.new_page(
-                        viewport={"width": width, "height": height},
-                        color_scheme=scheme,
-                        locale="en-GB",
-                    )
-                    page.goto(address)
-                    page.evaluate(
-                        "localStorage.setItem('kantan-agents-label-name', 'Bo')"
-                    )
-                    for name, hash_ in views(store):
-                        _take(
-                            page,
-                            f"{address}/#/{hash_}",
-                            folder / f"{name}-{size}-{scheme}.png",
-                        )
-                    page.close()
+            page = browser.new_page(
+                viewport={"width": 1280, "height": 800},
+                color_scheme="light",
+                locale="en-GB",
+            )
+            page.goto(address)
+            page.evaluate("localStorage.setItem('kantan-agents-label-name', 'Bo')")
+            for name, hash_ in views(store):
+                _take(page, f"{address}/#/{hash_}", folder / f"{name}-wide-light.png")
             browser.close()
 
 

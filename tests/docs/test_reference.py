@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-import kantan_agents
-from kantan_agents import DEFAULT_STAGES, Pipeline, Prompt, testing
+from mkdocs.config import load_config
+
+from kantan_agents import DEFAULT_STAGES, Pipeline, Prompt
 from kantan_agents.models.structured.requests.families import FAMILIES
 from kantan_agents.models.structured.requests.forms import FORCED_TOOL, TOOL, Form
 from kantan_agents.traces.metadata import origin_metadata, prompt_metadata, run_metadata
@@ -65,11 +66,6 @@ def test_every_dependency_is_listed_with_a_reason() -> None:
     assert sorted(listed) == sorted(requirements())
 
 
-def test_every_public_name_is_in_the_api_reference() -> None:
-    text = page("api").text
-    for module in (kantan_agents, testing):
-        for name in module.__all__:
-            assert re.search(rf"\b{name}\b", text), f"{module.__name__}.{name}"
 
 
 def test_every_link_of_the_readme_has_a_target() -> None:
@@ -78,29 +74,24 @@ def test_every_link_of_the_readme_has_a_target() -> None:
         assert (ROOT / target).exists(), target
 
 
-def test_the_readme_and_the_home_page_link_to_every_page() -> None:
-    docs = ROOT / "docs"
-    home = docs / "index.md"
-    linked = {
-        README.name: {ROOT / target for target in links(README.text)},
-        "docs/index.md": {docs / target for target in links(Page(home).text)},
-    }
-    decisions = docs / "decisions"  # has its own index
-    pages = {path for path in PAGES if path.is_relative_to(docs)} - {home, *decisions.glob("0*.md")}
-    for name, targets in linked.items():
-        assert sorted(path.as_posix() for path in pages - targets) == [], name
-
-
 def links(text: str) -> list[str]:
     return re.findall(r"\]\((?!https?:)([^)#]+)", text)
 
 
-def test_the_navigation_has_every_page() -> None:
-    configured = (ROOT / ".mkdocs.yml").read_text(encoding="utf-8")
+def test_the_navigation_has_every_page_once() -> None:
     docs = ROOT / "docs"
+    config = load_config(str(ROOT / ".mkdocs.yml"))
+    config.plugins.on_config(config)
     pages = [path.relative_to(docs).as_posix() for path in PAGES if path.is_relative_to(docs)]
-    for name in pages:
-        assert f": {name}\n" in configured, name
+    listed = [name for name in pages_of(config.nav) if not name.startswith("reference/api/")]
+    assert sorted(listed) == sorted(pages)
+
+
+def pages_of(entry: Any) -> Iterator[str]:
+    if isinstance(entry, str):
+        yield entry
+    for inside in entry.values() if isinstance(entry, dict) else entry if isinstance(entry, list) else ():
+        yield from pages_of(inside)
 
 
 def test_the_table_of_provider_families_lists_their_modes_in_order() -> None:

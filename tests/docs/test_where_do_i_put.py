@@ -56,7 +56,8 @@ def traces_commands() -> list[str]:
 
 def pages() -> list[str]:
     docs = ROOT / "docs"
-    return [path.relative_to(docs).as_posix() for path in PAGES if path.is_relative_to(docs)]
+    found = [path.relative_to(docs).as_posix() for path in PAGES if path.is_relative_to(docs)]
+    return [path for path in found if not path.startswith(("decisions/", "reference/middleware/"))]
 
 
 ITEMS: dict[str, Callable[[], Iterable[str]]] = {

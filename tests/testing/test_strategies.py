@@ -3,7 +3,6 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -306,8 +305,6 @@ def test_without_hypothesis_the_error_says_what_to_install(preloaded: Preloaded)
     assert 'python -m pip install ".[testing]"' in preloaded.run(["-c", code]).stdout
 
 
-def test_everything_public_is_documented() -> None:
-    reference = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
+def test_everything_public_has_a_docstring() -> None:
     for name in strategies.__all__:
         assert getattr(strategies, name).__doc__
-        assert f"::: kantan_agents.testing.strategies.{name}\n" in reference
