@@ -103,6 +103,8 @@ _IN_PAGES = [(_words(expression), better) for expression, better in IN_PAGES.ite
 _ALLOWED = _words("|".join(ALLOWED))
 _NAMES = re.compile(NAMES)
 _CODE = re.compile(r"``.+?``|`[^`\n]+`|<!--.*?-->|https?://\S+|\]\([^)]*\)", re.DOTALL)
+# The name of an argument or an attribute, in a docstring.
+_ARGUMENT = re.compile(r"^ +\w+(?=:)", re.MULTILINE)
 _FENCE = re.compile(
     r"^(?P<fence> *(?:```|~~~)).*?^(?P=fence)", re.MULTILINE | re.DOTALL
 )
@@ -144,7 +146,8 @@ def in_python(text: str, *, with_texts: bool, is_read: bool = False) -> Iterator
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             if id(node) in documentation:
-                yield from in_prose(node.value, node.lineno, words)
+                prose = _ARGUMENT.sub(_blank, node.value)
+                yield from in_prose(prose, node.lineno, words)
             elif with_texts:
                 yield from in_prose(node.value, node.lineno)
     yield from _in_tokens(text, words)

@@ -13,7 +13,7 @@ class FileMentionError(KantanAgentsError):
     The message was not sent.
 
     Attributes:
-        name: The name as it was typed.
+        name: The typed name.
         reason: Why not, and what to do.
     """
 
@@ -29,7 +29,7 @@ class ConversationNotFoundError(KantanAgentsError):
     Fix: ``/resume`` lists the conversations. Give more of the id.
 
     Attributes:
-        id: The id as it was given.
+        id: The given id.
         reason: What there is instead.
     """
 
@@ -78,7 +78,7 @@ class HooksFileError(KantanAgentsError):
 
     Attributes:
         path: The file.
-        problems: Every mistake; each begins with its place in the file, unless it is about the file itself.
+        problems: Every mistake; each starts with its position in the file, unless it is about the file itself.
     """
 
     code = "E199"

@@ -15,7 +15,7 @@ class AgentFileError(KantanAgentsError):
     warning.
 
     Attributes:
-        path: The file; None for a text without one.
+        path: The file; None for a string.
         line: The line of the error, from 1 on.
         reason: What is wrong.
     """
@@ -41,7 +41,7 @@ class InvalidDefinitionError(KantanAgentsError):
     Attributes:
         path: The file; None for a definition without one.
         line: The line of the first mistake, from 1 on.
-        problems: Every mistake; each begins with its field.
+        problems: Every mistake; each starts with its field.
     """
 
     code = "E31"
@@ -151,7 +151,7 @@ class ResourceNotReadError(KantanAgentsError):
     Attributes:
         uri: URI of the resource.
         server: Name of the server.
-        reason: What the server has answered, or why it is not a text.
+        reason: What the server has answered, or why it is not a string.
     """
 
     code = "E38"

@@ -49,7 +49,7 @@ class UnknownDurableAgentError(KantanAgentsError):
     Attributes:
         run_id: Id of the run.
         agent: Name of its agent.
-        known: The agents of this process, as a text.
+        known: The agents of this process, as a str.
     """
 
     code = "E152"

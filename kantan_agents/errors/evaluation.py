@@ -28,7 +28,7 @@ class InvalidCaseError(KantanAgentsError):
     Fix: Give each case a different id, or none: by default it is derived from the content.
 
     Attributes:
-        case: Id of the case, or its place in the dataset.
+        case: Id of the case, or its position in the dataset.
         reason: What is wrong with it, and what to do.
     """
 

@@ -34,7 +34,7 @@ class InvalidMCPConfigurationError(KantanAgentsError):
 
     Attributes:
         path: The file.
-        problems: Every mistake; each begins with its place in the file.
+        problems: Every mistake; each starts with its position in the file.
     """
 
     code = "E181"
@@ -57,7 +57,7 @@ class MCPVariablesError(KantanAgentsError):
     Attributes:
         server: Name of the server.
         path: The file that configures it.
-        problems: Each variable that is missing, with its place in the file.
+        problems: Each variable that is missing, with its position in the file.
     """
 
     code = "E182"

@@ -93,7 +93,7 @@ class RedactedContentBlockedError(KantanAgentsError):
 
     Attributes:
         rule: Name of the rule that matched; the match itself is never reported.
-        where: The place of the match.
+        where: The position of the match.
     """
 
     code = "E84"
@@ -110,7 +110,7 @@ class RequestTooLongError(KantanAgentsError):
 
     Attributes:
         model: Name of the model; None if it has no name.
-        tokens: About how many tokens the request has after everything that may be left out.
+        tokens: About how many tokens the request has after everything optional is omitted.
         limit: The most tokens of a request to this model.
     """
 

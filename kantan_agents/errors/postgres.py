@@ -9,7 +9,7 @@ class NotInPostgresError(KantanAgentsError):
     """Something that a file can do is not possible in Postgres.
 
     Attributes:
-        what: What was asked for.
+        what: The requested feature.
         reason: The reason, and what to do instead.
     """
 

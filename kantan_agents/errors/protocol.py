@@ -14,7 +14,7 @@ class InvalidProtocolValueError(KantanAgentsError):
 
     Attributes:
         value: The type of the value: ``"ContentSegment"``, ...
-        problems: Every mistake; each begins with the path of its field.
+        problems: Every mistake; each starts with the path of its field.
     """
 
     code = "E50"
@@ -50,7 +50,7 @@ class UntranslatableError(KantanAgentsError):
 
     Attributes:
         format: Name of the format: ``"OpenAI chat completions"``, ...
-        problems: Everything the format cannot express; each begins with its path.
+        problems: Everything the format cannot express; each starts with its path.
     """
 
     code = "E52"
@@ -125,7 +125,7 @@ class CommandSyntaxError(KantanAgentsError):
 
     Attributes:
         command: The command, with its prefix.
-        problems: Every mistake; each begins with its parameter, if it has one.
+        problems: Every mistake; each starts with its parameter, if it has one.
         usage: The syntax of the command.
     """
 

@@ -51,7 +51,7 @@ class ReplayDifferenceError(KantanAgentsError, AssertionError):
     ``ignore``.
 
     Attributes:
-        place: The call at which it has, such as ``"model call 2 of 'support'"``.
+        place: The call where it happened, such as ``"model call 2 of 'support'"``.
         part: The part that differs, such as ``"instructions"`` or ``"tools.look.description"``.
         diff: The lines that differ.
         differences: All parts that differ there.

@@ -48,7 +48,7 @@ class RolloutNotFoundError(KantanAgentsError):
     Attributes:
         name: The name.
         path: The database.
-        known: The rollouts in it, as a text.
+        known: The rollouts in it, as a str.
     """
 
     code = "E112"
@@ -79,7 +79,7 @@ class MissingUnitError(KantanAgentsError):
 
     Attributes:
         rollout: Name of the rollout.
-        unit: Where the unit was looked for.
+        unit: The path of the missing value.
         reason: What is there instead, and what to do.
     """
 

@@ -113,7 +113,7 @@ class RenderError(KantanAgentsError):
     Fix: Correct the value, or put a str into the context.
 
     Attributes:
-        expression: The marker in the template.
+        expression: The placeholder in the template.
         reason: Type and message of the error the value raised.
     """
 
@@ -130,7 +130,7 @@ class UndefinedMarkerError(RenderError):
     it is empty.
 
     Attributes:
-        expression: The marker in the template.
+        expression: The placeholder in the template.
         prompt: The prompt, such as ``prompt 'support' (v4)``.
         reason: The missing key, and the nearest existing one.
     """
@@ -157,7 +157,7 @@ class FileArgumentError(KantanAgentsError):
     """A file named on the command line cannot be used.
 
     Attributes:
-        path: The path as it was given.
+        path: The given path.
         reason: Why it cannot be used.
     """
 

@@ -22,7 +22,7 @@ class SkillFileError(KantanAgentsError):
     Fix: Correct the file at ``error.line``.
 
     Attributes:
-        path: The file; None for a text without one.
+        path: The file; None for a string.
         line: The line of the error, from 1 on.
         reason: What is wrong.
     """
@@ -49,7 +49,7 @@ class InvalidSkillError(KantanAgentsError):
     Attributes:
         path: The file; None for a skill without one.
         line: The line of the first mistake, from 1 on.
-        problems: Every mistake; each begins with its field.
+        problems: Every mistake; each starts with its field.
     """
 
     code = "E188"
@@ -108,7 +108,7 @@ class SkillPathError(KantanAgentsError):
 
     Attributes:
         skill: Name of the skill.
-        path: The path as it was requested.
+        path: The requested path.
         reason: What is wrong.
     """
 
@@ -127,7 +127,7 @@ class CommandFileError(KantanAgentsError):
     Fix: Correct each of ``error.problems``.
 
     Attributes:
-        path: The file; None for a text without one.
+        path: The file; None for a string.
         line: The line of the first mistake, from 1 on.
         problems: Every mistake.
     """

@@ -34,7 +34,7 @@ class InvalidJudgeRulesError(KantanAgentsError):
     Fix: Correct each of ``error.problems``.
 
     Attributes:
-        problems: One sentence per mistake, each beginning with its place.
+        problems: One sentence per mistake, each starting with its position.
     """
 
     code = "E45"
@@ -56,7 +56,7 @@ class OutputSchemaError(KantanAgentsError):
 
     Attributes:
         output_type: The type.
-        reason: The mistake and its place.
+        reason: The mistake and its position.
     """
 
     code = "E41"

@@ -33,7 +33,7 @@ class SpansNotSentError(KantanAgentsError):
 
     Attributes:
         lost: Number of spans that are lost so far.
-        reason: What has just begun: why they wait, or why the last ones are lost.
+        reason: Why spans wait, or why the last ones are lost.
     """
 
     code = "E132"

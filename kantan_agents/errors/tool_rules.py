@@ -14,7 +14,7 @@ class InvalidToolRulesError(KantanAgentsError):
     Fix: Correct each of ``error.problems``. ``kantan-agents tools check FILE`` prints them, one a line.
 
     Attributes:
-        problems: One sentence per mistake, each beginning with its path.
+        problems: One sentence per mistake, each starting with its path.
     """
 
     code = "E20"

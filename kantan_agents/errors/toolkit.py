@@ -43,7 +43,7 @@ class UnknownShellError(KantanAgentsError):
 
     Attributes:
         shell: The id in the call.
-        available: The ids that there are; empty outside of a run, where they may be those of others.
+        available: The existing ids; empty outside of a run, where they may belong to others.
     """
 
     code = "E169"
@@ -60,7 +60,7 @@ class TooManyShellsError(KantanAgentsError):
 
     Attributes:
         limit: How many it may have.
-        running: Their ids; empty outside of a run, where they may be those of others.
+        running: Their ids; empty outside of a run, where they may belong to others.
     """
 
     code = "E170"

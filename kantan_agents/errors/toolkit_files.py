@@ -14,7 +14,7 @@ class OutsideRootError(KantanAgentsError):
     Fix: Use a path below the folder, or create a toolkit of a higher one.
 
     Attributes:
-        path: The path as it was written.
+        path: The written path.
         reason: Where it leads, and what to use instead.
     """
 

@@ -105,7 +105,7 @@ def test_every_expression_for_pages_has_a_sentence_that_other_code_may_have() ->
 
 
 def test_docstrings_and_comments_of_a_read_package_have_the_words_of_pages() -> None:
-    code = '"""It goes on."""\n# Nobody reads it.\nX = "as it is"\n'
+    code = '"""It goes on.\n\n    place: A name.\n"""\n# Nobody reads it.\nX = "as it is"\n'
     found = check_words.in_python(code, with_texts=True, is_read=True)
     assert words_of(found) == ["goes on", "Nobody"]
 
