@@ -190,7 +190,7 @@ DATABASE_CURVES = (
     ),
     Curve(
         name="search",
-        title=f"Search for the newest {LIMIT} traces with a word",
+        title=f"Search for the latest {LIMIT} traces with a word",
         x="spans in the file",
         per="search",
         sizes=(_SPANS_TO_FIND, 10_000, 100_000, 1_000_000),
@@ -200,7 +200,7 @@ DATABASE_CURVES = (
     ),
     Curve(
         name="search-opened",
-        title=f"Search for the newest {LIMIT} traces with a word, and open the file for it",
+        title=f"Search for the latest {LIMIT} traces with a word, and open the file for it",
         x="spans in the file",
         per="search",
         sizes=(_SPANS_TO_FIND, 10_000, 100_000, 1_000_000),
@@ -211,7 +211,7 @@ DATABASE_CURVES = (
     ),
     Curve(
         name="search-read",
-        title=f"Search for the newest {LIMIT} traces with a word, and what was asked and answered",
+        title=f"Search for the latest {LIMIT} traces with a word, and what was asked and answered",
         x="spans in the file",
         per="search",
         sizes=(_SPANS_TO_FIND, 10_000, 100_000, 1_000_000),

@@ -78,7 +78,7 @@ class HooksFileError(KantanAgentsError):
 
     Attributes:
         path: The file.
-        problems: Every mistake; each starts with its position in the file, unless it is about the file itself.
+        problems: Every mistake; each starts with its position, unless it is about the whole file.
     """
 
     code = "E199"
