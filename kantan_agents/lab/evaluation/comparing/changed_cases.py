@@ -1,4 +1,4 @@
-"""``ChangedCase``: a case in which one variant is better or worse than the other."""
+"""Cases in which one variant is better or worse than the other."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kantan_agents.lab.evaluation.comparing.paired_values import (
 from kantan_agents.lab.evaluation.experiment.results import CaseResult, VariantResults
 
 _ALWAYS_DIFFER: Final = ("latency", "tokens", "cost")
-"""Figures that differ in nearly every case, so that a list of these cases says nothing."""
+"""Metrics that differ in nearly every case, so that a list of these cases is useless."""
 
 
 @attrs.frozen
@@ -55,14 +55,9 @@ class ChangedCase:
 def changed_cases(
     comparison: Comparison, a: VariantResults, b: VariantResults
 ) -> dict[str, tuple[ChangedCase, ...]]:
-    """Return the cases that changed, for each metric that has any; the largest change first.
+    """Return the changed cases of each metric that has any, the largest change first.
 
-    Latency, tokens and cost are left out, because they differ in nearly every case.
-
-    Args:
-        comparison: The comparison of ``a`` and ``b``.
-        a: The results of the one variant.
-        b: The results of the other.
+    Latency, tokens and cost are omitted, because they differ in nearly every case.
     """
     runs_a, runs_b = runs_of_cases(a), runs_of_cases(b)
     found = {}

@@ -1,4 +1,4 @@
-"""How variants are compared: the arguments of ``compare`` and ``compare_all``, checked."""
+"""Checked arguments of ``compare`` and ``compare_all``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kantan_agents.support.nearest import nearest
 
 @attrs.frozen
 class How:
-    """How variants are compared: arguments of ``compare``, and how many p are adjusted together."""
+    """Arguments of ``compare``, and the number of p that are adjusted together."""
 
     level: float
     resamples: int
@@ -39,7 +39,7 @@ def checked_how(
     looks: Any,
     given: Iterable[VariantResults],
 ) -> How:
-    """Return how the given variants are compared.
+    """Return how to compare the given variants.
 
     Raises:
         InvalidOptionError: E75, an argument is invalid.
@@ -59,10 +59,10 @@ def checked_how(
 
 
 def checked_looks(option: str, given: Any) -> Looks | None:
-    """Return for how many looks verdicts hold; None for the default.
+    """Return how many looks the verdicts must hold for; None for the default.
 
     Raises:
-        InvalidOptionError: E75, it is something else.
+        InvalidOptionError: E75, the value is invalid.
     """
     if given not in (None, *get_args(Looks)):
         raise InvalidOptionError(option=option, reason=f'must be "one" or "any", not {shown(given)}')
@@ -70,11 +70,7 @@ def checked_looks(option: str, given: Any) -> Looks | None:
 
 
 def check_results(**given: Any) -> None:
-    """Check arguments that are results of variants.
-
-    Raises:
-        InvalidOptionError: E75, one is something else.
-    """
+    """Raise InvalidOptionError (E75) unless all arguments are results of variants."""
     for option, one in given.items():
         if not isinstance(one, VariantResults):
             reason = f'must be the results of a variant, such as evaluation["v1"], not {type(one).__name__}'
@@ -84,11 +80,11 @@ def check_results(**given: Any) -> None:
 def chosen_metrics(
     metrics: str | Iterable[str] | None, a: VariantResults, *others: VariantResults
 ) -> Sequence[str]:
-    """Return the metrics to compare by: those named, or all that are known.
+    """Return the named metrics, or all known ones.
 
     Raises:
         NotComparableError: E105, there is none.
-        InvalidOptionError: E75, there is no such metric.
+        InvalidOptionError: E75, a metric is missing.
     """
     scored = list(dict.fromkeys(metric for one in (a, *others) for metric in one.metrics))
     figures = [
@@ -127,5 +123,5 @@ def _check_wanted(wanted: Any) -> None:
 
 
 def _is_known(figure: str, results: VariantResults) -> bool:
-    """Return whether a figure says anything: some runs have failed, have used tokens, have a price."""
+    """Return whether a metric of every run is known: some runs have failed, used tokens, or have a price."""
     return any(FIGURES[figure](one) for one in results.results) or figure == "failed"

@@ -1,4 +1,4 @@
-"""``PairedValues``: the values of a metric on the cases that two variants were run on."""
+"""Values of a metric on the cases that two variants ran."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ FIGURES: Final[Mapping[str, Callable[[CaseResult], float | None]]] = {
     "tokens": lambda one: float(one.tokens) if one.status == "finished" else None,
     "cost": lambda one: one.cost if one.status == "finished" else None,
 }
-"""What every run has besides its scores: whether it has failed, its seconds, its tokens, its cost. Lower is
-better."""
+"""Metrics of every run: failed, seconds, tokens and cost. Lower is better."""
 
 
 @attrs.frozen
@@ -31,13 +30,13 @@ class PairedValues:
     Attributes:
         metric: The metric.
         better: Whether a higher or a lower value is better.
-        cases: The ids of the cases.
+        cases: Ids of the cases.
         a: For each case its value, the mean of its repeats.
         b: The same for the other variant.
-        conversations: For each case its conversation; otherwise what it contained, as equal cases are one.
-        worst: What a missing score counts as; None if none counts.
-        missing: How many runs of each variant count so.
-        left_out: Number of cases that both were run on, and that are left out: one of them has no value.
+        conversations: For each case its conversation, or else its hash, as equal cases are one.
+        worst: The value of missing scores; None if none counts.
+        missing: Number of such runs of each variant.
+        left_out: Number of cases that both ran and that are omitted because one has no value.
     """
 
     metric: str
@@ -60,16 +59,9 @@ def paired_values(
 ) -> PairedValues:
     """Return the values of a metric on the cases that have one on both sides.
 
-    Figures are those of the runs that have finished. A missing score counts as the worst value. Two things
-    say nothing about the variants, and are left out: a case without a score on either side, and an evaluator
-    that has failed on all runs of a variant though these have finished.
-
-    Args:
-        metric: A metric of evaluators, or a key of ``FIGURES``.
-        a: The runs of each case.
-        b: The same for the other variant.
-        better: Whether a higher or a lower value is better.
-        missing: What becomes of missing scores.
+    Metrics of `FIGURES` use finished runs only. A missing score counts as the worst value. Two things are no
+    evidence about the variants and are omitted: a case without a score on either side, and an evaluator that
+    has failed on all finished runs of a variant.
     """
     common = [key for key in a if key in b]
     sides = _sides(metric, [[side[key] for key in common] for side in (a, b)])
@@ -103,20 +95,20 @@ def paired_values(
 
 @attrs.frozen
 class _CaseValues:
-    """The values of the runs of a case, and how many of its runs lack one."""
+    """The values of the runs of a case, and the number of runs without one."""
 
     values: list[float]
     lacking: int
 
     def mean(self, worst: float | None) -> float | None:
-        """Return the mean; runs that lack a value count as the worst one, if there is one."""
+        """Return the mean, with ``worst`` for missing values if it is not None."""
         values = self.values if worst is None else [*self.values, *[worst] * self.lacking]
         return math.fsum(values) / len(values) if values else None
 
 
 @attrs.frozen
 class _Side:
-    """The values of a variant, and whether those that it lacks count."""
+    """The values of a variant, and whether missing ones count."""
 
     cases: list[_CaseValues]
     counts: bool
@@ -161,12 +153,12 @@ def better_of(metric: str, *variants: VariantResults) -> Better:
 
 
 def givers_of(metric: str, results: VariantResults) -> set[tuple[str, str]]:
-    """Return the evaluators that have given scores of a metric, by name and version."""
+    """Return the name and version of each evaluator that gave scores of a metric."""
     return {one.evaluators[metric] for one in results.results if metric in one.evaluators}
 
 
 def failed_scores(metric: str, results: VariantResults) -> int:
-    """Return how many scores of a metric have failed."""
+    """Return the number of failed scores of a metric."""
     scores = [one.scores[metric] for one in results.results if metric in one.scores]
     return sum(score.value is None for score in scores)
 

@@ -1,4 +1,4 @@
-"""Reads and writes the cases of a dataset file, in the format that its suffix names."""
+"""Reads and writes dataset files, in the format of their suffix."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def dataset_path(path: str | os.PathLike[str], *, sealed: bool = False) -> Path:
     """Return the path of a dataset file.
 
     Raises:
-        DatasetFileError: E100, its suffix names no format, or none that can be sealed.
+        DatasetFileError: E100, the suffix is unknown, or its format does not support held-out test sets.
     """
     place = Path(checked_path("path", path))
     suffix = place.suffix.lower()
@@ -36,7 +36,7 @@ def dataset_path(path: str | os.PathLike[str], *, sealed: bool = False) -> Path:
 
 
 def load_cases(place: Path) -> tuple[list[Case], Mapping[str, Any] | None]:
-    """Return the cases in a file and, if it is a sealed test set, what its first line says.
+    """Return the cases in a file and, for a held-out test set, its first line.
 
     Raises:
         DatasetFileError: E100, the file cannot be read, or is not a dataset.
@@ -46,7 +46,7 @@ def load_cases(place: Path) -> tuple[list[Case], Mapping[str, Any] | None]:
 
 
 def save_cases(place: Path, cases: Sequence[Case], seal: Mapping[str, Any] | None = None) -> None:
-    """Write cases to a file, which is replaced if it exists.
+    """Write cases to a file, replacing an existing one.
 
     Raises:
         DatasetFileError: E100, the file cannot be written, or its format cannot hold a case.

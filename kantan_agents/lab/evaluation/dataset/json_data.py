@@ -1,4 +1,4 @@
-"""Copies JSON data at the boundary, so that a case never shares a value with its caller, and compares it."""
+"""Copies and compares JSON data, so that a case never shares a value with its caller."""
 
 from __future__ import annotations
 
@@ -8,25 +8,19 @@ from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
 DEEPEST: Final = 200
-"""How deep JSON data may be nested; SQLite, git and other readers of a dataset have limits too."""
+"""The deepest nesting of JSON data; SQLite, git and other readers of a dataset have limits too."""
 
 
 class NotJSONDataError(ValueError):
-    """A value is not JSON data; the message says where and why."""
+    """A value is not JSON data; the message states where and why."""
 
 
 def json_copy(value: Any, place: str) -> Any:
-    """Return a copy of JSON data, made only of dict, list, str, int, float, bool and None.
-
-    Tuples become lists, as in JSON.
-
-    Args:
-        value: The data.
-        place: What to call it in an error.
+    """Return a copy of JSON data; tuples become lists. ``place`` names the data in an error.
 
     Raises:
-        NotJSONDataError: It is something else, has a key that is not a str, a number that is not finite or
-            is too long, or is nested too deeply.
+        NotJSONDataError: It has another type, a key that is not a str, a number that is not finite or too
+            long, or is nested too deeply.
     """
     return _copy(value, place, DEEPEST)
 
@@ -48,7 +42,7 @@ def _copy(value: Any, place: str, deeper: int) -> Any:
 
 
 def whole_text(text: str) -> str:
-    """Return a text as it is read back from JSON: two halves of a surrogate pair are one character."""
+    """Return a string as JSON returns it: two halves of a surrogate pair are one character."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -63,7 +57,7 @@ def _number(value: float, place: str) -> int | float:
         return float(value)
     try:
         str(value)
-    except ValueError as error:  # Python refuses to convert integers of thousands of digits
+    except ValueError as error:  # Python does not convert integers of thousands of digits
         raise NotJSONDataError(f"{place} is an integer with too many digits") from error
     return int(value)
 
@@ -75,7 +69,7 @@ def _key(key: Any, place: str) -> str:
 
 
 def read_json(text: str) -> Any:
-    """Return the JSON data in a text.
+    """Return the JSON data in a string.
 
     Raises:
         NotJSONDataError: It is not JSON, has a key twice or a number that is not finite, or is nested too
@@ -116,7 +110,7 @@ _decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse_co
 
 
 def same_data(one: Any, other: Any) -> bool:
-    """Return whether two values are the same JSON data as a reader compares them.
+    """Return whether two values are the same JSON data.
 
     The order of keys does not matter. ``1`` equals ``1.0``, and ``true`` does not equal ``1``.
     """
@@ -130,7 +124,7 @@ def same_data(one: Any, other: Any) -> bool:
 
 
 def data_in(value: Any) -> Any:
-    """Return the JSON data in a text; the text itself if it is not JSON, and other values unchanged."""
+    """Return the JSON data in a string; other strings and values unchanged."""
     if not isinstance(value, str):
         return value
     try:

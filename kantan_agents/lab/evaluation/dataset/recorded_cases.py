@@ -1,4 +1,4 @@
-"""Makes cases of recorded runs."""
+"""Turns recorded runs into cases."""
 
 from __future__ import annotations
 
@@ -33,25 +33,16 @@ _NOT_CASES: Final = {
     JUDGED: "is that of a judge",
     JUDGE_KEY: "is that of a judge",
 }
-"""Keys of the metadata of runs that do not become cases, and what they say."""
+"""Metadata keys of runs that do not become cases, and the reasons."""
 
 
 _EARLIER_TURNS: Final = ("conversation_id", "previous_response_id")
-"""Options of a run whose input is only the newest turn of a conversation."""
+"""Options of a run whose input is only the latest turn of a conversation."""
 
 
 @attrs.frozen
 class WantedCases:
-    """Which recorded runs become cases.
-
-    Attributes:
-        filters: As for ``TraceStore.traces``.
-        failed: Whether the run has failed, or its answer has a low score; None for either.
-        last: Only traces of this time until now.
-        limit: At most the newest so many traces match.
-        sample: How many cases to choose at random.
-        seed: The same seed chooses the same ones.
-    """
+    """Selects the recorded runs that become cases; see ``Dataset.from_traces``."""
 
     filters: TraceFilters
     failed: bool | None
@@ -62,7 +53,7 @@ class WantedCases:
 
     @property
     def left_out(self) -> Sequence[str]:
-        """Keys of the metadata of runs that do not become cases, unless ``metadata`` asks for them."""
+        """Metadata keys of runs that do not become cases, unless ``metadata`` selects them."""
         return [key for key in _NOT_CASES if key not in (self.filters.get("metadata") or {})]
 
     def __attrs_post_init__(self) -> None:
@@ -78,10 +69,10 @@ class WantedCases:
 
 
 def recorded_cases(store: TraceStore, wanted: WantedCases) -> tuple[list[Case], list[Skipped]]:
-    """Return a case for each outermost run that matches, and the traces that were left out.
+    """Return a case for each outermost run that matches, and the skipped traces.
 
     Raises:
-        EmptyDatasetError: E102, there is none.
+        EmptyDatasetError: E102, no run becomes a case.
         InvalidOptionError: E75, a filter is invalid.
         TraceDatabaseError: E60, the file cannot be read.
     """
@@ -113,10 +104,10 @@ def recorded_cases(store: TraceStore, wanted: WantedCases) -> tuple[list[Case], 
 
 
 def cases_of_trace(store: TraceStore, trace_id: str) -> list[Case]:
-    """Return a case for each outermost run in a trace, also if it is one of a judge or of an evaluation.
+    """Return a case for each outermost run in a trace, even of a judge or an evaluation.
 
     Raises:
-        TraceNotFoundError: E61, there is no such trace.
+        TraceNotFoundError: E61, the trace is missing.
         EmptyDatasetError: E102, none of its runs can be a case.
         TraceDatabaseError: E60, the file cannot be read.
     """
@@ -130,7 +121,7 @@ def cases_of_trace(store: TraceStore, trace_id: str) -> list[Case]:
 
 
 def _drawn(found: Sequence[str], wanted: WantedCases) -> Sequence[str]:
-    """Return the traces in the order in which they are read: at random, if only some are needed."""
+    """Return the traces in reading order: at random, if only some are needed."""
     if wanted.sample is None:
         return found
     drawn = sorted(found)
@@ -139,7 +130,7 @@ def _drawn(found: Sequence[str], wanted: WantedCases) -> Sequence[str]:
 
 
 class _Verdicts:
-    """The verdicts of judges, by the trace of the answer that each is about."""
+    """The verdicts of judges, by the trace of the judged answer."""
 
     def __init__(self, store: TraceStore, filters: TraceFilters) -> None:
         self._store = store
@@ -159,7 +150,7 @@ class _Verdicts:
         return self._known
 
     def of(self, trace_id: str) -> Mapping[str, Any] | None:
-        """Return the low verdict about a trace, if they were needed for the selection."""
+        """Return the low verdict about a trace, if the selection needed verdicts."""
         return None if self._known is None else self._known.get(trace_id)
 
     def _read(self) -> dict[str, Mapping[str, Any]]:
@@ -176,12 +167,12 @@ class _Verdicts:
 
 
 def _matching(store: TraceStore, wanted: WantedCases, verdicts: _Verdicts) -> list[str]:
-    """Return the ids of the traces that match, the newest first."""
+    """Return the ids of the traces that match, the latest first."""
     filters: TraceFilters = {**wanted.filters, "rubric_below": None}
     if wanted.last is not None:
         filters["started_from"] = datetime.now(timezone.utc) - wanted.last
     filters["metadata"] = {**dict.fromkeys(wanted.left_out), **(filters.get("metadata") or {})}
-    # A verdict is usually in the trace of its judge, so SQL cannot say which answers have a low score.
+    # A verdict is usually in the trace of its judge, so SQL cannot find answers with a low score.
     needs_verdicts = verdicts.is_filter or wanted.failed is not None
     found = [
         trace.trace_id for trace in store.traces(limit=None if needs_verdicts else wanted.limit, **filters)
@@ -221,7 +212,7 @@ def _read(
 
 
 def _metadata_of_runs(trace: StoredTrace) -> dict[str, Mapping[str, Any]]:
-    """Return the metadata of each run in a trace by its id: the trace's, or that of its own span."""
+    """Return the metadata of each run by its id: from the trace, or from its own span."""
     found: dict[str, Mapping[str, Any]] = {}
     given = [(span.raw or {}).get("span_data") or {} for span in trace.spans if span.name == RUN_SPAN]
     for metadata in [trace.summary.metadata, *(data.get("data") or {} for data in given)]:
@@ -280,9 +271,9 @@ def _case(
 
 
 def input_of(root: RunRecord) -> tuple[str | list[Mapping[str, Any]], list[Any]]:
-    """Return the input of a run as it was given, and what was in its session before.
+    """Return the original input of a run, and the items that were in its session.
 
-    If it is not recorded as given: with a session, the whole conversation, as the model got it.
+    If the original is not recorded: with a session, the whole conversation that the model got.
     """
     given, earlier = root.begins_with, earlier_items(root)
     if root.given is None and root.has_session and root.model_calls:
@@ -293,8 +284,8 @@ def input_of(root: RunRecord) -> tuple[str | list[Mapping[str, Any]], list[Any]]
 def _context(root: RunRecord) -> dict[str, Any]:
     """Return the values that the template has read, by path, and the caller's tool rules.
 
-    A template finds a value under its whole path too. The rules are included because the run is going to be
-    made again: a tool that they denied must not run then.
+    A template finds a value under its whole path too. The rules are included so that tools that they denied
+    do not run when the case runs again.
     """
     context = values_before(root)
     for name, rules in root.rules.layers:

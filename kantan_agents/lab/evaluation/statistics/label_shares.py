@@ -1,4 +1,4 @@
-"""The people's labels of some cases, and the share of each in a mean."""
+"""Human labels of some cases, and the share of each in a mean."""
 
 from __future__ import annotations
 

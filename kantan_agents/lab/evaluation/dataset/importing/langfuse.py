@@ -1,4 +1,4 @@
-"""Items of a Langfuse dataset: what its API, its SDKs and its export as CSV, JSON or JSON Lines give."""
+"""Items of a Langfuse dataset, from its API, its SDKs, or its export as CSV, JSON or JSON Lines."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _ARCHIVED: Final = "ARCHIVED"
 def langfuse_values(
     found: LocatedCases, line: int, row: Mapping[str, Any], columns: Mapping[str, str | None]
 ) -> dict[str, Any] | None:
-    """Return the arguments of ``Case`` for an item; None for one that is archived.
+    """Return the arguments of ``Case`` for an item; None for an archived one.
 
     Raises:
-        DatasetFileError: E100, it is not an item, or it is not known what of it is the input.
+        DatasetFileError: E100, it is not an item, or it is unknown which part is the input.
     """
     if "input" not in row:
         raise found.error(line, "it is not an item of a Langfuse dataset, which has an input")
@@ -52,7 +52,7 @@ def _either(row: Mapping[str, Any], one: str, other: str) -> Any:
 
 
 def _data(value: Any) -> Any:
-    """Return objects and lists in a cell of a CSV file as such; a text, also one such as 7, stays a text."""
+    """Return the object or list in a cell of a CSV file; any other string, such as 7, stays a string."""
     if not isinstance(value, str) or value[:1] not in ("{", "["):
         return value
     try:

@@ -26,15 +26,10 @@ def rows_of_data(
 ) -> list[Row]:
     """Return the rows in JSON Lines, or in JSON or YAML: a list of rows, one row, or a dict around them.
 
-    Args:
-        found: Makes the errors.
-        path: The file.
-        text: What is in it.
-        keys: Names of what is inside such a dict.
-        inside: Returns what is inside of it in another way, or the value unchanged.
+    ``keys`` are the names inside such a dict. ``inside`` unwraps other values, or returns them unchanged.
 
     Raises:
-        DatasetFileError: E100, it is not such a file, or a row is not a dict.
+        DatasetFileError: E100, the format is wrong, or a row is not a dict.
     """
     suffix = path.suffix.lower()
     if suffix == ".jsonl":
@@ -61,10 +56,10 @@ def _unwrapped(value: Any, keys: Sequence[str]) -> list[Any]:
 
 
 def rows_of_parquet(found: LocatedCases, path: Path) -> list[Row]:
-    """Return the rows of a Parquet file, if pyarrow is installed.
+    """Return the rows of a Parquet file.
 
     Raises:
-        DatasetFileError: E100, it is not, or the file cannot be read.
+        DatasetFileError: E100, pyarrow is not installed, or the file cannot be read.
     """
     try:
         parquet: Any = import_module("pyarrow.parquet")
@@ -73,7 +68,7 @@ def rows_of_parquet(found: LocatedCases, path: Path) -> list[Row]:
         raise found.error(None, reason) from error
     try:
         rows = parquet.read_table(path).to_pylist()
-    except (OSError, ValueError) as error:  # those of pyarrow are ValueErrors
+    except (OSError, ValueError) as error:  # pyarrow's errors are ValueErrors
         raise found.error(None, f"it is not a Parquet file that can be read: {error}") from error
     return list(enumerate(map(plain_row, rows), 1))
 
@@ -101,7 +96,7 @@ def rows_of_frame(source: Any) -> list[Row]:
 
 
 def plain_row(row: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return a row as JSON data where that is possible: missing values as None, dates as texts."""
+    """Return a row as JSON data where possible: missing values as None, dates as strings."""
     return {str(column): _plain(value) for column, value in row.items()}
 
 
