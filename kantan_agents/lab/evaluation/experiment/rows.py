@@ -27,22 +27,15 @@ from kantan_agents.lab.experiment.on_scale import on_scale
 from kantan_agents.traces.store.connection import reading
 
 _NOT_APPLICABLE: Final = " "
-"""Begins the metric of a row that says that an evaluator does not apply."""
+"""Prefix of the metric of a row for an evaluator that does not apply."""
 
 ResultKey = tuple[str, str, str, int]
-"""What identifies a run of a case: id and hash of the case, hash of the variant, number of the repetition."""
+"""Identity of a run: id and hash of the case, hash of the variant, number of the repetition."""
 
 
 @attrs.frozen
 class EvaluationRow:
-    """An evaluation as it is stored.
-
-    Attributes:
-        id: Its number in the file.
-        name: Its name.
-        created_at: When it was first started, in UTC.
-        body: Its dataset, its variants and its evaluators.
-    """
+    """A stored evaluation; ``body`` has its dataset, variants and evaluators."""
 
     id: int
     name: str
@@ -52,15 +45,16 @@ class EvaluationRow:
 
 @attrs.frozen
 class RatedScore:
-    """A score with what identifies it.
+    """A score with its identity.
 
     Attributes:
         metric: The metric.
         score: The score; None if the evaluator does not apply.
-        rater: Name of the person who gave it; empty for an evaluator.
+        rater: Name of the reviewer; empty for an evaluator.
         evaluator: Name of the evaluator.
         version: Version of the evaluator.
-        probability: With which probability the result was drawn for this person; None if it was picked.
+        probability: The probability with which the result was sampled for this reviewer; None if it was
+            chosen.
     """
 
     metric: str
@@ -72,18 +66,18 @@ class RatedScore:
 
     @classmethod
     def not_applicable(cls, evaluator: str, version: str) -> RatedScore:
-        """Return what says that an evaluator does not apply to a result."""
+        """Return a record that an evaluator does not apply to a result."""
         return cls(_NOT_APPLICABLE + evaluator, None, "", evaluator, version)
 
 
 @attrs.frozen
 class Stored:
-    """Which of the results of an evaluation are finished.
+    """The finished results of an evaluation.
 
     Attributes:
-        rows: The number of the row of each finished result.
-        withheld: The numbers of those whose contents are not stored, so that they cannot be scored again.
-        scored: For each evaluator, by name and version, the numbers of the rows that it has scored.
+        rows: The row number of each finished result.
+        withheld: Row numbers of results without stored content, which cannot be scored again.
+        scored: For each evaluator, by name and version, the row numbers that it has scored.
     """
 
     rows: Mapping[ResultKey, int]
@@ -92,7 +86,7 @@ class Stored:
 
 
 def read_evaluations(path: Path, name: str | None = None) -> list[EvaluationRow]:
-    """Return the stored evaluations, the newest first.
+    """Return the stored evaluations, the latest first.
 
     Raises:
         TraceDatabaseError: E60, the file cannot be read, or a row is damaged.
@@ -107,12 +101,9 @@ def read_evaluations(path: Path, name: str | None = None) -> list[EvaluationRow]
 def read_stored(
     path: Path, evaluation: EvaluationRow, scales: Mapping[tuple[str, str], tuple[float, float]]
 ) -> Stored:
-    """Return which results are finished and scored; those that failed are to be made again.
+    """Return the finished and scored results; failed ones are to be repeated.
 
-    Args:
-        path: The file.
-        evaluation: The evaluation.
-        scales: The scales of evaluators, by name and version; a score outside is to be given again.
+    A score outside of the evaluator's scale, by name and version, does not count as scored.
 
     Raises:
         TraceDatabaseError: E60, the file cannot be read.
@@ -146,12 +137,7 @@ def read_stored(
 def read_results(
     path: Path, evaluation: EvaluationRow, rows: Sequence[int] | None = None
 ) -> Iterator[tuple[int, str, CaseResult]]:
-    """Yield the stored results with their scores, each with its number and the hash of its variant.
-
-    Args:
-        path: The file.
-        evaluation: The evaluation; only the scores of its evaluators are returned.
-        rows: The numbers of the results; None for all.
+    """Yield stored results with the current evaluators' scores, the row number and the hash of the variant.
 
     Raises:
         TraceDatabaseError: E60, the file cannot be read, or a row is damaged.
@@ -193,12 +179,7 @@ def read_results(
 def read_cases(
     path: Path, evaluation: EvaluationRow, key: tuple[str, str] | None = None
 ) -> dict[tuple[str, str], Case]:
-    """Return the cases of an evaluation that have results, by id and hash.
-
-    Args:
-        path: The file.
-        evaluation: The evaluation.
-        key: Id and hash of the only case to return; None for all.
+    """Return the cases with results, or only the one with ``key``, by id and hash.
 
     Raises:
         TraceDatabaseError: E60, the file cannot be read, or a row is damaged.

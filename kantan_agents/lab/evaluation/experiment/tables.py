@@ -1,7 +1,7 @@
-"""The tables of evaluations, beside those of the recorder in the same file.
+"""The tables of evaluations, next to the recorder's tables in the same file.
 
-What is in them belongs to the traces of the runs: if a trace is deleted, the result of its run and its scores
-are deleted too, the case with its last result, and the evaluation with its last case.
+Rows belong to the traces of the runs: deleting a trace deletes the result of its run and its scores, the case
+with its last result, and the evaluation with its last case.
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ EVALUATIONS: Final = "kantan_agents_evaluations"
 CASES: Final = "kantan_agents_evaluation_cases"
 """The cases that an evaluation has results for, as JSON."""
 RESULTS: Final = "kantan_agents_evaluation_results"
-"""One row for each run of a case. ``withheld`` says that its contents are not stored; no number is used
-twice."""
+"""One row for each run of a case, with unique numbers. ``withheld``: its content is not stored."""
 SCORES: Final = "kantan_agents_scores"
 """The scores of results: one for each metric and rater. The rater of an evaluator's score is ``''``.
 
-A row without a value and without an error says that the evaluator does not apply; its metric is the name of
-the evaluator after a space, which no metric begins with.
+A row without value and error means that the evaluator does not apply; its metric is a space and the name of
+the evaluator. No other metric starts with a space.
 """
 TABLES: Final = (EVALUATIONS, CASES, RESULTS, SCORES)
 
@@ -82,11 +81,11 @@ REPLACE_SCORE: Final = "ON CONFLICT(result, metric, rater) DO UPDATE SET " + ", 
         "created_at",
     )
 )
-"""Ends a statement that inserts scores: each takes the place of an earlier one."""
+"""Last part of an insert statement: new scores replace earlier ones."""
 
 
 def create_tables(connection: sqlite3.Connection) -> None:
-    """Create what is missing; the caller controls the transaction.
+    """Create missing tables; the caller controls the transaction.
 
     Raises:
         sqlite3.Error: The file is locked or read-only.

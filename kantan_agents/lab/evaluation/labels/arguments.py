@@ -1,4 +1,4 @@
-"""Checks the names that labels are stored under."""
+"""Checks the names of stored labels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def checked_metric(value: Any, option: str = "metric") -> str:
     """Return the name of a metric.
 
     Raises:
-        InvalidOptionError: E75, it is not a str, is empty, or begins with a space.
+        InvalidOptionError: E75, it is not a str, is empty, or starts with a space.
     """
     metric = checked_name(option, value)
     if metric.startswith(" "):
@@ -34,11 +34,7 @@ def checked_name(option: str, value: Any) -> str:
 
 
 def check_unicode(option: str, value: str | None) -> None:
-    """Check that a database can store a text.
-
-    Raises:
-        InvalidOptionError: E75, it contains half of a surrogate pair.
-    """
+    """Raise InvalidOptionError (E75) for half of a surrogate pair, which no database can store."""
     try:
         (value or "").encode()
     except UnicodeEncodeError as error:

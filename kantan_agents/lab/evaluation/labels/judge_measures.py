@@ -1,4 +1,4 @@
-"""What is measured of a judge on the results that people have labelled too."""
+"""Measures a judge on results that also have human labels."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class Both:
 
     Attributes:
         score: The judge's score.
-        label: The people's label.
+        label: The human label.
         length: Length of the output.
-        time: When the judge gave its score.
-        unit: What results that are not independent share.
-        case: Hash of the case, which its repeats and the variants share.
+        time: Time of the judge's score.
+        unit: Id shared by results that are not independent.
+        case: Hash of the case, shared by its repeats and variants.
     """
 
     score: float
@@ -56,10 +56,10 @@ class Both:
 
 
 def rates_of(both: Sequence[Both], threshold: float) -> tuple[Measure, Measure]:
-    """Return how often the judge is right about what people passed, and about what they failed."""
+    """Return how often the judge is right about results that reviewers passed, and that they failed."""
     judge = [one.score >= threshold for one in both]
     person = [one.label >= threshold for one in both]
-    reason = _few(both) or _other_scale(both)  # one threshold for both needs one scale
+    reason = _few(both) or _other_scale(both)  # a common threshold needs a common scale
     if reason is None and len({one.score for one in both}) == 1:
         reason = f"the judge has given all {len(both):,} results the same score, {both[0].score:g}"
     if reason is not None:
@@ -94,7 +94,7 @@ def length_bias_of(both: Sequence[Both]) -> Measure:
 
 
 def drift_of(both: Sequence[Both]) -> Measure:
-    """Return whether the judge's error depends on when it was asked."""
+    """Return whether the judge's error depends on the time of its score."""
     timed = [one for one in both if one.time is not None]
     reason = _few(timed) or _other_scale(timed)
     if reason is not None:
@@ -109,7 +109,7 @@ def _columns(both: Sequence[Both]) -> tuple[list[float], list[float]]:
 
 
 def _clusters(both: Sequence[Both]) -> tuple[list[str], list[str]]:
-    """Return the units, and the cases inside them."""
+    """Return the conversations, and the cases inside them."""
     return [one.unit for one in both], [one.case for one in both]
 
 
@@ -122,11 +122,11 @@ def _other_scale(both: Sequence[Both]) -> str | None:
 
 
 Verdict = tuple[PairwiseVerdict, str | None]
-"""A verdict, and the unit of the result that it is about."""
+"""A verdict, and the conversation or case of its result."""
 
 
 def stored_verdicts(results: Iterable[CaseResult], metric: str) -> list[Verdict]:
-    """Return the verdicts of a pairwise judge behind scores; none if they are scores of another kind."""
+    """Return the verdicts of a pairwise judge behind scores; none for scores of another kind."""
     scores = [(one.scores[metric], one.unit) for one in results if metric in one.scores]
     given = [(PairwiseVerdict.from_label(one.label), unit) for one, unit in scores if one.value is not None]
     found: list[Verdict] = [(one, unit) for one, unit in given if one is not None]
@@ -140,6 +140,6 @@ def position_of(verdicts: Sequence[Verdict]) -> Measure:
     if not asked:
         return Measure.unknown(_POSITION, 0, "no verdicts of a pairwise judge were given")
     ones, others, units = zip(*asked, strict=True)
-    # In the second order, b is what the judge saw first.
+    # In the second order, the judge saw b first.
     found = position_bias([places[one] for one in ones], [-places[other] for other in others], units)
     return Measure.of_position(_POSITION, found)

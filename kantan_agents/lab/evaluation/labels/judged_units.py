@@ -1,4 +1,4 @@
-"""``JudgedUnits``: the judged cases of one or two variants, with the labels that some of them have."""
+"""Judged cases of one or two variants, with the labels of some of them."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class _Case:
 
 @attrs.frozen
 class JudgedUnits:
-    """What people's labels correct: cases, of which those of one conversation are not independent.
+    """Judged and labeled cases. The cases of a conversation are not independent.
 
     Attributes:
         scores: Shape (cases,): the judge's mean of each case, or the difference between two variants.
-        labels: Shape (cases,): the people's, likewise; NaN without a label on all sides.
-        probabilities: Shape (cases,): with which probability a label of the case was drawn.
-        units: Shape (cases,): what each case belongs to: its conversation, or its content.
+        labels: Shape (cases,): the same of the labels; NaN unless all sides have one.
+        probabilities: Shape (cases,): the probability with which a label of the case was sampled.
+        units: Shape (cases,): the conversation of each case, or its content.
         bounds: The lowest and the highest possible mean: labels are stored from 0 to 1.
     """
 
@@ -53,7 +53,7 @@ class JudgedUnits:
 
     @property
     def independent(self) -> int:
-        """Number of these that are independent: cases, or conversations of several cases."""
+        """Number of independent judged cases or conversations."""
         return len(set(self.units))
 
     @property
@@ -69,11 +69,11 @@ class JudgedUnits:
 
     @property
     def judge_mean(self) -> float:
-        """What the judge alone says."""
+        """The judge's uncorrected mean."""
         return fmean(self.scores)
 
     def corrected(self, level: float) -> CorrectedMean:
-        """Return the mean that people would have given to all cases."""
+        """Return the estimated mean label of all cases."""
         given = (self.labels, self.scores, self.probabilities, self.units)
         return corrected_mean(*given, bounds=self.bounds, level=level)
 
@@ -81,18 +81,12 @@ class JudgedUnits:
 def judged_units(
     sides: Sequence[VariantResults], metric: str, labels: Mapping[RatedResult, Sequence[Label]]
 ) -> JudgedUnits:
-    """Return the cases of one variant, or the differences between two. Repeats are averaged inside a case.
-
-    Args:
-        sides: The results of the variant, or of both; the difference is that of the second to the first.
-        metric: The metric of the judge.
-        labels: The labels of each result.
-    """
+    """Return the cases of one variant, or the differences of the second to the first, repeats averaged."""
     cases = list(_cases(sides, metric, labels).values())
     return JudgedUnits(
         [one.score for one in cases],
         [math.nan if one.label is None else one.label for one in cases],
-        # That of any of its runs.
+        # The conversation of any of its runs.
         [1.0 - (1.0 - one.probability) ** one.runs for one in cases],
         [one.unit for one in cases],
         (0.0, 1.0) if len(sides) == 1 else (-1.0, 1.0),

@@ -1,4 +1,4 @@
-"""Reads and writes the labels of people in the table of scores."""
+"""Reads and writes human labels in the table of scores."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class ResultRow:
 
     Attributes:
         number: Number of its row.
-        key: What identifies it.
-        trace_id: Id of its trace. SQLite may give the number of a deleted row to another one.
+        key: Its identity.
+        trace_id: Id of its trace. SQLite may reuse the number of a deleted row.
     """
 
     number: int
@@ -35,17 +35,7 @@ class ResultRow:
 
 @attrs.frozen
 class LabelRow:
-    """A label as it is stored, without the result that it belongs to.
-
-    Attributes:
-        metric: What was judged.
-        by: Who gave it.
-        value: The score.
-        label: A word for it.
-        comment: The reason.
-        probability: As in ``Label``.
-        created_at: When it was given, as ISO 8601 in UTC.
-    """
+    """A stored label, without its result; ``created_at`` is ISO 8601 in UTC."""
 
     metric: str
     by: str
@@ -60,12 +50,12 @@ class LabelRow:
 
 @attrs.frozen
 class MetricRow:
-    """A metric that results have scores of.
+    """A metric of results.
 
     Attributes:
         metric: Its name.
         is_judged: Whether an evaluator gives it.
-        people: How many people have given labels of it.
+        people: Number of reviewers with labels of it.
         is_binary: Whether all of its values are 0 or 1.
     """
 
@@ -76,7 +66,7 @@ class MetricRow:
 
 
 def read_finished(path: Path, evaluation: EvaluationRow) -> list[ResultRow]:
-    """Return the finished results that the evaluation consists of now.
+    """Return the finished results of the current cases and variants.
 
     Raises:
         TraceDatabaseError: E60, the file cannot be read.
@@ -97,7 +87,7 @@ def read_finished(path: Path, evaluation: EvaluationRow) -> list[ResultRow]:
 
 
 def read_labels(path: Path, evaluation: EvaluationRow, metric: str | None = None) -> list[Label]:
-    """Return the labels of the results that the evaluation consists of, in no particular order.
+    """Return the labels of the current results, in no particular order.
 
     Raises:
         TraceDatabaseError: E60, the file cannot be read, or a row is damaged.
@@ -112,7 +102,7 @@ def read_labels(path: Path, evaluation: EvaluationRow, metric: str | None = None
 
 
 def read_labelled(path: Path, evaluation: EvaluationRow, metric: str, by: str) -> frozenset[int]:
-    """Return the numbers of the rows of the results that a person has labelled, other than by hand.
+    """Return the row numbers of results that a reviewer has labeled in a queue.
 
     Raises:
         TraceDatabaseError: E60, the file cannot be read.
@@ -124,7 +114,7 @@ def read_labelled(path: Path, evaluation: EvaluationRow, metric: str, by: str) -
 
 
 def read_score_times(path: Path, evaluation: EvaluationRow, metric: str) -> dict[ResultKey, datetime]:
-    """Return when evaluators gave their scores of a metric.
+    """Return the times of the evaluators' scores of a metric.
 
     Raises:
         TraceDatabaseError: E60, the file cannot be read, or a row is damaged.
@@ -155,7 +145,7 @@ def read_metrics(path: Path, evaluation: EvaluationRow) -> list[MetricRow]:
 
 
 def read_pairs(path: Path, evaluation: EvaluationRow, metric: str, by: str) -> dict[int, tuple[float, float]]:
-    """Return what a person and an evaluator say, by the number of the result that has both.
+    """Return the values of a reviewer and an evaluator, by row number of the result that has both.
 
     Raises:
         TraceDatabaseError: E60, the file cannot be read.
@@ -177,17 +167,11 @@ def read_pairs(path: Path, evaluation: EvaluationRow, metric: str, by: str) -> d
 def write_label(
     path: Path, result: ResultRow, row: LabelRow, *, keep_given: bool = False
 ) -> tuple[bool, LabelRow | None]:
-    """Store a label in place of an earlier one of the same person.
-
-    Args:
-        path: The file.
-        result: What is labelled.
-        row: The label.
-        keep_given: Whether to change nothing if the person has given a label in a queue already.
+    """Store a label in place of an earlier one of the same reviewer; ``keep_given`` retains a queue's label.
 
     Returns:
-        Whether it was stored, which it is not if the result was deleted meanwhile; and the label in whose
-        place it is, or that was kept.
+        Whether it was stored, which it is not if the result was deleted meanwhile; and the label that it
+        replaced, or that was retained.
 
     Raises:
         TraceDatabaseError: E60, the file cannot be changed.
@@ -200,7 +184,7 @@ def write_label(
 
 
 def take_label_back(path: Path, result: ResultRow, given: LabelRow, before: LabelRow | None) -> bool:
-    """Delete a label, or store again what it has replaced; return whether it was still there.
+    """Delete a label, or restore the label that it replaced; return whether it still existed.
 
     Raises:
         TraceDatabaseError: E60, the file cannot be changed.
@@ -214,7 +198,7 @@ def take_label_back(path: Path, result: ResultRow, given: LabelRow, before: Labe
 
 
 def delete_label(path: Path, result: ResultRow, metric: str, by: str) -> bool:
-    """Delete a label; return whether there was one.
+    """Delete a label; return whether it existed.
 
     Raises:
         TraceDatabaseError: E60, the file cannot be changed.

@@ -1,4 +1,4 @@
-"""An evaluation as a table, as Markdown and as JUnit XML, and a comparison as a page for those who decide."""
+"""Reports of evaluations: table, Markdown, JUnit XML, and a page of a comparison for decision makers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The part of the page about one metric: its chart, and the cases that changed."""
+"""The section of a metric on the page: its chart, and the cases that changed."""
 
 from __future__ import annotations
 
@@ -18,21 +18,18 @@ from kantan_agents.lab.evaluation.report.metric_data import MARKS, MetricData
 from kantan_agents.lab.evaluation.scores import Score
 
 _MOST: Final = 50
-"""So many changed cases are shown of each metric."""
+"""The most changed cases shown of each metric."""
 _MOST_REPEATS: Final = 3
-"""So many repeats of a case are shown."""
+"""The most repeats shown of a case."""
 
 
 def metric_section(
     number: int, data: MetricData, cases: Mapping[tuple[str, str], Case], *, of: str = ""
 ) -> str:
-    """Return the part about one metric.
+    """Return the section of a metric.
 
-    Args:
-        number: Its place among the metrics, for links.
-        data: The metric.
-        cases: The cases by id and hash, as far as they are known.
-        of: Name of the variant, if the page has several.
+    ``number`` is its position among the metrics, for links. ``of`` names the variant, if the page has
+    several.
     """
     one = data.compared
     variant = f": {inline(of)}" if of else ""
@@ -56,7 +53,7 @@ def _detectable(data: MetricData) -> str:
 
 
 def _fourfold(data: MetricData) -> str:
-    """Return how often both, one or none of the variants have a yes; the table of McNemar's test."""
+    """Return the counts of cases that both, one or neither variant passes; the table of McNemar's test."""
     one = data.compared
     a, b = inline(one.a), inline(one.b)
     yes_yes, yes_no, no_yes, no_no = (_count(data.values, pair) for pair in ((1, 1), (1, 0), (0, 1), (0, 0)))
@@ -154,7 +151,7 @@ def _traces(runs: Sequence[CaseResult]) -> str:
 
 
 def _each(runs: Sequence[CaseResult], show: Callable[[CaseResult], str]) -> str:
-    """Return what is shown of each repeat, one below the other."""
+    """Return the repeats, one below the other."""
     if len(runs) == 1:
         return show(runs[0])
     shown = "".join(f"<li>{show(run)}</li>" for run in runs[:_MOST_REPEATS])

@@ -1,7 +1,8 @@
-"""What a ready-made judge answers: a decision, or one decision for each part of a text.
+"""The output types of the ready-made judges: a decision, or a decision for each part.
 
 The model decides yes or no, and code computes the score. Both types are rubrics, so ``store.failed()`` and
-kantan-llm's ``find_failed_judges`` find the verdicts.
+kantan-llm's ``find_failed_judges`` find the verdicts. Docstrings of the classes are descriptions in their
+JSON schemas, which the model sees.
 """
 
 from __future__ import annotations

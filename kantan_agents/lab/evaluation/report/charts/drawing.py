@@ -1,4 +1,4 @@
-"""What all charts share: the frame with its title and description, labels, marks, and the axis."""
+"""Common parts of charts: the frame with title and description, labels, marks, and the axis."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ LABEL: Final = 200
 """Space for the labels on the left."""
 _LONGEST: Final = 26
 _INTERVALS: Final = 5
-"""About so many intervals are between the ticks of an axis."""
+"""The approximate number of intervals between the ticks of an axis."""
 _MARGIN: Final = 0.04
 
 
 def drawing(title: str, description: str, height: float, content: str) -> str:
-    """Return a chart: it has a name and a description for those who do not see it."""
+    """Return a chart with a name and a description for screen readers."""
     return (
         f'<div class="wide" role="region" aria-label="{text(title)}" tabindex="0">'
         f'<svg role="img" viewBox="0 0 {WIDTH} {height:.0f}" width="{WIDTH}" height="{height:.0f}">'
@@ -29,7 +29,7 @@ def drawing(title: str, description: str, height: float, content: str) -> str:
 
 
 def label(value: str, y: float, note: str = "") -> str:
-    """Return the label of a row; a long one is cut, and its whole text is its title."""
+    """Return the label of a row; a long one is truncated, with the whole string as its title."""
     shown = value if len(value) <= _LONGEST else f"{value[: _LONGEST - 1]}…"
     below = f'<tspan class="tick" x="0" dy="14">{text(note)}</tspan>' if note else ""
     base = y - 3 if note else y + 4
@@ -49,14 +49,7 @@ def mark(verdict: str, x: float, y: float, size: float = 6) -> str:
 
 @attrs.frozen
 class Axis:
-    """A horizontal axis.
-
-    Attributes:
-        low: The smallest value.
-        high: The largest value, which is larger.
-        left: Where the smallest value is drawn.
-        right: Where the largest value is drawn.
-    """
+    """A horizontal axis from ``low`` to ``high``, at the positions ``left`` to ``right``."""
 
     low: float
     high: float
@@ -72,7 +65,7 @@ class Axis:
         return cls(low - margin, high + margin, left, right)
 
     def at(self, value: float) -> float:
-        """Return where a value is drawn."""
+        """Return the position of a value."""
         share = (value - self.low) / (self.high - self.low)
         return self.left + share * (self.right - self.left)
 
